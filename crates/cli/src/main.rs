@@ -1,0 +1,2 @@
+//! brimful
+fn main() {}

@@ -1,0 +1,168 @@
+//! Where the three parts of a load generator meet: a [`Workload`] decides what is due and when, the engine does it, an
+//! [`Observer`] measures it. They know nothing of one another but these types (Mosberger & Jin 1998, §3).
+//!
+//! Every instant is in [`Nanos`] since the start of the run, on `CLOCK_MONOTONIC`.
+
+use crate::units::Nanos;
+
+/// Index of a request class in the run's class table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClassId(pub u16);
+
+/// What one call is to request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallSpec {
+    /// The class, whose request the engine holds ready to send.
+    pub class: ClassId,
+}
+
+/// A workload's answer to "what now?".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This call is due, or overdue; `due` comes from the schedule, never from the clock.
+    Due {
+        /// When the schedule wants the call to begin.
+        due: Nanos,
+        /// What to request.
+        call: CallSpec,
+    },
+    /// Nothing is due before this instant, unless an outcome brings something sooner.
+    NotBefore(Nanos),
+    /// Nothing is due until a call in flight ends.
+    WaitForOutcome,
+    /// Nothing will ever be due again.
+    Done,
+}
+
+/// Decides what is due and when. Pure: it is told the time and never asks for it.
+pub trait Workload {
+    /// What to do at `now`, with `in_flight` calls of this shard not yet ended. Asked again until nothing is due.
+    fn next(&mut self, now: Nanos, in_flight: usize) -> Next;
+
+    /// A call has ended; a closed workload schedules its successor here.
+    fn on_outcome(&mut self, _outcome: &Outcome) {}
+}
+
+/// What happens to one call, in order. A call that fails skips what it did not reach; the last event is always `Ended`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// The schedule brought the call.
+    Scheduled {
+        /// Its class.
+        class: ClassId,
+        /// When the schedule wanted it to begin.
+        due: Nanos,
+    },
+    /// The generator began to act on it: `at − due` is its lateness.
+    Begun {
+        /// When.
+        at: Nanos,
+    },
+    /// A connection attempt began for it.
+    ConnectStarted {
+        /// When.
+        at: Nanos,
+    },
+    /// Its connection was established.
+    Established {
+        /// When.
+        at: Nanos,
+    },
+    /// The first byte of the request was handed to the kernel.
+    Sent {
+        /// When.
+        at: Nanos,
+    },
+    /// The first byte of the response was read.
+    FirstByte {
+        /// When.
+        at: Nanos,
+    },
+    /// The call is over.
+    Ended(Outcome),
+}
+
+/// How a call ended. A failed request is data, not an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its class.
+    pub class: ClassId,
+    /// When the schedule wanted it to begin.
+    pub due: Nanos,
+    /// When it ended.
+    pub at: Nanos,
+    /// How.
+    pub end: End,
+    /// Bytes of the request that were sent.
+    pub bytes_sent: u64,
+    /// Bytes of the response that were received, head included.
+    pub bytes_received: u64,
+}
+
+/// The ways a call can end; together they account for every scheduled call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A whole response arrived, whatever its status.
+    Completed {
+        /// The HTTP status code.
+        status: u16,
+    },
+    /// No connection within the connect timeout: the attempt was given up and its port freed (Banga & Druschel 1997, §4.2).
+    Abandoned,
+    /// The attempt was answered with a refusal (RST, or an ICMP unreachable).
+    Refused,
+    /// The connection was closed or reset before the response was whole.
+    Reset {
+        /// Whether any byte of the request had been sent.
+        sent: bool,
+    },
+    /// Sent, but no whole response within the response timeout.
+    TimedOut,
+    /// What arrived is not HTTP.
+    Malformed,
+    /// This host had no descriptor, port or memory left for it: the generator's failure, not the server's.
+    ClientLimited(Limit),
+    /// The run ended first.
+    Unfinished {
+        /// Whether any byte of the request had been sent.
+        sent: bool,
+    },
+}
+
+/// What the generator's host ran out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Limit {
+    /// File descriptors (`EMFILE`, `ENFILE`).
+    Descriptors,
+    /// Local ports (`EADDRNOTAVAIL`).
+    Ports,
+    /// Socket memory (`ENOBUFS`, `ENOMEM`).
+    Memory,
+}
+
+/// Measures. One per shard, merged after the run, so that nothing is shared while it lasts.
+pub trait Observer {
+    /// What the observer remembers of one call between its events; the engine keeps it beside the call.
+    type PerCall: Default;
+
+    /// One event of one call.
+    fn on(&mut self, call: &mut Self::PerCall, event: &Event);
+
+    /// Takes in what another shard's observer has seen. Associative and commutative.
+    fn merge(&mut self, other: Self);
+}
+
+/// Two observers at once.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    type PerCall = (A::PerCall, B::PerCall);
+
+    fn on(&mut self, call: &mut Self::PerCall, event: &Event) {
+        self.0.on(&mut call.0, event);
+        self.1.on(&mut call.1, event);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.0.merge(other.0);
+        self.1.merge(other.1);
+    }
+}

@@ -1,0 +1,18 @@
+//! The vocabulary of brimful. Every other crate speaks in these terms, and this crate speaks in none of theirs.
+//!
+//! - [`units`]: durations, rates and sizes as types, and how people write them (`500ms`, `10k`, `64KiB`).
+//! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
+//! - [`workload`], [`record`], [`model`], [`survey`]: the documents that travel between the parts.
+//!
+//! Nothing here does I/O.
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod model;
+pub mod record;
+pub mod survey;
+pub mod units;
+pub mod workload;
+
+pub use event::{CallSpec, ClassId, End, Event, Limit, Next, Observer, Outcome, Workload};
+pub use units::{Bytes, Nanos, Rate};

@@ -1,0 +1,97 @@
+//! The `Model` document (JSON or TOML): a queueing network. Times are seconds, rates are per second.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A network of stations visited by classes of request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Model {
+    /// Where requests spend time.
+    pub stations: Vec<Station>,
+    /// Who visits.
+    pub classes: Vec<Class>,
+    /// Service demand in seconds, stations × classes: total time one request of the class needs at the station.
+    pub demands: Vec<Vec<f64>>,
+}
+
+/// One station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Station {
+    /// Its name.
+    pub name: String,
+    /// Whether requests queue at it.
+    #[serde(rename = "type")]
+    pub kind: StationKind,
+    /// Parallel servers of a queueing station.
+    #[serde(default = "one")]
+    pub servers: u32,
+    /// The order of service.
+    #[serde(default)]
+    pub scheduling: Scheduling,
+    /// Squared coefficient of variation of the service time at an FCFS station; 1 is exponential, 0 deterministic.
+    #[serde(default = "exponential")]
+    pub scv: f64,
+    /// Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
+    #[serde(default)]
+    pub background: f64,
+}
+
+/// Whether requests queue at a station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StationKind {
+    /// They do.
+    #[default]
+    Queue,
+    /// They do not: each is delayed by its demand and by no other.
+    Delay,
+}
+
+/// The order of service at a queueing station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheduling {
+    /// Processor sharing: product form, whatever the distribution of service times.
+    #[default]
+    Ps,
+    /// First come, first served: all classes wait alike.
+    Fcfs,
+}
+
+/// One class of request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// Whether its requests come from outside.
+    #[serde(rename = "type")]
+    pub kind: ClassKind,
+    /// Arrivals per second of an open class.
+    #[serde(default)]
+    pub rate: Option<f64>,
+    /// Customers of a closed class.
+    #[serde(default)]
+    pub population: Option<u32>,
+    /// Think time of a closed class, in seconds.
+    #[serde(default)]
+    pub think: f64,
+}
+
+/// Whether a class is fed from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClassKind {
+    /// Requests arrive at a rate, whatever the server does.
+    #[default]
+    Open,
+    /// A fixed number of customers circulate.
+    Closed,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn exponential() -> f64 {
+    1.0
+}

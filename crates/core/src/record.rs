@@ -1,0 +1,413 @@
+//! The `Record`: what one run offered, what became of it, and what the server's kernel saw on the same clock.
+//!
+//! The field names are an interface that scripts rely on. Times are microseconds where the name ends in `_us`, seconds
+//! where it ends in `_s`; rates are per second; CPU shares are fractions between 0 and 1.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The value of [`Record::schema`].
+pub const SCHEMA: &str = "brimful.record/1";
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Wall-clock time of the start, RFC 3339.
+    pub started_at: String,
+    /// `CLOCK_MONOTONIC` at the start, in nanoseconds: anchors every `t_s` of this Record on that host's clock.
+    pub started_monotonic_ns: u64,
+    /// From the start to the end of the last call.
+    pub duration_s: f64,
+    /// The window in which load was offered; every rate is over this window.
+    pub window_s: f64,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The URL, as resolved.
+    pub target: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Whether the user ended the run early.
+    pub interrupted: bool,
+    /// Whether the numbers can be trusted.
+    pub verdict: Verdict,
+    /// Per second, over `window_s`.
+    pub rates: Rates,
+    /// What became of every scheduled call.
+    pub counts: Counts,
+    /// From due to the last byte.
+    pub response_time_us: Option<Summary>,
+    /// From the first byte sent to the last byte received.
+    pub service_time_us: Option<Summary>,
+    /// From the start of an attempt to its establishment.
+    pub connect_time_us: Option<Summary>,
+    /// From the first byte sent to the first byte received.
+    pub first_byte_us: Option<Summary>,
+    /// From due to the moment the generator acted.
+    pub lateness_us: Option<Summary>,
+    /// Bytes on the wire, heads included.
+    pub bytes: Traffic,
+    /// Throughput sampled every five seconds (Mosberger & Jin 1998, §3.2).
+    pub reply_rate: ReplyRate,
+    /// The same, per request class.
+    pub classes: BTreeMap<String, ClassRecord>,
+    /// The course of the run.
+    pub intervals: Vec<Interval>,
+    /// The histograms behind the summaries: base64 of HdrHistogram V2, values in `hdr_value_unit`.
+    pub hdr: BTreeMap<String, String>,
+    /// The unit of the values inside `hdr`: nanoseconds.
+    pub hdr_value_unit: String,
+    /// What the load cost the host that made it.
+    pub generator: Generator,
+    /// What the monitor saw, if one was running.
+    pub server: Option<Server>,
+}
+
+/// Whether a run can be trusted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// True when there are no reasons against it.
+    pub valid: bool,
+    /// Why not.
+    pub reasons: Vec<Reason>,
+}
+
+/// One reason not to trust a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// For scripts.
+    pub code: ReasonCode,
+    /// For people: what happened and what to do next.
+    pub message: String,
+}
+
+/// The reasons a script can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    /// Calls began too long after they were due.
+    GeneratorLate,
+    /// The generator's threads had no time left.
+    GeneratorCpu,
+    /// The generator ran out of file descriptors.
+    Descriptors,
+    /// The generator ran out of local ports.
+    Ports,
+    /// The generator ran out of socket memory.
+    Memory,
+    /// More was asked of the generator than it was found to be able to do.
+    BeyondClientMax,
+    /// The user ended the run early.
+    Interrupted,
+    /// The server stopped answering in the middle.
+    ServerDied,
+}
+
+/// Rates per second over the offered window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rates {
+    /// Calls the schedule asked for.
+    pub offered: f64,
+    /// Calls of which a byte was sent.
+    pub sent: f64,
+    /// Connection attempts.
+    pub connect_attempts: f64,
+    /// Connections established.
+    pub established: f64,
+    /// Whole responses received inside the window.
+    pub completed: f64,
+}
+
+/// What became of every call. `scheduled = sent + client_limited + abandoned + refused + reset_before_sending +
+/// unsent_at_end`, and `sent = completed + timed_out + (reset − reset_before_sending) + malformed + in_flight_at_end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Calls the schedule brought.
+    pub scheduled: u64,
+    /// Calls of which a byte was sent.
+    pub sent: u64,
+    /// Connection attempts.
+    pub connect_attempts: u64,
+    /// Connections established.
+    pub established: u64,
+    /// Whole responses.
+    pub completed: u64,
+    /// Attempts given up after the connect timeout.
+    pub abandoned: u64,
+    /// Attempts refused.
+    pub refused: u64,
+    /// Connections closed or reset before the response was whole.
+    pub reset: u64,
+    /// Those of `reset` that happened before anything was sent.
+    pub reset_before_sending: u64,
+    /// Calls without a whole response within the response timeout.
+    pub timed_out: u64,
+    /// Responses that are not HTTP.
+    pub malformed: u64,
+    /// Calls this host had no descriptor, port or memory for.
+    pub client_limited: u64,
+    /// Calls in flight when the run ended.
+    pub in_flight_at_end: u64,
+    /// Calls not yet sent when the run ended.
+    pub unsent_at_end: u64,
+    /// Whole responses by status class.
+    pub status: StatusCounts,
+}
+
+/// Whole responses by status class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusCounts {
+    /// Success.
+    #[serde(rename = "2xx")]
+    pub s2xx: u64,
+    /// Redirection.
+    #[serde(rename = "3xx")]
+    pub s3xx: u64,
+    /// The client's error.
+    #[serde(rename = "4xx")]
+    pub s4xx: u64,
+    /// The server's error.
+    #[serde(rename = "5xx")]
+    pub s5xx: u64,
+}
+
+/// A distribution of times, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// How many.
+    pub count: u64,
+    /// Exact.
+    pub mean: f64,
+    /// Exact.
+    pub min: f64,
+    /// Median; this and the other quantiles are within 0.1 %.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// Exact.
+    pub max: f64,
+    /// Standard deviation.
+    pub stddev: f64,
+}
+
+/// Bytes on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Traffic {
+    /// Of responses.
+    pub received: u64,
+    /// Of requests.
+    pub sent: u64,
+}
+
+/// Replies per second, one sample per five seconds of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplyRate {
+    /// How many whole samples.
+    pub samples: u64,
+    /// Lowest.
+    pub min: Option<f64>,
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Highest.
+    pub max: Option<f64>,
+    /// Standard deviation; needs two samples.
+    pub stddev: Option<f64>,
+    /// Half width of the 95 % confidence interval of the mean (Student's t); needs two samples.
+    pub ci95_half_width: Option<f64>,
+}
+
+/// One request class of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassRecord {
+    /// As in [`Record::counts`].
+    pub counts: Counts,
+    /// As in [`Record::response_time_us`].
+    pub response_time_us: Option<Summary>,
+    /// As in [`Record::service_time_us`].
+    pub service_time_us: Option<Summary>,
+    /// As in [`Record::first_byte_us`].
+    pub first_byte_us: Option<Summary>,
+    /// As in [`Record::lateness_us`].
+    pub lateness_us: Option<Summary>,
+}
+
+/// One stretch of the run; all stretches of a run are equally long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Its beginning, seconds after the start.
+    pub t_s: f64,
+    /// Its length.
+    pub length_s: f64,
+    /// Calls due in it.
+    pub offered: u64,
+    /// Calls first sent in it.
+    pub sent: u64,
+    /// Calls completed in it.
+    pub completed: u64,
+    /// Calls that failed in it.
+    pub errors: u64,
+    /// Median response time of those completed.
+    pub p50_us: Option<f64>,
+    /// 99th percentile of the same.
+    pub p99_us: Option<f64>,
+}
+
+/// What the load cost the host that made it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Generator {
+    /// CPU time in user mode.
+    pub cpu_user_s: f64,
+    /// CPU time in the kernel.
+    pub cpu_system_s: f64,
+    /// Share of the threads' time in which they had work to do (waiting and spinning excluded): the busiest thread's.
+    pub busy: f64,
+    /// Threads, one shard each.
+    pub threads: u64,
+    /// Most connections open at once, over all threads.
+    pub max_open_connections: u64,
+    /// Which I/O engine ran.
+    pub engine: String,
+    /// The highest rate this client was found to offer without being the limit itself, if that was measured.
+    pub max_rate: Option<f64>,
+}
+
+/// What the monitor saw of the server, averaged over the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Server {
+    /// Where each group of figures comes from.
+    pub sources: BTreeMap<String, String>,
+    /// What watching cost.
+    pub overhead: Overhead,
+    /// The listening socket.
+    pub listener: Option<Listener>,
+    /// The CPUs that were watched (all, or those named), together.
+    pub cpu: CpuShares,
+    /// Which CPUs those are.
+    pub cpus: Vec<usize>,
+    /// Context switches per second, whole machine.
+    pub context_switches_per_s: f64,
+    /// The server's programs.
+    pub process: Vec<Process>,
+    /// The course of the run.
+    pub intervals: Vec<ServerInterval>,
+}
+
+/// What watching cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overhead {
+    /// CPU time of the monitor's thread.
+    pub monitor_cpu_s: f64,
+    /// CPU time of one sample, in microseconds.
+    pub per_sample_us: f64,
+    /// How many samples were taken.
+    pub samples: u64,
+}
+
+/// One listening socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Listener {
+    /// SYNs that asked for a connection: accepted and dropped.
+    pub syn_per_s: f64,
+    /// Connections established, whole machine (`PassiveOpens`).
+    pub accepted_per_s: f64,
+    /// SYNs dropped by this listener.
+    pub dropped_per_s: f64,
+    /// The longest accept queue that a sample saw.
+    pub accept_queue_max: u64,
+    /// The queue's limit.
+    pub backlog: u64,
+}
+
+/// Shares of CPU time, each between 0 and 1, together 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuShares {
+    /// User mode, niced included.
+    pub user: f64,
+    /// Kernel, interrupts included.
+    pub system: f64,
+    /// Idle, waiting for disks included.
+    pub idle: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+}
+
+/// One program: a process and its descendants.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Process {
+    /// Its name.
+    pub name: String,
+    /// Its processes at the end of the run.
+    pub pids: Vec<u32>,
+    /// CPU time over the run, nanosecond clock, exited children included.
+    pub cpu_s: f64,
+    /// Of it, in user mode (the split is the kernel's, the sum is `cpu_s`).
+    pub cpu_s_user: f64,
+    /// Of it, in the kernel.
+    pub cpu_s_system: f64,
+    /// Resident memory at the end.
+    pub rss_bytes: u64,
+    /// Context switches over the run, voluntary and not.
+    pub context_switches: u64,
+}
+
+/// One stretch between two samples of the monitor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerInterval {
+    /// Its beginning, seconds after the start of the load.
+    pub t_s: f64,
+    /// Its length.
+    pub length_s: f64,
+    /// The CPUs that were watched.
+    pub cpu: CpuShares,
+    /// CPU time of all watched processes, in cores: 0.5 is half of one core.
+    pub process_cores: f64,
+    /// Of it, in user mode.
+    pub process_cores_user: f64,
+    /// Context switches per second, whole machine.
+    pub context_switches_per_s: f64,
+    /// Length of the accept queue at its end.
+    pub accept_queue: Option<u64>,
+    /// SYNs dropped by the listener, per second.
+    pub dropped_per_s: Option<f64>,
+    /// Connections established, per second, whole machine.
+    pub accepted_per_s: Option<f64>,
+}
+
+impl Verdict {
+    /// A verdict from what speaks against the run.
+    pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
+        Verdict { valid: reasons.is_empty(), reasons }
+    }
+}
+
+impl Counts {
+    /// What the two conservation laws leave over: `scheduled` less what became of it, and `sent` less what became of that.
+    /// Both are zero in every whole account.
+    pub fn imbalance(&self) -> (i64, i64) {
+        let balance = |whole: u64, parts: &[u64]| whole as i64 - parts.iter().sum::<u64>() as i64;
+        let before_sending = [
+            self.sent,
+            self.client_limited,
+            self.abandoned,
+            self.refused,
+            self.reset_before_sending,
+            self.unsent_at_end,
+        ];
+        let reset_after = self.reset - self.reset_before_sending.min(self.reset);
+        let after_sending = [self.completed, self.timed_out, reset_after, self.malformed, self.in_flight_at_end];
+        (balance(self.scheduled, &before_sending), balance(self.sent, &after_sending))
+    }
+
+    /// Calls that failed for a reason other than the end of the run.
+    pub fn errors(&self) -> u64 {
+        self.abandoned + self.refused + self.reset + self.timed_out + self.malformed + self.client_limited
+    }
+}

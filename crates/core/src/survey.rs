@@ -1,0 +1,179 @@
+//! The survey's document: what was predicted, what was then measured, and how far apart they are.
+//!
+//! The field names are an interface that scripts rely on. Times are seconds, rates are per second, utilizations and CPU
+//! shares are fractions between 0 and 1.
+
+use crate::model::Model;
+use crate::record::{CpuShares, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The value of [`Survey::schema`].
+pub const SCHEMA: &str = "brimful.survey/1";
+
+/// One survey.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Survey {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Wall-clock time of the start, RFC 3339.
+    pub started_at: String,
+    /// The version of brimful that made it.
+    pub brimful_version: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// What was surveyed.
+    pub url: String,
+    /// In one sentence: what the server can take.
+    pub headline: String,
+    /// The server's capacity, in calls per second.
+    pub saturation_rate: Comparison,
+    /// The load levels, in the order of their offered load.
+    pub levels: Vec<Level>,
+    /// What one request costs.
+    pub demands: Vec<Demand>,
+    /// The highest rate this client was found to offer without being the limit itself.
+    pub client_max_rate: Option<f64>,
+    /// Whether the numbers can be trusted.
+    pub verdict: Verdict,
+    /// The model as it was frozen before any held-out level was measured.
+    pub model: Model,
+    /// FNV-1a of the frozen model and its predictions, in hexadecimal: shows that nothing was changed afterwards.
+    pub frozen: Option<String>,
+    /// Where the survey stopped, if it did not reach its end.
+    pub stopped: Option<Stopped>,
+    /// The server's CPUs.
+    pub server_cpus: Vec<usize>,
+    /// The client's CPUs.
+    pub client_cpus: Vec<usize>,
+    /// Share of the server's CPUs that was busy before any load.
+    pub background: Option<f64>,
+    /// Path of the report, if one was written.
+    pub report: Option<String>,
+}
+
+/// A prediction beside its measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// What the frozen model said.
+    pub predicted: Option<f64>,
+    /// What was then measured.
+    pub measured: Option<f64>,
+    /// predicted ÷ measured − 1, signed.
+    pub error: Option<f64>,
+    /// Half width of the measurement's 95 % confidence interval (batch means).
+    pub measured_ci95_half_width: Option<f64>,
+}
+
+/// One load level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// Offered load over the predicted saturation rate.
+    pub fraction: f64,
+    /// Offered load, calls per second; for a closed level, what its clients came to.
+    pub offered: f64,
+    /// What the level is for.
+    pub role: Role,
+    /// What was requested: `mix`, or the name of the one class.
+    pub workload: String,
+    /// Clients of a closed level; open levels have none.
+    pub clients: Option<u64>,
+    /// How long load was offered.
+    pub window_s: f64,
+    /// Whole responses per second.
+    pub throughput: Comparison,
+    /// Mean response time, from due to last byte.
+    pub response_time_s: Comparison,
+    /// Percentiles of the measured response time.
+    pub response_percentiles_s: Percentiles,
+    /// Of the server's CPUs by the server's processes.
+    pub utilization: Comparison,
+    /// Where the time of the server's CPUs went.
+    pub cpu: Option<CpuShares>,
+    /// Share of the calls that failed.
+    pub error_share: f64,
+    /// Median lateness of the generator.
+    pub lateness_p50_s: Option<f64>,
+    /// 99th percentile of the same.
+    pub lateness_p99_s: Option<f64>,
+    /// Whether this level can be trusted.
+    pub verdict: Verdict,
+    /// Share and cost of each class in this level.
+    pub classes: Vec<LevelClass>,
+}
+
+/// One class at one level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelClass {
+    /// Its name.
+    pub name: String,
+    /// Whole responses per second.
+    pub throughput: f64,
+    /// Mean response time.
+    pub response_time_s: Comparison,
+}
+
+/// Percentiles of a response time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th.
+    pub p95: Option<f64>,
+    /// 99th.
+    pub p99: Option<f64>,
+}
+
+/// What a level is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The model was fitted to it.
+    Calibration,
+    /// The model was tested on it, and had never seen it.
+    HeldOut,
+    /// Above what the server can take.
+    PastSaturation,
+}
+
+/// The fitted service demand of one class at one station.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Demand {
+    /// The station.
+    pub station: String,
+    /// The class.
+    pub class: String,
+    /// The demand, in seconds per request.
+    pub seconds: f64,
+    /// Half width of its 95 % confidence interval.
+    pub ci95_half_width: Option<f64>,
+    /// The true demand, where the server tells it.
+    pub truth: Option<f64>,
+}
+
+/// Where and why a survey stopped early.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stopped {
+    /// At which level.
+    pub level: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Comparison {
+    /// A measurement with nothing to compare.
+    pub fn measured(value: f64) -> Comparison {
+        Comparison { measured: Some(value), ..Comparison::default() }
+    }
+
+    /// Both, with the signed error; no error where the measurement is zero.
+    pub fn of(predicted: Option<f64>, measured: Option<f64>) -> Comparison {
+        let error = match (predicted, measured) {
+            (Some(p), Some(m)) if m != 0.0 => Some(p / m - 1.0),
+            _ => None,
+        };
+        Comparison { predicted, measured, error, measured_ci95_half_width: None }
+    }
+}

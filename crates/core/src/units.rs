@@ -1,0 +1,258 @@
+//! Units as types, and the way people write them.
+//!
+//! Times are whole nanoseconds ([`Nanos`]), rates are events per second ([`Rate`]), sizes are bytes ([`Bytes`]).
+//! On the command line and in documents: durations `500ms 30s 2m 1h`, counts and rates `10k 1.5M`, sizes `64KiB 10MB`.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A duration, or an instant counted from the start of a run, in nanoseconds. Subtraction saturates at zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+/// Events per second. Finite and not negative when it was parsed.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Rate(pub f64);
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+/// A whole number of things, written `1000`, `10k` or `1.5M`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count(pub u64);
+
+/// Why a quantity could not be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{text}` is not a {what}: write it like {example}")]
+pub struct ParseUnitError {
+    text: String,
+    what: &'static str,
+    example: &'static str,
+}
+
+impl Nanos {
+    /// The start of the run, or no time at all.
+    pub const ZERO: Nanos = Nanos(0);
+    /// Further away than any run lasts.
+    pub const MAX: Nanos = Nanos(u64::MAX);
+
+    /// Whole microseconds as nanoseconds.
+    pub const fn from_micros(us: u64) -> Nanos {
+        Nanos(us * 1_000)
+    }
+
+    /// Whole milliseconds as nanoseconds.
+    pub const fn from_millis(ms: u64) -> Nanos {
+        Nanos(ms * 1_000_000)
+    }
+
+    /// Whole seconds as nanoseconds.
+    pub const fn from_secs(s: u64) -> Nanos {
+        Nanos(s * 1_000_000_000)
+    }
+
+    /// Seconds as nanoseconds, rounded; negative and not-a-number become zero, too large becomes [`Nanos::MAX`].
+    pub fn from_secs_f64(s: f64) -> Nanos {
+        Nanos((s * 1e9).round() as u64)
+    }
+
+    /// In seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// In microseconds.
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// The sum, or [`Nanos::MAX`] where it does not fit.
+    pub fn saturating_add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        self.saturating_add(other)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
+impl From<Duration> for Nanos {
+    fn from(d: Duration) -> Nanos {
+        Nanos(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(n: Nanos) -> Duration {
+        Duration::from_nanos(n.0)
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// In the largest unit that keeps the number at or above one, with at most three decimals: `1.5ms`, `20s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (divisor, unit) = match self.0 {
+            n if n >= 1_000_000_000 => (1e9, "s"),
+            n if n >= 1_000_000 => (1e6, "ms"),
+            n if n >= 1_000 => (1e3, "us"),
+            _ => (1.0, "ns"),
+        };
+        let text = format!("{:.3}", self.0 as f64 / divisor);
+        write!(f, "{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = ParseUnitError;
+    /// `500ms`, `30s`, `2m`, `1h`, also `1m 30s` and `0.5s`; a bare number is refused because its unit is a guess.
+    fn from_str(text: &str) -> Result<Nanos, ParseUnitError> {
+        let error = || ParseUnitError { text: text.to_owned(), what: "duration", example: "500ms, 30s, 2m or 1h" };
+        if let Ok(duration) = humantime::parse_duration(text) {
+            return Ok(duration.into());
+        }
+        let (number, unit) = split_number(text).ok_or_else(error)?;
+        let scale = match unit {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3600e9,
+            _ => return Err(error()),
+        };
+        Ok(Nanos((number * scale).round() as u64))
+    }
+}
+
+impl FromStr for Rate {
+    type Err = ParseUnitError;
+    /// `1000`, `10k`, `1.5M`, and `150/s` for those who write the unit.
+    fn from_str(text: &str) -> Result<Rate, ParseUnitError> {
+        parse_scaled(text.trim_end_matches("/s"))
+            .map(Rate)
+            .ok_or_else(|| ParseUnitError { text: text.to_owned(), what: "rate", example: "1000, 10k or 1.5M" })
+    }
+}
+
+impl FromStr for Count {
+    type Err = ParseUnitError;
+    /// `1000`, `10k`, `1.5M`.
+    fn from_str(text: &str) -> Result<Count, ParseUnitError> {
+        parse_scaled(text)
+            .filter(|n| n.fract() == 0.0)
+            .map(|n| Count(n as u64))
+            .ok_or_else(|| ParseUnitError { text: text.to_owned(), what: "count", example: "1000, 10k or 1.5M" })
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseUnitError;
+    /// `512`, `512B`, `64KiB`, `10MB`: powers of 1024 with an `i`, of 1000 without.
+    fn from_str(text: &str) -> Result<Bytes, ParseUnitError> {
+        let error = || ParseUnitError { text: text.to_owned(), what: "size", example: "512, 64KiB or 10MB" };
+        let (number, unit) = split_number(text).ok_or_else(error)?;
+        let scale = match unit {
+            "" | "B" => 1.0,
+            "k" | "K" | "kB" | "KB" => 1e3,
+            "M" | "MB" => 1e6,
+            "G" | "GB" => 1e9,
+            "Ki" | "KiB" => 1024.0,
+            "Mi" | "MiB" => 1024.0 * 1024.0,
+            "Gi" | "GiB" => 1024.0 * 1024.0 * 1024.0,
+            _ => return Err(error()),
+        };
+        Ok(Bytes((number * scale).round() as u64))
+    }
+}
+
+fn parse_scaled(text: &str) -> Option<f64> {
+    let (number, unit) = split_number(text)?;
+    let scale = match unit {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return None,
+    };
+    Some(number * scale)
+}
+
+/// Splits `1.5M` into a finite number that is not negative, and its unit.
+fn split_number(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    number.is_finite().then(|| (number, text[end..].trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn durations_as_people_write_them() {
+        for (text, nanos) in [
+            ("500ms", 500_000_000),
+            ("30s", 30_000_000_000),
+            ("2m", 120_000_000_000),
+            ("1h", 3_600_000_000_000),
+            ("0.5s", 500_000_000),
+            ("150us", 150_000),
+            ("1m 30s", 90_000_000_000),
+        ] {
+            assert_eq!(text.parse::<Nanos>(), Ok(Nanos(nanos)), "{text}");
+        }
+        for text in ["", "5", "-1s", "s", "1 fortnight", "1e3s", "NaNs"] {
+            assert!(text.parse::<Nanos>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn counts_rates_and_sizes() {
+        assert_eq!("10k".parse(), Ok(Rate(10_000.0)));
+        assert_eq!("1.5M".parse(), Ok(Count(1_500_000)));
+        assert_eq!("64KiB".parse(), Ok(Bytes(65_536)));
+        assert_eq!("10MB".parse(), Ok(Bytes(10_000_000)));
+        assert!("-1".parse::<Rate>().is_err());
+        assert!("1.5".parse::<Count>().is_err());
+        assert!("ten".parse::<Rate>().is_err());
+        let message = "ten".parse::<Rate>().unwrap_err().to_string();
+        assert_eq!(message, "`ten` is not a rate: write it like 1000, 10k or 1.5M");
+    }
+
+    proptest! {
+        #[test]
+        fn a_displayed_duration_reads_back_within_its_rounding(n in 0u64..10_000_000_000_000) {
+            let back: Nanos = Nanos(n).to_string().parse().unwrap();
+            prop_assert!(back.0.abs_diff(n) as f64 <= 0.0005 * (n as f64).max(1.0));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".*") {
+            let _ = text.parse::<Nanos>();
+            let _ = text.parse::<Rate>();
+            let _ = text.parse::<Count>();
+            let _ = text.parse::<Bytes>();
+        }
+    }
+}

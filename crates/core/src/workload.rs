@@ -1,0 +1,181 @@
+//! The `Workload` document (TOML): the classes of request, their mix and what each sends.
+//!
+//! ```toml
+//! [[class]]
+//! name = "page"
+//! weight = 0.7
+//! path = "/index.html"
+//!
+//! [[class]]
+//! name = "search"
+//! weight = 0.3
+//! method = "POST"
+//! path = "/search"
+//! headers = { Content-Type = "application/json" }
+//! body = '{"q":"brim"}'
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The request classes, at least one.
+    #[serde(rename = "class")]
+    pub classes: Vec<Class>,
+}
+
+/// One class of request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Its name in every table and document; unique.
+    pub name: String,
+    /// Its share of the calls, relative to the other classes' weights.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// HTTP method.
+    #[serde(default = "get")]
+    pub method: String,
+    /// Path and query; the URL on the command line gives scheme and authority.
+    pub path: String,
+    /// Extra header fields.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Request body.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
+}
+
+/// What is wrong with a workload.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum WorkloadError {
+    /// There is nothing to request.
+    #[error("the workload has no class: add a [[class]] with a name and a path")]
+    Empty,
+    /// Two classes share a name.
+    #[error("two classes are named `{0}`: give each class a name of its own")]
+    DuplicateName(String),
+    /// A weight that no mix can be made of.
+    #[error("class `{name}` has weight {weight}: weights are finite and not negative, and one of them is above zero")]
+    BadWeight {
+        /// The class.
+        name: String,
+        /// The weight.
+        weight: f64,
+    },
+    /// A path that does not begin with a slash.
+    #[error("class `{name}` has path `{path}`: a path begins with `/`")]
+    BadPath {
+        /// The class.
+        name: String,
+        /// The path.
+        path: String,
+    },
+    /// A class that was asked for by name is not there.
+    #[error("there is no class `{name}`; the classes are: {known}")]
+    UnknownClass {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+impl Workload {
+    /// One class named `all`, for a plain URL.
+    pub fn single(method: &str, path: &str) -> Workload {
+        Workload {
+            classes: vec![Class {
+                name: "all".to_owned(),
+                weight: 1.0,
+                method: method.to_owned(),
+                path: path.to_owned(),
+                headers: BTreeMap::new(),
+                body: String::new(),
+            }],
+        }
+    }
+
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with what to do about it.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        if self.classes.is_empty() {
+            return Err(WorkloadError::Empty);
+        }
+        for (i, class) in self.classes.iter().enumerate() {
+            let bad_weight = || WorkloadError::BadWeight { name: class.name.clone(), weight: class.weight };
+            if !class.weight.is_finite() || class.weight < 0.0 || self.classes.iter().all(|c| c.weight == 0.0) {
+                return Err(bad_weight());
+            }
+            if !class.path.starts_with('/') {
+                return Err(WorkloadError::BadPath { name: class.name.clone(), path: class.path.clone() });
+            }
+            if self.classes[..i].iter().any(|other| other.name == class.name) {
+                return Err(WorkloadError::DuplicateName(class.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The classes' shares of the calls, in order, summing to one. Call on a valid workload.
+    pub fn mix(&self) -> Vec<f64> {
+        let total: f64 = self.classes.iter().map(|c| c.weight).sum();
+        self.classes.iter().map(|c| c.weight / total).collect()
+    }
+
+    /// Gives the named classes new weights, as `--mix light=0.7,heavy=0.3` asks; classes not named get none.
+    ///
+    /// # Errors
+    /// [`WorkloadError::UnknownClass`] when a name is not in the document, or what [`Workload::validate`] finds.
+    pub fn set_mix(&mut self, mix: &[(String, f64)]) -> Result<(), WorkloadError> {
+        for (name, _) in mix {
+            if !self.classes.iter().any(|c| &c.name == name) {
+                let known = self.classes.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ");
+                return Err(WorkloadError::UnknownClass { name: name.clone(), known });
+            }
+        }
+        for class in &mut self.classes {
+            class.weight = mix.iter().find(|(name, _)| *name == class.name).map_or(0.0, |(_, weight)| *weight);
+        }
+        self.validate()
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_names_classes_that_exist() {
+        let mut workload = Workload::single("GET", "/");
+        let error = workload.set_mix(&[("heavy".to_owned(), 1.0)]).unwrap_err();
+        assert_eq!(error.to_string(), "there is no class `heavy`; the classes are: all");
+        assert_eq!(workload.set_mix(&[("all".to_owned(), 2.0)]), Ok(()));
+        assert_eq!(workload.mix(), [1.0]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let mut workload = Workload::single("GET", "nowhere");
+        assert!(matches!(workload.validate(), Err(WorkloadError::BadPath { .. })));
+        workload.classes[0].path = "/".to_owned();
+        workload.classes[0].weight = -1.0;
+        assert!(matches!(workload.validate(), Err(WorkloadError::BadWeight { .. })));
+        workload.classes.clear();
+        assert_eq!(workload.validate(), Err(WorkloadError::Empty));
+    }
+}
