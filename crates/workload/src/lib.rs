@@ -1,1 +1,53 @@
-//! (to come)
+//! What is due, and when: arrival processes, the mix of request classes, and the open and closed workloads made of them.
+//!
+//! Everything here is a pure function of a seed. A schedule split over N shards is the same schedule as unsplit: each
+//! shard walks the whole of it and keeps every N-th call, so sharding changes who makes a call and nothing else.
+#![forbid(unsafe_code)]
+
+mod arrivals;
+mod closed;
+mod mix;
+mod open;
+
+pub use arrivals::{Arrivals, Process};
+pub use closed::Closed;
+pub use mix::{Mix, MixError};
+pub use open::Open;
+
+/// Which part of a schedule this is: shard `index` of `count`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// From 0.
+    pub index: u64,
+    /// At least 1.
+    pub count: u64,
+}
+
+impl Shard {
+    /// The whole schedule.
+    pub const WHOLE: Shard = Shard { index: 0, count: 1 };
+
+    /// Every shard of `count`.
+    pub fn split(count: u64) -> impl Iterator<Item = Shard> {
+        (0..count).map(move |index| Shard { index, count })
+    }
+
+    /// How many of `n` things are this shard's, when thing `i` belongs to shard `i mod count`.
+    pub fn share(self, n: u64) -> u64 {
+        n / self.count + u64::from(self.index < n % self.count)
+    }
+}
+
+/// Where a workload ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// No call is due at or after this instant.
+    pub window: brimful_core::Nanos,
+    /// No more calls than this, over all shards.
+    pub calls: u64,
+}
+
+/// Independent random streams from one seed.
+fn rng(seed: u64, stream: u64) -> rand_pcg::Pcg64 {
+    rand_pcg::Pcg64::new(u128::from(seed), u128::from(stream))
+}

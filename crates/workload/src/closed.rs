@@ -1,0 +1,127 @@
+//! The closed workload: N clients, each making a call, reading the answer, thinking, and calling again. This is the
+//! "simple scheme" of Banga & Druschel (1997, §3): it stays in lockstep with the server and cannot overload it.
+
+use crate::{Extent, Mix, Shard};
+use brimful_core::{Nanos, Next, Outcome, Workload};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// One shard of a closed workload.
+#[derive(Clone, Debug)]
+pub struct Closed {
+    /// When each client that is thinking calls again.
+    ready: BinaryHeap<Reverse<Nanos>>,
+    mix: Mix,
+    think: Nanos,
+    window: Nanos,
+    calls_left: u64,
+}
+
+impl Closed {
+    /// This shard's share of `clients`, each thinking for `think` between an answer and the next call. First calls are
+    /// spread evenly over one think time, so that the clients do not march in step.
+    pub fn new(clients: u64, think: Nanos, mix: Mix, extent: Extent, shard: Shard) -> Closed {
+        let first = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
+        let mine = (0..clients).filter(|client| client % shard.count == shard.index);
+        Closed {
+            ready: mine.map(|client| Reverse(Nanos(first(client)))).collect(),
+            mix,
+            think,
+            window: extent.window,
+            calls_left: shard.share(extent.calls),
+        }
+    }
+}
+
+impl Workload for Closed {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+        if self.calls_left == 0 || now >= self.window {
+            return Next::Done;
+        }
+        let Some(&Reverse(due)) = self.ready.peek() else {
+            return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
+        };
+        if due >= self.window {
+            return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
+        }
+        if due > now {
+            return Next::NotBefore(due);
+        }
+        let Some(call) = self.mix.next() else { return Next::Done };
+        self.ready.pop();
+        self.calls_left -= 1;
+        Next::Due { due, call }
+    }
+
+    fn on_outcome(&mut self, outcome: &Outcome) {
+        self.ready.push(Reverse(outcome.at + self.think));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::{ClassId, End};
+
+    const FOREVER: Extent = Extent { window: Nanos::from_secs(3600), calls: u64::MAX };
+
+    fn closed(clients: u64, think: Nanos, extent: Extent, shard: Shard) -> Closed {
+        Closed::new(clients, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+    }
+
+    fn ended(at: Nanos) -> Outcome {
+        let end = End::Completed { status: 200 };
+        Outcome { class: ClassId(0), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
+    }
+
+    /// Runs against a server that answers every call after `service`, and returns the due times.
+    fn run(mut workload: Closed, service: Nanos, calls: usize) -> Vec<Nanos> {
+        let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
+        while due_times.len() < calls {
+            match workload.next(now, in_service.len()) {
+                Next::Due { due, .. } => {
+                    due_times.push(due);
+                    in_service.push(Reverse(now + service));
+                    continue;
+                }
+                Next::Done => break,
+                Next::NotBefore(at) if in_service.peek().is_none_or(|Reverse(end)| at < *end) => {
+                    now = at;
+                    continue;
+                }
+                Next::NotBefore(_) | Next::WaitForOutcome => {}
+            }
+            let Reverse(end) = in_service.pop().unwrap();
+            now = end;
+            workload.on_outcome(&ended(end));
+        }
+        due_times
+    }
+
+    #[test]
+    fn a_client_calls_again_after_answer_and_thought() {
+        let due = run(closed(1, Nanos::from_millis(9), FOREVER, Shard::WHOLE), Nanos::from_millis(1), 4);
+        assert_eq!(due, [0, 10, 20, 30].map(Nanos::from_millis));
+    }
+
+    #[test]
+    fn clients_keep_the_interactive_response_time_law() {
+        // X = N / (R + Z): 20 clients, R = 1 ms, Z = 9 ms, so 2000 calls a second.
+        let due = run(closed(20, Nanos::from_millis(9), FOREVER, Shard::WHOLE), Nanos::from_millis(1), 2001);
+        assert_eq!(due[2000], Nanos::from_secs(1));
+    }
+
+    #[test]
+    fn shards_share_clients_and_calls() {
+        let extent = Extent { calls: 103, ..FOREVER };
+        let per_shard = Shard::split(4).map(|s| run(closed(10, Nanos::ZERO, extent, s), Nanos(1), 1000).len());
+        assert_eq!(per_shard.collect::<Vec<_>>(), [26, 26, 26, 25]);
+    }
+
+    #[test]
+    fn it_ends_with_the_window() {
+        let extent = Extent { window: Nanos::from_millis(25), calls: u64::MAX };
+        let due = run(closed(1, Nanos::from_millis(9), extent, Shard::WHOLE), Nanos::from_millis(1), 100);
+        assert_eq!(due.len(), 3);
+    }
+}

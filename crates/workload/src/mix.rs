@@ -1,0 +1,81 @@
+//! Which class each call belongs to: an independent draw per call from the mix.
+
+use crate::rng;
+use brimful_core::{CallSpec, ClassId};
+use rand::RngExt;
+use rand_pcg::Pcg64;
+
+/// A reproducible sequence of classes, in the proportions of the mix.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    /// Cumulative shares; the last is 1.
+    cumulative: Vec<f64>,
+    rng: Pcg64,
+}
+
+/// Why a mix cannot be drawn from.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum MixError {
+    /// No class, a share below zero or not finite, or nothing but zeros.
+    #[error("a mix needs at least one share above zero and none below; got {0:?}")]
+    Shares(Vec<f64>),
+}
+
+impl Mix {
+    /// `shares`, one per class, in any scale.
+    ///
+    /// # Errors
+    /// [`MixError::Shares`] when no class can be drawn from them.
+    pub fn new(shares: &[f64], seed: u64) -> Result<Mix, MixError> {
+        let total: f64 = shares.iter().sum();
+        if !(total.is_finite() && total > 0.0 && shares.iter().all(|s| *s >= 0.0)) {
+            return Err(MixError::Shares(shares.to_vec()));
+        }
+        let mut sum = 0.0;
+        let cumulative = shares.iter().map(|share| {
+            sum += share / total;
+            sum
+        });
+        Ok(Mix { cumulative: cumulative.collect(), rng: rng(seed, 2) })
+    }
+}
+
+impl Iterator for Mix {
+    type Item = CallSpec;
+
+    fn next(&mut self) -> Option<CallSpec> {
+        let class = if self.cumulative.len() == 1 {
+            0
+        } else {
+            let u: f64 = self.rng.random();
+            // The sum may round to just below one; the last class that has a share takes the rest.
+            let last = self.cumulative.partition_point(|c| *c < self.cumulative[self.cumulative.len() - 1]);
+            self.cumulative.partition_point(|c| *c <= u).min(last)
+        };
+        Some(CallSpec { class: ClassId(class as u16) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_come_in_their_proportions_and_those_without_a_share_never() {
+        let n = 100_000;
+        let mut counts = [0u32; 4];
+        for call in Mix::new(&[0.0, 7.0, 3.0, 0.0], 3).unwrap().take(n) {
+            counts[call.class.0 as usize] += 1;
+        }
+        assert_eq!((counts[0], counts[3]), (0, 0));
+        let share = f64::from(counts[1]) / n as f64;
+        assert!((share - 0.7).abs() < 5.0 * (0.21 / n as f64).sqrt(), "share {share}");
+    }
+
+    #[test]
+    fn a_mix_of_nothing_is_refused() {
+        for shares in [&[][..], &[0.0, 0.0], &[1.0, -1.0], &[f64::NAN]] {
+            assert!(Mix::new(shares, 0).is_err(), "{shares:?}");
+        }
+    }
+}
