@@ -1,1 +1,45 @@
-//! (to come)
+//! Servers on free ports for the tests of the other crates. Never published, never part of the product.
+//!
+//! - [`Nginx`], [`Apache`]: the real thing, with a private configuration in a temporary directory.
+//! - [`RawServer`]: a TCP server that misbehaves on request.
+//! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
+//! - [`FullBacklog`]: a listener at which further connection attempts hang.
+//!
+//! Invariants: every server listens on 127.0.0.1 only; a started function returns when the server accepts; dropping
+//! the handle leaves no process, no thread and no file behind. What a test needs and the machine lacks is a panic that
+//! says what to install: a test never passes because it could not run.
+//!
+//! A handle in a `static` is never dropped, so its server would outlive the tests: keep handles in the test.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "only tests call this crate, and a test fails by panicking"
+)]
+
+mod apache;
+mod backlog;
+mod daemon;
+mod nginx;
+mod raw;
+mod request;
+mod serial;
+
+use std::net::TcpListener;
+
+pub use apache::{Apache, ApacheOptions, Mpm};
+pub use backlog::{FullBacklog, full_backlog_listener};
+pub use nginx::{Nginx, NginxOptions};
+pub use raw::RawServer;
+pub use request::Request;
+pub use serial::{SerialServer, serial_server};
+
+/// A TCP port of 127.0.0.1 on which nothing listens at this moment: for servers that cannot be given port 0, and for
+/// connection attempts that must be refused. Another process may take it before the caller does.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
+    listener
+        .local_addr()
+        .expect("read the address of a bound listener")
+        .port()
+}

@@ -1,0 +1,136 @@
+//! Debian's Apache with a private configuration.
+use crate::daemon::{Daemon, Program, default_files, is_root};
+use std::net::SocketAddr;
+
+const PROGRAM: Program = Program {
+    path: "/usr/sbin/apache2",
+    package: "apache2-bin",
+    args: |dir| {
+        vec![
+            "-f".to_owned(),
+            format!("{dir}/server.conf"),
+            "-DFOREGROUND".to_owned(),
+        ]
+    },
+};
+
+/// Apache's multi-processing module: what stands behind one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mpm {
+    /// A process per connection.
+    Prefork,
+    /// A thread per request, idle connections parked with a listener thread.
+    Event,
+}
+
+/// What kind of Apache to start. The default is the event module with 16 workers, serving `hello\n` at `/`.
+pub struct ApacheOptions {
+    /// The multi-processing module.
+    pub mpm: Mpm,
+    /// Workers (processes under prefork, threads of one process under event), all started at once and never fewer: a
+    /// pool that grows during a measurement is a different server at its end.
+    pub max_workers: usize,
+    /// Served files: path below the document root, content.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+impl Default for ApacheOptions {
+    fn default() -> Self {
+        ApacheOptions {
+            mpm: Mpm::Event,
+            max_workers: 16,
+            files: default_files(),
+        }
+    }
+}
+
+/// A running Apache; stops when dropped. Connections stay open after an answer, for 75 s.
+pub struct Apache(Daemon);
+
+impl Apache {
+    /// Starts Apache and returns when it accepts connections and has all its workers. Panics, with Apache's own words, if it cannot.
+    pub fn start(options: ApacheOptions) -> Apache {
+        let configure = |dir: &str, port| configuration(&options, dir, port);
+        let processes = if options.mpm == Mpm::Prefork {
+            options.max_workers
+        } else {
+            1
+        };
+        Apache(Daemon::start(
+            &PROGRAM,
+            processes,
+            &options.files,
+            configure,
+        ))
+    }
+
+    /// The listening address.
+    pub fn addr(&self) -> SocketAddr {
+        self.0.addr()
+    }
+
+    /// `http://ADDRESS/`.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.addr())
+    }
+
+    /// The master process.
+    pub fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
+    /// The child processes, as they are now.
+    pub fn workers(&self) -> Vec<u32> {
+        self.0.workers()
+    }
+
+    /// The error log so far.
+    pub fn log(&self) -> String {
+        self.0.log()
+    }
+}
+
+fn configuration(options: &ApacheOptions, dir: &str, port: u16) -> String {
+    let n = options.max_workers;
+    let (module, pool) = match options.mpm {
+        Mpm::Prefork => (
+            "prefork",
+            format!(
+                "ServerLimit {n}\nStartServers {n}\nMinSpareServers {n}\nMaxSpareServers {}\nMaxRequestWorkers {n}",
+                n + 1
+            ),
+        ),
+        Mpm::Event => (
+            "event",
+            format!(
+                "ServerLimit 1\nStartServers 1\nThreadLimit {n}\nThreadsPerChild {n}\nMinSpareThreads {n}\n\
+                 MaxSpareThreads {n}\nMaxRequestWorkers {n}"
+            ),
+        ),
+    };
+    let user = if is_root() {
+        "User www-data\nGroup www-data"
+    } else {
+        ""
+    };
+    format!(
+        r#"ServerRoot "{dir}"
+ServerName localhost
+LoadModule mpm_{module}_module /usr/lib/apache2/modules/mod_mpm_{module}.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+LoadModule dir_module /usr/lib/apache2/modules/mod_dir.so
+{pool}
+{user}
+Listen 127.0.0.1:{port}
+DefaultRuntimeDir "{dir}"
+PidFile "{dir}/server.pid"
+ErrorLog "{dir}/error.log"
+LogLevel warn
+DocumentRoot "{dir}/www"
+DirectoryIndex index.html
+KeepAlive On
+KeepAliveTimeout 75
+MaxKeepAliveRequests 0
+"#
+    )
+}

@@ -1,0 +1,244 @@
+//! A foreign server as a child process: a private directory, a free port, a start that is known to have worked and a
+//! stop that is known to have finished.
+//!
+//! The server counts as started when the pid file in its private directory names our child: nginx and Apache write it
+//! after they have bound their sockets, so an answer on the port cannot be somebody else's. A port lost to another
+//! process between choosing and binding makes the server exit, and the next attempt takes another port.
+//!
+//! The server has a process group of its own, because Apache ends by signalling its whole group. An interrupt at the
+//! terminal therefore does not reach it; instead the kernel sends it SIGTERM when the thread that started it ends
+//! (`setpriv --pdeathsig`), so even tests that are killed leave no server behind.
+use crate::free_port;
+use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
+use std::fs::{self, File, Permissions};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Component, Path};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const ATTEMPTS: usize = 5;
+const START_LIMIT: Duration = Duration::from_secs(15);
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(2);
+
+/// Where a server's program is and how its command line looks.
+pub(crate) struct Program {
+    pub(crate) path: &'static str,
+    pub(crate) package: &'static str,
+    /// Arguments, given the private directory.
+    pub(crate) args: fn(&str) -> Vec<String>,
+}
+
+/// A running server. Its directory holds `server.conf`, `server.pid`, `error.log` and the document root `www`.
+pub(crate) struct Daemon {
+    /// The master, and the number of its process group.
+    pid: Pid,
+    /// Lives as long as the server: it started it and waits for its end.
+    keeper: JoinHandle<()>,
+    addr: SocketAddr,
+    dir: TempDir,
+}
+
+impl Daemon {
+    /// Starts `program` with `files` below its document root and the configuration that `configure` returns for a
+    /// directory and a port; waits until it accepts and has this many `workers`.
+    pub(crate) fn start(
+        program: &Program,
+        workers: usize,
+        files: &[(String, Vec<u8>)],
+        configure: impl Fn(&str, u16) -> String,
+    ) -> Daemon {
+        assert!(
+            Path::new(program.path).exists(),
+            "{} is missing and this test needs it: apt-get install {}, or scripts/setup.sh test",
+            program.path,
+            program.package
+        );
+        let mut complaint = String::new();
+        for _ in 0..ATTEMPTS {
+            match Self::try_start(program, workers, files, &configure) {
+                Ok(daemon) => return daemon,
+                Err(log) => complaint = log,
+            }
+        }
+        panic!(
+            "{} did not start in {ATTEMPTS} attempts; the last one said:\n{complaint}",
+            program.path
+        );
+    }
+
+    fn try_start(
+        program: &Program,
+        workers: usize,
+        files: &[(String, Vec<u8>)],
+        configure: &impl Fn(&str, u16) -> String,
+    ) -> Result<Daemon, String> {
+        let dir = private_dir(files);
+        let path = dir
+            .path()
+            .to_str()
+            .expect("a temporary directory whose name is UTF-8 (see TMPDIR)");
+        let port = free_port();
+        fs::write(dir.path().join("server.conf"), configure(path, port))
+            .expect("write the server's configuration");
+        let output = File::create(dir.path().join("output.log")).expect("create the server's log");
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "TERM", program.path])
+            .args((program.args)(path))
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().expect("duplicate a log's descriptor"))
+            .stderr(output);
+        let (pid, keeper) = keep(command);
+        // From here on, leaving early drops the Daemon, and that stops the server.
+        let daemon = Daemon {
+            pid,
+            keeper,
+            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            dir,
+        };
+        match daemon.wait_until_ready(workers) {
+            true => Ok(daemon),
+            false => Err(daemon.log()),
+        }
+    }
+
+    fn wait_until_ready(&self, workers: usize) -> bool {
+        let deadline = Instant::now() + START_LIMIT;
+        while Instant::now() < deadline && !self.keeper.is_finished() {
+            let named = fs::read_to_string(self.dir.path().join("server.pid")).unwrap_or_default();
+            let bound = named.trim() == self.pid().to_string();
+            if bound && self.workers().len() >= workers && TcpStream::connect(self.addr).is_ok() {
+                return true;
+            }
+            sleep(POLL);
+        }
+        false
+    }
+
+    pub(crate) fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The master process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// The master's children, found by their parent's number in `/proc/*/stat`.
+    pub(crate) fn workers(&self) -> Vec<u32> {
+        let processes = fs::read_dir("/proc").expect("read /proc");
+        let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        numbers
+            .filter(|&pid| parent_of(pid) == Some(self.pid()))
+            .collect()
+    }
+
+    /// What the server has said so far, on its own log and on its standard output and error.
+    pub(crate) fn log(&self) -> String {
+        let read = |name| {
+            let bytes = fs::read(self.dir.path().join(name)).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        read("error.log") + &read("output.log")
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if !self.keeper.is_finished() {
+            // Fails only if the master has ended this very moment.
+            let _ = kill_process(self.pid, Signal::TERM);
+        }
+        let deadline = Instant::now() + STOP_LIMIT;
+        while !self.keeper.is_finished() && Instant::now() < deadline {
+            sleep(POLL);
+        }
+        // A master that ended in order has taken its workers along, and then the group is empty and this fails.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        while !self.keeper.is_finished() {
+            sleep(POLL);
+        }
+    }
+}
+
+/// Starts a command on a thread that ends when the command has ended; returns its process and that thread.
+fn keep(mut command: Command) -> (Pid, JoinHandle<()>) {
+    let (started, pid) = mpsc::channel();
+    let keeper = thread::spawn(move || {
+        let mut child = command
+            .spawn()
+            .expect("run setpriv (Debian's package util-linux)");
+        started
+            .send(Pid::from_child(&child))
+            .expect("the starting thread waits for this");
+        child.wait().expect("wait for our own child");
+    });
+    (
+        pid.recv().expect("the server's process was started"),
+        keeper,
+    )
+}
+
+/// Whether servers are started as root, and so must be told to which user their workers change.
+pub(crate) fn is_root() -> bool {
+    geteuid().is_root()
+}
+
+/// The files of a server that has only a page to show.
+pub(crate) fn default_files() -> Vec<(String, Vec<u8>)> {
+    vec![("index.html".to_owned(), b"hello\n".to_vec())]
+}
+
+/// A directory with `files` below `www`, readable by www-data whatever the umask: temporary directories are otherwise
+/// closed to everybody but their owner.
+fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
+    let dir = tempfile::Builder::new()
+        .prefix("brimful-")
+        .tempdir()
+        .expect("create a temporary directory");
+    let open = |path: &Path, mode| {
+        fs::set_permissions(path, Permissions::from_mode(mode))
+            .expect("set permissions in our own directory")
+    };
+    let root = dir.path().join("www");
+    fs::create_dir(&root).expect("create the document root");
+    open(dir.path(), 0o755);
+    open(&root, 0o755);
+    for (name, bytes) in files {
+        let name = Path::new(name.trim_start_matches('/'));
+        let inside = name
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        assert!(
+            inside,
+            "a served file must lie below the document root: {}",
+            name.display()
+        );
+        let path = root.join(name);
+        let parent = path
+            .parent()
+            .expect("a path below the document root has a parent");
+        fs::create_dir_all(parent).expect("create a directory below the document root");
+        for folder in parent.ancestors().take_while(|folder| *folder != root) {
+            open(folder, 0o755);
+        }
+        fs::write(&path, bytes).expect("write a served file");
+        open(&path, 0o644);
+    }
+    dir
+}
+
+/// The fourth field of `/proc/PID/stat`. The second is the program's name in parentheses and may contain anything,
+/// parentheses included, hence the search from the right.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,115 @@
+//! Debian's nginx with a private configuration.
+use crate::daemon::{Daemon, Program, default_files, is_root};
+use std::net::SocketAddr;
+
+const PROGRAM: Program = Program {
+    path: "/usr/sbin/nginx",
+    package: "nginx",
+    // Without -e, nginx opens the log it was built with before it has read the configuration.
+    args: |dir| {
+        ["-p", dir, "-e", "error.log", "-c", "server.conf"]
+            .map(str::to_owned)
+            .to_vec()
+    },
+};
+
+/// What kind of nginx to start. The default has one worker, keeps connections open and serves `hello\n` at `/`.
+pub struct NginxOptions {
+    /// Worker processes.
+    pub workers: usize,
+    /// Whether connections stay open after an answer, without a limit to the answers on one connection.
+    pub keepalive: bool,
+    /// Served files: path below the document root, content.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Directives added to the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
+    pub extra: String,
+}
+
+impl Default for NginxOptions {
+    fn default() -> Self {
+        NginxOptions {
+            workers: 1,
+            keepalive: true,
+            files: default_files(),
+            extra: String::new(),
+        }
+    }
+}
+
+/// A running nginx; stops when dropped.
+pub struct Nginx(Daemon);
+
+impl Nginx {
+    /// Starts nginx and returns when it accepts connections and has all its workers. Panics, with nginx's own words, if it cannot.
+    pub fn start(options: NginxOptions) -> Nginx {
+        let configure = |dir: &str, port| configuration(&options, dir, port);
+        Nginx(Daemon::start(
+            &PROGRAM,
+            options.workers,
+            &options.files,
+            configure,
+        ))
+    }
+
+    /// The listening address.
+    pub fn addr(&self) -> SocketAddr {
+        self.0.addr()
+    }
+
+    /// `http://ADDRESS/`.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.addr())
+    }
+
+    /// The master process.
+    pub fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
+    /// The worker processes, as they are now.
+    pub fn workers(&self) -> Vec<u32> {
+        self.0.workers()
+    }
+
+    /// The error log so far.
+    pub fn log(&self) -> String {
+        self.0.log()
+    }
+}
+
+fn configuration(options: &NginxOptions, dir: &str, port: u16) -> String {
+    let NginxOptions {
+        workers,
+        keepalive,
+        extra,
+        ..
+    } = options;
+    let user = if is_root() { "user www-data;" } else { "" };
+    let keepalive_timeout = if *keepalive { 75 } else { 0 };
+    format!(
+        r#"daemon off;
+{user}
+worker_processes {workers};
+pid "{dir}/server.pid";
+error_log "{dir}/error.log" warn;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    default_type application/octet-stream;
+    types {{ text/html html; text/plain txt; }}
+    keepalive_timeout {keepalive_timeout};
+    keepalive_requests 1000000000;
+    client_body_temp_path "{dir}/client_body";
+    proxy_temp_path "{dir}/proxy";
+    fastcgi_temp_path "{dir}/fastcgi";
+    scgi_temp_path "{dir}/scgi";
+    uwsgi_temp_path "{dir}/uwsgi";
+    server {{
+        listen 127.0.0.1:{port};
+        root "{dir}/www";
+        {extra}
+    }}
+}}
+"#
+    )
+}

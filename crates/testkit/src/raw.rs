@@ -1,0 +1,335 @@
+//! A TCP server that does exactly what a test tells it to, one thread per connection.
+//!
+//! A connection closes when its closure has returned, not before: the server holds a duplicate of the socket by which
+//! stopping wakes a closure that is blocked in a read or a write. A closure that panics fails the test that drops the
+//! server.
+use crate::Request;
+use rustix::net::sockopt::set_socket_linger;
+use std::collections::HashMap;
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::Duration;
+
+/// A running server; stops when dropped.
+pub struct RawServer {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+impl RawServer {
+    /// Runs `behaviour` for every connection on a thread of its own; the second argument counts connections from 0.
+    pub fn start(behaviour: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> RawServer {
+        Self::run(move |_, conn, index| behaviour(conn, index))
+    }
+
+    /// Sends what `answer` returns for each request, in order, and keeps the connection open.
+    pub fn answering(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
+        Self::start(move |conn, _| serve(&conn, usize::MAX, &answer))
+    }
+
+    /// The listening address.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// `http://ADDRESS/`.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.addr)
+    }
+
+    /// Connections accepted so far.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    fn run(behaviour: impl Fn(&Shared, TcpStream, usize) + Send + Sync + 'static) -> RawServer {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
+        let addr = listener
+            .local_addr()
+            .expect("read the address of a bound listener");
+        let shared = Arc::new(Shared {
+            listener,
+            open: Mutex::new(Some(HashMap::new())),
+            connections: AtomicUsize::new(0),
+        });
+        let for_acceptor = Arc::clone(&shared);
+        let acceptor = thread::spawn(move || for_acceptor.accept(&behaviour));
+        RawServer {
+            addr,
+            shared,
+            acceptor: Some(acceptor),
+        }
+    }
+}
+
+/// Ready-made behaviours. Unless they say otherwise they read a whole request before they do anything, so that the
+/// end of a connection is a clean FIN, and answer `HEAD` with the head alone.
+impl RawServer {
+    /// Closes without having read or written anything. The client sees FIN, or RST if its request came first.
+    pub fn closes_on_accept() -> RawServer {
+        Self::start(|_, _| {})
+    }
+
+    /// Reads and never answers.
+    pub fn never_answers() -> RawServer {
+        Self::start(|conn, _| drain(&conn))
+    }
+
+    /// Answers with bytes that are not HTTP, then closes.
+    pub fn garbage() -> RawServer {
+        Self::closing(|_| b"\x00\x01\xfe\xff this is not HTTP \r\n\r\n\r\n".to_vec())
+    }
+
+    /// Keep-alive with `Content-Length`.
+    pub fn content_length(body: impl Into<Vec<u8>>) -> RawServer {
+        let body = body.into();
+        Self::answering(move |request| with_length(request, &body))
+    }
+
+    /// Keep-alive with chunked transfer coding, one chunk per element of `chunks`.
+    pub fn chunked(chunks: &[impl AsRef<[u8]>]) -> RawServer {
+        let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+        let mut body = Vec::new();
+        for chunk in chunks
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|chunk| !chunk.is_empty())
+        {
+            body.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+            body.extend_from_slice(chunk);
+            body.extend_from_slice(b"\r\n");
+        }
+        body.extend_from_slice(b"0\r\n\r\n");
+        Self::answering(move |request| head_and_body(request, &head, &body))
+    }
+
+    /// A body without a length, which ends with the connection.
+    pub fn close_delimited(body: impl Into<Vec<u8>>) -> RawServer {
+        let body = body.into();
+        Self::closing(move |request| {
+            head_and_body(
+                request,
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+                &body,
+            )
+        })
+    }
+
+    /// Keep-alive with this status and no body at all: for 204 and 304 without a length, as they must be.
+    pub fn status(code: u16) -> RawServer {
+        let length = if matches!(code, 204 | 304) {
+            ""
+        } else {
+            "Content-Length: 0\r\n"
+        };
+        let answer = format!("HTTP/1.1 {code} Status\r\n{length}\r\n").into_bytes();
+        Self::answering(move |_| answer.clone())
+    }
+
+    /// Announces `missing` bytes more than it sends, then closes.
+    pub fn truncated(body: impl Into<Vec<u8>>, missing: usize) -> RawServer {
+        let body = body.into();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+            body.len() + missing
+        )
+        .into_bytes();
+        Self::closing(move |request| head_and_body(request, &head, &body))
+    }
+
+    /// Keep-alive; the head and the body `hello\n` in single bytes with a pause after each.
+    pub fn one_byte_at_a_time(pause: Duration) -> RawServer {
+        Self::start(move |conn, _| {
+            // Without this the kernel gathers bytes until the previous ones are acknowledged.
+            conn.set_nodelay(true)
+                .expect("set TCP_NODELAY on an open socket");
+            let mut reader = BufReader::new(&conn);
+            while let Some(request) = Request::read(&mut reader) {
+                for byte in with_length(&request, b"hello\n") {
+                    if (&conn).write_all(&[byte]).is_err() {
+                        return;
+                    }
+                    sleep(pause);
+                }
+            }
+        })
+    }
+
+    /// Sends the first `bytes` bytes of an answer of one megabyte, then resets the connection.
+    pub fn resets_after(bytes: usize) -> RawServer {
+        Self::start(move |conn, _| {
+            let Some(request) = Request::read(&mut BufReader::new(&conn)) else {
+                return;
+            };
+            let answer = with_length(&request, &[b'x'; 1 << 20]);
+            if (&conn)
+                .write_all(&answer[..bytes.min(answer.len())])
+                .is_ok()
+            {
+                set_socket_linger(&conn, Some(Duration::ZERO))
+                    .expect("set SO_LINGER on an open socket");
+            }
+        })
+    }
+
+    /// Answers `requests` requests per connection, then closes it at once and unannounced. With 0, closes as soon as a
+    /// request has arrived.
+    pub fn closes_after(requests: usize) -> RawServer {
+        Self::start(move |conn, _| {
+            serve(&conn, requests, |request| with_length(request, b"hello\n"))
+        })
+    }
+
+    /// Answers `requests` requests altogether, then stops: every connection is closed, further ones are refused.
+    pub fn dies_after(requests: usize) -> RawServer {
+        let seen = AtomicUsize::new(0);
+        Self::run(move |shared, conn, _| {
+            let mut reader = BufReader::new(&conn);
+            while let Some(request) = Request::read(&mut reader) {
+                let number = seen.fetch_add(1, Ordering::SeqCst);
+                let answered = number < requests
+                    && (&conn)
+                        .write_all(&with_length(&request, b"hello\n"))
+                        .is_ok();
+                if number + 1 >= requests {
+                    shared.halt();
+                }
+                if !answered {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// Answers one request and closes, having read whatever else was sent: unread bytes would turn FIN into RST.
+    fn closing(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
+        Self::start(move |conn, _| {
+            serve(&conn, 1, &answer);
+            if conn.shutdown(Shutdown::Write).is_ok() {
+                drain(&conn);
+            }
+        })
+    }
+}
+
+impl Drop for RawServer {
+    fn drop(&mut self) {
+        self.shared.halt();
+        let outcome = self.acceptor.take().map_or(Ok(()), JoinHandle::join);
+        if let Err(panic) = outcome
+            && !thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// What the acceptor, the connections and the handle have in common.
+struct Shared {
+    listener: TcpListener,
+    /// Duplicates of the open connections by index; `None` once the server has stopped.
+    open: Mutex<Option<HashMap<usize, TcpStream>>>,
+    connections: AtomicUsize,
+}
+
+impl Shared {
+    /// Accepts until halted. The scope joins every connection and passes on its panic.
+    fn accept(&self, behaviour: &(impl Fn(&Shared, TcpStream, usize) + Sync)) {
+        thread::scope(|scope| {
+            for index in 0.. {
+                let conn = match self.listener.accept() {
+                    Ok((conn, _)) => conn,
+                    Err(_) if self.open().is_none() => return,
+                    Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
+                    Err(e) => panic!("cannot accept a connection: {e}"),
+                };
+                match &mut *self.open() {
+                    Some(open) => open.insert(
+                        index,
+                        conn.try_clone()
+                            .expect("duplicate a connection's descriptor"),
+                    ),
+                    None => return,
+                };
+                self.connections.fetch_add(1, Ordering::SeqCst);
+                scope.spawn(move || {
+                    let _closer = Closer {
+                        shared: self,
+                        index,
+                    };
+                    behaviour(self, conn, index);
+                });
+            }
+        });
+    }
+
+    /// Stops listening and wakes every blocked closure. Doing it twice does no harm.
+    fn halt(&self) {
+        let open = self.open().take().unwrap_or_default();
+        // On Linux this ends a blocked accept(), and connection attempts are refused from now on. It fails when it has
+        // been done before.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+        for conn in open.values() {
+            // Fails when the peer was faster.
+            let _ = conn.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<HashMap<usize, TcpStream>>> {
+        self.open
+            .lock()
+            .expect("no thread panics while it holds this lock")
+    }
+}
+
+/// Drops the duplicate of a connection when its closure has ended, be it by a panic: that closes the connection.
+struct Closer<'a> {
+    shared: &'a Shared,
+    index: usize,
+}
+
+impl Drop for Closer<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = &mut *self.shared.open() {
+            open.remove(&self.index);
+        }
+    }
+}
+
+/// Answers at most `limit` requests; with a limit of 0 it waits for the first request all the same.
+fn serve(conn: &TcpStream, limit: usize, answer: impl Fn(&Request) -> Vec<u8>) {
+    let mut reader = BufReader::new(conn);
+    let mut answered = 0;
+    while let Some(request) = Request::read(&mut reader) {
+        if answered == limit || (&*conn).write_all(&answer(&request)).is_err() {
+            return;
+        }
+        answered += 1;
+        if answered == limit {
+            return;
+        }
+    }
+}
+
+/// Reads until the peer closes or the server stops.
+fn drain(mut conn: &TcpStream) {
+    let mut scratch = [0; 4096];
+    while matches!(conn.read(&mut scratch), Ok(1..)) {}
+}
+
+fn with_length(request: &Request, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+    head_and_body(request, head.as_bytes(), body)
+}
+
+fn head_and_body(request: &Request, head: &[u8], body: &[u8]) -> Vec<u8> {
+    if request.method == "HEAD" {
+        head.to_vec()
+    } else {
+        [head, body].concat()
+    }
+}

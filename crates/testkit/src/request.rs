@@ -1,0 +1,95 @@
+//! Just enough HTTP/1 to script a server: one request at a time from anything buffered. Independent of the codec under
+//! test on purpose, so that the two cannot share a mistake.
+use std::io::BufRead;
+
+/// A request as it arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The method, such as `GET`.
+    pub method: String,
+    /// The target, such as `/index.html?q=1`.
+    pub target: String,
+    /// Header lines in order, names as they were sent.
+    pub headers: Vec<(String, String)>,
+    /// The body, as long as `Content-Length` says.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// The next request; `None` when the peer has closed, sends something else or (a byte slice) has not sent all of
+    /// it yet.
+    pub fn read(reader: &mut impl BufRead) -> Option<Request> {
+        let first = line(reader)?;
+        let mut parts = first.split(' ');
+        let (method, target) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+        let mut headers = Vec::new();
+        loop {
+            let field = line(reader)?;
+            if field.is_empty() {
+                break;
+            }
+            let (name, value) = field.split_once(':')?;
+            headers.push((name.to_owned(), value.trim().to_owned()));
+        }
+        let mut request = Request {
+            method,
+            target,
+            headers,
+            body: Vec::new(),
+        };
+        let length = request
+            .header("content-length")
+            .map_or(Some(0), |value| value.parse().ok())?;
+        request.body.resize(length, 0);
+        reader.read_exact(&mut request.body).ok()?;
+        Some(request)
+    }
+
+    /// The value of the first header of this name, in any case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// A line without its end; `None` if the end is missing.
+fn line(reader: &mut impl BufRead) -> Option<String> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let line = line.strip_suffix('\n')?;
+    Some(line.strip_suffix('\r').unwrap_or(line).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_pipelined_requests_one_by_one() {
+        let mut bytes = &b"POST /a?b HTTP/1.1\r\nHost: x\r\nCONTENT-length: 3\r\n\r\nabcGET / HTTP/1.0\r\n\r\nHEA"[..];
+        let post = Request::read(&mut bytes).unwrap();
+        assert_eq!(
+            (post.method.as_str(), post.target.as_str(), &post.body[..]),
+            ("POST", "/a?b", &b"abc"[..])
+        );
+        assert_eq!(post.header("host"), Some("x"));
+        assert_eq!(Request::read(&mut bytes).unwrap().method, "GET");
+        assert_eq!(Request::read(&mut bytes), None);
+    }
+
+    #[test]
+    fn an_incomplete_request_is_none() {
+        let whole = b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nab";
+        for end in 0..whole.len() {
+            assert_eq!(
+                Request::read(&mut &whole[..end]),
+                None,
+                "{end} bytes of {}",
+                whole.len()
+            );
+        }
+        assert!(Request::read(&mut &whole[..]).is_some());
+    }
+}

@@ -1,0 +1,237 @@
+//! An HTTP server with one worker that serves all connections strictly one request at a time, in order of arrival.
+//!
+//! It is the server of the coordinated-omission test: with requests due every 10 ms, a service of 1 ms and one stall of
+//! 100 ms, response times counted from when each request was due are known in advance, and a generator that waits for
+//! answers before it sends cannot report them.
+//!
+//! The body of an answer is its request's index in order of service, from 0. Order of arrival is the order of epoll's
+//! ready list, which is read anew after every request. Connections are accepted in the order in which they were
+//! established, and a request arrives no sooner than its connection is accepted.
+use crate::Request;
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::net::listen;
+use std::collections::{HashMap, VecDeque};
+use std::hint::spin_loop;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The last part of a service is spun, because a sleep overshoots by the timer slack (50 µs) and by the scheduler.
+const SPIN: Duration = Duration::from_micros(200);
+
+/// Starts a server whose every request takes `service`, and the one with the index given in `stall` (from 0, in order
+/// of arrival over all connections) that much longer.
+pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
+    // While it stalls nothing is accepted: the kernel must be able to keep what a test sends meanwhile.
+    listen(&listener, 4096).expect("lengthen the accept queue");
+    let addr = listener
+        .local_addr()
+        .expect("read the address of a bound listener");
+    let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("create an eventfd"));
+    let for_worker = Arc::clone(&stop);
+    let worker = thread::spawn(move || Worker::new(listener, for_worker, service, stall).run());
+    SerialServer {
+        addr,
+        stop,
+        worker: Some(worker),
+    }
+}
+
+/// A running serial server; dropping it waits for the request in service, then stops.
+pub struct SerialServer {
+    addr: SocketAddr,
+    stop: Arc<OwnedFd>,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl SerialServer {
+    /// The listening address.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// `http://ADDRESS/`.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.addr)
+    }
+}
+
+impl Drop for SerialServer {
+    fn drop(&mut self) {
+        rustix::io::write(&*self.stop, &1u64.to_ne_bytes())
+            .expect("wake the worker by its eventfd");
+        let outcome = self.worker.take().map_or(Ok(()), JoinHandle::join);
+        if let Err(panic) = outcome
+            && !thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+const LISTENER: u64 = 0;
+const STOP: u64 = 1;
+const FIRST_CONNECTION: u64 = 2;
+
+struct Worker {
+    listener: TcpListener,
+    stop: Arc<OwnedFd>,
+    service: Duration,
+    stall: Option<(usize, Duration)>,
+    epoll: OwnedFd,
+    connections: HashMap<u64, Connection>,
+    next_id: u64,
+    /// The connections whose requests wait, in order of arrival; a connection may occur more than once.
+    waiting: VecDeque<u64>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    /// Bytes of a request that is not complete yet.
+    received: Vec<u8>,
+}
+
+impl Worker {
+    fn new(
+        listener: TcpListener,
+        stop: Arc<OwnedFd>,
+        service: Duration,
+        stall: Option<(usize, Duration)>,
+    ) -> Worker {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("create an epoll instance");
+        listener
+            .set_nonblocking(true)
+            .expect("make a listener non-blocking");
+        let worker = Worker {
+            listener,
+            stop,
+            service,
+            stall,
+            epoll,
+            connections: HashMap::new(),
+            next_id: FIRST_CONNECTION,
+            waiting: VecDeque::new(),
+        };
+        worker.watch(&worker.listener, LISTENER);
+        worker.watch(&*worker.stop, STOP);
+        worker
+    }
+
+    fn run(mut self) {
+        let mut index = 0;
+        while self.take_arrivals() {
+            let Some(id) = self.waiting.pop_front() else {
+                continue;
+            };
+            let stall = self
+                .stall
+                .filter(|(at, _)| *at == index)
+                .map_or(Duration::ZERO, |(_, length)| length);
+            hold(self.service + stall);
+            let body = index.to_string();
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            index += 1;
+            // A client that has gone, or reads nothing, forfeits its connection.
+            if let Some(connection) = self.connections.get_mut(&id)
+                && connection.stream.write_all(answer.as_bytes()).is_err()
+            {
+                self.connections.remove(&id);
+            }
+        }
+    }
+
+    /// Takes in whatever has arrived, waiting for it if there is nothing to do. False means stop.
+    fn take_arrivals(&mut self) -> bool {
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let timeout = if self.waiting.is_empty() {
+            None
+        } else {
+            Some(&now)
+        };
+        let mut events = Vec::with_capacity(1024);
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            timeout,
+        ) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => panic!("cannot wait for events: {e}"),
+        }
+        for event in &events {
+            match event.data.u64() {
+                STOP => return false,
+                LISTENER => self.accept_all(),
+                id => self.receive(id),
+            }
+        }
+        true
+    }
+
+    fn accept_all(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            stream
+                .set_nonblocking(true)
+                .expect("make a connection non-blocking");
+            stream
+                .set_nodelay(true)
+                .expect("set TCP_NODELAY on an open socket");
+            self.watch(&stream, self.next_id);
+            self.connections.insert(
+                self.next_id,
+                Connection {
+                    stream,
+                    received: Vec::new(),
+                },
+            );
+            self.next_id += 1;
+        }
+    }
+
+    /// Reads what there is and queues every request that is complete.
+    fn receive(&mut self, id: u64) {
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
+        let mut bytes = [0; 16 * 1024];
+        match connection.stream.read(&mut bytes) {
+            Ok(length @ 1..) => connection.received.extend_from_slice(&bytes[..length]),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            Ok(0) | Err(_) => {
+                self.connections.remove(&id);
+                return;
+            }
+        }
+        let mut rest = &connection.received[..];
+        let mut taken = 0;
+        while Request::read(&mut rest).is_some() {
+            taken = connection.received.len() - rest.len();
+            self.waiting.push_back(id);
+        }
+        connection.received.drain(..taken);
+    }
+
+    fn watch(&self, fd: impl AsFd, id: u64) {
+        let data = epoll::EventData::new_u64(id);
+        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)
+            .expect("add a descriptor to an epoll instance");
+    }
+}
+
+/// Lets `length` pass, to within a few microseconds if the core is free.
+fn hold(length: Duration) {
+    let end = Instant::now() + length;
+    thread::sleep(length.saturating_sub(SPIN));
+    while Instant::now() < end {
+        spin_loop();
+    }
+}

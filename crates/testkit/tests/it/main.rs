@@ -1,0 +1,53 @@
+//! Each server starts, serves, stops, and leaves no process and no file behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
+
+mod raw;
+mod real;
+mod timed;
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+const LAST_GET: &str = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+
+fn connect(addr: SocketAddr) -> TcpStream {
+    let conn = TcpStream::connect(addr).unwrap();
+    // No test waits this long unless it fails.
+    conn.set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    conn
+}
+
+/// Sends `request` and reads to the end of the connection, however that comes.
+fn exchange(addr: SocketAddr, request: &str) -> (Vec<u8>, io::Result<()>) {
+    let mut conn = connect(addr);
+    conn.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    let end = conn.read_to_end(&mut bytes).map(|_| ());
+    (bytes, end)
+}
+
+/// The answers to `request` on a connection that ends cleanly.
+fn answers(addr: SocketAddr, request: &str) -> String {
+    let (bytes, end) = exchange(addr, request);
+    end.unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Sends `request` on an open connection and reads exactly as many bytes as are expected.
+fn ask(conn: &mut TcpStream, request: &str, expected: &str) {
+    conn.write_all(request.as_bytes()).unwrap();
+    let mut bytes = vec![0; expected.len()];
+    conn.read_exact(&mut bytes).unwrap();
+    assert_eq!(String::from_utf8_lossy(&bytes), expected);
+}
+
+fn refused(addr: SocketAddr) -> bool {
+    TcpStream::connect(addr).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+}

@@ -1,0 +1,102 @@
+//! The servers that make a client wait. Lower bounds only: a loaded machine may make anything longer.
+use super::{GET, ask, connect, refused};
+use brimful_testkit::{free_port, full_backlog_listener, serial_server};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// The answer to the request with this index.
+fn answer(index: usize) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{index}",
+        index.to_string().len()
+    )
+}
+
+#[test]
+fn requests_are_served_one_at_a_time_over_all_connections() {
+    let service = Duration::from_millis(5);
+    let server = serial_server(service, None);
+    let mut conns: Vec<_> = (0..8).map(|_| connect(server.addr())).collect();
+    let start = Instant::now();
+    for conn in &mut conns {
+        conn.write_all(GET.as_bytes()).unwrap();
+    }
+    for (index, conn) in conns.iter_mut().enumerate() {
+        ask(conn, "", &answer(index));
+    }
+    assert!(start.elapsed() >= 8 * service, "{:?}", start.elapsed());
+}
+
+#[test]
+fn requests_are_answered_in_order_of_arrival() {
+    let server = serial_server(
+        Duration::from_millis(2),
+        Some((6, Duration::from_millis(50))),
+    );
+    let mut conns: Vec<_> = (0..6).map(|_| connect(server.addr())).collect();
+    // A request may be taken in no sooner than its connection has been accepted, so have them all accepted.
+    for (index, conn) in conns.iter_mut().enumerate() {
+        ask(conn, GET, &answer(index));
+    }
+    // All but the first arrive while that one stalls, the last connection's first.
+    for conn in conns.iter_mut().rev() {
+        conn.write_all(GET.repeat(2).as_bytes()).unwrap();
+    }
+    for (nth, conn) in conns.iter_mut().rev().enumerate() {
+        ask(conn, "", &(answer(6 + 2 * nth) + &answer(7 + 2 * nth)));
+    }
+}
+
+#[test]
+fn the_stall_falls_on_the_request_with_its_index() {
+    let stall = Duration::from_millis(60);
+    let server = serial_server(Duration::from_micros(100), Some((2, stall)));
+    let mut conn = connect(server.addr());
+    let times: Vec<_> = (0..4)
+        .map(|index| {
+            let start = Instant::now();
+            ask(&mut conn, GET, &answer(index));
+            start.elapsed()
+        })
+        .collect();
+    assert!(times[2] >= stall, "{times:?}");
+    // The others may be late on a loaded machine, hence the shortest of them.
+    assert!(times.iter().min() < Some(&stall), "{times:?}");
+}
+
+#[test]
+fn a_serial_server_survives_clients_that_leave_and_requests_in_pieces() {
+    let server = serial_server(Duration::from_millis(1), None);
+    drop(connect(server.addr()));
+    let mut conn = connect(server.addr());
+    let (first, second) = GET.split_at(9);
+    conn.write_all(first.as_bytes()).unwrap();
+    ask(&mut connect(server.addr()), GET, &answer(0));
+    ask(&mut conn, second, &answer(1));
+    // Served although its client has left.
+    conn.write_all(GET.as_bytes()).unwrap();
+    drop(conn);
+    let mut conn = connect(server.addr());
+    ask(&mut conn, GET, &answer(3));
+    let addr = server.addr();
+    drop(server);
+    assert_eq!(conn.read(&mut [0; 1]).unwrap(), 0);
+    assert!(refused(addr));
+}
+
+#[test]
+fn a_full_backlog_lets_attempts_hang_until_something_is_accepted() {
+    let full = full_backlog_listener();
+    for _ in 0..3 {
+        let attempt = TcpStream::connect_timeout(&full.addr(), Duration::from_millis(50));
+        assert_eq!(attempt.unwrap_err().kind(), ErrorKind::TimedOut);
+    }
+    full.listener().accept().unwrap();
+    TcpStream::connect_timeout(&full.addr(), Duration::from_secs(10)).unwrap();
+}
+
+#[test]
+fn a_free_port_refuses_connections() {
+    assert!(refused(SocketAddr::from(([127, 0, 0, 1], free_port()))));
+}
