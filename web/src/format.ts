@@ -1,0 +1,56 @@
+// Numbers as people read them. What is not known is an en dash.
+
+export const NONE = "–";
+const THIN = "\u202f";
+
+export type Format = (value: number | null | undefined) => string;
+
+/** 1234.5 → "1,235"; three significant digits below 100. */
+export const number: Format = known((x) => {
+  const digits = Math.abs(x) >= 100 || x === 0 ? 0 : Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(x)))));
+  return minus(x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+});
+
+/** A whole number: "1,235". */
+export const count: Format = known((x) => x.toLocaleString("en-US", { maximumFractionDigits: 0 }));
+
+/** Per second: "1,235/s". */
+export const rate: Format = known((x) => `${number(x)}/s`);
+
+/** Seconds with three significant digits: "1.23 ms". */
+export const seconds: Format = known((x) => {
+  const unit = timeUnit(x);
+  return `${number(x * unit.per_s)}${THIN}${unit.name}`;
+});
+
+/** The unit that suits a time in seconds. */
+export function timeUnit(x: number): { name: string; per_s: number } {
+  const size = Math.abs(x);
+  if (size >= 0.9995 || size === 0) return { name: "s", per_s: 1 };
+  return size >= 0.0009995 ? { name: "ms", per_s: 1e3 } : { name: "µs", per_s: 1e6 };
+}
+
+/** A share: "73.2 %". */
+export const percent: Format = known((x) => `${minus((x * 100).toFixed(1))}${THIN}%`);
+
+/** A signed error: "+2.1 %". */
+export const error: Format = known((x) => `${x >= 0 ? "+" : ""}${percent(x)}`);
+
+/** A load level: "75 %". */
+export const level: Format = known((x) => `${Math.round(x * 100)}${THIN}%`);
+
+/** "14 January 2026, 09:30 UTC", or the text itself where it is no date. */
+export function date(rfc3339: string): string {
+  const time = new Date(rfc3339);
+  if (Number.isNaN(time.getTime())) return rfc3339;
+  const options = { dateStyle: "long", timeStyle: "short", timeZone: "UTC" } as const;
+  return `${new Intl.DateTimeFormat("en-GB", options).format(time).replace(" at ", ", ")} UTC`;
+}
+
+function known(format: (x: number) => string): Format {
+  return (value) => (value === null || value === undefined ? NONE : format(value));
+}
+
+function minus(text: string): string {
+  return text.replace("-", "\u2212");
+}

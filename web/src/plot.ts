@@ -1,0 +1,249 @@
+// What the charts share: a figure with title, legend, plot and table, and the drawing that uPlot leaves to its user.
+//
+// Colours come from the style sheet when something is drawn, so that a change of scheme (or printing) needs a redraw only.
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { h, svg, type Child } from "./dom.ts";
+import { number } from "./format.ts";
+import type { Role } from "./survey.ts";
+
+export interface Chart {
+  /** The figure's `data-chart`. */
+  id: string;
+  title: string;
+  /** How to read it. */
+  reading: string;
+  /** What it shows, for those who do not see it. */
+  summary: string;
+  legend: Child[];
+  /** How many levels it shows. */
+  points: number;
+  /** Per x value, what hovering shows; null where there is nothing to say. */
+  readout: (readonly [title: string, ...lines: string[]] | null)[];
+  table: HTMLElement;
+  /** Whether a logarithmic axis is offered (and shown first). */
+  log: boolean;
+  options: (log: boolean) => Pick<uPlot.Options, "scales" | "axes" | "series" | "hooks">;
+  data: uPlot.AlignedData;
+}
+
+export interface Mark {
+  x: number;
+  y: number;
+  role: Role;
+  /** Half the length of the interval bar. */
+  half: number | null;
+}
+
+/** One shape per role, in a box of −6…6: told apart without colour. */
+const SHAPES: Record<Role, string> = {
+  calibration: "M-4.2,0a4.2,4.2 0 1,0 8.4,0a4.2,4.2 0 1,0 -8.4,0Z",
+  held_out: "M0,-5.8L5.8,0L0,5.8L-5.8,0Z",
+  past_saturation: "M0,-5.2L5.4,4.4L-5.4,4.4Z",
+};
+
+const FONT = "12px system-ui, sans-serif";
+const charts: { plot: uPlot; host: HTMLElement }[] = [];
+
+export function colour(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** The whole figure; `start` draws it once it is in the page. */
+export function figure(chart: Chart): { element: HTMLElement; start: () => void } {
+  const host = h("div", { class: "plot", role: "img", tabindex: 0, "aria-label": chart.summary });
+  const toggle = h("input", { type: "checkbox", "data-key": "log" });
+  toggle.checked = chart.log;
+  const element = h(
+    "figure",
+    { "data-chart": chart.id, "data-points": chart.points },
+    h("figcaption", {}, h("h3", {}, chart.title), h("p", { class: "reading" }, chart.reading)),
+    h("div", { class: "legend" }, ...chart.legend, chart.log ? h("label", { class: "toggle" }, toggle, "log scale") : null),
+    chart.points > 0 ? host : h("p", { class: "empty" }, "No level was measured, so there is nothing to draw."),
+    h("details", {}, h("summary", {}, "The same as a table"), chart.table),
+  );
+  const start = () => {
+    if (chart.points === 0) return;
+    let plot = draw(chart, host, toggle.checked);
+    toggle.addEventListener("change", () => {
+      plot.destroy();
+      plot = draw(chart, host, toggle.checked);
+    });
+  };
+  return { element, start };
+}
+
+/** Redraws every chart when the colours or the width change. */
+export function follow(): void {
+  const paper = matchMedia("print");
+  const all = () => {
+    for (const { plot, host } of charts) {
+      const width = paper.matches ? Math.min(host.clientWidth, 640) : host.clientWidth;
+      if (width !== plot.width && width > 0) plot.setSize({ width, height: plot.height });
+      plot.redraw();
+    }
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  paper.addEventListener("change", all);
+  new ResizeObserver(all).observe(document.documentElement);
+}
+
+function draw(chart: Chart, host: HTMLElement, log: boolean): uPlot {
+  const options = chart.options(log);
+  const box = h("div", { class: "readout", "aria-live": "polite", hidden: "" });
+  const plot = new uPlot(
+    {
+      width: host.clientWidth,
+      height: host.clientWidth < 480 ? 280 : 340,
+      padding: [14, 14, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+      ...options,
+      hooks: { ...options.hooks, setCursor: [(u) => readout(u, chart, box)] },
+    },
+    chart.data,
+    host,
+  );
+  plot.over.append(box);
+  host.onkeydown = (event) => step(plot, chart, event);
+  charts.splice(0, charts.length, ...charts.filter((other) => other.host !== host), { plot, host });
+  Object.assign(host, { plot });
+  return plot;
+}
+
+/** The left and right arrows move from level to level. */
+function step(u: uPlot, chart: Chart, event: KeyboardEvent): void {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (by === undefined) return;
+  event.preventDefault();
+  let i = u.cursor.idx ?? (by > 0 ? -1 : chart.readout.length);
+  do i += by;
+  while (chart.readout[i] === null);
+  const x = u.data[0]?.[i];
+  if (x !== undefined) u.setCursor({ left: u.valToPos(x, "x"), top: u.over.clientHeight / 2 });
+}
+
+function readout(u: uPlot, chart: Chart, box: HTMLElement): void {
+  const i = u.cursor.idx;
+  const lines = typeof i === "number" && (u.cursor.left ?? -1) >= 0 ? chart.readout[i] : null;
+  box.hidden = !lines;
+  if (!lines) return;
+  const [title, ...rest] = lines;
+  box.replaceChildren(h("strong", {}, title), ...rest.map((line) => h("div", {}, line)));
+  const x = u.valToPos(u.data[0]?.[i as number] ?? 0, "x");
+  const room = u.over.clientWidth - box.offsetWidth;
+  const beside = x + 12 <= room ? x + 12 : x - 12 - box.offsetWidth;
+  box.style.left = `${Math.max(0, Math.min(beside, room))}px`;
+}
+
+/** An axis with title, in the page's colours. */
+export function axis(label: string, format: (x: number) => string, size?: number): uPlot.Axis {
+  return {
+    label,
+    labelFont: FONT,
+    labelSize: 26,
+    labelGap: 4,
+    font: FONT,
+    size: size ?? 30,
+    stroke: () => colour("muted"),
+    grid: { stroke: () => colour("grid"), width: 1 },
+    ticks: { stroke: () => colour("grid"), width: 1, size: 5 },
+    values: (_, splits) => splits.map((x) => (x === null ? "" : format(x))),
+  };
+}
+
+/** Where a logarithmic axis is labelled: at the powers of ten, and at 2 and 5 where those are few. */
+export function decades(low: number, high: number): number[] {
+  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  const steps = last - first > 4 ? [1] : [1, 2, 5];
+  const all = Array.from({ length: last - first + 1 }, (_, i) => steps.map((step) => Number(`${step}e${first + i}`))).flat();
+  return all.filter((x) => x >= low && x <= high);
+}
+
+export function tick(x: number): string {
+  return x === 0 ? "0" : x.toLocaleString("en-US", { maximumSignificantDigits: 6 });
+}
+
+/** A series that is drawn by `marks`: uPlot needs it for nothing but its values. */
+export function silent(label: string): uPlot.Series {
+  return { label, paths: () => null, points: { show: false } };
+}
+
+export function line(label: string): uPlot.Series {
+  return { label, stroke: () => colour("predicted"), width: 2, spanGaps: true, points: { show: false } };
+}
+
+/** Draws in CSS pixels inside the plot's area. */
+export function paint(u: uPlot, job: (context: CanvasRenderingContext2D) => void): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.translate(bbox.left, bbox.top);
+  ctx.scale(uPlot.pxRatio, uPlot.pxRatio);
+  ctx.font = FONT;
+  job(ctx);
+  ctx.restore();
+}
+
+/** The measured levels: an interval bar and the role's shape. */
+export function marks(u: uPlot, list: Mark[]): void {
+  paint(u, (ctx) => {
+    for (const { x, y, role, half } of list) {
+      const left = u.valToPos(x, "x");
+      ctx.strokeStyle = colour(role);
+      ctx.lineWidth = 1.5;
+      if (half !== null) {
+        const low = y - half > (u.scales["y"]?.min ?? 0) ? u.valToPos(y - half, "y") : u.over.clientHeight;
+        const high = u.valToPos(y + half, "y");
+        ctx.beginPath();
+        for (const [dx, top] of [[-3, high], [3, high], [0, high], [0, low], [-3, low], [3, low]] as const) {
+          if (dx === -3 || (dx === 0 && top === high)) ctx.moveTo(left + dx, top);
+          else ctx.lineTo(left + dx, top);
+        }
+        ctx.stroke();
+      }
+      ctx.save();
+      ctx.translate(left, u.valToPos(y, "y"));
+      ctx.fillStyle = colour(role === "calibration" ? "surface" : role);
+      const shape = new Path2D(SHAPES[role]);
+      ctx.fill(shape);
+      ctx.stroke(shape);
+      ctx.restore();
+    }
+  });
+}
+
+/** The predicted saturation rate: a dashed upright line with its name beside it, at the top or the bottom of the plot. */
+export function knee(u: uPlot, rate: number | null, at: "top" | "bottom"): void {
+  if (rate === null) return;
+  paint(u, (ctx) => {
+    const x = Math.round(u.valToPos(rate, "x")) + 0.5;
+    const height = u.over.clientHeight;
+    ctx.strokeStyle = colour("ink");
+    ctx.lineWidth = 1;
+    ctx.setLineDash([5, 4]);
+    ctx.beginPath();
+    ctx.moveTo(x, 0);
+    ctx.lineTo(x, height);
+    ctx.stroke();
+    ctx.fillStyle = colour("ink");
+    ctx.textAlign = "right";
+    ["predicted saturation", `${number(rate)}/s`].forEach((text, i) => {
+      ctx.fillText(text, x - 8, at === "top" ? 14 + 16 * i : height - 30 + 16 * i);
+    });
+  });
+}
+
+/** An entry of a legend: the shape or the line that the chart uses, and its name. */
+export function entry(kind: Role | "predicted" | "diagonal" | "area", text: string, fill?: string): HTMLElement {
+  const look =
+    kind === "predicted" || kind === "diagonal"
+      ? svg("path", { d: "M-9,0L9,0", class: `mark ${kind}` })
+      : kind === "area"
+        ? svg("rect", { x: -6, y: -6, width: 12, height: 12, rx: 2, class: "mark", style: `fill:var(--${fill})` })
+        : svg("path", { d: SHAPES[kind], class: `mark ${kind}` });
+  const icon = svg("svg", { viewBox: "-10 -7 20 14", width: 20, height: 14, "aria-hidden": "true" }, look);
+  return h("span", { class: "entry" }, icon, text);
+}

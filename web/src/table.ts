@@ -1,0 +1,67 @@
+// Tables: one description of the columns gives head, cells and the hooks that scripts read.
+//
+// A cell carries `data-key` and, where it holds a number, the number itself in `data-value`.
+import { h } from "./dom.ts";
+import { NONE, type Format } from "./format.ts";
+
+export interface Column<Row> {
+  key: string;
+  title: string;
+  /** Columns of one group stand side by side under its name. */
+  group?: string | undefined;
+  number?: (row: Row) => number | null;
+  text: (row: Row) => string;
+}
+
+export function words<Row>(key: string, title: string, text: (row: Row) => string): Column<Row> {
+  return { key, title, text: (row) => text(row) || NONE };
+}
+
+export function figures<Row>(
+  key: string,
+  title: string,
+  number: (row: Row) => number | null,
+  format: Format,
+  group?: string,
+): Column<Row> {
+  return { key, title, group, number, text: (row) => format(number(row)) };
+}
+
+/** A table in a box of its own that scrolls sideways; `name` is its `data-table`. */
+export function table<Row>(name: string, label: string, columns: Column<Row>[], rows: Row[]): HTMLElement {
+  const body = rows.map((row, i) => {
+    const cells = columns.map((column, j) => {
+      const value = column.number?.(row);
+      const attributes = {
+        "data-key": column.key,
+        "data-value": column.number ? (value ?? "") : undefined,
+        class: column.number ? "number" : undefined,
+      };
+      return j === 0 ? h("th", { scope: "row", ...attributes }, column.text(row)) : h("td", attributes, column.text(row));
+    });
+    return h("tr", { "data-row": i }, ...cells);
+  });
+  return h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
+    h("table", { "data-table": name }, h("thead", {}, ...head(columns)), h("tbody", {}, ...body)),
+  );
+}
+
+/** One row of titles, under a row of groups if there are any. */
+function head<Row>(columns: Column<Row>[]): HTMLElement[] {
+  const title = (column: Column<Row>, rows: number) =>
+    h("th", { scope: "col", rowspan: rows, class: column.number ? "number" : undefined }, column.title);
+  const groups: HTMLElement[] = [];
+  columns.forEach((column, i) => {
+    const group = column.group;
+    if (group === undefined) groups.push(title(column, 2));
+    else if (columns[i - 1]?.group !== group) {
+      const span = columns.filter((other) => other.group === group).length;
+      groups.push(h("th", { scope: "colgroup", colspan: span, class: "group" }, group));
+    }
+  });
+  const grouped = columns.filter((column) => column.group !== undefined);
+  if (grouped.length === 0) return [h("tr", {}, ...columns.map((column) => title(column, 1)))];
+  return [h("tr", {}, ...groups), h("tr", {}, ...grouped.map((column) => title(column, 1)))];
+}

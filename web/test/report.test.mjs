@@ -1,0 +1,404 @@
+// The built page (dist/report.html) in a headless Chromium: what it shows is what the survey says, and it fetches nothing.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const MARKER = "__BRIMFUL_SURVEY_JSON__";
+const template = readFileSync(new URL("../dist/report.html", import.meta.url), "utf8");
+const example = JSON.parse(readFileSync(new URL("../example.survey.json", import.meta.url), "utf8"));
+const scratch = mkdtempSync(join(tmpdir(), "brimful-report-"));
+let browser;
+let reports = 0;
+
+before(async () => {
+  // A profile of its own, and flags that keep the browser itself off the network.
+  browser = await chromium.launchPersistentContext(join(scratch, "profile"), {
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+test("the template takes the survey in exactly one place and is one file", () => {
+  assert.equal(template.split(MARKER).length, 2);
+  assert.match(template, new RegExp(`<script type="application/json" id="survey">${MARKER}</script>`));
+  assert.doesNotMatch(template, /<(script|link|img)[^>]*\s(src|href)=/);
+  assert.match(template, /Content-Security-Policy" content="default-src 'none'/);
+});
+
+test("the head of the page says what the survey says", async () => {
+  await withReport(example, {}, async (page) => {
+    assert.equal(await page.textContent("h1"), example.headline);
+    assert.equal(await page.textContent('[data-key="url"]'), example.url);
+    assert.equal(await page.getAttribute("time", "datetime"), example.started_at);
+    assert.equal(await page.textContent("time"), "14 January 2026, 09:30 UTC");
+    assert.match(await page.textContent('[data-key="verdict"]'), /valid/);
+    const { predicted, measured, error } = example.saturation_rate;
+    assert.deepEqual(await values(page, ["saturation.predicted", "saturation.measured", "saturation.error", "client_max_rate"]), [
+      predicted,
+      measured,
+      error,
+      example.client_max_rate,
+    ]);
+    assert.equal(await page.textContent('[data-key="saturation.predicted"]'), "370/s");
+    assert.equal(await page.textContent('[data-key="saturation.error"]'), "\u22120.6\u202f%");
+    const busy = example.levels.filter((l) => l.role === "held_out" && [0.7, 0.75, 0.8].includes(l.fraction));
+    assert.equal(busy.length, 3);
+    const mean = busy.reduce((sum, l) => sum + Math.abs(l.response_time_s.error), 0) / 3;
+    const [shown, bottleneck] = await values(page, ["response_time.error_70_80", "bottleneck.demand"]);
+    near(shown, mean);
+    near(bottleneck, 0.7 * example.demands[0].seconds + 0.3 * example.demands[1].seconds, 1e-4);
+    assert.equal(await page.textContent('[data-key="frozen"]'), example.frozen);
+    assert.equal(await page.textContent('[data-key="command"]'), example.command.join(" "));
+    assert.equal(await page.textContent('[data-key="seed"]'), "42");
+    assert.equal(await page.textContent('[data-key="version"]'), example.brimful_version);
+  });
+});
+
+test("every level, demand and station has its row, number for number", async () => {
+  await withReport(example, {}, async (page) => {
+    const levels = await rows(page, "levels");
+    assert.deepEqual(
+      levels,
+      example.levels.map((l) => ({
+        offered: l.offered,
+        fraction: l.fraction,
+        role: l.role.replace("_", " "),
+        workload: l.workload,
+        "throughput.predicted": l.throughput.predicted,
+        "throughput.measured": l.throughput.measured,
+        "throughput.error": l.throughput.error,
+        "response_time.predicted": l.response_time_s.predicted,
+        "response_time.measured": l.response_time_s.measured,
+        "response_time.ci95": l.response_time_s.measured_ci95_half_width,
+        "response_time.error": l.response_time_s.error,
+        p95: l.response_percentiles_s.p95,
+        p99: l.response_percentiles_s.p99,
+        "utilization.predicted": l.utilization.predicted,
+        "utilization.measured": l.utilization.measured,
+        error_share: l.error_share,
+        "lateness.p50": l.lateness_p50_s,
+        "lateness.p99": l.lateness_p99_s,
+        verdict: "yes",
+      })),
+    );
+    const demands = await rows(page, "demands");
+    assert.equal(demands.length, example.demands.length);
+    demands.forEach((row, i) => {
+      const { station, class: name, seconds, ci95_half_width, truth } = example.demands[i];
+      const { error, ...rest } = row;
+      assert.deepEqual(rest, { station, class: name, seconds, ci95: ci95_half_width, truth });
+      if (truth === null) assert.equal(error, null);
+      else near(error, seconds / truth - 1);
+    });
+    assert.deepEqual((await rows(page, "stations")).map((row) => row.name), example.model.stations.map((s) => s.name));
+    const cell = (table, row, key) => page.textContent(`[data-table="${table}"] [data-row="${row}"] [data-key="${key}"]`);
+    assert.equal(await cell("demands", 0, "seconds"), "1.20\u202fms");
+    assert.equal(await cell("demands", 0, "ci95"), "26.0\u202fµs");
+    assert.equal(await cell("demands", 0, "error"), "+1.7\u202f%");
+    assert.equal(await cell("levels", example.levels.length - 1, "response_time.predicted"), "–");
+  });
+});
+
+test("each chart holds one point per level of the mix, and draws it", async () => {
+  const mix = example.levels.filter((l) => l.workload === "mix");
+  await withReport(example, {}, async (page) => {
+    for (const [id, of] of [
+      ["throughput", (l) => l.throughput],
+      ["response_time", (l) => l.response_time_s],
+    ]) {
+      const columns = await data(page, id);
+      const count = (column) => column.filter((y) => y !== null && y !== undefined).length;
+      assert.equal(count(columns[2]) + count(columns[3]) + count(columns[4]), mix.length, id);
+      for (const level of mix) {
+        const column = columns[2 + ["calibration", "held_out", "past_saturation"].indexOf(level.role)];
+        assert.equal(column[columns[0].indexOf(level.offered)], of(level).measured);
+      }
+    }
+    const tested = mix.filter((l) => l.role !== "calibration");
+    const points = (of) => tested.map((l) => [l.offered, of(l).measured]);
+    const roles = tested.map((l) => l.role);
+    const throughput = await pixels(page, "throughput", points((l) => l.throughput), roles);
+    assert.deepEqual(throughput.drawn, throughput.named);
+    const times = await pixels(page, "response_time", points((l) => l.response_time_s), roles);
+    assert.deepEqual(times.drawn, times.named);
+    const { offered, cpu } = mix[3];
+    const middles = [cpu.user / 2, cpu.user + cpu.system / 2, 1 - cpu.idle / 2].map((y) => [offered, y]);
+    const areas = await pixels(page, "cpu", middles, ["user", "system", "idle"]);
+    assert.deepEqual(areas.drawn, areas.named);
+
+    const shares = await data(page, "cpu");
+    assert.deepEqual(shares[0], mix.map((l) => l.offered));
+    shares[1].forEach((all) => near(all, 1, 1e-3));
+    assert.deepEqual(shares[4], mix.map((l) => l.cpu.user));
+    for (const id of ["throughput", "response_time", "cpu"]) {
+      assert.equal(await page.getAttribute(`[data-chart="${id}"]`, "data-points"), String(mix.length));
+    }
+  });
+});
+
+test("hovering and the arrow keys read a level off the chart", async () => {
+  await withReport(example, {}, async (page) => {
+    const chart = '[data-chart="throughput"]';
+    await page.focus(`${chart} .plot`);
+    await page.keyboard.press("ArrowRight");
+    await page.waitForSelector(`${chart} .readout:not([hidden])`);
+    assert.match(await page.textContent(`${chart} .readout`), /37\.0\/s offered, calibration.*measured 36\.9\/s/);
+    const box = await page.locator(`${chart} .u-over`).boundingBox();
+    await page.mouse.move(box.x + box.width - 2, box.y + 20);
+    await page.waitForFunction(() => document.querySelector('[data-chart="throughput"] .readout').textContent.startsWith("444/s"));
+  });
+});
+
+test("the logarithmic axis can be switched off where it is offered", async () => {
+  await withReport(example, {}, async (page) => {
+    const scale = () => page.$eval('[data-chart="response_time"] .plot', (host) => host.plot.scales.y.distr);
+    assert.equal(await scale(), 3);
+    await page.uncheck('[data-key="log"]');
+    assert.equal(await scale(), 1);
+    assert.equal(await page.locator('[data-chart="response_time"] .uplot').count(), 1);
+    assert.equal(await page.locator('[data-key="log"]').count(), 1, "no other chart spans a factor of 50");
+  });
+});
+
+test("light and dark differ, and text can be read in both", async () => {
+  const backgrounds = [];
+  const inks = [];
+  for (const colorScheme of ["light", "dark"]) {
+    await withReport(example, { colorScheme }, async (page) => {
+      const { background, worst } = await page.evaluate(contrast);
+      assert.ok(worst.ratio >= 4.5, `${colorScheme}: "${worst.text}" has a contrast of ${worst.ratio.toFixed(2)}`);
+      backgrounds.push(background);
+      inks.push(await page.$eval('[data-chart="cpu"] canvas', (c) => c.toDataURL()));
+    });
+  }
+  assert.notEqual(backgrounds[0], backgrounds[1]);
+  assert.notEqual(inks[0], inks[1], "the charts follow the scheme");
+});
+
+test("a change of scheme redraws the charts", async () => {
+  await withReport(example, { colorScheme: "light" }, async (page) => {
+    const picture = () => page.$eval('[data-chart="throughput"] canvas', (c) => c.toDataURL());
+    const light = await picture();
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.waitForFunction((old) => document.querySelector('[data-chart="throughput"] canvas').toDataURL() !== old, light);
+  });
+});
+
+test("a phone scrolls the page down only", async () => {
+  for (const survey of [example, hostile()]) {
+    await withReport(survey, { viewport: { width: 360, height: 740 } }, async (page) => {
+      const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+      assert.ok(content <= width, `${content} ≤ ${width}`);
+      const charts = await page.$$eval("canvas", (all) => all.map((c) => c.getBoundingClientRect().right));
+      assert.equal(charts.length, 3);
+      assert.ok(charts.every((right) => right <= width));
+    });
+  }
+});
+
+const ATTACK = '</script><script>window.hit = true; alert(1)</script><img src=x onerror="window.hit = true"><!--';
+
+/** Hostile text wherever the survey has text. */
+function hostile() {
+  const survey = structuredClone(example);
+  Object.assign(survey, { headline: ATTACK, url: `javascript:${ATTACK}`, started_at: ATTACK, frozen: ATTACK, brimful_version: ATTACK });
+  survey.command = [ATTACK];
+  survey.stopped = { level: ATTACK, reason: ATTACK };
+  survey.verdict = { valid: false, reasons: [{ code: "ports", message: ATTACK }] };
+  survey.demands[0].station = survey.model.stations[0].name = ATTACK;
+  survey.demands[0].class = survey.model.classes[0].name = ATTACK;
+  survey.levels[0].workload = survey.levels[1].classes[0].name = ATTACK;
+  survey.levels[2].verdict = { valid: false, reasons: [{ code: "ports", message: ATTACK }] };
+  return survey;
+}
+
+test("what the survey says stays text", async () => {
+  await withReport(hostile(), {}, async (page) => {
+    assert.equal(await page.textContent("h1"), ATTACK);
+    assert.equal(await page.textContent('[data-reason="ports"]'), ATTACK);
+    assert.equal((await rows(page, "demands"))[0].station, ATTACK);
+    assert.equal(await page.evaluate(() => window.hit), undefined);
+    assert.equal(await page.locator("img").count(), 0);
+    assert.equal(await page.locator("script").count(), 2);
+  });
+});
+
+test("a survey that cannot be trusted says why, survey and level", async () => {
+  const survey = structuredClone(example);
+  survey.verdict = { valid: false, reasons: [{ code: "generator_late", message: "Calls began late: use fewer." }] };
+  survey.levels[3].verdict = survey.verdict;
+  await withReport(survey, {}, async (page) => {
+    assert.equal(await page.getAttribute('[data-key="verdict"]', "data-value"), "false");
+    assert.equal(await page.textContent('[data-key="verdict"] >> nth=0'), "✗ not valid");
+    assert.ok(await page.isVisible('[data-reason="generator_late"]'));
+    assert.equal((await rows(page, "levels"))[3].verdict, "no: Calls began late: use fewer.");
+  });
+});
+
+test("a stopped survey shows what there is and names what is missing", async () => {
+  const none = { predicted: null, measured: null, error: null, measured_ci95_half_width: null };
+  const survey = structuredClone(example);
+  survey.stopped = { level: "calibration at 30 %", reason: "The user ended it." };
+  survey.saturation_rate = none;
+  survey.client_max_rate = survey.frozen = survey.background = null;
+  survey.demands = [];
+  survey.model = { stations: [], classes: [], demands: [] };
+  survey.levels = survey.levels.slice(1, 2).map((level) => ({
+    ...level,
+    throughput: { ...none, measured: 37 },
+    response_time_s: none,
+    response_percentiles_s: { p50: null, p95: null, p99: null },
+    utilization: none,
+    cpu: null,
+    lateness_p50_s: null,
+    lateness_p99_s: null,
+    classes: [],
+  }));
+  await withReport(survey, {}, async (page) => {
+    assert.match(await page.textContent('[data-key="stopped"]'), /stopped at calibration at 30 %: The user ended it\./);
+    const missing = await page.textContent('[data-key="missing"]');
+    assert.match(missing, /fitted demands, the predicted saturation rate, held-out levels, levels past saturation/);
+    assert.doesNotMatch(missing, /calibration levels/);
+    const [level] = await rows(page, "levels");
+    assert.equal(level["throughput.measured"], 37);
+    assert.equal(level["response_time.measured"], null);
+    assert.equal(await page.textContent('[data-key="saturation.predicted"]'), "–");
+    assert.equal(await page.locator('[data-chart="throughput"] canvas').count(), 1);
+    assert.match(await page.textContent('[data-chart="cpu"] .empty'), /nothing to draw/);
+    assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null/);
+  });
+  survey.levels = [];
+  await withReport(survey, {}, async (page) => {
+    assert.match(await page.textContent('[data-key="missing"]'), /calibration levels/);
+    assert.equal(await page.locator("canvas").count(), 0);
+    assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null/);
+  });
+});
+
+test("a file without a survey says so in a sentence", async () => {
+  const cases = [
+    [MARKER, /missing or damaged/],
+    ["", /missing or damaged/],
+    ['{"schema": "brimful.sur', /missing or damaged/],
+    ["null", /no schema at all/],
+    ['{"schema": "brimful.record\\/1"}', /holds brimful\.record\/1/],
+    ['{"schema": "brimful.survey\\/1"}', /incomplete/],
+  ];
+  for (const [json, expected] of cases) {
+    await withReport(json, {}, async (page) => {
+      assert.equal(await page.textContent("h1"), "This report cannot be shown");
+      assert.match(await page.textContent('[role="alert"]'), expected);
+    });
+  }
+});
+
+/** Opens a report from a file, runs `check`, and sees to it that the page was silent and fetched nothing. */
+async function withReport(survey, { viewport = { width: 1100, height: 900 }, colorScheme = "light" }, check) {
+  const json = typeof survey === "string" ? survey : JSON.stringify(survey).replaceAll("<", "\\u003c");
+  const file = join(scratch, `${reports++}.html`);
+  writeFileSync(file, template.replace(MARKER, () => json));
+  const url = pathToFileURL(file).href;
+  const page = await browser.newPage();
+  const noise = [];
+  page.on("console", (message) => noise.push(message.text()));
+  page.on("pageerror", (error) => noise.push(String(error)));
+  page.on("dialog", (dialog) => noise.push(dialog.message()) && dialog.dismiss());
+  page.on("request", (request) => request.url() === url || noise.push(`request for ${request.url()}`));
+  try {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    await page.goto(url);
+    await check(page);
+    assert.deepEqual(noise, []);
+  } finally {
+    await page.close();
+  }
+}
+
+function values(page, keys) {
+  return page.evaluate((all) => all.map((key) => Number(document.querySelector(`[data-key="${key}"]`).dataset.value)), keys);
+}
+
+/** A table's rows: numbers as numbers, words as words. */
+function rows(page, table) {
+  return page.$$eval(`[data-table="${table}"] tbody tr`, (all) =>
+    all.map((row) =>
+      Object.fromEntries(
+        [...row.cells].map((cell) => {
+          const { key, value } = cell.dataset;
+          return [key, value === undefined ? cell.textContent : value === "" ? null : Number(value)];
+        }),
+      ),
+    ),
+  );
+}
+
+function data(page, chart) {
+  return page.$eval(`[data-chart="${chart}"] .plot`, (host) => JSON.parse(JSON.stringify(host.plot.data)));
+}
+
+/** Colours of the canvas at points given in the chart's own units, and those of the style sheet by name. */
+function pixels(page, chart, points, names) {
+  return page.$eval(
+    `[data-chart="${chart}"] .plot`,
+    ({ plot }, [points, names]) => {
+      const { width, height } = plot.ctx.canvas;
+      const image = plot.ctx.getImageData(0, 0, width, height).data;
+      const drawn = points.map(([x, y]) => {
+        const i = 4 * (Math.floor(plot.valToPos(y, "y", true)) * width + Math.floor(plot.valToPos(x, "x", true)));
+        return `#${[...image.slice(i, i + 3)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+      });
+      const style = getComputedStyle(document.documentElement);
+      const named = names.map((name) => style.getPropertyValue(`--${name}`).trim());
+      return { drawn, named };
+    },
+    [points, names],
+  );
+}
+
+/** Runs in the page: its background, and the text with the least contrast (WCAG 2.2) to what is behind it. */
+function contrast() {
+  const parse = (colour) => (colour.match(/[\d.]+/g) ?? []).map(Number);
+  const behind = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const [r, g, b, a = 1] = parse(getComputedStyle(e).backgroundColor);
+      if (a === 1) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const luminance = (rgb) => {
+    const [r, g, b] = rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  let worst = { ratio: Infinity, text: "" };
+  for (const element of document.querySelectorAll("main *")) {
+    const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).join("");
+    if (text === "") continue;
+    const [a, b] = [parse(getComputedStyle(element).color).slice(0, 3), behind(element)].map(luminance);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < worst.ratio) worst = { ratio, text };
+  }
+  return { background: getComputedStyle(document.body).backgroundColor, worst };
+}
+
+function near(actual, expected, tolerance = 1e-9) {
+  assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected)), `${actual} is not ${expected}`);
+}
