@@ -1,0 +1,184 @@
+//! Confidence interval of a mean by batch means, for values that depend on their neighbours.
+//!
+//! Response times that follow one another are alike (they met the same queue), so `stddev/√n` of single values claims
+//! far too much. Sums over stretches of time much longer than that memory are nearly independent (Law & Kelton,
+//! *Simulation Modeling and Analysis*, §9.5). A batch here is a stretch of *time*, not a number of values, because
+//! stretches of time are the same in every shard: merging adds batch to batch and is exact. Batches then hold different
+//! numbers of values, and the mean is a ratio of sums, with Cochran's variance of a ratio (*Sampling Techniques*, 1977,
+//! §2.11): with totals Sᵢ of nᵢ values in m batches that are not empty, N = Σnᵢ and x̄ = ΣSᵢ/N,
+//!
+//! ```text
+//! var(x̄) = m/(m−1) · Σ(Sᵢ − x̄·nᵢ)² / N²
+//! ```
+//!
+//! Where all nᵢ are equal this is the usual formula. There are 32 to 64 batches in any run longer than a tenth of a
+//! second: when 64 do not suffice, neighbours are merged and the length doubles. Memory: 2 KB.
+
+use crate::student::t_95;
+use brimful_core::Nanos;
+
+const CAPACITY: usize = 64;
+
+/// Log₂ of the first batch length in nanoseconds: about a millisecond.
+const SHORTEST: u32 = 20;
+
+/// Batch means of times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchMeans {
+    /// Log₂ of the length of a batch in nanoseconds.
+    length: u32,
+    batches: [Batch; CAPACITY],
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Batch {
+    count: u64,
+    sum_ns: u128,
+}
+
+impl BatchMeans {
+    /// Nothing recorded yet.
+    pub fn new() -> BatchMeans {
+        BatchMeans {
+            length: SHORTEST,
+            batches: [Batch::default(); CAPACITY],
+        }
+    }
+
+    /// A time that was observed at this instant of the run.
+    #[inline]
+    pub fn record(&mut self, at: Nanos, time: Nanos) {
+        while at.0 >> self.length >= CAPACITY as u64 {
+            self.widen();
+        }
+        let batch = &mut self.batches[(at.0 >> self.length) as usize];
+        batch.count += 1;
+        batch.sum_ns += u128::from(time.0);
+    }
+
+    /// Everything the other has recorded.
+    pub fn merge(&mut self, mut other: BatchMeans) {
+        while self.length < other.length {
+            self.widen();
+        }
+        while other.length < self.length {
+            other.widen();
+        }
+        for (batch, theirs) in self.batches.iter_mut().zip(other.batches) {
+            batch.add(theirs);
+        }
+    }
+
+    /// The mean in microseconds; none while nothing is recorded.
+    pub fn mean_us(&self) -> Option<f64> {
+        let (count, sum_ns) = self
+            .batches
+            .iter()
+            .fold((0, 0), |(n, s), b| (n + b.count, s + b.sum_ns));
+        (count > 0).then(|| sum_ns as f64 / count as f64 / 1e3)
+    }
+
+    /// Half width of the mean's 95 % confidence interval in microseconds (Student's t); none with fewer than two batches.
+    pub fn ci95_half_width_us(&self) -> Option<f64> {
+        let mean_ns = self.mean_us()? * 1e3;
+        let full = || self.batches.iter().filter(|b| b.count > 0);
+        let (batches, values) = full().fold((0_u64, 0), |(m, n), b| (m + 1, n + b.count));
+        let t = t_95(batches - 1)?;
+        let squares: f64 = full()
+            .map(|b| (b.sum_ns as f64 - mean_ns * b.count as f64).powi(2))
+            .sum();
+        let variance = squares * batches as f64 / (batches - 1) as f64 / (values as f64).powi(2);
+        Some(t * variance.sqrt() / 1e3)
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        for i in 0..CAPACITY / 2 {
+            let odd = self.batches[2 * i + 1];
+            self.batches[i] = self.batches[2 * i];
+            self.batches[i].add(odd);
+        }
+        self.batches[CAPACITY / 2..].fill(Batch::default());
+        self.length += 1;
+    }
+}
+
+impl Default for BatchMeans {
+    fn default() -> BatchMeans {
+        BatchMeans::new()
+    }
+}
+
+impl Batch {
+    fn add(&mut self, other: Batch) {
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_and_one_batch_have_no_interval() {
+        let mut means = BatchMeans::new();
+        assert_eq!((means.mean_us(), means.ci95_half_width_us()), (None, None));
+        means.record(Nanos(5), Nanos(3_000));
+        assert_eq!(
+            (means.mean_us(), means.ci95_half_width_us()),
+            (Some(3.0), None)
+        );
+    }
+
+    #[test]
+    fn equal_batches_give_the_textbook_interval() {
+        let mut means = BatchMeans::new();
+        // Three batches of two values with means 1, 2 and 3 µs: stddev 1, standard error 1/√3.
+        for (i, [a, b]) in [[500, 1_500], [1_900, 2_100], [2_000, 4_000]]
+            .into_iter()
+            .enumerate()
+        {
+            means.record(Nanos((i as u64) << SHORTEST), Nanos(a));
+            means.record(Nanos((i as u64) << SHORTEST), Nanos(b));
+        }
+        assert_eq!(means.mean_us(), Some(2.0));
+        let half_width = means.ci95_half_width_us().unwrap();
+        assert!(
+            (half_width - 4.302_65 / 3_f64.sqrt()).abs() < 1e-4,
+            "{half_width}"
+        );
+    }
+
+    #[test]
+    fn a_long_run_keeps_32_to_64_batches() {
+        let mut means = BatchMeans::new();
+        for second in 0..100_000 {
+            means.record(Nanos::from_secs(second), Nanos(second));
+            let used = means.batches.iter().filter(|b| b.count > 0).count();
+            assert!(
+                second < 63 || (32..=64).contains(&used),
+                "{used} batches after {second} s"
+            );
+        }
+        assert_eq!(means.mean_us(), Some(49.999_5));
+    }
+
+    #[test]
+    fn values_that_resemble_their_neighbours_widen_the_interval() {
+        let (mut alike, mut mixed) = (BatchMeans::new(), BatchMeans::new());
+        for i in 0..10_000_u64 {
+            // The same values: in one long wave, and in quick alternation.
+            alike.record(
+                Nanos::from_millis(i),
+                Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }),
+            );
+            mixed.record(
+                Nanos::from_millis(i),
+                Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }),
+            );
+        }
+        assert_eq!(alike.mean_us(), mixed.mean_us());
+        assert!(alike.ci95_half_width_us() > mixed.ci95_half_width_us().map(|w| 20.0 * w));
+    }
+}

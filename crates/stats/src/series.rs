@@ -1,0 +1,251 @@
+//! The course of a run in at most [`CAPACITY`] intervals of equal length.
+//!
+//! Intervals are one second long from the start. When the run outgrows them, neighbours are merged in pairs and the
+//! length doubles, so any run fits in the memory taken at construction (3 MB) and keeps at least half the capacity in
+//! use. An interval counts the calls by what happened *in* it: offered by their due time, sent by the time of the first
+//! byte, completed and failed by the time they ended. An event on a boundary belongs to the later interval.
+//!
+//! The length follows from the latest event alone, hence the same events give the same series in any order and shard.
+
+use crate::distribution::touched;
+use brimful_core::Nanos;
+use brimful_core::record::Interval;
+use hdrhistogram::Histogram;
+
+/// The most intervals that are kept.
+const CAPACITY: usize = 300;
+
+/// Response times of one interval: two significant digits, up to a minute, are enough to see its course.
+const LONGEST_US: u64 = 60_000_000;
+const DIGITS: u8 = 2;
+
+/// The course of a run.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Log₂ of the length of an interval in seconds.
+    doublings: u32,
+    /// Intervals up to the last one with an event.
+    used: usize,
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    offered: u64,
+    sent: u64,
+    completed: u64,
+    errors: u64,
+    response_us: Histogram<u32>,
+}
+
+impl Series {
+    /// No events yet. All memory is taken and touched here.
+    pub fn new() -> Series {
+        Series {
+            doublings: 0,
+            used: 0,
+            slots: (0..CAPACITY).map(|_| Slot::new()).collect(),
+        }
+    }
+
+    /// A call was due.
+    #[inline]
+    pub fn offered(&mut self, due: Nanos) {
+        self.slot(due).offered += 1;
+    }
+
+    /// The first byte of a request was sent.
+    #[inline]
+    pub fn sent(&mut self, at: Nanos) {
+        self.slot(at).sent += 1;
+    }
+
+    /// A whole response arrived, `response_time` after its call was due.
+    #[inline]
+    pub fn completed(&mut self, at: Nanos, response_time: Nanos) {
+        let slot = self.slot(at);
+        slot.completed += 1;
+        slot.response_us.saturating_record(response_time.0 / 1_000);
+    }
+
+    /// A call failed.
+    #[inline]
+    pub fn failed(&mut self, at: Nanos) {
+        self.slot(at).errors += 1;
+    }
+
+    /// Everything the other has seen.
+    pub fn merge(&mut self, mut other: Series) {
+        while self.doublings < other.doublings {
+            self.widen();
+        }
+        while other.doublings < self.doublings {
+            other.widen();
+        }
+        self.used = self.used.max(other.used);
+        for (slot, theirs) in self.slots.iter_mut().zip(&other.slots[..other.used]) {
+            slot.add(theirs);
+        }
+    }
+
+    /// The intervals from the start to `end`, and on to the last event if that is later.
+    pub fn intervals(&self, end: Nanos) -> Vec<Interval> {
+        let length_s = (1_u64 << self.doublings) as f64;
+        let until_end = (end.as_secs_f64() / length_s).ceil() as usize;
+        let quantile = |slot: &Slot, q: f64| {
+            (!slot.response_us.is_empty()).then(|| slot.response_us.value_at_quantile(q) as f64)
+        };
+        let describe = |(i, slot): (usize, &Slot)| Interval {
+            t_s: i as f64 * length_s,
+            length_s,
+            offered: slot.offered,
+            sent: slot.sent,
+            completed: slot.completed,
+            errors: slot.errors,
+            p50_us: quantile(slot, 0.5),
+            p99_us: quantile(slot, 0.99),
+        };
+        self.slots
+            .iter()
+            .enumerate()
+            .take(until_end.max(self.used))
+            .map(describe)
+            .collect()
+    }
+
+    #[inline]
+    fn slot(&mut self, at: Nanos) -> &mut Slot {
+        let second = at.0 / 1_000_000_000;
+        while second >> self.doublings >= CAPACITY as u64 {
+            self.widen();
+        }
+        let index = (second >> self.doublings) as usize;
+        self.used = self.used.max(index + 1);
+        &mut self.slots[index]
+    }
+
+    /// Merges neighbours in pairs: the first half of the slots then holds everything, the second half is empty.
+    #[cold]
+    fn widen(&mut self) {
+        for pair in self.slots.chunks_exact_mut(2) {
+            if let [even, odd] = pair {
+                even.add(odd);
+                odd.clear();
+            }
+        }
+        for i in 1..CAPACITY / 2 {
+            self.slots.swap(i, 2 * i);
+        }
+        self.used = self.used.div_ceil(2);
+        self.doublings += 1;
+    }
+
+    /// Bytes held, for the test that they never change.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        let counters: usize = self
+            .slots
+            .iter()
+            .map(|s| s.response_us.distinct_values() * size_of::<u32>())
+            .sum();
+        self.slots.capacity() * size_of::<Slot>() + counters
+    }
+}
+
+impl Default for Series {
+    fn default() -> Series {
+        Series::new()
+    }
+}
+
+impl Slot {
+    fn new() -> Slot {
+        Slot {
+            offered: 0,
+            sent: 0,
+            completed: 0,
+            errors: 0,
+            response_us: touched(LONGEST_US, DIGITS),
+        }
+    }
+
+    fn add(&mut self, other: &Slot) {
+        self.offered += other.offered;
+        self.sent += other.sent;
+        self.completed += other.completed;
+        self.errors += other.errors;
+        self.response_us += &other.response_us;
+    }
+
+    fn clear(&mut self) {
+        (self.offered, self.sent, self.completed, self.errors) = (0, 0, 0, 0);
+        if !self.response_us.is_empty() {
+            self.response_us.reset();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(seconds: f64) -> Nanos {
+        Nanos::from_secs_f64(seconds)
+    }
+
+    #[test]
+    fn each_event_counts_in_its_own_second() {
+        let mut series = Series::new();
+        series.offered(s(0.9));
+        series.sent(s(0.95));
+        series.completed(s(2.0), s(1.1));
+        series.failed(s(2.5));
+        let intervals = series.intervals(s(3.5));
+        assert_eq!(intervals.len(), 4);
+        assert_eq!(
+            (
+                intervals[0].offered,
+                intervals[0].sent,
+                intervals[0].completed
+            ),
+            (1, 1, 0)
+        );
+        assert_eq!((intervals[2].t_s, intervals[2].length_s), (2.0, 1.0));
+        assert_eq!((intervals[2].completed, intervals[2].errors), (1, 1));
+        let p50 = intervals[2].p50_us.unwrap();
+        assert!((p50 / 1.1e6 - 1.0).abs() < 0.01, "{p50}");
+        assert_eq!((intervals[1].p50_us, intervals[3].offered), (None, 0));
+    }
+
+    #[test]
+    fn a_long_run_widens_its_intervals_and_loses_nothing() {
+        let mut series = Series::new();
+        let before = series.footprint();
+        for second in 0..1_000 {
+            series.completed(s(second as f64), Nanos(1_000 * (1 + second)));
+        }
+        let intervals = series.intervals(s(1_000.0));
+        assert_eq!(
+            (intervals.len(), intervals[1].length_s, intervals[249].t_s),
+            (250, 4.0, 996.0)
+        );
+        assert!(intervals.iter().all(|i| i.completed == 4));
+        assert_eq!(intervals[0].p50_us, Some(2.0));
+        assert_eq!(series.footprint(), before);
+    }
+
+    #[test]
+    fn shards_of_different_lengths_merge_into_the_series_of_all() {
+        let (mut whole, mut short, mut long) = (Series::new(), Series::new(), Series::new());
+        for i in 0..700 {
+            whole.completed(s(i as f64), s(0.001 * i as f64));
+            if i < 100 { &mut short } else { &mut long }
+                .completed(s(i as f64), s(0.001 * i as f64));
+        }
+        let mut merged = short.clone();
+        merged.merge(long.clone());
+        assert_eq!(merged.intervals(s(700.0)), whole.intervals(s(700.0)));
+        long.merge(short);
+        assert_eq!(long.intervals(s(700.0)), whole.intervals(s(700.0)));
+    }
+}

@@ -1,0 +1,298 @@
+//! Was it the server that was measured, or the generator? A run of which that is in doubt is marked invalid: wrong
+//! numbers are worse than none.
+//!
+//! Each message has two parts: its first sentence says what happened, the rest what to do next.
+
+use brimful_core::Nanos;
+use brimful_core::record::{Counts, Generator, Reason, ReasonCode, Summary, Verdict};
+
+/// The busiest thread may have had work for this share of its time. Near 1 it is a saturated server itself: work waits
+/// for the thread, not for the network. The 5 % below leave room for how coarsely a thread's own time is accounted.
+const BUSIEST: f64 = 0.95;
+
+/// Lateness is part of every response time. Mean lateness up to this share of the mean response time is within what
+/// runs differ by anyway; above it, a noticeable part of the response time was made here.
+const LATE_SHARE: f64 = 0.10;
+
+/// Unless so few calls are late that it does not matter: when 99 % begin within two milliseconds, it is the
+/// preemptions that every virtual machine suffers now and then, and a schedule that is kept. Without this floor a
+/// server that answers in 50 µs could not be measured at all.
+const LATE_TOLERATED: Nanos = Nanos::from_millis(2);
+
+/// More than 1 % of the calls later than this cannot be preemption: the generator does not keep up with its schedule
+/// (its lateness then grows as long as the run lasts), whatever the response times are.
+const LATE_ALWAYS: Nanos = Nanos::from_millis(10);
+
+/// Calls that this host had no means for, by what was lacking. Together they are [`Counts::client_limited`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limited {
+    /// For want of a file descriptor.
+    pub descriptors: u64,
+    /// For want of a local port.
+    pub ports: u64,
+    /// For want of socket memory.
+    pub memory: u64,
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// What became of the calls.
+    pub counts: &'a Counts,
+    /// What the generator's host ran out of.
+    pub limited: Limited,
+    /// What the load cost the generator.
+    pub generator: &'a Generator,
+    /// From due to the last byte, if any call was completed.
+    pub response_time_us: Option<&'a Summary>,
+    /// From due to the moment the generator acted, if it ever did.
+    pub lateness_us: Option<&'a Summary>,
+    /// Whether calls were due by a schedule of their own. In a closed workload a late call delays the next one too, so
+    /// lateness lowers the load but falsifies no time; it is not judged.
+    pub open: bool,
+    /// Whether the user ended the run early.
+    pub interrupted: bool,
+}
+
+/// Weighs the evidence. Any call for which the generator's host had no means makes a run invalid. An interruption does
+/// so only when it left nothing to measure: calls completed until then are as good as in a shorter run.
+pub fn judge(evidence: &Evidence<'_>) -> Verdict {
+    let reason = |code, message| Reason { code, message };
+    let Limited {
+        descriptors,
+        ports,
+        memory,
+    } = evidence.limited;
+    let lacking = |n: u64, code, what: &str, remedy: &str| {
+        let message = format!(
+            "{n} of {} calls could not begin: {what}. {remedy}.",
+            evidence.counts.scheduled
+        );
+        (n > 0).then(|| reason(code, message))
+    };
+    let reasons = [
+        late(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
+        busy(evidence.generator).map(|message| reason(ReasonCode::GeneratorCpu, message)),
+        lacking(
+            descriptors,
+            ReasonCode::Descriptors,
+            "the generator had no file descriptor left",
+            "Raise the limit with `ulimit -n`, or keep fewer connections open: lower --rate or --clients, shorten \
+             --timeout and --connect-timeout",
+        ),
+        lacking(
+            ports,
+            ReasonCode::Ports,
+            "this host had no local port left",
+            "Widen the range with `sysctl -w net.ipv4.ip_local_port_range='1024 65535'`, reuse connections (no \
+             --new-connection), lower --rate, or shorten --connect-timeout",
+        ),
+        lacking(
+            memory,
+            ReasonCode::Memory,
+            "the kernel had no memory left for another socket",
+            "Free memory or raise `sysctl net.ipv4.tcp_mem`, or keep fewer connections open: lower --rate or \
+             --clients, shorten --timeout and --connect-timeout",
+        ),
+        (evidence.interrupted && evidence.counts.completed == 0).then(|| {
+            let message =
+                "The run was interrupted before any call was completed. Let it run longer.";
+            reason(ReasonCode::Interrupted, message.to_owned())
+        }),
+    ];
+    Verdict::from_reasons(reasons.into_iter().flatten().collect())
+}
+
+fn late(evidence: &Evidence<'_>) -> Option<String> {
+    let lateness = evidence.lateness_us.filter(|_| evidence.open)?;
+    let nanos = |us: f64| Nanos::from_secs_f64(us / 1e6);
+    let p99 = nanos(lateness.p99);
+    let distorts = evidence
+        .response_time_us
+        .filter(|response| p99 > LATE_TOLERATED && lateness.mean > LATE_SHARE * response.mean)
+        .map(|response| {
+            format!(
+                "; the mean response time of {} contains it",
+                rounded(nanos(response.mean))
+            )
+        });
+    if distorts.is_none() && p99 <= LATE_ALWAYS {
+        return None;
+    }
+    Some(format!(
+        "The generator began calls {} late on average, one in a hundred more than {}{}. Lower --rate, give the \
+         generator more --threads, or keep it off the server's CPUs with --cpus.",
+        rounded(nanos(lateness.mean)),
+        rounded(p99),
+        distorts.unwrap_or_default(),
+    ))
+}
+
+fn busy(generator: &Generator) -> Option<String> {
+    (generator.busy > BUSIEST).then(|| {
+        format!(
+            "The generator's busiest thread had work {:.0} % of the time, so it may have been the limit and not the \
+             server. Lower --rate or --clients, give the generator more --threads, or keep it off the server's CPUs \
+             with --cpus.",
+            100.0 * generator.busy
+        )
+    })
+}
+
+/// To three significant digits, which is what the measurement supports.
+fn rounded(time: Nanos) -> Nanos {
+    let step = 10_u64.pow(time.0.max(1).ilog10().saturating_sub(2));
+    Nanos((time.0 + step / 2) / step * step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sound run with the given lateness and response time (mean, p99; µs).
+    fn verdict(
+        lateness: (f64, f64),
+        response_mean: f64,
+        change: impl Fn(&mut Evidence<'_>),
+    ) -> Verdict {
+        let lateness = Summary {
+            count: 1_000,
+            mean: lateness.0,
+            p99: lateness.1,
+            ..Summary::default()
+        };
+        let response = Summary {
+            count: 1_000,
+            mean: response_mean,
+            ..Summary::default()
+        };
+        let mut evidence = Evidence {
+            counts: &Counts {
+                scheduled: 1_000,
+                completed: 1_000,
+                ..Counts::default()
+            },
+            limited: Limited::default(),
+            generator: &Generator {
+                busy: 0.5,
+                ..Generator::default()
+            },
+            response_time_us: Some(&response),
+            lateness_us: Some(&lateness),
+            open: true,
+            interrupted: false,
+        };
+        change(&mut evidence);
+        judge(&evidence)
+    }
+
+    fn codes(verdict: &Verdict) -> Vec<ReasonCode> {
+        verdict.reasons.iter().map(|r| r.code).collect()
+    }
+
+    #[test]
+    fn a_sound_run_is_valid() {
+        let verdict = verdict((5.0, 60.0), 2_000.0, |_| ());
+        assert_eq!(
+            verdict,
+            Verdict {
+                valid: true,
+                reasons: vec![]
+            }
+        );
+    }
+
+    #[test]
+    fn a_preemption_now_and_then_is_forgiven() {
+        // 1 % of the calls 2 ms late beside a server that answers in 50 µs.
+        assert!(verdict((20.0, 1_990.0), 50.0, |_| ()).valid);
+        // A longer tail that is lost in the response time.
+        assert!(verdict((300.0, 8_000.0), 20_000.0, |_| ()).valid);
+    }
+
+    #[test]
+    fn lateness_that_makes_the_response_time_is_not() {
+        let verdict = verdict((1_234.5, 3_000.0), 4_000.0, |_| ());
+        assert_eq!(codes(&verdict), [ReasonCode::GeneratorLate]);
+        assert_eq!(
+            verdict.reasons[0].message,
+            "The generator began calls 1.23ms late on average, one in a hundred more than 3ms; the mean response time \
+             of 4ms contains it. Lower --rate, give the generator more --threads, or keep it off the server's CPUs \
+             with --cpus."
+        );
+    }
+
+    #[test]
+    fn a_generator_that_does_not_keep_up_is_late_whatever_the_server_does() {
+        assert_eq!(
+            codes(&verdict((50_000.0, 99_000.0), 9e6, |_| ())),
+            [ReasonCode::GeneratorLate]
+        );
+        let nothing_answered = verdict((50_000.0, 99_000.0), 0.0, |e| e.response_time_us = None);
+        assert_eq!(codes(&nothing_answered), [ReasonCode::GeneratorLate]);
+        assert!(verdict((50_000.0, 99_000.0), 9e6, |e| e.open = false).valid);
+    }
+
+    #[test]
+    fn a_saturated_generator_is_named() {
+        let saturated = Generator {
+            busy: 0.97,
+            ..Generator::default()
+        };
+        let verdict = judge(&Evidence {
+            counts: &Counts::default(),
+            limited: Limited::default(),
+            generator: &saturated,
+            response_time_us: None,
+            lateness_us: None,
+            open: false,
+            interrupted: false,
+        });
+        assert_eq!(codes(&verdict), [ReasonCode::GeneratorCpu]);
+        assert!(
+            verdict.reasons[0]
+                .message
+                .contains("had work 97 % of the time")
+        );
+    }
+
+    #[test]
+    fn each_thing_the_host_lacked_is_its_own_reason() {
+        let verdict = verdict((5.0, 60.0), 2_000.0, |e| {
+            e.limited = Limited {
+                descriptors: 7,
+                ports: 1,
+                memory: 2,
+            }
+        });
+        assert_eq!(
+            codes(&verdict),
+            [
+                ReasonCode::Descriptors,
+                ReasonCode::Ports,
+                ReasonCode::Memory
+            ]
+        );
+        assert!(
+            verdict.reasons[0]
+                .message
+                .starts_with("7 of 1000 calls could not begin: the generator had no file")
+        );
+    }
+
+    #[test]
+    fn an_interruption_counts_only_when_nothing_was_measured() {
+        assert!(verdict((5.0, 60.0), 2_000.0, |e| e.interrupted = true).valid);
+        let nothing = Counts::default();
+        let evidence = Evidence {
+            counts: &nothing,
+            limited: Limited::default(),
+            generator: &Generator::default(),
+            response_time_us: None,
+            lateness_us: None,
+            open: true,
+            interrupted: true,
+        };
+        assert_eq!(codes(&judge(&evidence)), [ReasonCode::Interrupted]);
+    }
+}

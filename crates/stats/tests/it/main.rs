@@ -1,0 +1,270 @@
+//! Laws of the observers, for any run: nothing is lost, and how a run is split does not matter.
+
+use brimful_core::record::{Generator, Record, Summary};
+use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
+use brimful_stats::{Collector, Distribution, PerCall, RunFacts};
+use proptest::prelude::*;
+
+const WINDOW: Nanos = Nanos::from_secs(400);
+
+/// A call as the engine would run it: when each step follows the one before, and how it ends.
+#[derive(Clone, Debug)]
+struct Call {
+    class: u16,
+    due: u64,
+    steps: [u64; 6],
+    new_connection: bool,
+    end: End,
+}
+
+impl Call {
+    /// The events of the call, without the steps that an end like this one does not reach.
+    fn events(&self) -> Vec<Event> {
+        let due = Nanos(self.due);
+        let mut now = due;
+        let mut step = |i: usize| {
+            now += Nanos(self.steps[i]);
+            now
+        };
+        let (connects, connected, sent, answered) = match self.end {
+            End::Completed { .. } => (self.new_connection, self.new_connection, true, true),
+            End::Reset { sent: true } | End::TimedOut | End::Unfinished { sent: true } => (
+                self.new_connection,
+                self.new_connection,
+                true,
+                self.due.is_multiple_of(2),
+            ),
+            End::Malformed => (self.new_connection, self.new_connection, true, true),
+            End::Reset { sent: false } => (true, true, false, false),
+            End::Abandoned | End::Refused => (true, false, false, false),
+            End::ClientLimited(_) | End::Unfinished { sent: false } => (false, false, false, false),
+        };
+        let mut events = vec![
+            Event::Scheduled {
+                class: ClassId(self.class),
+                due,
+            },
+            Event::Begun { at: step(0) },
+        ];
+        let reached = [
+            (connects, Event::ConnectStarted { at: step(1) }),
+            (connected, Event::Established { at: step(2) }),
+            (sent, Event::Sent { at: step(3) }),
+            (answered, Event::FirstByte { at: step(4) }),
+        ];
+        events.extend(
+            reached
+                .into_iter()
+                .filter_map(|(is, event)| is.then_some(event)),
+        );
+        events.push(Event::Ended(Outcome {
+            class: ClassId(self.class),
+            due,
+            at: step(5),
+            end: self.end,
+            bytes_sent: if sent { 80 } else { 0 },
+            bytes_received: if answered { 1_294 } else { 0 },
+        }));
+        events
+    }
+}
+
+fn end() -> impl Strategy<Value = End> {
+    prop_oneof![
+        5 => (100_u16..700).prop_map(|status| End::Completed { status }),
+        1 => Just(End::Abandoned),
+        1 => Just(End::Refused),
+        1 => any::<bool>().prop_map(|sent| End::Reset { sent }),
+        1 => Just(End::TimedOut),
+        1 => Just(End::Malformed),
+        1 => prop_oneof![Just(Limit::Descriptors), Just(Limit::Ports), Just(Limit::Memory)]
+            .prop_map(End::ClientLimited),
+        1 => any::<bool>().prop_map(|sent| End::Unfinished { sent }),
+    ]
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    // Steps of all magnitudes: nanoseconds to a minute.
+    let step = (0_u32..36).prop_flat_map(|log| 0..1_u64 << log);
+    let call = (
+        0_u16..3,
+        0..WINDOW.0,
+        prop::array::uniform6(step),
+        any::<bool>(),
+        end(),
+    );
+    let call = call.prop_map(|(class, due, steps, new_connection, end)| Call {
+        class,
+        due,
+        steps,
+        new_connection,
+        end,
+    });
+    prop::collection::vec(call, 0..60)
+}
+
+fn collector() -> Collector {
+    Collector::new(&["a", "b", "c"].map(str::to_owned), WINDOW)
+}
+
+fn observed<'a>(calls: impl Iterator<Item = &'a Call>) -> Collector {
+    let mut collector = collector();
+    for call in calls {
+        let mut memory = PerCall::default();
+        call.events()
+            .iter()
+            .for_each(|event| collector.on(&mut memory, event));
+    }
+    collector
+}
+
+/// The calls dealt to `k` collectors.
+fn shards(calls: &[Call], k: usize) -> Vec<Collector> {
+    (0..k)
+        .map(|i| observed(calls.iter().skip(i).step_by(k)))
+        .collect()
+}
+
+fn merged(shards: impl IntoIterator<Item = Collector>) -> Collector {
+    shards.into_iter().fold(collector(), |mut sum, shard| {
+        sum.merge(shard);
+        sum
+    })
+}
+
+fn record(collector: Collector) -> Record {
+    collector.into_record(RunFacts {
+        started_at: "2024-01-01T00:00:00Z".to_owned(),
+        started_monotonic_ns: 0,
+        duration: Nanos::from_secs(500),
+        window: WINDOW,
+        command: vec!["brimful".to_owned()],
+        target: "http://127.0.0.1/".to_owned(),
+        seed: 1,
+        interrupted: false,
+        generator: Generator::default(),
+        server: None,
+        open: true,
+    })
+}
+
+/// The value that at least a share `q` of the sorted values does not exceed.
+fn exact_quantile(sorted: &[u64], q: f64) -> f64 {
+    sorted[((q * sorted.len() as f64).ceil() as usize).max(1) - 1] as f64 / 1e3
+}
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance * a.abs().max(b.abs())
+}
+
+fn distribution(times: &[u64]) -> Distribution {
+    let mut distribution = Distribution::new();
+    times.iter().for_each(|&t| distribution.record(Nanos(t)));
+    distribution
+}
+
+fn times() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec((0_u32..41).prop_flat_map(|log| 0..1_u64 << log), 1..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_call_is_accounted_for(calls in calls()) {
+        let record = record(observed(calls.iter()));
+        prop_assert_eq!(record.counts.imbalance(), (0, 0));
+        prop_assert_eq!(record.counts.scheduled, calls.len() as u64);
+        for class in record.classes.values() {
+            prop_assert_eq!(class.counts.imbalance(), (0, 0));
+        }
+        let of_classes: u64 = record.classes.values().map(|class| class.counts.completed).sum();
+        prop_assert_eq!(of_classes, record.counts.completed);
+        prop_assert_eq!(record.response_time_us.map_or(0, |s| s.count), record.counts.completed);
+        prop_assert_eq!(record.lateness_us.map_or(0, |s| s.count), record.counts.scheduled);
+        prop_assert_eq!(record.connect_time_us.map_or(0, |s| s.count), record.counts.established);
+    }
+
+    #[test]
+    fn the_series_adds_up_to_the_counts(calls in calls()) {
+        let record = record(observed(calls.iter()));
+        let total = |f: fn(&brimful_core::record::Interval) -> u64| record.intervals.iter().map(f).sum::<u64>();
+        prop_assert_eq!(total(|i| i.offered), record.counts.scheduled);
+        prop_assert_eq!(total(|i| i.sent), record.counts.sent);
+        prop_assert_eq!(total(|i| i.completed), record.counts.completed);
+        prop_assert_eq!(total(|i| i.errors), record.counts.errors());
+    }
+
+    #[test]
+    fn split_over_shards_is_the_same_run(calls in calls(), k in 1_usize..5) {
+        let (whole, split) = (observed(calls.iter()), merged(shards(&calls, k)));
+        prop_assert_eq!(whole.batch_means(), split.batch_means());
+        prop_assert_eq!(record(whole), record(split));
+    }
+
+    #[test]
+    fn merging_is_commutative_and_associative(calls in calls()) {
+        let [a, b, c] = <[Collector; 3]>::try_from(shards(&calls, 3)).unwrap();
+        let left = record(merged([merged([a.clone(), b.clone()]), c.clone()]));
+        let right = record(merged([merged([c, b]), a]));
+        prop_assert_eq!(left, right);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_sorted_values(mut times in times()) {
+        let summary = distribution(&times).summary().unwrap();
+        times.sort_unstable();
+        let quantiles = [
+            (0.5, summary.p50), (0.9, summary.p90), (0.95, summary.p95), (0.99, summary.p99), (0.999, summary.p999),
+        ];
+        for (q, measured) in quantiles {
+            let exact = exact_quantile(&times, q);
+            prop_assert!(close(measured, exact, 0.001), "p{}: {} is not {}", 100.0 * q, measured, exact);
+        }
+        prop_assert_eq!(summary.min, times[0] as f64 / 1e3);
+        prop_assert_eq!(summary.max, times[times.len() - 1] as f64 / 1e3);
+        let mean = times.iter().sum::<u64>() as f64 / times.len() as f64 / 1e3;
+        prop_assert!(close(summary.mean, mean, 1e-12));
+    }
+
+    #[test]
+    fn a_distribution_survives_the_document(times in times()) {
+        let written = distribution(&times);
+        let summary = written.summary().unwrap();
+        let read = Distribution::from_base64(&written.to_base64(), Some(&summary)).unwrap();
+        same_figures(&read.summary().unwrap(), &summary, 1e-9)?;
+        prop_assert_eq!(read.to_base64(), written.to_base64());
+        let alone = Distribution::from_base64(&written.to_base64(), None).unwrap();
+        same_figures(&alone.summary().unwrap(), &summary, 0.001)?;
+    }
+
+    #[test]
+    fn no_text_and_no_bytes_panic(text in ".{0,80}", bytes in prop::collection::vec(any::<u8>(), 0..120), at in 0_usize..100) {
+        use base64::{Engine, engine::general_purpose::STANDARD};
+        let _ = Distribution::from_base64(&text, None);
+        let _ = Distribution::from_base64(&STANDARD.encode(&bytes), None);
+        let mut damaged = STANDARD.decode(distribution(&[1, 2_000, 3_000_000]).to_base64()).unwrap();
+        let at = at % damaged.len();
+        damaged.splice(at.., bytes);
+        if let Ok(length) = u32::try_from(damaged.len().saturating_sub(40)) && damaged.len() > 40 {
+            damaged[4..8].copy_from_slice(&length.to_be_bytes());
+        }
+        let _ = Distribution::from_base64(&STANDARD.encode(&damaged), None);
+    }
+}
+
+fn same_figures(a: &Summary, b: &Summary, tolerance: f64) -> Result<(), TestCaseError> {
+    let figures = |s: &Summary| [s.mean, s.min, s.p50, s.p90, s.p95, s.p99, s.p999, s.max];
+    prop_assert_eq!(a.count, b.count);
+    for (x, y) in figures(a).into_iter().zip(figures(b)) {
+        prop_assert!(close(x, y, tolerance), "{} is not {}", x, y);
+    }
+    // The deviation is a difference of large numbers: compare it with the size of the values.
+    prop_assert!(
+        (a.stddev - b.stddev).abs() <= tolerance.max(1e-7) * b.max.max(1e-3),
+        "{} is not {}",
+        a.stddev,
+        b.stddev
+    );
+    Ok(())
+}
