@@ -1,0 +1,48 @@
+//! `CLOCK_MONOTONIC`, counted from the start of the run.
+
+use brimful_core::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+
+/// The run's clock. Before the start it reads zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    epoch_ns: u64,
+}
+
+impl Clock {
+    /// A clock whose zero is `delay` from now.
+    pub fn starting_in(delay: Nanos) -> Clock {
+        Clock {
+            epoch_ns: monotonic_ns() + delay.0,
+        }
+    }
+
+    /// Time since the start.
+    #[inline]
+    pub fn now(self) -> Nanos {
+        Nanos(monotonic_ns().saturating_sub(self.epoch_ns))
+    }
+
+    /// Sleeps until shortly before the start, then spins.
+    pub(crate) fn wait_for_start(self) {
+        const SPIN_NS: u64 = 200_000;
+        let left = self.epoch_ns.saturating_sub(monotonic_ns());
+        if left > SPIN_NS {
+            std::thread::sleep(std::time::Duration::from_nanos(left - SPIN_NS));
+        }
+        while monotonic_ns() < self.epoch_ns {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// The start, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub fn epoch_ns(self) -> u64 {
+        self.epoch_ns
+    }
+}
+
+#[inline]
+fn monotonic_ns() -> u64 {
+    let t = clock_gettime(ClockId::Monotonic);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}

@@ -1,0 +1,183 @@
+//! Due times, response times and lateness: the numbers must survive a stall, on either side.
+
+use crate::support::{Keeper, Plan, Seen, completed, count};
+use brimful_core::Nanos;
+use brimful_engine::Close;
+use brimful_testkit::serial_server;
+use std::time::Duration;
+
+/// The first test of the engine. 100 calls due 10 ms apart at a server that takes 1 ms for each and stalls once for
+/// 100 ms. The call that met the stall takes 101 ms, those that came due meanwhile 92, 83, 74 … ms; a generator that
+/// waits for answers before it sends would report a single slow call.
+#[test]
+fn a_stall_of_the_server_shows_in_every_call_that_it_delayed() {
+    let server = serial_server(
+        Duration::from_millis(1),
+        Some((30, Duration::from_millis(100))),
+    );
+    let calls = Plan::new(server.addr()).calls(100).open(100.0);
+    assert_eq!(count(&calls, completed), 100);
+    for (i, call) in calls.iter().enumerate() {
+        assert_eq!(
+            call.due,
+            Nanos::from_millis(10 * i as u64),
+            "due comes from the schedule"
+        );
+    }
+    for k in 0..=10 {
+        let (took, at_least) = (
+            calls[30 + k].response(),
+            Nanos::from_millis(101 + k as u64 - 10 * k as u64),
+        );
+        assert!(
+            took >= at_least,
+            "call {} took {took}, the stall alone held it for {at_least}",
+            30 + k
+        );
+    }
+    // What the stall did not touch is as fast as the server. Medians, for the machine has other things to do.
+    let response = median(calls[..30].iter().map(Seen::response));
+    assert!(
+        response >= Nanos::from_millis(1) && response < Nanos::from_millis(6),
+        "median response {response}"
+    );
+    let lateness = median(calls.iter().map(Seen::lateness));
+    assert!(
+        lateness < Nanos::from_millis(2),
+        "median lateness {lateness}"
+    );
+}
+
+/// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, and service
+/// time does not.
+#[test]
+fn a_stall_of_the_generator_is_lateness_and_never_service_time() {
+    let server = serial_server(Duration::from_millis(1), None);
+    let keeper = || Keeper {
+        stall: Some((30, Duration::from_millis(100))),
+        ..Keeper::default()
+    };
+    let calls = Plan::new(server.addr()).calls(100).open_with(100.0, keeper);
+    assert_eq!(count(&calls, completed), 100);
+    for (i, call) in calls.iter().enumerate() {
+        assert_eq!(
+            call.due,
+            Nanos::from_millis(10 * i as u64),
+            "due comes from the schedule"
+        );
+        assert!(
+            call.response() >= call.lateness() + call.service(),
+            "{call:?}"
+        );
+    }
+    // The stall began when call 30 had ended, 1 ms after it was due at the earliest.
+    for k in 1..=10 {
+        let (late, at_least) = (
+            calls[30 + k].lateness(),
+            Nanos::from_millis(101 - 10 * k as u64),
+        );
+        assert!(
+            late >= at_least,
+            "call {} was {late} late, the stall alone held it for {at_least}",
+            30 + k
+        );
+    }
+    let service = median(calls[31..37].iter().map(Seen::service));
+    assert!(
+        service < Nanos::from_millis(30),
+        "median service time {service} of the calls that the stall delayed"
+    );
+    let lateness = median(calls[50..].iter().map(Seen::lateness));
+    assert!(
+        lateness < Nanos::from_millis(2),
+        "median lateness {lateness} once the stall was over"
+    );
+}
+
+#[test]
+fn an_open_workload_never_waits_for_a_free_connection() {
+    let server = serial_server(Duration::from_millis(20), None);
+    // Ten times what the server can take.
+    let calls = Plan::new(server.addr()).calls(50).open(500.0);
+    assert_eq!(count(&calls, completed), 50);
+    let lateness = median(calls.iter().map(Seen::lateness));
+    assert!(
+        lateness < Nanos::from_millis(5),
+        "median lateness {lateness}"
+    );
+    let connections = calls
+        .iter()
+        .filter(|call| call.connect_started.is_some())
+        .count();
+    assert!(
+        connections > 25,
+        "{connections} connections: calls in flight together need one each"
+    );
+    let slowest = calls.iter().map(Seen::response).max().unwrap();
+    assert!(
+        slowest >= Nanos::from_millis(50 * 20 - 98),
+        "the last waits for all before it, not {slowest}"
+    );
+}
+
+#[test]
+fn connections_are_kept_or_renewed_as_asked() {
+    let server = serial_server(Duration::from_micros(100), None);
+    let connections = |limit, close| {
+        let plan = Plan::requesting(server.addr(), "GET", close)
+            .calls(60)
+            .configure(|c| c.calls_per_connection = limit);
+        let calls = plan.closed(1);
+        assert_eq!(count(&calls, completed), 60);
+        calls
+            .iter()
+            .filter(|call| call.connect_started.is_some())
+            .count()
+    };
+    assert_eq!(connections(None, Close::Server), 1);
+    for close in [Close::Server, Close::Fin, Close::Rst] {
+        assert_eq!(connections(Some(1), close), 60, "{close:?}");
+        assert_eq!(connections(Some(7), close), 9, "{close:?}");
+    }
+}
+
+#[test]
+fn events_of_a_call_come_in_order() {
+    let server = serial_server(Duration::from_micros(100), None);
+    let calls = Plan::new(server.addr())
+        .calls(40)
+        .configure(|c| c.calls_per_connection = Some(1))
+        .open(1000.0);
+    for call in &calls {
+        let at = [
+            Some(call.due),
+            call.begun,
+            call.connect_started,
+            call.established,
+            call.sent,
+            call.first_byte,
+        ];
+        let at: Vec<Nanos> = at.into_iter().map(|at| at.expect("every event")).collect();
+        assert!(at.is_sorted(), "{at:?}");
+        assert!(call.outcome.unwrap().at >= at[5]);
+    }
+}
+
+#[test]
+fn shards_together_make_the_same_calls() {
+    let server = serial_server(Duration::ZERO, None);
+    let due = |shards| {
+        let mut plan = Plan::new(server.addr()).calls(200);
+        plan.shards = shards;
+        let mut due: Vec<Nanos> = plan.open(2000.0).iter().map(|call| call.due).collect();
+        due.sort_unstable();
+        due
+    };
+    assert_eq!(due(1), due(3));
+}
+
+fn median(times: impl Iterator<Item = Nanos>) -> Nanos {
+    let mut times: Vec<Nanos> = times.collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
