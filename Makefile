@@ -1,0 +1,61 @@
+# Everything to do with this checkout; `make` lists it. CARGO_TARGET_DIR is honoured.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
+.NOTPARALLEL:
+.PHONY: help setup demo build web test lint fmt clean tools rules
+
+# rustup's default place, for shells that have not read its profile.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+PAGE := web/dist/report.html
+# npm writes this file at the end of an installation.
+MODULES := web/node_modules/.package-lock.json
+WEB_SOURCES := $(shell find web \( -name node_modules -o -name dist -o -name test \) -prune -o -type f -print)
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: ## Install what building and testing need (Debian packages; see scripts/setup.sh)
+	scripts/setup.sh test
+
+demo: build ## Build brimful and survey the built-in reference server
+	$(TARGET_DIR)/release/brimful survey --demo
+
+build: tools $(PAGE) ## Build the release binary
+	cargo build --locked --release --package brimful-cli
+
+web: $(PAGE) ## Build the report page, which the binary embeds
+
+test: setup lint ## Run every check and every test
+	cargo test --locked --workspace
+	cd web && npm test
+
+lint: rules $(PAGE) ## Check formatting, house rules, types and clippy
+	cd web && npm run check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+tools:
+	scripts/setup.sh build
+
+rules:
+	scripts/check-unsafe
+	scripts/check-dependencies
+	cargo fmt --all --check
+
+fmt: ## Format the Rust sources
+	cargo fmt --all
+
+clean: ## Delete everything that was built or downloaded into the checkout
+	cargo clean
+	rm -rf web/dist web/node_modules
+
+$(PAGE): $(MODULES) $(WEB_SOURCES)
+	cd web && npm run build
+	touch $@
+
+$(MODULES): web/package.json web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	touch $@

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Makes sure that this machine has what building or testing brimful needs:
+#
+#   scripts/setup.sh build    for `make build` and `make demo`
+#   scripts/setup.sh test     for `make test`: everything
+#
+# It says what is missing and why. Debian packages it installs itself, as root or through a sudo that asks for no
+# password. Where it can do neither, and for the toolchains of Rust and Node, which Debian has in older versions only,
+# it prints what to run and exits with 3. Servers that come with a package are neither started nor enabled.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+packages=()
+toolchains=()
+
+main() {
+    local name
+    case "${1:-}" in
+        build) look_for_build_tools ;;
+        test)
+            look_for_build_tools
+            look_for_test_tools
+            ;;
+        install) # how this script calls itself through sudo
+            install_packages "${@:2}"
+            exit
+            ;;
+        *)
+            echo "usage: scripts/setup.sh build|test" >&2
+            exit 2
+            ;;
+    esac
+    ((${#packages[@]} == 0)) || get_packages
+    if ((${#toolchains[@]})); then
+        for name in "${toolchains[@]}"; do
+            say "still missing: $name"
+        done
+        exit 3
+    fi
+    say "what $1 needs is here"
+}
+
+look_for_build_tools() {
+    local rust node
+    rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    { at_least "$rust" "$(version_of rustc)" && at_least "$rust" "$(version_of cargo)"; } ||
+        toolchain "Rust $rust or newer" "brimful is written in it" "see https://rustup.rs, or run: rustup update stable"
+    node=$(sed -n 's/.*"node": ">=\(.*\)".*/\1/p' web/package.json)
+    { at_least "$node" "$(version_of node)" && runs npm --version; } ||
+        toolchain "Node.js $node or newer with npm" "it builds the report page" "see https://nodejs.org/en/download"
+    links || package "a C compiler that links" "Rust links with it" gcc libc6-dev
+    runs make --version || package make "it runs the steps" make
+}
+
+look_for_test_tools() {
+    # Without a toolchain its parts are missing as well; it has been named already.
+    if runs cargo --version; then
+        { runs cargo fmt --version && runs cargo clippy --version; } ||
+            toolchain "rustfmt and clippy" "they check the sources" "run: rustup component add rustfmt clippy"
+    fi
+    runs python3 --version || package python3 "scripts/check-dependencies is written in it" python3
+    [[ -x /usr/sbin/nginx ]] || package nginx "tests measure it" nginx
+    [[ -x /usr/sbin/apache2 ]] || package Apache "tests measure it" apache2-bin
+    [[ -x ${CHROMIUM:-/usr/bin/chromium} ]] || package chromium "tests read the report page in it" chromium
+}
+
+# --- Looking ---------------------------------------------------------------------------------------------------------
+
+runs() { "$@" >/dev/null 2>&1; }
+
+# The first version number in the output of `$1 --version`; nothing if it cannot run.
+version_of() { { "$1" --version 2>/dev/null || true; } | grep -oEm1 '[0-9]+(\.[0-9]+)+' | head -n 1 || true; }
+
+at_least() { [[ -n $2 ]] && printf '%s\n' "$1" "$2" | sort --check=quiet --version-sort; }
+
+links() {
+    local status=0 scratch
+    scratch=$(mktemp)
+    echo 'int main(void) { return 0; }' | runs cc -x c -o "$scratch" - || status=$?
+    rm -f "$scratch"
+    return "$status"
+}
+
+toolchain() { # WHAT WHY HOW
+    say "missing: $1 ($2): $3"
+    toolchains+=("$1")
+}
+
+package() { # WHAT WHY PACKAGE...
+    say "missing: $1 ($2)"
+    packages+=("${@:3}")
+}
+
+# --- Installing ------------------------------------------------------------------------------------------------------
+
+get_packages() {
+    if ! command -v apt-get >/dev/null; then
+        say "this is not Debian: please install what corresponds to its packages ${packages[*]}, then try again"
+        exit 3
+    elif ((EUID == 0)); then
+        install_packages "${packages[@]}"
+    elif runs sudo -n true; then
+        sudo -n scripts/setup.sh install "${packages[@]}"
+    else
+        say "installing needs root; please run this, then try again:"
+        echo "    sudo apt-get install --no-install-recommends ${packages[*]}" >&2
+        exit 3
+    fi
+}
+
+install_packages() {
+    local get=(apt-get -o DPkg::Lock::Timeout=300 -q)
+    export DEBIAN_FRONTEND=noninteractive
+    say "installing $*"
+    forbid_starting_services
+    { "${get[@]}" update && "${get[@]}" install --yes --no-install-recommends "$@"; } >&2 || {
+        say "apt-get failed, see above; when it is repaired, run: apt-get install --no-install-recommends $*"
+        exit 3
+    }
+    # The policy holds for the installation; the unit would still start nginx on port 80 at the next boot.
+    if [[ " $* " == *" nginx "* ]] && command -v systemctl >/dev/null; then
+        runs systemctl disable nginx.service || say "nginx is enabled; to keep it from starting: systemctl disable nginx"
+    fi
+}
+
+# Debian asks this program before it starts a service; 101 means no. A policy that the machine already has stays.
+forbid_starting_services() {
+    local policy=/usr/sbin/policy-rc.d
+    if [[ ! -e $policy ]]; then
+        trap "rm -f $policy" EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
+}
+
+say() { echo "setup: $*" >&2; }
+
+main "$@"
