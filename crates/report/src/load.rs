@@ -1,0 +1,731 @@
+//! One run as text: httperf's six groups of figures (Mosberger & Jin 1998, Figure 1), the times side by side, the
+//! classes, and last whether any of it can be trusted.
+//!
+//! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
+
+use brimful_core::record::{ClassRecord, Counts, Record, ReplyRate, Server, Summary, Verdict};
+
+/// What a table shows of a distribution of times.
+type Figure = fn(&Summary) -> f64;
+
+/// The run as plain text, ending in a newline.
+pub fn text(record: &Record) -> String {
+    let mut groups = vec![
+        total(record),
+        connections(record),
+        requests(record),
+        replies(record),
+        resources(record),
+        errors(&record.counts),
+    ];
+    groups.extend(record.server.as_ref().map(server));
+    groups.push(times(record));
+    if record.classes.len() > 1 {
+        groups.push(classes(record));
+    }
+    groups.extend(Some(notes(record)).filter(|notes| !notes.is_empty()));
+    groups.push(verdict(&record.verdict));
+    groups
+        .iter()
+        .map(|lines| lines.join("\n"))
+        .collect::<Vec<_>>()
+        .join("\n\n")
+        + "\n"
+}
+
+fn total(record: &Record) -> Vec<String> {
+    let Counts {
+        scheduled,
+        established,
+        sent,
+        completed,
+        ..
+    } = record.counts;
+    let took = time(record.duration_s * 1e6);
+    let what = format!(
+        "{scheduled} calls, {established} connections, {sent} requests and {completed} responses in {took}"
+    );
+    vec![labelled("Total", &what)]
+}
+
+fn connections(record: &Record) -> Vec<String> {
+    let rates = &record.rates;
+    let rate = format!(
+        "{:.1}/s attempted, {:.1}/s established, at most {} open at once",
+        rates.connect_attempts, rates.established, record.generator.max_open_connections
+    );
+    let times = record.connect_time_us.as_ref().map_or("-".to_owned(), |s| {
+        format!(
+            "min {}, mean {}, median {}, max {}, stddev {}",
+            time(s.min),
+            time(s.mean),
+            time(s.p50),
+            time(s.max),
+            time(s.stddev)
+        )
+    });
+    vec![
+        labelled("Connection rate", &rate),
+        labelled("Connection time", &times),
+    ]
+}
+
+fn requests(record: &Record) -> Vec<String> {
+    let rate = format!(
+        "{:.1}/s sent of {:.1}/s offered",
+        record.rates.sent, record.rates.offered
+    );
+    let size =
+        ratio(record.bytes.sent as f64, record.counts.sent as f64).map_or("-".to_owned(), size);
+    vec![
+        labelled("Request rate", &rate),
+        labelled("Request size", &size),
+    ]
+}
+
+fn replies(record: &Record) -> Vec<String> {
+    let times = match (&record.first_byte_us, &record.service_time_us) {
+        (Some(first), Some(service)) => {
+            let transfer = (service.mean - first.mean).max(0.0);
+            format!(
+                "{} to the first byte, {} to transfer the rest (means)",
+                time(first.mean),
+                time(transfer)
+            )
+        }
+        _ => "-".to_owned(),
+    };
+    let size = ratio(record.bytes.received as f64, record.counts.completed as f64)
+        .map_or("-".to_owned(), size);
+    let status = record.counts.status;
+    let status = format!(
+        "2xx {}, 3xx {}, 4xx {}, 5xx {}",
+        status.s2xx, status.s3xx, status.s4xx, status.s5xx
+    );
+    vec![
+        labelled(
+            "Reply rate",
+            &format!(
+                "{:.1}/s{}",
+                record.rates.completed,
+                samples(&record.reply_rate)
+            ),
+        ),
+        labelled("Reply time", &times),
+        labelled("Reply size", &format!("{size}, head included")),
+        labelled("Reply status", &status),
+    ]
+}
+
+fn samples(rate: &ReplyRate) -> String {
+    let (Some(min), Some(mean), Some(max)) = (rate.min, rate.mean, rate.max) else {
+        return " (too short a run for samples of 5 s)".to_owned();
+    };
+    let spread = rate
+        .stddev
+        .map_or(String::new(), |stddev| format!(", stddev {stddev:.1}"));
+    let confidence = rate.ci95_half_width.map_or(String::new(), |half_width| {
+        format!(" ± {half_width:.1} (95 %)")
+    });
+    let n = rate.samples;
+    format!("; {n} samples of 5 s: min {min:.1}, mean {mean:.1}{confidence}, max {max:.1}{spread}")
+}
+
+fn resources(record: &Record) -> Vec<String> {
+    let generator = &record.generator;
+    let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
+    let cpu = format!(
+        "user {} ({}), system {} ({}), busiest of {} threads {} busy ({})",
+        time(generator.cpu_user_s * 1e6),
+        share(generator.cpu_user_s),
+        time(generator.cpu_system_s * 1e6),
+        share(generator.cpu_system_s),
+        generator.threads,
+        percent(generator.busy),
+        generator.engine
+    );
+    let rate = |bytes: u64| ratio(bytes as f64, record.duration_s).unwrap_or(0.0);
+    let (received, sent) = (rate(record.bytes.received), rate(record.bytes.sent));
+    let megabits = 8.0 * (received + sent) / 1e6;
+    let network = format!(
+        "{}/s received, {}/s sent ({megabits:.1} Mbit/s)",
+        size(received),
+        size(sent)
+    );
+    vec![labelled("CPU time", &cpu), labelled("Network", &network)]
+}
+
+fn errors(counts: &Counts) -> Vec<String> {
+    let server = format!(
+        "{} of {} calls: abandoned {}, refused {}, reset {}, timed out {}, malformed {}",
+        counts.errors(),
+        counts.scheduled,
+        counts.abandoned,
+        counts.refused,
+        counts.reset,
+        counts.timed_out,
+        counts.malformed
+    );
+    let client = format!(
+        "no means on this host {}; cut off by the end of the run: {} in flight, {} not sent",
+        counts.client_limited, counts.in_flight_at_end, counts.unsent_at_end
+    );
+    vec![labelled("Errors", &server), labelled("", &client)]
+}
+
+fn server(server: &Server) -> Vec<String> {
+    let cpu = server.cpu;
+    let cpu = format!(
+        "user {}, system {}, idle {}, steal {}",
+        percent(cpu.user),
+        percent(cpu.system),
+        percent(cpu.idle),
+        percent(cpu.steal)
+    );
+    let mut lines = vec![labelled("Server CPU", &cpu)];
+    if !server.process.is_empty() {
+        let programs = server
+            .process
+            .iter()
+            .map(|p| format!("{} {}", p.name, time(p.cpu_s * 1e6)));
+        lines.push(labelled(
+            "Server programs",
+            &programs.collect::<Vec<_>>().join(", "),
+        ));
+    }
+    lines.extend(server.listener.map(|l| {
+        let what = format!(
+            "{:.1} SYN/s, {:.1}/s dropped; accept queue at most {} of {}",
+            l.syn_per_s, l.dropped_per_s, l.accept_queue_max, l.backlog
+        );
+        labelled("Server listener", &what)
+    }));
+    lines
+}
+
+fn times(record: &Record) -> Vec<String> {
+    let columns = [
+        ("response", &record.response_time_us),
+        ("service", &record.service_time_us),
+        ("connect", &record.connect_time_us),
+        ("first byte", &record.first_byte_us),
+        ("lateness", &record.lateness_us),
+    ];
+    let figures: [(&str, Figure); 9] = [
+        ("mean", |s| s.mean),
+        ("stddev", |s| s.stddev),
+        ("min", |s| s.min),
+        ("50 %", |s| s.p50),
+        ("90 %", |s| s.p90),
+        ("95 %", |s| s.p95),
+        ("99 %", |s| s.p99),
+        ("99.9 %", |s| s.p999),
+        ("max", |s| s.max),
+    ];
+    let mut rows = vec![row("Times", columns.map(|(name, _)| name.to_owned()))];
+    rows.extend(figures.map(|(name, figure)| {
+        row(
+            name,
+            columns.map(|(_, summary)| time_or_dash(summary.as_ref().map(figure))),
+        )
+    }));
+    table(&rows)
+}
+
+fn classes(record: &Record) -> Vec<String> {
+    let heads = [
+        "calls",
+        "completed",
+        "errors",
+        "response",
+        "50 %",
+        "99 %",
+        "service",
+    ]
+    .map(str::to_owned);
+    let of_class = |(name, class): (&String, &ClassRecord)| {
+        let response =
+            |figure: fn(&Summary) -> f64| time_or_dash(class.response_time_us.as_ref().map(figure));
+        row(
+            name,
+            [
+                class.counts.scheduled.to_string(),
+                class.counts.completed.to_string(),
+                class.counts.errors().to_string(),
+                response(|s| s.mean),
+                response(|s| s.p50),
+                response(|s| s.p99),
+                time_or_dash(class.service_time_us.as_ref().map(|s| s.mean)),
+            ],
+        )
+    };
+    let rows: Vec<_> = [row("Class", heads)]
+        .into_iter()
+        .chain(record.classes.iter().map(of_class))
+        .collect();
+    table(&rows)
+}
+
+/// What a reader might miss in the figures: that they are of something else than what was meant to be measured.
+fn notes(record: &Record) -> Vec<String> {
+    let Counts {
+        scheduled,
+        completed,
+        status,
+        ..
+    } = record.counts;
+    let answers = if scheduled > 0 && completed == 0 {
+        Some(format!(
+            "No call was completed. Check that a server listens at {}, and that --timeout and --connect-timeout leave \
+             it time to answer.",
+            record.target
+        ))
+    } else if completed == 0 || status.s2xx > 0 {
+        None
+    } else if status.s3xx == completed {
+        Some(format!(
+            "All {completed} responses were 3xx, and redirects are not followed. Give the URL that they lead to."
+        ))
+    } else if status.s3xx > 0 {
+        None
+    } else if status.s4xx == completed {
+        Some(format!(
+            "All {completed} responses were 4xx: the server rejects the request, and that is what was measured. Check \
+             the path, and the headers that the server expects."
+        ))
+    } else if status.s5xx == completed {
+        Some(format!(
+            "All {completed} responses were 5xx: the server fails at the request, and that is what was measured. \
+             Check the server's error log."
+        ))
+    } else {
+        Some(format!(
+            "None of the {completed} responses was 2xx or 3xx: errors are what was measured. Check the path, and the \
+             server's error log."
+        ))
+    };
+    let interrupted = record.interrupted.then(|| {
+        let offered = time(record.window_s * 1e6);
+        format!("The run was interrupted; load was offered for {offered}.")
+    });
+    answers
+        .into_iter()
+        .chain(interrupted)
+        .map(|note| format!("note: {note}"))
+        .collect()
+}
+
+/// Each reason's first sentence says what happened, the rest what to do.
+fn verdict(verdict: &Verdict) -> Vec<String> {
+    if verdict.valid {
+        return vec![labelled("Verdict", "valid")];
+    }
+    let mut lines = vec![labelled(
+        "Verdict",
+        "INVALID: these figures are not the server's",
+    )];
+    for reason in &verdict.reasons {
+        match reason.message.split_once(". ") {
+            Some((what, remedy)) => {
+                lines.push(format!("  {what}."));
+                lines.push(format!("  hint: {remedy}"));
+            }
+            None => lines.push(format!("  {}", reason.message)),
+        }
+    }
+    lines
+}
+
+fn labelled(label: &str, what: &str) -> String {
+    format!("{label:<15}  {what}")
+}
+
+fn row<const N: usize>(head: &str, cells: [String; N]) -> Vec<String> {
+    [head.to_owned()].into_iter().chain(cells).collect()
+}
+
+/// The first column to the left, as wide as the labels of the groups; the others to the right.
+fn table(rows: &[Vec<String>]) -> Vec<String> {
+    let width = |column: usize| {
+        rows.iter()
+            .map(|r| r[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells =
+            row.iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, &width))| match column {
+                    0 => format!("{cell:<0$}", width.max(15)),
+                    _ => format!("  {cell:>0$}", width.max(9)),
+                });
+        cells.collect::<String>()
+    };
+    rows.iter().map(line).collect()
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn time_or_dash(us: Option<f64>) -> String {
+    us.map_or("-".to_owned(), time)
+}
+
+/// Microseconds in the unit that keeps the number at or above one, with three significant digits.
+fn time(us: f64) -> String {
+    match us {
+        us if us < 1.0 => format!("{:.0} ns", us * 1e3),
+        us if us < 1e3 => format!("{} µs", three_digits(us)),
+        us if us < 1e6 => format!("{} ms", three_digits(us / 1e3)),
+        us => format!("{} s", three_digits(us / 1e6)),
+    }
+}
+
+/// Bytes, in powers of 1000.
+fn size(bytes: f64) -> String {
+    match bytes {
+        b if b < 1e4 => format!("{b:.0} B"),
+        b if b < 1e6 => format!("{} kB", three_digits(b / 1e3)),
+        b if b < 1e9 => format!("{} MB", three_digits(b / 1e6)),
+        b => format!("{} GB", three_digits(b / 1e9)),
+    }
+}
+
+fn three_digits(x: f64) -> String {
+    match x {
+        x if x < 9.995 => format!("{x:.2}"),
+        x if x < 99.95 => format!("{x:.1}"),
+        x => format!("{x:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::record::{
+        CpuShares, Generator, Listener, Process, Rates, Reason, ReasonCode, SCHEMA, StatusCounts,
+        Traffic,
+    };
+    use std::collections::BTreeMap;
+
+    fn summary(mean: f64) -> Option<Summary> {
+        Some(Summary {
+            count: 10,
+            mean,
+            min: mean / 10.0,
+            p50: mean * 0.9,
+            p90: mean * 2.0,
+            p95: mean * 3.0,
+            p99: mean * 5.0,
+            p999: mean * 8.0,
+            max: mean * 10.0,
+            stddev: mean / 2.0,
+        })
+    }
+
+    /// The run of the paper's Figure 1, as far as it has the same figures.
+    fn record() -> Record {
+        let counts = Counts {
+            scheduled: 27_000,
+            sent: 27_000,
+            connect_attempts: 27_000,
+            established: 27_000,
+            completed: 26_701,
+            timed_out: 299,
+            status: StatusCounts {
+                s2xx: 26_701,
+                ..StatusCounts::default()
+            },
+            ..Counts::default()
+        };
+        Record {
+            schema: SCHEMA.to_owned(),
+            started_at: "1998-06-23T12:00:00Z".to_owned(),
+            started_monotonic_ns: 0,
+            duration_s: 184.996,
+            window_s: 180.0,
+            command: vec!["brimful".to_owned()],
+            target: "http://127.0.0.1:8080/".to_owned(),
+            seed: 1,
+            interrupted: false,
+            verdict: Verdict::from_reasons(vec![]),
+            rates: Rates {
+                offered: 150.0,
+                sent: 150.0,
+                connect_attempts: 150.0,
+                established: 150.0,
+                completed: 148.3,
+            },
+            counts,
+            response_time_us: summary(5_000.0),
+            service_time_us: summary(4_650.0),
+            connect_time_us: summary(300.0),
+            first_byte_us: summary(4_600.0),
+            lateness_us: summary(8.0),
+            bytes: Traffic {
+                received: 33_269_446,
+                sent: 1_944_000,
+            },
+            reply_rate: ReplyRate {
+                samples: 36,
+                min: Some(139.8),
+                mean: Some(148.3),
+                max: Some(150.3),
+                stddev: Some(2.7),
+                ci95_half_width: Some(0.91),
+            },
+            classes: BTreeMap::from([("all".to_owned(), ClassRecord::default())]),
+            intervals: vec![],
+            hdr: BTreeMap::new(),
+            hdr_value_unit: "ns".to_owned(),
+            generator: Generator {
+                cpu_user_s: 5.531,
+                cpu_system_s: 12.441,
+                busy: 0.123,
+                threads: 1,
+                max_open_connections: 47,
+                engine: "epoll".to_owned(),
+                max_rate: None,
+            },
+            server: None,
+        }
+    }
+
+    #[test]
+    fn a_valid_run() {
+        let expected = "\
+Total            27000 calls, 27000 connections, 27000 requests and 26701 responses in 185 s
+
+Connection rate  150.0/s attempted, 150.0/s established, at most 47 open at once
+Connection time  min 30.0 µs, mean 300 µs, median 270 µs, max 3.00 ms, stddev 150 µs
+
+Request rate     150.0/s sent of 150.0/s offered
+Request size     72 B
+
+Reply rate       148.3/s; 36 samples of 5 s: min 139.8, mean 148.3 ± 0.9 (95 %), max 150.3, stddev 2.7
+Reply time       4.60 ms to the first byte, 50.0 µs to transfer the rest (means)
+Reply size       1246 B, head included
+Reply status     2xx 26701, 3xx 0, 4xx 0, 5xx 0
+
+CPU time         user 5.53 s (3.0 %), system 12.4 s (6.7 %), busiest of 1 threads 12.3 % busy (epoll)
+Network          180 kB/s received, 10.5 kB/s sent (1.5 Mbit/s)
+
+Errors           299 of 27000 calls: abandoned 0, refused 0, reset 0, timed out 299, malformed 0
+                 no means on this host 0; cut off by the end of the run: 0 in flight, 0 not sent
+
+Times             response    service    connect  first byte   lateness
+mean               5.00 ms    4.65 ms     300 µs     4.60 ms    8.00 µs
+stddev             2.50 ms    2.33 ms     150 µs     2.30 ms    4.00 µs
+min                 500 µs     465 µs    30.0 µs      460 µs     800 ns
+50 %               4.50 ms    4.18 ms     270 µs     4.14 ms    7.20 µs
+90 %               10.0 ms    9.30 ms     600 µs     9.20 ms    16.0 µs
+95 %               15.0 ms    13.9 ms     900 µs     13.8 ms    24.0 µs
+99 %               25.0 ms    23.2 ms    1.50 ms     23.0 ms    40.0 µs
+99.9 %             40.0 ms    37.2 ms    2.40 ms     36.8 ms    64.0 µs
+max                50.0 ms    46.5 ms    3.00 ms     46.0 ms    80.0 µs
+
+Verdict          valid
+";
+        assert_eq!(text(&record()), expected);
+    }
+
+    #[test]
+    fn a_run_that_measured_nothing_says_what_to_check() {
+        let mut record = record();
+        record.counts = Counts {
+            scheduled: 10,
+            refused: 10,
+            ..Counts::default()
+        };
+        record.rates = Rates {
+            offered: 10.0,
+            ..Rates::default()
+        };
+        record.duration_s = 0.0;
+        record.bytes = Traffic::default();
+        record.reply_rate = ReplyRate::default();
+        record.response_time_us = None;
+        record.service_time_us = None;
+        record.connect_time_us = None;
+        record.first_byte_us = None;
+        record.interrupted = true;
+        record.window_s = 1.5;
+        let text = text(&record);
+        let expected_parts = [
+            "Connection time  -\n",
+            "Request size     -\n",
+            "Reply rate       0.0/s (too short a run for samples of 5 s)\n",
+            "Reply time       -\n",
+            "max                      -          -          -           -    80.0 µs\n",
+            "note: No call was completed. Check that a server listens at http://127.0.0.1:8080/, and that --timeout and \
+             --connect-timeout leave it time to answer.\n",
+            "note: The run was interrupted; load was offered for 1.50 s.\n",
+        ];
+        for part in expected_parts {
+            assert!(text.contains(part), "{part} is missing from:\n{text}");
+        }
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+
+    #[test]
+    fn figures_of_errors_only_are_pointed_out() {
+        let note = |status: StatusCounts| {
+            let mut record = record();
+            record.counts.completed = 10;
+            record.counts.status = status;
+            notes(&record).join("\n")
+        };
+        let none = StatusCounts::default();
+        assert!(
+            note(StatusCounts { s4xx: 10, ..none })
+                .starts_with("note: All 10 responses were 4xx: the server rejects")
+        );
+        assert!(
+            note(StatusCounts { s5xx: 10, ..none })
+                .starts_with("note: All 10 responses were 5xx: the server fails")
+        );
+        assert!(
+            note(StatusCounts {
+                s4xx: 4,
+                s5xx: 6,
+                ..none
+            })
+            .starts_with("note: None of the 10 responses was 2xx")
+        );
+        assert!(
+            note(StatusCounts { s3xx: 10, ..none })
+                .starts_with("note: All 10 responses were 3xx, and redirects")
+        );
+        assert_eq!(
+            note(StatusCounts {
+                s2xx: 1,
+                s4xx: 9,
+                ..none
+            }),
+            ""
+        );
+        assert_eq!(
+            note(StatusCounts {
+                s3xx: 1,
+                s4xx: 9,
+                ..none
+            }),
+            ""
+        );
+    }
+
+    #[test]
+    fn classes_have_a_table_when_there_are_several() {
+        let class = |completed, mean| ClassRecord {
+            counts: Counts {
+                scheduled: 100,
+                completed,
+                refused: 100 - completed,
+                ..Counts::default()
+            },
+            response_time_us: summary(mean),
+            service_time_us: summary(mean / 2.0),
+            ..ClassRecord::default()
+        };
+        let mut record = record();
+        record.classes = BTreeMap::from([
+            ("light".to_owned(), class(100, 1_000.0)),
+            ("heavy".to_owned(), class(97, 2e6)),
+        ]);
+        let expected = "
+Class                calls  completed     errors   response       50 %       99 %    service
+heavy                  100         97          3     2.00 s     1.80 s     10.0 s     1.00 s
+light                  100        100          0    1.00 ms     900 µs    5.00 ms     500 µs
+";
+        let text = text(&record);
+        assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn an_invalid_run_says_why_and_what_to_do() {
+        let reason = |message: &str| Reason {
+            code: ReasonCode::Ports,
+            message: message.to_owned(),
+        };
+        let mut record = record();
+        record.verdict = Verdict::from_reasons(vec![
+            reason(
+                "3 of 27000 calls could not begin: this host had no local port left. Lower --rate. Or wait.",
+            ),
+            reason("the server stopped answering"),
+        ]);
+        let expected = "
+Verdict          INVALID: these figures are not the server's
+  3 of 27000 calls could not begin: this host had no local port left.
+  hint: Lower --rate. Or wait.
+  the server stopped answering
+";
+        assert!(text(&record).ends_with(expected), "{}", text(&record));
+    }
+
+    #[test]
+    fn what_the_monitor_saw_is_a_group() {
+        let mut record = record();
+        record.server = Some(Server {
+            cpu: CpuShares {
+                user: 0.4,
+                system: 0.25,
+                idle: 0.34,
+                steal: 0.01,
+            },
+            listener: Some(Listener {
+                syn_per_s: 160.0,
+                dropped_per_s: 10.0,
+                accept_queue_max: 512,
+                backlog: 511,
+                ..Listener::default()
+            }),
+            process: vec![Process {
+                name: "nginx".to_owned(),
+                cpu_s: 12.3,
+                ..Process::default()
+            }],
+            ..Server::default()
+        });
+        let expected = "
+Server CPU       user 40.0 %, system 25.0 %, idle 34.0 %, steal 1.0 %
+Server programs  nginx 12.3 s
+Server listener  160.0 SYN/s, 10.0/s dropped; accept queue at most 512 of 511
+";
+        let text = text(&record);
+        assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn quantities_have_three_digits_and_the_unit_that_fits() {
+        let times = [
+            0.0,
+            0.35,
+            1.0,
+            12.34,
+            999.0,
+            1_234.0,
+            99_960.0,
+            1_500_000.0,
+            185e6,
+        ]
+        .map(time);
+        let expected = [
+            "0 ns", "350 ns", "1.00 µs", "12.3 µs", "999 µs", "1.23 ms", "100 ms", "1.50 s",
+            "185 s",
+        ];
+        assert_eq!(times, expected);
+        assert_eq!(
+            [0.0, 1_246.0, 12_345.0, 1.5e6, 2e9].map(size),
+            ["0 B", "1246 B", "12.3 kB", "1.50 MB", "2.00 GB"]
+        );
+    }
+}
