@@ -21,7 +21,7 @@ pub const LONGEST: Nanos = Nanos::from_secs(3600);
 const DIGITS: u8 = 3;
 
 /// More values than any run records; a document that claims more is damaged.
-const MOST_VALUES: u64 = 1 << 53;
+const MOST_VALUES: u64 = 1 << 40;
 
 /// A distribution of times.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +90,7 @@ impl Distribution {
     pub fn merge(&mut self, other: &Distribution) {
         self.histogram += &other.histogram;
         self.sum += other.sum;
-        self.sum_of_squares += other.sum_of_squares;
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
@@ -167,7 +167,8 @@ impl Distribution {
         if count == 0 {
             return Ok(fresh);
         }
-        // Times in nanoseconds, and the sum of squared deviations; the histogram's own deviation divides by n.
+        // Nanoseconds, kept to what can have been recorded, so that a damaged summary cannot overflow a sum.
+        let ns = |us: f64| (us * 1e3).clamp(0.0, LONGEST.0 as f64);
         let n = count as f64;
         let (mean, deviations, min, max) = match summary {
             Some(s) if s.count != count => {
@@ -177,17 +178,23 @@ impl Distribution {
                 });
             }
             Some(s) => (
-                s.mean * 1e3,
-                (s.stddev * 1e3).powi(2) * (n - 1.0),
-                s.min * 1e3,
-                s.max * 1e3,
+                ns(s.mean),
+                ns(s.stddev).powi(2) * (n - 1.0),
+                ns(s.min),
+                ns(s.max),
             ),
+            // The histogram's own deviation divides by n.
             None => {
                 let (min, max) = (histogram.min() as f64, histogram.max() as f64);
-                (histogram.mean(), histogram.stdev().powi(2) * n, min, max)
+                (
+                    histogram.mean(),
+                    histogram.stdev().powi(2) * n,
+                    min,
+                    max.min(LONGEST.0 as f64),
+                )
             }
         };
-        let max = (max.round() as u64).min(LONGEST.0);
+        let max = max.round() as u64;
         Ok(Distribution {
             sum: (mean * n).round() as u128,
             sum_of_squares: (deviations + mean * mean * n).round() as u128,
@@ -296,6 +303,20 @@ mod tests {
             Distribution::from_base64(&STANDARD.encode(bytes), None),
             Err(StatsError::Foreign)
         );
+    }
+
+    #[test]
+    fn a_damaged_summary_overflows_nothing() {
+        let written = of(&[1, 2]);
+        let damaged = Summary {
+            mean: 1e300,
+            stddev: f64::INFINITY,
+            max: f64::NAN,
+            ..written.summary().unwrap()
+        };
+        let mut read = Distribution::from_base64(&written.to_base64(), Some(&damaged)).unwrap();
+        read.merge(&read.clone());
+        assert_eq!(read.summary().unwrap().mean, 3.6e9);
     }
 
     #[test]
