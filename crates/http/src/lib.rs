@@ -1,1 +1,35 @@
-//! (to come)
+//! A sans-I/O HTTP/1 client codec: the bytes of a request out, the bytes of a response in.
+//!
+//! - [`Request`]: rendered once, sent as it stands for every call of a class.
+//! - [`ResponseParser`]: finds where each response ends and what it says, under any fragmentation.
+//!
+//! It opens no socket and reads no clock. It keeps nothing of a body and, of a head, only what has arrived while the
+//! rest has not; once its buffer has grown to the largest such part, parsing allocates nothing.
+//!
+//! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022; section numbers in comments are its own.
+//!
+//! ```
+//! use brimful_http::{Progress, Request, ResponseParser, Version};
+//!
+//! let request = Request::new("GET", "localhost:8080", "/", &[], b"", Version::Http11, false)?;
+//! assert!(request.bytes().starts_with(b"GET / HTTP/1.1\r\nHost: localhost:8080\r\n"));
+//!
+//! let mut parser = ResponseParser::new();
+//! parser.start(request.is_head());
+//! let fed = parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
+//! let Progress::Complete(response) = fed.state else { panic!("the response is whole") };
+//! assert_eq!((response.status, response.body_bytes, response.keep_alive), (200, 2, true));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod chunked;
+mod error;
+mod head;
+mod request;
+mod response;
+
+pub use error::ParseError;
+pub use head::{MAX_FIELDS, MAX_HEAD_BYTES};
+pub use request::{Request, RequestError, Version};
+pub use response::{Fed, Progress, Response, ResponseParser};

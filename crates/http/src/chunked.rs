@@ -1,0 +1,207 @@
+//! Finds the end of a chunked body (RFC 9112 §7.1), byte by byte but for the data, which it skips.
+//!
+//! Chunk lines end in CRLF and nothing else, as the grammar has it. The trailer section is made of fields, where a bare
+//! LF will do (§2.2); its fields are skipped unread. Nothing is kept but a state and two counts.
+
+use crate::error::ParseError;
+
+/// Where in a chunked body the next byte falls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunked {
+    state: State,
+    /// Of the chunk at hand: its size while that is read, then the data still to come.
+    left: u64,
+    /// Bytes of data so far.
+    data_bytes: u64,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The first digit of a size.
+    SizeStart,
+    /// A further digit of it, or what ends it.
+    Size,
+    /// White space that some servers pad a size with.
+    Padding,
+    /// A chunk extension.
+    Extension,
+    /// The LF after a size.
+    SizeLf,
+    /// The data.
+    Data,
+    /// The CR after the data.
+    DataCr,
+    /// The LF after the data.
+    DataLf,
+    /// The start of a line of the trailer section, empty if it is the last.
+    LineStart,
+    /// The rest of such a line.
+    Line,
+    /// The LF of the last line.
+    LastLf,
+    /// The bytes after the body.
+    Done,
+}
+
+impl Chunked {
+    /// At the start of a body.
+    pub(crate) const fn new() -> Chunked {
+        Chunked {
+            state: State::SizeStart,
+            left: 0,
+            data_bytes: 0,
+        }
+    }
+
+    /// Consumes what belongs to the body and says how many bytes that was.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
+        let mut at = 0;
+        while at < bytes.len() && self.state != State::Done {
+            if self.state == State::Data {
+                let n = self.left.min((bytes.len() - at) as u64);
+                self.left -= n;
+                self.data_bytes += n;
+                at += n as usize;
+                if self.left == 0 {
+                    self.state = State::DataCr;
+                }
+            } else {
+                self.state = self.after(bytes[at])?;
+                at += 1;
+            }
+        }
+        Ok(at)
+    }
+
+    /// Whether the whole body has been consumed.
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Bytes of data so far, without sizes, extensions and trailers.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+
+    /// The state after a byte that is not data.
+    fn after(&mut self, byte: u8) -> Result<State, ParseError> {
+        use State::*;
+        Ok(match (self.state, byte) {
+            (SizeStart | Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                if self.left > u64::MAX >> 4 {
+                    return Err(ParseError::BadChunk("its size does not fit 64 bits"));
+                }
+                self.left = self.left << 4 | u64::from(hex_value(byte));
+                Size
+            }
+            (Size | Padding, b' ' | b'\t') => Padding,
+            (Size | Padding, b';') => Extension,
+            (Size | Padding | Extension, b'\r') => SizeLf,
+            (SizeLf, b'\n') if self.left == 0 => LineStart,
+            (SizeLf, b'\n') => Data,
+            (DataCr, b'\r') => DataLf,
+            (DataLf, b'\n') => SizeStart,
+            (LineStart, b'\r') => LastLf,
+            (LineStart | LastLf, b'\n') => Done,
+            (Line, b'\n') => LineStart,
+            (LineStart | Line, _) => Line,
+            (Extension, other) if other != b'\n' => Extension,
+            (SizeStart | Size | Padding, _) => {
+                return Err(ParseError::BadChunk("its size is not a hexadecimal number"));
+            }
+            (DataCr | DataLf, _) => {
+                return Err(ParseError::BadChunk(
+                    "its data is longer than its size says",
+                ));
+            }
+            (Extension | SizeLf | LastLf | Data | Done, _) => {
+                return Err(ParseError::BadChunk(
+                    "one of its lines does not end in CRLF",
+                ));
+            }
+        })
+    }
+}
+
+/// The value of a hexadecimal digit.
+fn hex_value(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes consumed, bytes of data and whether that was all, of a body fed whole.
+    fn feed(body: &[u8]) -> Result<(usize, u64, bool), ParseError> {
+        let mut chunked = Chunked::new();
+        let consumed = chunked.feed(body)?;
+        Ok((consumed, chunked.data_bytes(), chunked.is_done()))
+    }
+
+    #[test]
+    fn bodies_end_where_they_should() {
+        let whole: &[(&[u8], u64)] = &[
+            (b"0\r\n\r\n", 0),
+            (b"5\r\nhello\r\n0\r\n\r\n", 5),
+            (b"5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n", 6),
+            (b"A\r\n0123456789\r\n0\r\n\r\n", 10),
+            (b"a\r\n0123456789\r\n000\r\n\r\n", 10),
+            (b"5;name=value;q=\"a;b\"\r\nhello\r\n0;last\r\n\r\n", 5),
+            (b"5 \t\r\nhello\r\n0 ; x\r\n\r\n", 5),
+            (b"1\r\n\n\r\n0\r\nExpires: never\r\nX: y\r\n\r\n", 1),
+            (b"0\r\nX: y\n\n", 0),
+            (b"00000000000000000000000001\r\nx\r\n0\r\n\r\n", 1),
+        ];
+        for (body, data) in whole {
+            let text = String::from_utf8_lossy(body);
+            assert_eq!(feed(body), Ok((body.len(), *data, true)), "{text:?}");
+            assert_eq!(
+                feed(&[body, &b"HTTP/1.1"[..]].concat()),
+                Ok((body.len(), *data, true)),
+                "{text:?} and surplus"
+            );
+            for cut in 0..body.len() {
+                let (consumed, _, done) =
+                    feed(&body[..cut]).expect("a prefix of a good body is good");
+                assert_eq!((consumed, done), (cut, false), "{text:?} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn faults_are_named() {
+        let faults: &[(&[u8], &str)] = &[
+            (b"\r\n", "hexadecimal"),
+            (b" 5\r\n", "hexadecimal"),
+            (b"-1\r\n", "hexadecimal"),
+            (b"0x5\r\n", "hexadecimal"),
+            (b"5 5\r\n", "hexadecimal"),
+            (b"5\nhello", "hexadecimal"),
+            (b";x\r\n", "hexadecimal"),
+            (b"10000000000000000\r\n", "64 bits"),
+            (b"5\r\nhello!", "longer"),
+            (b"5\r\nhello\rX", "longer"),
+            (b"5\rhello", "CRLF"),
+            (b"5;x\nhello", "CRLF"),
+            (b"0\r\n\rX", "CRLF"),
+        ];
+        for (body, reason) in faults {
+            let error = feed(body).expect_err("a fault");
+            assert!(
+                error.to_string().contains(reason),
+                "{:?} said: {error}",
+                String::from_utf8_lossy(body)
+            );
+        }
+    }
+
+    #[test]
+    fn the_largest_size_is_no_overflow() {
+        assert_eq!(feed(b"ffffffffffffffff\r\nx"), Ok((19, 1, false)));
+    }
+}

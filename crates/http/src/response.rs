@@ -1,0 +1,458 @@
+//! Follows one response after another through whatever pieces a connection delivers.
+//!
+//! Invariants: the outcome does not depend on where the bytes were cut; bytes after the end of a response are not
+//! consumed; of an incomplete head fewer than [`MAX_HEAD_BYTES`] are kept, of a body nothing. Counts are of bytes that
+//! have really arrived, so that no 64-bit sum of them can overflow.
+
+use crate::chunked::Chunked;
+use crate::error::ParseError;
+use crate::head::{self, Framing, Head, MAX_HEAD_BYTES};
+
+/// Finds the end of each response on one connection. [`start`](Self::start) it anew for every response.
+#[derive(Debug, Default)]
+pub struct ResponseParser {
+    stage: Stage,
+    head_request: bool,
+    /// The part of a head that has come, while the rest has not.
+    partial_head: Vec<u8>,
+    response: Response,
+    received: u64,
+}
+
+/// How far [`ResponseParser::feed`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// Bytes that were consumed; those after them belong to the next response.
+    pub consumed: usize,
+    /// Where the response stands.
+    pub state: Progress,
+}
+
+/// Where a response stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More bytes are to come, or else the end of the connection.
+    NeedMore,
+    /// The response is whole.
+    Complete(Response),
+}
+
+/// A whole response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The status code, 101 or at least 200.
+    pub status: u16,
+    /// Whether the server leaves the connection open for another request.
+    pub keep_alive: bool,
+    /// Bytes of the head, those of informational responses before it included.
+    pub head_bytes: u64,
+    /// Bytes of content; in the chunked coding without sizes, extensions and trailers.
+    pub body_bytes: u64,
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, Default)]
+enum Stage {
+    #[default]
+    Head,
+    Length {
+        left: u64,
+    },
+    Chunked(Chunked),
+    UntilClose,
+    Done,
+    Failed(ParseError),
+}
+
+impl ResponseParser {
+    /// A parser that expects a response to a request other than HEAD.
+    pub fn new() -> ResponseParser {
+        ResponseParser::default()
+    }
+
+    /// Forgets what was and expects a response, to a HEAD request or another. Its buffer stays.
+    pub fn start(&mut self, head_request: bool) {
+        self.stage = Stage::Head;
+        self.head_request = head_request;
+        self.partial_head.clear();
+        self.response = Response::default();
+        self.received = 0;
+    }
+
+    /// Consumes what of `bytes` belongs to the response. Informational responses (1xx) are passed over, but for 101,
+    /// after which the connection speaks another protocol. Once the response is whole, or an error was found, it
+    /// consumes nothing and says so again.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, ParseError> {
+        let mut consumed = 0;
+        while consumed < bytes.len() && !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
+            match self.step(&bytes[consumed..]) {
+                Ok(n) => consumed += n,
+                Err(error) => self.stage = Stage::Failed(error),
+            }
+        }
+        self.received += consumed as u64;
+        let state = match self.stage {
+            Stage::Done => Progress::Complete(self.response),
+            Stage::Failed(error) => return Err(error),
+            _ => Progress::NeedMore,
+        };
+        Ok(Fed { consumed, state })
+    }
+
+    /// The peer has closed the connection: that completes a response that nothing else delimits, and cuts any other
+    /// short.
+    pub fn finish(&mut self) -> Result<Response, ParseError> {
+        match self.stage {
+            Stage::UntilClose | Stage::Done => {
+                self.stage = Stage::Done;
+                Ok(self.response)
+            }
+            Stage::Failed(error) => Err(error),
+            Stage::Head | Stage::Length { .. } | Stage::Chunked(_) => {
+                let error = ParseError::Truncated {
+                    received: self.received,
+                };
+                self.stage = Stage::Failed(error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Consumes some of `bytes`, which are not none, within one stage.
+    fn step(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
+        match &mut self.stage {
+            Stage::Head => self.step_head(bytes),
+            Stage::Length { left } => {
+                let n = (bytes.len() as u64).min(*left);
+                *left -= n;
+                self.response.body_bytes += n;
+                if *left == 0 {
+                    self.stage = Stage::Done;
+                }
+                Ok(n as usize)
+            }
+            Stage::Chunked(chunked) => {
+                let n = chunked.feed(bytes)?;
+                self.response.body_bytes = chunked.data_bytes();
+                if chunked.is_done() {
+                    self.stage = Stage::Done;
+                }
+                Ok(n)
+            }
+            Stage::UntilClose => {
+                self.response.body_bytes += bytes.len() as u64;
+                Ok(bytes.len())
+            }
+            Stage::Done | Stage::Failed(_) => Ok(0),
+        }
+    }
+
+    /// Parses a head where it lies if all of it is there, and else keeps what there is.
+    fn step_head(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
+        let kept = self.partial_head.len();
+        if !continues(b"HTTP/1.", kept, bytes) {
+            return Err(ParseError::NotHttp);
+        }
+        let bytes = &bytes[..bytes.len().min(MAX_HEAD_BYTES - kept)];
+        let Some(end) = head::find_end(&self.partial_head, bytes) else {
+            if kept + bytes.len() == MAX_HEAD_BYTES {
+                return Err(ParseError::HeadTooLarge);
+            }
+            self.partial_head.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        };
+        let head = if kept == 0 {
+            head::parse(&bytes[..end], self.head_request)?
+        } else {
+            self.partial_head.extend_from_slice(&bytes[..end]);
+            let head = head::parse(&self.partial_head, self.head_request)?;
+            self.partial_head.clear();
+            head
+        };
+        self.response.head_bytes += (kept + end) as u64;
+        self.begin_body(head);
+        Ok(end)
+    }
+
+    /// Goes on to what follows the head.
+    fn begin_body(&mut self, head: Head) {
+        if matches!(head.status, 100 | 102..=199) {
+            return; // the final response is still to come
+        }
+        self.response.status = head.status;
+        self.response.keep_alive = head.keep_alive;
+        self.stage = match head.framing {
+            Framing::Length(0) => Stage::Done,
+            Framing::Length(left) => Stage::Length { left },
+            Framing::Chunked => Stage::Chunked(Chunked::new()),
+            Framing::Close => Stage::UntilClose,
+        };
+    }
+}
+
+/// Whether `bytes`, after `kept` bytes that agreed with `prefix`, agree with the rest of it, as far as both go.
+fn continues(prefix: &[u8], kept: usize, bytes: &[u8]) -> bool {
+    prefix
+        .iter()
+        .skip(kept)
+        .zip(bytes)
+        .all(|(expected, byte)| expected == byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The outcome of a connection that delivers `bytes` and, if the response is not whole by then, closes; with the
+    /// number of bytes consumed.
+    fn outcome(bytes: &[u8], head_request: bool) -> (usize, Result<Response, ParseError>) {
+        let mut parser = ResponseParser::new();
+        parser.start(head_request);
+        match parser.feed(bytes) {
+            Ok(Fed {
+                consumed,
+                state: Progress::Complete(response),
+            }) => (consumed, Ok(response)),
+            Ok(Fed {
+                consumed,
+                state: Progress::NeedMore,
+            }) => (consumed, parser.finish()),
+            Err(error) => (0, Err(error)),
+        }
+    }
+
+    fn response(status: u16, keep_alive: bool, head_bytes: u64, body_bytes: u64) -> Response {
+        Response {
+            status,
+            keep_alive,
+            head_bytes,
+            body_bytes,
+        }
+    }
+
+    #[test]
+    fn each_framing_ends_where_it_should() {
+        let table: &[(&str, &str, Response)] = &[
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+                "HTTP/1.1 2",
+                response(200, true, 38, 5),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+                "surplus",
+                response(200, true, 38, 0),
+            ),
+            (
+                "HTTP/1.1 204 No Content\r\n\r\n",
+                "surplus",
+                response(204, true, 27, 0),
+            ),
+            (
+                "HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n",
+                "surplus",
+                response(304, true, 37, 0),
+            ),
+            (
+                "HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n",
+                "\0\x01",
+                response(101, false, 30, 0),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n0\r\nA: b\r\n\r\n",
+                "HTTP/1.1 2",
+                response(200, true, 47, 5),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\n\r\nall the rest",
+                "",
+                response(200, false, 19, 12),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nContent-Length: 1\r\n\r\nall",
+                "",
+                response(200, false, 63, 3),
+            ),
+            (
+                "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx",
+                "surplus",
+                response(200, false, 38, 1),
+            ),
+            (
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 X\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+                "surplus",
+                response(200, true, 93, 1),
+            ),
+            (
+                "HTTP/1.1 200 OK\nContent-Length: 1\n\nx",
+                "surplus",
+                response(200, true, 35, 1),
+            ),
+        ];
+        for (text, surplus, expected) in table {
+            assert_eq!(
+                outcome(format!("{text}{surplus}").as_bytes(), false),
+                (text.len(), Ok(*expected)),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_answer_to_head_ends_with_its_head() {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        assert_eq!(
+            outcome(format!("{head}HTTP").as_bytes(), true),
+            (head.len(), Ok(response(200, true, 38, 0)))
+        );
+        let informed = format!("HTTP/1.1 100 Continue\r\n\r\n{head}");
+        assert_eq!(
+            outcome(informed.as_bytes(), true),
+            (informed.len(), Ok(response(200, true, 63, 0)))
+        );
+    }
+
+    #[test]
+    fn what_is_not_http_is_refused_at_its_first_wrong_byte() {
+        for bytes in [
+            &b"\x15\x03\x01\x00\x02"[..],
+            b"SSH-2.0-",
+            b"HTTP/2 200\r\n",
+            b"\r\nHTTP/1.1 200 OK\r\n",
+            b"http/1.1",
+        ] {
+            assert_eq!(
+                outcome(bytes, false).1,
+                Err(ParseError::NotHttp),
+                "{bytes:?}"
+            );
+        }
+        let mut parser = ResponseParser::new();
+        assert_eq!(
+            parser.feed(b"HTT").map(|fed| fed.state),
+            Ok(Progress::NeedMore)
+        );
+        assert_eq!(parser.feed(b"X"), Err(ParseError::NotHttp));
+        assert_eq!(
+            parser.feed(b"P/1.1 200 OK\r\n\r\n"),
+            Err(ParseError::NotHttp),
+            "and it stays so"
+        );
+        let after_informational = b"HTTP/1.1 100 Continue\r\n\r\nX";
+        assert_eq!(
+            outcome(after_informational, false).1,
+            Err(ParseError::NotHttp)
+        );
+    }
+
+    #[test]
+    fn a_response_cut_short_says_how_far_it_came() {
+        for text in [
+            "",
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
+            "HTTP/1.1 100 X\r\n\r\n",
+        ] {
+            let received = text.len() as u64;
+            assert_eq!(
+                outcome(text.as_bytes(), false),
+                (text.len(), Err(ParseError::Truncated { received })),
+                "{text:?}"
+            );
+        }
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
+        assert_eq!(
+            outcome(chunked.as_bytes(), false).1,
+            Err(ParseError::Truncated { received: 50 })
+        );
+    }
+
+    #[test]
+    fn heads_are_bounded() {
+        let head_of = |length: usize| {
+            let (start, end) = ("HTTP/1.1 204 X\r\nA: ", "\r\n\r\n");
+            format!(
+                "{start}{}{end}",
+                "a".repeat(length - start.len() - end.len())
+            )
+        };
+        let largest = head_of(MAX_HEAD_BYTES);
+        assert_eq!(
+            outcome(largest.as_bytes(), false).1,
+            Ok(response(204, true, MAX_HEAD_BYTES as u64, 0))
+        );
+        assert_eq!(
+            outcome(head_of(MAX_HEAD_BYTES + 1).as_bytes(), false).1,
+            Err(ParseError::HeadTooLarge)
+        );
+
+        let mut parser = ResponseParser::new();
+        let endless = head_of(2 * MAX_HEAD_BYTES);
+        let error = (0..)
+            .zip(endless.as_bytes().chunks(1))
+            .find_map(|(at, byte)| {
+                let error = parser.feed(byte).err()?;
+                Some((at, error))
+            });
+        assert_eq!(error, Some((MAX_HEAD_BYTES - 1, ParseError::HeadTooLarge)));
+
+        let head_with =
+            |fields: usize| format!("HTTP/1.1 204 X\r\n{}\r\n", "A: b\r\n".repeat(fields));
+        assert!(
+            outcome(head_with(crate::MAX_FIELDS).as_bytes(), false)
+                .1
+                .is_ok()
+        );
+        assert_eq!(
+            outcome(head_with(crate::MAX_FIELDS + 1).as_bytes(), false).1,
+            Err(ParseError::HeadTooLarge)
+        );
+    }
+
+    #[test]
+    fn a_parser_serves_one_response_after_another() {
+        let mut parser = ResponseParser::new();
+        for _ in 0..3 {
+            parser.start(false);
+            assert_eq!(
+                parser
+                    .feed(b"HTTP/1.1 200 OK\r\nConte")
+                    .map(|fed| fed.state),
+                Ok(Progress::NeedMore)
+            );
+            let fed = parser
+                .feed(b"nt-Length: 3\r\n\r\nabcHTTP")
+                .expect("a good response");
+            assert_eq!(
+                fed,
+                Fed {
+                    consumed: 19,
+                    state: Progress::Complete(response(200, true, 38, 3))
+                }
+            );
+            assert_eq!(
+                parser.feed(b"HTTP"),
+                Ok(Fed { consumed: 0, ..fed }),
+                "nothing more is consumed"
+            );
+            assert_eq!(
+                parser.finish(),
+                Ok(response(200, true, 38, 3)),
+                "a close after the end changes nothing"
+            );
+        }
+        parser.start(false);
+        assert!(parser.feed(b"nonsense").is_err());
+        parser.start(true);
+        assert!(
+            parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").is_ok(),
+            "an error is forgotten"
+        );
+        parser.start(false);
+        assert_eq!(
+            parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").map(|fed| fed.state),
+            Ok(Progress::NeedMore),
+            "and HEAD too"
+        );
+    }
+}
