@@ -1,1 +1,42 @@
-//! (to come)
+//! Queueing models: from what was measured to what will happen. Pure functions, no I/O; named result structs.
+//!
+//! | symbol | quantity | unit |
+//! |---|---|---|
+//! | λ | arrival rate; of a class, or of all classes together | 1/s |
+//! | X | throughput; equals λ in a stable open network | 1/s |
+//! | R | response time: the sum of the residence times | s |
+//! | D | service demand: total time one request needs at a station | s |
+//! | U | utilization per server, 0..1; of a delay station, the number present | – |
+//! | Z | time outside the stations: think time, or a fixed delay (Z0) | s |
+//! | N | number of requests present, queued or in service | – |
+//! | m | servers of a station | – |
+//! | b | share of a station's capacity (0..1) that other work takes | – |
+//! | ρ | U / (1 − b): how much of the remaining capacity is used | – |
+//!
+//! Everything is in seconds and per second. Matrices are stations × classes. The laws that tie the symbols: U = X·D/m
+//! (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D (bottleneck).
+//!
+//! - [`open`]: solve an open network; where it saturates.
+//! - [`demand`]: demands from utilizations, by least squares or by the proportional rule.
+//! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
+//! - [`wakeup`]: a demand that falls as the server gets busier.
+//! - [`erlang`], [`least_squares`]: what these stand on.
+//!
+//! Nothing here panics on any input: what makes no sense is a [`ModelError`].
+#![forbid(unsafe_code)]
+
+pub mod demand;
+pub mod erlang;
+mod error;
+pub mod least_squares;
+pub mod open;
+pub mod response;
+pub mod wakeup;
+
+pub use demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
+pub use erlang::{erlang_c, mmm_wait};
+pub use error::ModelError;
+pub use least_squares::{Estimate, Line, ols};
+pub use open::{Method, Solution, saturation_rate, solve_open};
+pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
+pub use wakeup::{WakeupFit, WakeupPoint, fit_wakeup};

@@ -1,0 +1,301 @@
+//! Service demands from what was measured of a whole station.
+//!
+//! The utilization law, busy = b₀ + Σ X_r·D_r in busy servers, holds at every load level; with enough levels least
+//! squares gives the demands D_r, and the background b₀ if it was not measured apart. Demands are never negative. Classes
+//! that came in nearly the same proportion at every level cannot be told apart; they are merged into one demand instead
+//! of being given numbers that are noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*, 1980, §3.2).
+//!
+//! From a single level there is only the proportional rule of Menascé, Peraino, Dinh & Dinh, CMG 1999, Eq. 2–4.
+
+use crate::ModelError;
+use crate::error::non_negative;
+use crate::least_squares::{Design, Estimate, fit_non_negative};
+use serde::Serialize;
+
+/// Belsley, Kuh & Welsch: from about 30 on, a dependency among the columns ruins the estimates.
+const COLLINEAR: f64 = 30.0;
+
+/// What one station did at one load level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// X by class, per second.
+    pub throughput: Vec<f64>,
+    /// Mean number of busy servers: utilization × servers.
+    pub busy: f64,
+    /// How much it counts: inverse variance, or duration. Only ratios matter; 0 leaves it out.
+    pub weight: f64,
+}
+
+/// Work that is there without requests, in busy servers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Background {
+    /// To be estimated along with the demands.
+    Fitted,
+    /// Measured while the server was idle.
+    Known(f64),
+}
+
+/// Fitted demands of one station.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DemandFit {
+    /// D in seconds, by class; merged classes share one.
+    pub demands: Vec<Estimate>,
+    /// Busy servers without requests; without interval if it was known.
+    pub background: Estimate,
+    /// Of the column-scaled design matrix, after merging; above some 30 the intervals are wide.
+    pub condition_number: f64,
+    /// Of `busy`, at the mean weight; `None` with as many observations as unknowns.
+    pub residual_stddev: Option<f64>,
+    /// Groups of classes that share one demand because the observations cannot tell them apart; ascending, none of one.
+    pub merged: Vec<Vec<usize>>,
+}
+
+/// Demands of `classes` classes by weighted non-negative least squares.
+///
+/// Needs as many observations as there are classes, and one more for a fitted background; with just as many there are
+/// no intervals. A class that never completed anything, or a background that cannot be told from the demands, is an error.
+pub fn fit_demands(
+    classes: usize,
+    observations: &[Observation],
+    background: Background,
+) -> Result<DemandFit, ModelError> {
+    check(classes, observations)?;
+    let fitted = background == Background::Fitted;
+    let known = match background {
+        Background::Known(busy) => non_negative(busy, || "the known background".into())?,
+        Background::Fitted => 0.0,
+    };
+    let counted: Vec<&Observation> = observations.iter().filter(|o| o.weight > 0.0).collect();
+    let needed = classes + usize::from(fitted);
+    if counted.len() < needed {
+        return Err(ModelError::TooFewObservations { needed, given: counted.len() });
+    }
+    if let Some(class) = (0..classes).find(|c| counted.iter().all(|o| o.throughput[*c] == 0.0)) {
+        return Err(ModelError::Unobserved { class });
+    }
+    let weights: Vec<f64> = counted.iter().map(|o| o.weight).collect();
+    let busy: Vec<f64> = counted.iter().map(|o| o.busy - known).collect();
+    let groups = merge_collinear(classes, &counted, &weights)?;
+    let mut columns = columns(&groups, &counted);
+    if fitted {
+        columns.push(vec![1.0; counted.len()]);
+    }
+    let fit = fit_non_negative(&columns, &busy, &weights)?;
+    let group_of = |class| groups.iter().position(|g| g.contains(&class)).unwrap_or_default();
+    Ok(DemandFit {
+        demands: (0..classes).map(|class| fit.estimate(group_of(class))).collect(),
+        background: match background {
+            Background::Fitted => fit.estimate(groups.len()),
+            Background::Known(value) => Estimate { value, ci95_half_width: None },
+        },
+        condition_number: fit.condition_number,
+        residual_stddev: fit.uncertainty.as_ref().map(|u| u.residual_stddev),
+        merged: groups.into_iter().filter(|g| g.len() > 1).collect(),
+    })
+}
+
+/// Groups of classes whose summed throughputs are columns that can be told apart.
+///
+/// While the columns are too nearly dependent, merges the pair most involved: the most negative entry of the projection
+/// on the near-null space, which is the same in whatever order the classes come. Pairs that are equally involved are
+/// merged at once, so that order does not decide between them either.
+fn merge_collinear(classes: usize, counted: &[&Observation], weights: &[f64]) -> Result<Vec<Vec<usize>>, ModelError> {
+    let mut groups: Vec<Vec<usize>> = (0..classes).map(|c| vec![c]).collect();
+    loop {
+        let design = Design::new(&columns(&groups, counted), weights)?;
+        if design.condition_number <= COLLINEAR {
+            return Ok(groups);
+        }
+        let near_null: Vec<usize> =
+            (0..groups.len()).filter(|k| design.sigma[*k] * COLLINEAR < design.sigma[0]).collect();
+        let shared = |i: usize, j: usize| near_null.iter().map(|k| design.v[(i, *k)] * design.v[(j, *k)]).sum::<f64>();
+        let pairs: Vec<(usize, usize)> = (0..groups.len()).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
+        let strongest = pairs.iter().map(|(i, j)| shared(*i, *j)).fold(0.0, f64::min);
+        if strongest == 0.0 {
+            return Ok(groups);
+        }
+        let mut home: Vec<usize> = (0..groups.len()).collect();
+        for (i, j) in pairs.into_iter().filter(|(i, j)| shared(*i, *j) <= strongest * (1.0 - 1e-9)) {
+            let (to, from) = (home[i].min(home[j]), home[i].max(home[j]));
+            home.iter_mut().filter(|h| **h == from).for_each(|h| *h = to);
+        }
+        for (k, to) in home.into_iter().enumerate().filter(|(k, to)| k != to) {
+            let absorbed = std::mem::take(&mut groups[k]);
+            groups[to].extend(absorbed);
+        }
+        groups.retain(|g| !g.is_empty());
+        groups.iter_mut().for_each(|g| g.sort_unstable());
+        groups.sort_unstable();
+    }
+}
+
+/// Throughput of each group at each observation.
+fn columns(groups: &[Vec<usize>], counted: &[&Observation]) -> Vec<Vec<f64>> {
+    let of = |group: &Vec<usize>| counted.iter().map(|o| group.iter().map(|c| o.throughput[*c]).sum()).collect();
+    groups.iter().map(of).collect()
+}
+
+fn check(classes: usize, observations: &[Observation]) -> Result<(), ModelError> {
+    if classes == 0 {
+        return Err(ModelError::Shape("there is no class whose demand to fit".into()));
+    }
+    for (i, o) in observations.iter().enumerate() {
+        if o.throughput.len() != classes {
+            let given = o.throughput.len();
+            return Err(ModelError::Shape(format!("observation {i} has {given} throughputs for {classes} classes")));
+        }
+        for x in &o.throughput {
+            non_negative(*x, || format!("a throughput of observation {i}"))?;
+        }
+        non_negative(o.busy, || format!("the busy servers of observation {i}"))?;
+        non_negative(o.weight, || format!("the weight of observation {i}"))?;
+    }
+    Ok(())
+}
+
+/// The same demand for every class (Eq. 4): busy time over all completions.
+///
+/// `busy_s` is utilization × servers × the time measured; `completions` by class in that time.
+pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, ModelError> {
+    let busy_s = non_negative(busy_s, || "the busy time".into())?;
+    for (class, completed) in completions.iter().enumerate() {
+        non_negative(*completed, || format!("the completions of class {class}"))?;
+    }
+    let total: f64 = completions.iter().sum();
+    if total == 0.0 {
+        return Err(ModelError::Unobserved { class: 0 });
+    }
+    Ok(vec![busy_s / total; completions.len()])
+}
+
+/// Demands in proportion to a share, such as that of the bytes sent (Eq. 2); the busy time of classes whose demand is
+/// known otherwise is set aside first (Eq. 3).
+///
+/// `busy_s` is utilization × servers × the time measured; the rest is by class. Shares are taken as they are, so what
+/// they lack to 1 stays unattributed; that of a known class is not looked at.
+pub fn attribute_by_share(
+    busy_s: f64,
+    completions: &[f64],
+    shares: &[f64],
+    known: &[Option<f64>],
+) -> Result<Vec<f64>, ModelError> {
+    if shares.len() != completions.len() || known.len() != completions.len() {
+        let (c, s, k) = (completions.len(), shares.len(), known.len());
+        return Err(ModelError::Shape(format!("{c} classes, {s} shares and {k} known demands")));
+    }
+    for (class, completed) in completions.iter().enumerate() {
+        if known[class].is_none() && *completed == 0.0 {
+            return Err(ModelError::Unobserved { class });
+        }
+        non_negative(*completed, || format!("the completions of class {class}"))?;
+        non_negative(known[class].unwrap_or(shares[class]), || format!("the share or known demand of class {class}"))?;
+    }
+    let set_aside: f64 = known.iter().zip(completions).map(|(d, c)| d.unwrap_or(0.0) * c).sum();
+    let rest = non_negative(busy_s - set_aside, || "the busy time, less that of the known classes,".into())?;
+    let demand = |class: usize| known[class].unwrap_or(rest * shares[class] / completions[class]);
+    Ok((0..completions.len()).map(demand).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observe(rows: &[&[f64]], background: f64, demands: &[f64]) -> Vec<Observation> {
+        let busy = |x: &[f64]| background + x.iter().zip(demands).map(|(x, d)| x * d).sum::<f64>();
+        rows.iter().map(|x| Observation { throughput: x.to_vec(), busy: busy(x), weight: 1.0 }).collect()
+    }
+
+    #[test]
+    fn proportional_classes_share_one_demand() {
+        // Classes 0 and 2 always come 1 : 3.
+        let rows: [&[f64]; 4] = [&[10.0, 5.0, 30.0], &[20.0, 1.0, 60.0], &[5.0, 8.0, 15.0], &[1.0, 1.0, 3.0]];
+        let fit = fit_demands(3, &observe(&rows, 0.1, &[0.004, 0.01, 0.008]), Background::Known(0.1)).unwrap();
+        assert_eq!(fit.merged, [[0, 2]]);
+        assert_eq!(fit.demands[0], fit.demands[2]);
+        assert!((fit.demands[0].value - 0.007).abs() < 1e-12, "(1·4 ms + 3·8 ms) / 4");
+        assert!((fit.demands[1].value - 0.01).abs() < 1e-12);
+        assert!(fit.condition_number < COLLINEAR);
+    }
+
+    #[test]
+    fn a_class_that_is_the_sum_of_two_like_others_is_merged_with_both() {
+        let rows: [&[f64]; 4] = [&[1.0, 0.0, 1.0], &[0.0, 1.0, 1.0], &[2.0, 0.0, 2.0], &[0.0, 2.0, 2.0]];
+        let fit = fit_demands(3, &observe(&rows, 0.0, &[0.1, 0.1, 0.1]), Background::Known(0.0)).unwrap();
+        assert_eq!(fit.merged, [[0, 1, 2]]);
+        assert!((fit.demands[1].value - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn as_many_observations_as_unknowns_leave_no_interval() {
+        let observations = observe(&[&[10.0], &[20.0]], 0.2, &[0.01]);
+        let fit = fit_demands(1, &observations, Background::Fitted).unwrap();
+        assert!((fit.demands[0].value - 0.01).abs() < 1e-12 && (fit.background.value - 0.2).abs() < 1e-12);
+        assert_eq!((fit.demands[0].ci95_half_width, fit.residual_stddev), (None, None));
+    }
+
+    #[test]
+    fn too_few_observations_say_how_many() {
+        let observations = observe(&[&[10.0, 1.0], &[20.0, 3.0]], 0.0, &[0.01, 0.02]);
+        let error = fit_demands(2, &observations, Background::Fitted).unwrap_err();
+        assert_eq!(error, ModelError::TooFewObservations { needed: 3, given: 2 });
+        assert!(fit_demands(2, &observations, Background::Known(0.0)).is_ok());
+        let mut unweighted = observations;
+        unweighted[0].weight = 0.0;
+        let error = fit_demands(2, &unweighted, Background::Known(0.0)).unwrap_err();
+        assert_eq!(error, ModelError::TooFewObservations { needed: 2, given: 1 });
+    }
+
+    #[test]
+    fn a_class_at_a_constant_rate_cannot_be_told_from_the_background() {
+        let observations = observe(&[&[10.0, 1.0], &[10.0, 3.0], &[10.0, 9.0]], 0.1, &[0.01, 0.02]);
+        let error = fit_demands(2, &observations, Background::Fitted).unwrap_err();
+        assert!(matches!(error, ModelError::Indistinct { .. }), "{error}");
+        let fit = fit_demands(2, &observations, Background::Known(0.1)).unwrap();
+        assert!((fit.demands[0].value - 0.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_class_never_seen_is_named() {
+        let observations = observe(&[&[10.0, 0.0], &[20.0, 0.0], &[5.0, 0.0]], 0.0, &[0.01, 0.02]);
+        assert_eq!(fit_demands(2, &observations, Background::Fitted), Err(ModelError::Unobserved { class: 1 }));
+    }
+
+    #[test]
+    fn the_interval_covers_the_truth_under_noise() {
+        let rows: [&[f64]; 6] = [&[100.0], &[200.0], &[300.0], &[400.0], &[500.0], &[600.0]];
+        let mut observations = observe(&rows, 0.05, &[0.001]);
+        for (o, noise) in observations.iter_mut().zip([0.004, -0.005, 0.002, 0.006, -0.006, -0.001]) {
+            o.busy += noise;
+        }
+        let fit = fit_demands(1, &observations, Background::Fitted).unwrap();
+        let half_width = fit.demands[0].ci95_half_width.unwrap();
+        assert!((fit.demands[0].value - 0.001).abs() < half_width && half_width < 5e-5, "{fit:?}");
+    }
+
+    #[test]
+    fn a_measured_server_saturates_where_it_did() {
+        // One nginx worker, 1294 B, keep-alive: CPU µs per request up to a third of the 60,000 per second it could serve.
+        let measured = [(2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)];
+        let observations = measured.map(|(rate, us): (f64, f64)| Observation {
+            throughput: vec![rate],
+            busy: rate * us * 1e-6,
+            weight: 1.0,
+        });
+        let fit = fit_demands(1, &observations, Background::Fitted).unwrap();
+        let saturation = (1.0 - fit.background.value) / fit.demands[0].value;
+        assert!((saturation / 60e3 - 1.0).abs() < 0.06, "{saturation} {fit:?}");
+    }
+
+    #[test]
+    fn the_proportional_rule_refuses_what_it_cannot_divide() {
+        assert!(matches!(
+            attribute_by_share(1.0, &[10.0, 0.0], &[0.5, 0.5], &[None, None]),
+            Err(ModelError::Unobserved { class: 1 })
+        ));
+        let error = attribute_by_share(1.0, &[10.0, 5.0], &[0.0, 1.0], &[Some(0.2), None]).unwrap_err();
+        assert!(error.to_string().contains("known classes"), "{error}");
+        assert_eq!(attribute_equally(3.0, &[10.0, 20.0]), Ok(vec![0.1, 0.1]));
+        assert_eq!(attribute_equally(3.0, &[30.0, 0.0]), Ok(vec![0.1, 0.1]));
+        assert_eq!(attribute_equally(3.0, &[0.0]), Err(ModelError::Unobserved { class: 0 }));
+    }
+}

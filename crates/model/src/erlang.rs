@@ -1,0 +1,99 @@
+//! M/M/m: how long requests wait for one of m servers (A. K. Erlang, 1917).
+//!
+//! `offered` is the offered load a = λ·S in erlangs (mean number of busy servers); a ≥ m has no steady state.
+
+/// Probability that an arriving request must wait in M/M/m (Erlang's C formula). 0 without load, 1 at or above saturation.
+pub fn erlang_c(servers: u32, offered: f64) -> f64 {
+    if offered <= 0.0 {
+        return 0.0;
+    }
+    let rho = offered / f64::from(servers);
+    if rho < 1.0 {
+        let b = erlang_b(servers, offered);
+        b / ((1.0 - rho) + rho * b)
+    } else {
+        1.0
+    }
+}
+
+/// Mean wait in M/M/m in seconds, at servers that give the share `background` of their capacity to other work. Infinite
+/// at or above saturation.
+pub fn mmm_wait(arrival_rate: f64, mean_service: f64, servers: u32, background: f64) -> f64 {
+    let service = mean_service / (1.0 - background);
+    let rho = arrival_rate * service / f64::from(servers);
+    if rho < 1.0 { service * wait_per_service(servers, rho) } else { f64::INFINITY }
+}
+
+/// Mean wait in M/M/m over mean service time, at utilization `rho` < 1.
+pub(crate) fn wait_per_service(servers: u32, rho: f64) -> f64 {
+    let m = f64::from(servers);
+    erlang_c(servers, rho * m) / (m * (1.0 - rho))
+}
+
+/// Blocking probability of M/M/m/m, for a > 0.
+///
+/// The well-known recurrence 1/B(k) = 1 + (k/a)·1/B(k−1), unrolled from the top: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All
+/// terms are positive, so nothing cancels; they rise, then fall, so the sum ends after some √m terms instead of m, and an
+/// overflow means that B is zero for every purpose.
+fn erlang_b(servers: u32, offered: f64) -> f64 {
+    let (mut term, mut sum) = (1.0, 1.0);
+    for free in (1..=servers).rev() {
+        term *= f64::from(free) / offered;
+        sum += term;
+        if term < 1e-20 * sum || sum.is_infinite() {
+            break;
+        }
+    }
+    1.0 / sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by_recurrence(servers: u32, offered: f64) -> f64 {
+        (1..=servers).fold(1.0, |b, k| offered * b / (f64::from(k) + offered * b))
+    }
+
+    #[test]
+    fn agrees_with_the_recurrence_from_one_server_to_thousands() {
+        for servers in [1, 2, 3, 8, 64, 300, 1000, 5000, 20_000] {
+            for rho in [1e-9, 0.01, 0.3, 0.8, 0.97, 0.999, 0.999_999] {
+                let offered = rho * f64::from(servers);
+                let (ours, theirs) = (erlang_b(servers, offered), by_recurrence(servers, offered));
+                let close = (ours - theirs).abs() <= 1e-11 * theirs || theirs < 1e-290;
+                assert!(close, "m {servers} rho {rho}: {ours} {theirs}");
+            }
+        }
+    }
+
+    #[test]
+    fn known_values() {
+        // B(10, 5) and C(10, 8) as tabulated.
+        assert!((erlang_b(10, 5.0) - 0.018_384_570).abs() < 1e-9);
+        assert!((erlang_c(10, 8.0) - 0.409_180_2).abs() < 1e-7);
+        assert_eq!(erlang_c(1, 0.7), 0.7);
+    }
+
+    #[test]
+    fn the_edges_are_answers() {
+        assert_eq!(erlang_c(4, 0.0), 0.0);
+        assert_eq!(erlang_c(4, 4.0), 1.0);
+        assert_eq!(erlang_c(0, 1.0), 1.0);
+        assert_eq!(erlang_c(3, f64::MIN_POSITIVE), 0.0);
+        assert_eq!(mmm_wait(10.0, 0.1, 1, 0.0), f64::INFINITY);
+        assert_eq!(mmm_wait(1.0, 0.1, 0, 0.0), f64::INFINITY);
+        assert_eq!(mmm_wait(1.0, 0.1, 1, 1.0), f64::INFINITY);
+    }
+
+    #[test]
+    fn four_thousand_million_servers_are_no_trap() {
+        let c = erlang_c(u32::MAX, 0.999_99 * f64::from(u32::MAX));
+        assert!((0.0..1.0).contains(&c));
+    }
+
+    #[test]
+    fn background_work_slows_the_servers() {
+        assert_eq!(mmm_wait(3.0, 0.1, 2, 0.5), mmm_wait(3.0, 0.2, 2, 0.0));
+    }
+}

@@ -1,0 +1,101 @@
+//! Why a model cannot be solved or fitted, and what to do about it.
+
+/// The error of this crate.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// Parts of the input do not fit together.
+    #[error("the input does not fit together: {0}")]
+    Shape(String),
+    /// A number that cannot be.
+    #[error("{what} is {value}; it must be {need}")]
+    Number {
+        /// Which number.
+        what: String,
+        /// What it was.
+        value: f64,
+        /// What it may be.
+        need: &'static str,
+    },
+    /// A closed class where only open ones can be solved.
+    #[error(
+        "class `{class}` is closed and this solver takes open classes: give it `type = \"open\"` and a rate, or use a \
+         closed method"
+    )]
+    Closed {
+        /// Its name.
+        class: String,
+    },
+    /// More work arrives at a station than it can do.
+    #[error(
+        "station `{station}` cannot keep up: the load asks for {:.1} % of its capacity; at this mix it saturates at {} \
+         requests per second, so lower the rates, add servers or cut its demands",
+        .utilization * 100.0,
+        significant(*.saturation_rate)
+    )]
+    Unstable {
+        /// The station of the least capacity.
+        station: String,
+        /// Work offered over what the station can give to our classes; 1 or more.
+        utilization: f64,
+        /// The rate of all classes together, at their present mix, at which it saturates.
+        saturation_rate: f64,
+    },
+    /// A method that does not exist.
+    #[error("there is no method `{0}`: use `erlang` or `seidmann`")]
+    UnknownMethod(String),
+    /// Fewer observations than unknowns.
+    #[error(
+        "{given} observations cannot settle this: at least {needed} (of positive weight) are needed, so measure more load levels"
+    )]
+    TooFewObservations {
+        /// How many there must be.
+        needed: usize,
+        /// How many there were.
+        given: usize,
+    },
+    /// A class without a single completion.
+    #[error(
+        "class {class} (counted from 0) never completed a request, so nothing can be said about it: send some, or leave it out"
+    )]
+    Unobserved {
+        /// Its index.
+        class: usize,
+    },
+    /// Unknowns that moved together in every observation.
+    #[error(
+        "the observations cannot tell the unknowns apart (condition number {condition_number:.1e}): vary the load over a \
+         wider range, and measure the background while the server is idle instead of fitting it"
+    )]
+    Indistinct {
+        /// Of the column-scaled design matrix.
+        condition_number: f64,
+    },
+}
+
+/// `value`, if it is finite and not negative.
+pub(crate) fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, ModelError> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(value);
+    }
+    Err(ModelError::Number { what: what(), value, need: "finite and not negative" })
+}
+
+/// Four significant digits, without an exponent: a person reads it.
+fn significant(value: f64) -> String {
+    let digits = if value > 0.0 && value.is_finite() { 3.0 - value.log10().floor() } else { 0.0 };
+    format!("{value:.0$}", digits.clamp(0.0, 15.0) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_readable() {
+        assert_eq!(significant(123.25006), "123.3");
+        assert_eq!(significant(61234.56), "61235");
+        assert_eq!(significant(0.0012345), "0.001234");
+        assert_eq!(significant(0.0), "0");
+        assert_eq!(significant(f64::INFINITY), "inf");
+    }
+}

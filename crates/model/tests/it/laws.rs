@@ -1,0 +1,250 @@
+//! Laws that hold for every model and every set of observations.
+
+use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_model::{
+    Background, Method, Observation, ResponsePoint, WakeupPoint, fit_demands, fit_response, fit_wakeup,
+    saturation_rate, solve_open,
+};
+use proptest::prelude::*;
+
+/// A sensible model, and the share of its saturation rate to load it with.
+fn models() -> impl Strategy<Value = Model> {
+    let station =
+        (0..4u8, 1..40u32, any::<bool>(), 0.0..5.0, 0.0..0.9).prop_map(|(kind, servers, ps, scv, background)| {
+            let kind = if kind == 0 { StationKind::Delay } else { StationKind::Queue };
+            let scheduling = if ps { Scheduling::Ps } else { Scheduling::Fcfs };
+            Station { name: String::new(), kind, servers, scheduling, scv, background }
+        });
+    (prop::collection::vec(station, 1..5), 1..5usize, 0.01..0.98).prop_flat_map(|(mut stations, classes, load)| {
+        for (i, station) in stations.iter_mut().enumerate() {
+            station.name = format!("s{i}");
+        }
+        let demand = prop_oneof![1 => Just(0.0), 5 => 1e-5..1.0f64];
+        let rows = prop::collection::vec(prop::collection::vec(demand, classes), stations.len());
+        (Just(stations), rows, prop::collection::vec(0.01..100.0, classes), Just(load)).prop_map(
+            |(stations, demands, rates, load)| loaded(Model { stations, classes: open(&rates), demands }, load),
+        )
+    })
+}
+
+fn open(rates: &[f64]) -> Vec<Class> {
+    let class = |(i, rate): (usize, &f64)| Class {
+        name: format!("c{i}"),
+        kind: ClassKind::Open,
+        rate: Some(*rate),
+        population: None,
+        think: 0.0,
+    };
+    rates.iter().enumerate().map(class).collect()
+}
+
+/// The same mix at a share of what the model can take.
+fn loaded(mut model: Model, load: f64) -> Model {
+    let (limit, _) = saturation_rate(&model).unwrap();
+    let total: f64 = model.classes.iter().filter_map(|c| c.rate).sum();
+    let factor = if limit.is_finite() { load * limit / total } else { 1.0 };
+    for class in &mut model.classes {
+        class.rate = class.rate.map(|r| r * factor);
+    }
+    model
+}
+
+fn close(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+fn methods() -> impl Strategy<Value = Method> {
+    prop_oneof![Just(Method::Erlang), Just(Method::Seidmann)]
+}
+
+proptest! {
+    #[test]
+    fn the_operational_laws_hold(model in models(), method in methods()) {
+        let s = solve_open(&model, method).unwrap();
+        for (i, station) in model.stations.iter().enumerate() {
+            let queue = station.kind == StationKind::Queue;
+            let servers = if queue { f64::from(station.servers) } else { 1.0 };
+            for (c, class) in model.classes.iter().enumerate() {
+                prop_assert_eq!(Some(s.throughput[c]), class.rate);
+                prop_assert!(close(s.queue_length[i][c], s.throughput[c] * s.residence[i][c]), "N = X·R");
+                prop_assert!(close(s.utilization[i][c], s.throughput[c] * model.demands[i][c] / servers), "U = X·D/m");
+                prop_assert!(s.residence[i][c] >= model.demands[i][c], "no one is served faster than his demand");
+            }
+            let used: f64 = s.utilization[i].iter().sum();
+            prop_assert!(!queue || used < 1.0 - station.background, "U < 1 − b");
+        }
+        let (x, n): (f64, f64) = (s.throughput.iter().sum(), s.queue_length.iter().flatten().sum());
+        prop_assert!(close(n, x * s.mean_response_time), "Little, of the whole network");
+        prop_assert!(s.saturation_rate > x);
+    }
+
+    #[test]
+    fn response_grows_with_the_rate(model in models(), method in methods(), less in 0.0..1.0) {
+        let more = solve_open(&model, method).unwrap();
+        let mut model = model;
+        for class in &mut model.classes {
+            class.rate = class.rate.map(|r| r * less);
+        }
+        let less = solve_open(&model, method).unwrap();
+        for (a, b) in less.response_time.iter().zip(&more.response_time) {
+            prop_assert!(*a <= b * (1.0 + 1e-12), "{} > {}", a, b);
+        }
+        prop_assert!(less.throughput.iter().sum::<f64>() == 0.0 || close(less.saturation_rate, more.saturation_rate));
+    }
+
+    #[test]
+    fn with_one_server_both_methods_are_mm1(demand in 1e-6..10.0f64, rho in 0.0..0.99f64, scheduling in 0..2u8) {
+        let scheduling = if scheduling == 0 { Scheduling::Ps } else { Scheduling::Fcfs };
+        let station =
+            Station { name: "s".into(), kind: StationKind::Queue, servers: 1, scheduling, scv: 1.0, background: 0.0 };
+        let model = Model { stations: vec![station], classes: open(&[rho / demand]), demands: vec![vec![demand]] };
+        for method in [Method::Erlang, Method::Seidmann] {
+            let response = solve_open(&model, method).unwrap().response_time[0];
+            prop_assert!(close(response, demand / (1.0 - rho)), "{} {}", method, response);
+        }
+    }
+
+    #[test]
+    fn seidmann_is_never_below_erlang(model in models()) {
+        let exact = solve_open(&model, Method::Erlang).unwrap();
+        let approximate = solve_open(&model, Method::Seidmann).unwrap();
+        for (a, e) in approximate.response_time.iter().zip(&exact.response_time) {
+            prop_assert!(*a >= e * (1.0 - 1e-12));
+        }
+    }
+
+    #[test]
+    fn just_below_saturation_is_stable_and_just_above_is_not(model in models(), method in methods()) {
+        let limited = saturation_rate(&model).unwrap().0.is_finite();
+        prop_assert!(solve_open(&loaded(model.clone(), 0.999_999), method).is_ok());
+        prop_assert!(!limited || solve_open(&loaded(model, 1.000_001), method).is_err());
+    }
+
+    #[test]
+    fn any_model_gets_an_answer_or_an_error(model in garbage(), method in methods()) {
+        match solve_open(&model, method) {
+            Ok(s) => prop_assert!(s.throughput.iter().all(|x| x.is_finite() && *x >= 0.0)),
+            Err(e) => prop_assert!(!e.to_string().is_empty()),
+        }
+        let _ = saturation_rate(&model);
+    }
+
+    #[test]
+    fn any_observations_get_an_answer_or_an_error(
+        rows in prop::collection::vec((prop::collection::vec(wild(), 0..5), wild(), wild()), 0..8),
+        classes in 0..5usize,
+        background in prop_oneof![Just(Background::Fitted), wild().prop_map(Background::Known)],
+    ) {
+        let observation = |(x, busy, weight): &(Vec<f64>, f64, f64)| {
+            let throughput = x.iter().copied().chain(std::iter::repeat(1.0)).take(classes).collect();
+            Observation { throughput, busy: *busy, weight: *weight }
+        };
+        let _ = fit_demands(classes, &rows.iter().map(observation).collect::<Vec<_>>(), background);
+        let response = |(x, response, weight): &(Vec<f64>, f64, f64)| {
+            let of = |i: usize| x.get(i).copied().unwrap_or(1.0);
+            ResponsePoint { wait_unit: of(0), demand: of(1), response: *response, weight: *weight }
+        };
+        let _ = fit_response(&rows.iter().map(response).collect::<Vec<_>>());
+        let wakeup = |(x, busy, weight): &(Vec<f64>, f64, f64)| {
+            let of = |i: usize| x.get(i).copied().unwrap_or(1.0);
+            WakeupPoint { throughput: of(0), busy: *busy, utilization: of(1), weight: *weight }
+        };
+        let _ = fit_wakeup(&rows.iter().map(wakeup).collect::<Vec<_>>(), rows.first().map_or(0.0, |r| r.1));
+    }
+
+    #[test]
+    fn regression_recovers_planted_demands((rows, weights, demands, background) in planted(), fitted: bool) {
+        let observations = observe(&rows, &weights, &demands, background);
+        let mode = if fitted { Background::Fitted } else { Background::Known(background) };
+        match fit_demands(demands.len(), &observations, mode) {
+            Ok(fit) if fit.merged.is_empty() => {
+                // What the busy servers' last digits allow, made worse by the conditioning.
+                let largest = observations.iter().map(|o| o.busy).fold(0.0, f64::max);
+                let slowest = rows.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+                let tolerance = 1e-12 * fit.condition_number * largest / slowest.min(1.0);
+                prop_assert!((fit.background.value - background).abs() <= tolerance, "{:?}", fit);
+                for (d, truth) in fit.demands.iter().zip(&demands) {
+                    prop_assert!((d.value - truth).abs() <= tolerance, "{:?} {:?}", fit, demands);
+                }
+            }
+            Ok(fit) => prop_assert!(fit.demands.iter().all(|d| d.value >= 0.0)),
+            Err(error) => prop_assert!(fitted, "{}", error),
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_classes_does_not_matter(
+        (mut rows, weights, demands, background) in planted(),
+        copies in prop::collection::vec((0..4usize, 0..4usize, 0.1..10.0f64), 0..3),
+        order in Just((0..4usize).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
+        let classes = demands.len();
+        for (of, to, factor) in copies {
+            rows.iter_mut().for_each(|row| row[to % classes] = factor * row[of % classes]);
+        }
+        let order: Vec<usize> = order.into_iter().filter(|c| *c < classes).collect();
+        let permute = |v: &Vec<f64>| order.iter().map(|c| v[*c]).collect::<Vec<f64>>();
+        let permuted: Vec<Vec<f64>> = rows.iter().map(permute).collect();
+        let mode = Background::Known(background);
+        let one = fit_demands(classes, &observe(&rows, &weights, &demands, background), mode).unwrap();
+        let other = observe(&permuted, &weights, &permute(&demands), background);
+        let other = fit_demands(classes, &other, mode).unwrap();
+        let mut back: Vec<Vec<usize>> =
+            other.merged.iter().map(|g| g.iter().map(|c| order[*c]).collect()).collect();
+        back.iter_mut().for_each(|g: &mut Vec<usize>| g.sort_unstable());
+        back.sort_unstable();
+        prop_assert_eq!(&one.merged, &back);
+        let largest = one.demands.iter().map(|d| d.value).fold(0.0, f64::max);
+        for (i, c) in order.iter().enumerate() {
+            prop_assert!((other.demands[i].value - one.demands[*c].value).abs() <= 1e-8 * largest);
+        }
+    }
+}
+
+fn observe(rows: &[Vec<f64>], weights: &[f64], demands: &[f64], background: f64) -> Vec<Observation> {
+    let busy = |x: &[f64]| background + x.iter().zip(demands).map(|(x, d)| x * d).sum::<f64>();
+    let observation = |(x, w): (&Vec<f64>, &f64)| Observation { throughput: x.clone(), busy: busy(x), weight: *w };
+    rows.iter().zip(weights).map(observation).collect()
+}
+
+/// Throughputs (observations × classes), weights, demands and background; more observations than unknowns.
+fn planted() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>, f64)> {
+    (1..5usize, 1..10usize).prop_flat_map(|(classes, spare)| {
+        let levels = classes + 1 + spare;
+        (
+            prop::collection::vec(prop::collection::vec(1.0..1000.0, classes), levels),
+            prop::collection::vec(0.1..10.0, levels),
+            prop::collection::vec(prop_oneof![1 => Just(0.0), 4 => 1e-6..0.1f64], classes),
+            0.0..0.5,
+        )
+    })
+}
+
+/// Numbers as no one should send them.
+fn wild() -> impl Strategy<Value = f64> {
+    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
+    prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]
+}
+
+fn garbage() -> impl Strategy<Value = Model> {
+    let station = (any::<bool>(), any::<bool>(), prop_oneof![0..4u32, any::<u32>()], wild(), wild()).prop_map(
+        |(queue, ps, servers, scv, background)| Station {
+            name: "s".into(),
+            kind: if queue { StationKind::Queue } else { StationKind::Delay },
+            servers,
+            scheduling: if ps { Scheduling::Ps } else { Scheduling::Fcfs },
+            scv,
+            background: if background > 2.0 { 0.0 } else { background },
+        },
+    );
+    let class = (0..10u8, prop::option::weighted(0.9, wild())).prop_map(|(kind, rate)| Class {
+        name: "c".into(),
+        kind: if kind == 0 { ClassKind::Closed } else { ClassKind::Open },
+        rate,
+        population: None,
+        think: f64::NAN,
+    });
+    let row = prop::collection::vec(wild(), 1..3);
+    (prop::collection::vec(station, 0..3), prop::collection::vec(class, 0..3), prop::collection::vec(row, 0..3))
+        .prop_map(|(stations, classes, demands)| Model { stations, classes, demands })
+}

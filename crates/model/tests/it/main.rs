@@ -1,0 +1,6 @@
+//! The crate against the world: the reference cases, and the laws that hold for every model.
+#![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
+
+mod cases;
+mod laws;
+mod paper;

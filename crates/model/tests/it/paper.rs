@@ -1,0 +1,79 @@
+//! What Menascé, Peraino, Dinh & Dinh (CMG 1999) printed, from their Tables 1 and 2 alone.
+
+use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_model::{Method, saturation_rate, solve_open};
+
+/// The server at 120 requests per second in all, its CPU demands multiplied by `cpu`.
+fn server(cpu: f64) -> Model {
+    let station = |name: &str, servers| Station {
+        name: name.into(),
+        kind: StationKind::Queue,
+        servers,
+        scheduling: Scheduling::Ps,
+        scv: 1.0,
+        background: 0.0,
+    };
+    let class = |(i, percent): (usize, f64)| Class {
+        name: format!("class{}", i + 1),
+        kind: ClassKind::Open,
+        rate: Some(120.0 * percent / 100.0),
+        population: None,
+        think: 0.0,
+    };
+    let ms = |row: [f64; 4]| row.map(|d| d / 1000.0).to_vec();
+    Model {
+        stations: [("CPU", 2), ("Disk1", 1), ("Disk2", 1), ("Disk3", 1), ("In-link", 1), ("Out-link", 1)]
+            .map(|(name, servers)| station(name, servers))
+            .to_vec(),
+        classes: [45.76, 43.47, 8.78, 1.99].into_iter().enumerate().map(class).collect(),
+        demands: vec![
+            ms([0.4, 8.52, 64.76, 334.4].map(|d| d * cpu)),
+            ms([0.74; 4]),
+            ms([0.67; 4]),
+            ms([1.74, 1.84, 13.99, 72.25]),
+            ms([0.036; 4]),
+            ms([0.0, 0.409, 2.103, 5.333]),
+        ],
+    }
+}
+
+const FASTER_CPU: f64 = 168.0 / 250.0;
+
+fn class4(model: &Model) -> f64 {
+    solve_open(model, Method::Seidmann).unwrap().response_time[3]
+}
+
+#[test]
+fn it_saturates_around_120() {
+    let (rate, station) = saturation_rate(&server(1.0)).unwrap();
+    assert!((rate - 123.250).abs() < 0.0005, "{rate}");
+    assert_eq!(station, "CPU");
+}
+
+#[test]
+fn class_4_takes_6_66_seconds_at_120() {
+    let response = class4(&server(1.0));
+    assert!((response - 6.66293).abs() < 0.000005, "{response}");
+}
+
+#[test]
+fn with_the_faster_cpu_class_4_takes_0_592_seconds() {
+    let response = class4(&server(FASTER_CPU));
+    assert!((response - 0.592474).abs() < 0.0000005, "{response}");
+}
+
+#[test]
+fn with_the_faster_cpu_it_saturates_at_183() {
+    let (rate, _) = saturation_rate(&server(FASTER_CPU)).unwrap();
+    assert!((rate - 183.408).abs() < 0.0005, "{rate}");
+}
+
+#[test]
+fn first_come_first_served_would_have_been_another_server() {
+    // Processor sharing by Erlang's C: 6.58 s. Under FCFS class 4 waits no longer than the others do.
+    let mut model = server(1.0);
+    let sharing = solve_open(&model, Method::Erlang).unwrap().response_time[3];
+    model.stations[0].scheduling = Scheduling::Fcfs;
+    let fcfs = solve_open(&model, Method::Erlang).unwrap().response_time[3];
+    assert!((sharing - 6.580).abs() < 0.001 && (fcfs - 0.785).abs() < 0.001, "{sharing} {fcfs}");
+}
