@@ -1,1 +1,34 @@
-//! (to come)
+//! The reference server: a web server whose service demands are known, for demonstrations and for tests that need the
+//! truth to compare a measurement with.
+//!
+//! A request of a class burns CPU on the worker thread that serves it, by the thread's own CPU clock: exactly the
+//! configured demand, or an exponential draw with that mean. Nothing sleeps. All workers share one epoll instance and take
+//! one request from it at a time, in the kernel's ready order, so that m workers are one FCFS queue with m servers and
+//! never idle while a request waits: an M/G/m queue, if the arrivals are Poisson.
+//!
+//! Invariants:
+//! - What [`Target::truth`] books under the classes and under "other" adds up to the CPU time the workers have used.
+//! - Memory is bounded by the connections: no request body is kept and no head longer than 16 KiB is read.
+//! - A connection takes one turn at a time, one request per turn; pipelining does not let it overtake the others.
+//!
+//! There is no idle timeout: a client may hold its connection open as long as the server runs.
+//!
+//! `GET /NAME` requests the class NAME, `GET /` the first class, and `GET /__truth` the truth as JSON.
+#![forbid(unsafe_code)]
+
+mod burn;
+mod chunked;
+mod connection;
+mod error;
+mod listen;
+mod pages;
+mod request;
+mod server;
+mod service;
+mod truth;
+mod worker;
+
+pub use error::TargetError;
+pub use server::{Target, TargetConfig};
+pub use service::{Distribution, ServiceClass};
+pub use truth::{ClassTruth, Truth};

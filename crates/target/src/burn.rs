@@ -1,0 +1,156 @@
+//! Service demands: drawn from their distribution, and burned by the clock of the thread's own CPU time
+//! (`CLOCK_THREAD_CPUTIME_ID`), so that being preempted does not shorten them.
+//!
+//! Reading that clock takes a system call (0.5–1.5 µs), so a burn spins a calibrated number of rounds between readings. It
+//! never spins more than three quarters of what is left, so that a CPU slower than at calibration does not overshoot,
+//! and it counts the readings themselves as burned.
+
+use crate::service::Distribution;
+use brimful_core::Nanos;
+use rand_distr::{Distribution as _, Exp1};
+use rand_pcg::Pcg64;
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+
+/// Share of what is left of a burn to spin before the next reading of the clock.
+const STRIDE: f64 = 0.75;
+
+/// CPU time this thread has used.
+pub(crate) fn thread_cpu() -> Nanos {
+    let t = clock_gettime(ClockId::ThreadCPUTime);
+    // The kernel's value is never negative.
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+/// Burns CPU time for as long as it is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spinner {
+    rounds_per_ns: f64,
+    /// CPU time of one reading of the clock, half of it on either side of the instant it tells.
+    reading_ns: f64,
+}
+
+impl Spinner {
+    /// Measures this thread's CPU, in about three milliseconds. Medians, so that an interrupt or two do not matter.
+    pub(crate) fn calibrate() -> Spinner {
+        const SAMPLES: usize = 15;
+        const READINGS: u64 = 100;
+        const ROUNDS: u64 = 100_000;
+        let median = |sample: &dyn Fn()| {
+            let mut samples = [0; SAMPLES].map(|_: u64| {
+                let start = thread_cpu();
+                sample();
+                (thread_cpu() - start).0
+            });
+            samples.sort_unstable();
+            samples[SAMPLES / 2] as f64
+        };
+        // The pair of readings around a sample adds one reading to it.
+        let reading_ns = median(&|| (0..READINGS).for_each(|_| _ = black_box(thread_cpu()))) / (READINGS + 1) as f64;
+        let spin_ns = median(&|| spin(ROUNDS)) - reading_ns;
+        Spinner { rounds_per_ns: ROUNDS as f64 / spin_ns.max(1.0), reading_ns }
+    }
+
+    /// Returns when the thread has used `demand` of CPU time since the call.
+    pub(crate) fn burn(&self, demand: Nanos) {
+        let mut left = demand.0 as f64;
+        // Not worth a look at the clock: the calibration alone is as good.
+        if left > 3.0 * self.reading_ns {
+            let end = thread_cpu().0 as f64 - self.reading_ns / 2.0 + left;
+            left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
+            while left > 3.0 * self.reading_ns {
+                self.spin_for(STRIDE * (left - self.reading_ns));
+                left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
+            }
+        }
+        self.spin_for(left);
+    }
+
+    fn spin_for(&self, ns: f64) {
+        spin((ns * self.rounds_per_ns) as u64);
+    }
+}
+
+/// Work that no optimiser can shorten and that touches no memory.
+fn spin(rounds: u64) {
+    let mut x = rounds;
+    for _ in 0..rounds {
+        x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    }
+}
+
+/// Draws service demands.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    distribution: Distribution,
+    random: Pcg64,
+}
+
+impl Sampler {
+    /// The sampler of one worker; workers with the same seed draw from independent streams.
+    pub(crate) fn new(distribution: Distribution, seed: u64, worker: usize) -> Sampler {
+        Sampler { distribution, random: Pcg64::new(u128::from(seed), worker as u128) }
+    }
+
+    /// The demand of one request.
+    pub(crate) fn draw(&mut self, mean: Nanos) -> Nanos {
+        match self.distribution {
+            Distribution::Deterministic => mean,
+            Distribution::Exponential => {
+                let unit: f64 = Exp1.sample(&mut self.random);
+                Nanos((unit * mean.0 as f64).round() as u64)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burn_takes_its_demand() {
+        let spinner = Spinner::calibrate();
+        for micros in [50, 200, 2_000] {
+            let demand = Nanos::from_micros(micros);
+            let mut taken: Vec<f64> = (0..41)
+                .map(|_| {
+                    let start = thread_cpu();
+                    spinner.burn(demand);
+                    // The pair of readings adds one reading.
+                    (thread_cpu() - start).0 as f64 - spinner.reading_ns
+                })
+                .collect();
+            taken.sort_by(f64::total_cmp);
+            let (least, median) = (taken[0] / demand.0 as f64, taken[20] / demand.0 as f64);
+            assert!(least > 0.98, "{micros} us: the shortest burn took {least} of its demand");
+            assert!((median - 1.0).abs() < 0.02, "{micros} us: the median burn took {median} of its demand");
+        }
+    }
+
+    #[test]
+    fn exponential_demands_have_their_mean_and_variation() {
+        const N: usize = 200_000;
+        let mean = Nanos::from_micros(500);
+        let mut sampler = Sampler::new(Distribution::Exponential, 7, 0);
+        let demands: Vec<f64> = (0..N).map(|_| sampler.draw(mean).0 as f64).collect();
+        let average = demands.iter().sum::<f64>() / N as f64;
+        let variance = demands.iter().map(|d| (d - average).powi(2)).sum::<f64>() / N as f64;
+        // Six standard errors: of the mean 1/√N, of the squared coefficient of variation √(8/N).
+        assert!((average / mean.0 as f64 - 1.0).abs() < 6.0 / (N as f64).sqrt(), "mean {average}");
+        assert!((variance / average.powi(2) - 1.0).abs() < 6.0 * (8.0 / N as f64).sqrt(), "variance {variance}");
+    }
+
+    #[test]
+    fn draws_follow_the_seed_and_the_worker() {
+        let draws = |seed, worker| {
+            let mut sampler = Sampler::new(Distribution::Exponential, seed, worker);
+            [0; 8].map(|_| sampler.draw(Nanos::from_millis(1)))
+        };
+        assert_eq!(draws(1, 0), draws(1, 0));
+        assert_ne!(draws(1, 0), draws(2, 0));
+        assert_ne!(draws(1, 0), draws(1, 1));
+        let mut fixed = Sampler::new(Distribution::Deterministic, 1, 0);
+        assert_eq!(fixed.draw(Nanos::from_millis(1)), Nanos::from_millis(1));
+    }
+}

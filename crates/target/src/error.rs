@@ -1,0 +1,100 @@
+//! Why a reference server cannot start, and what to do about it.
+
+use brimful_core::Bytes;
+use std::net::SocketAddr;
+
+/// What is wrong with a service description, an address or this host.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// One item of a service description is not `name=demand` or `name=demand/size`.
+    #[error("`{item}` does not describe a service class{reason}: write it like light=200us or heavy=2ms/16KiB")]
+    Item {
+        /// The item.
+        item: String,
+        /// What is wrong with it, after a colon; may be empty.
+        reason: String,
+    },
+    /// There is nothing to serve.
+    #[error("there is no service class: give at least one, like light=200us")]
+    NoClass,
+    /// A name that cannot be a path.
+    #[error("`{0}` cannot name a service class: use letters, digits, `-`, `.`, `_` and `~`, and not `__truth`")]
+    BadName(String),
+    /// Two classes share a name.
+    #[error("two service classes are named `{0}`: give each a name of its own")]
+    DuplicateName(String),
+    /// A response that would not sensibly be held in memory.
+    #[error("the response of class `{name}` has {} bytes: use at most {} bytes", .size.0, .limit.0)]
+    TooLarge {
+        /// The class.
+        name: String,
+        /// What was asked for.
+        size: Bytes,
+        /// What is possible.
+        limit: Bytes,
+    },
+    /// A name of a distribution that is not known.
+    #[error("`{0}` is not a distribution of service demands: use deterministic or exponential")]
+    UnknownDistribution(String),
+    /// Nobody to serve.
+    #[error("a server with no workers serves nothing: use at least one")]
+    NoWorkers,
+    /// The kernel would silently use a shorter listen queue.
+    #[error(
+        "a backlog of {asked} is more than this kernel grants ({limit}): ask for less, or raise the limit with \
+         `sysctl -w net.core.somaxconn={asked}`"
+    )]
+    Backlog {
+        /// What was asked for.
+        asked: u32,
+        /// What the kernel grants.
+        limit: u32,
+    },
+    /// Somebody listens there already.
+    #[error(
+        "{addr} is in use: stop whoever listens there (`ss -ltnp` names it), or choose another port; port 0 takes a free one"
+    )]
+    AddressInUse {
+        /// The address.
+        addr: SocketAddr,
+    },
+    /// A privileged port.
+    #[error(
+        "no permission to listen on {addr}: choose a port from 1024 up, or grant the capability with \
+         `setcap cap_net_bind_service+ep` on this program"
+    )]
+    Permission {
+        /// The address.
+        addr: SocketAddr,
+    },
+    /// No interface has the address.
+    #[error("{addr} is not an address of this host: use one that `ip address` shows, or 127.0.0.1")]
+    NotLocal {
+        /// The address.
+        addr: SocketAddr,
+    },
+    /// Another failure of the listening socket.
+    #[error("cannot listen on {addr} ({source}): try another address")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// The kernel's reason.
+        source: std::io::Error,
+    },
+    /// A worker could not be pinned.
+    #[error("cannot pin a worker to CPU {cpu} ({source}): choose CPUs from `taskset -cp $$`")]
+    Pin {
+        /// The CPU.
+        cpu: usize,
+        /// The kernel's reason.
+        source: std::io::Error,
+    },
+    /// The kernel refused a thread or a descriptor.
+    #[error("cannot get {what} for the server ({source}): raise the limits that `ulimit -n -u` shows")]
+    Resources {
+        /// What was asked for.
+        what: &'static str,
+        /// The kernel's reason.
+        source: std::io::Error,
+    },
+}

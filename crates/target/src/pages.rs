@@ -1,0 +1,169 @@
+//! Every response the server can give, rendered once so that answering a request copies and allocates nothing.
+
+use crate::service::{ServiceClass, TRUTH};
+use std::sync::Arc;
+
+/// What a request is answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// The response of the class with this index.
+    Class(usize),
+    /// The truth, rendered when it is asked for.
+    Truth,
+    NotFound,
+    MethodNotAllowed,
+    BadRequest,
+    BodyTooLarge,
+    HeadTooLarge,
+}
+
+/// A response: `head` bytes of head, then the body.
+#[derive(Clone, Debug)]
+pub(crate) struct Response {
+    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) head: usize,
+}
+
+/// All pages, each for a connection that stays open and for one that the server closes.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    names: Vec<String>,
+    /// The classes' pages in order, then those of [`FAILURES`].
+    rendered: Vec<[Response; 2]>,
+    /// `100 Continue`.
+    pub(crate) proceed: Response,
+}
+
+/// Methods whose requests are served.
+const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+/// The pages after the classes'.
+const FAILURES: [Page; 5] =
+    [Page::NotFound, Page::MethodNotAllowed, Page::BadRequest, Page::BodyTooLarge, Page::HeadTooLarge];
+
+impl Pages {
+    pub(crate) fn new(classes: &[ServiceClass]) -> Pages {
+        let names: Vec<String> = classes.iter().map(|c| c.name.clone()).collect();
+        let allow = format!("Allow: {}\r\n", METHODS.join(", "));
+        let failure = |page| {
+            let (status, extra, body) = match page {
+                Page::NotFound => {
+                    let known = names.iter().map(|n| format!("/{n}")).collect::<Vec<_>>().join(", ");
+                    ("404 Not Found", "", format!("There is no such class here. Request {known}, or /{TRUTH}.\n"))
+                }
+                Page::MethodNotAllowed => {
+                    let methods = METHODS.join(", ");
+                    ("405 Method Not Allowed", allow.as_str(), format!("Classes are requested with {methods}.\n"))
+                }
+                Page::BodyTooLarge => {
+                    ("413 Content Too Large", "", "The request's body is longer than 64 MiB.\n".to_owned())
+                }
+                Page::HeadTooLarge => (
+                    "431 Request Header Fields Too Large",
+                    "",
+                    "The request's head is longer than 16 KiB or has more than 64 fields.\n".to_owned(),
+                ),
+                _ => ("400 Bad Request", "", "This is not an HTTP/1.1 or HTTP/1.0 request.\n".to_owned()),
+            };
+            [false, true].map(|close| render(status, "text/plain", extra, close, body.as_bytes()))
+        };
+        let class = |c: &ServiceClass| {
+            let body = filler(c.response.0 as usize);
+            [false, true].map(|close| render("200 OK", "text/plain", "", close, &body))
+        };
+        let rendered = classes.iter().map(class).chain(FAILURES.map(failure)).collect();
+        let proceed = b"HTTP/1.1 100 Continue\r\n\r\n";
+        Pages { names, rendered, proceed: Response { bytes: proceed.as_slice().into(), head: proceed.len() } }
+    }
+
+    /// The page that a request asks for. `target` is what stands in the request line: a path with or without a query, or
+    /// an absolute URL (RFC 9112 §3.2).
+    pub(crate) fn find(&self, method: &str, target: &str) -> Page {
+        if !METHODS.contains(&method) {
+            return Page::MethodNotAllowed;
+        }
+        let path = match target.split_once("://") {
+            Some(("http" | "https", rest)) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+            _ => target,
+        };
+        let path = path.split('?').next().unwrap_or(path);
+        match path.strip_prefix('/') {
+            Some("") => Page::Class(0),
+            Some(TRUTH) => Page::Truth,
+            Some(name) => self.names.iter().position(|n| n == name).map_or(Page::NotFound, Page::Class),
+            None => Page::NotFound,
+        }
+    }
+
+    /// The response of a page; [`Page::Truth`] has none, because it changes.
+    pub(crate) fn get(&self, page: Page, close: bool) -> Option<&Response> {
+        let index = match page {
+            Page::Class(class) => class,
+            other => self.names.len() + FAILURES.iter().position(|&p| p == other)?,
+        };
+        self.rendered.get(index).map(|pair| &pair[usize::from(close)])
+    }
+}
+
+/// Renders a response. `extra` holds whole header lines.
+pub(crate) fn render(status: &str, content_type: &str, extra: &str, close: bool, body: &[u8]) -> Response {
+    let connection = if close { "close" } else { "keep-alive" };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{extra}Connection: {connection}\r\n\r\n"
+    );
+    Response { bytes: [head.as_bytes(), body].concat().into(), head: head.len() }
+}
+
+/// A body of the given length: lines of text, for whoever looks at it in a terminal.
+fn filler(length: usize) -> Vec<u8> {
+    b"brimful\n".iter().copied().cycle().take(length).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages() -> Pages {
+        Pages::new(&ServiceClass::parse_list("light=1ms,heavy=2ms/3").unwrap())
+    }
+
+    #[test]
+    fn a_target_names_a_page() {
+        for (target, page) in [
+            ("/", Page::Class(0)),
+            ("/?x=/heavy", Page::Class(0)),
+            ("/light", Page::Class(0)),
+            ("/heavy?x=1", Page::Class(1)),
+            ("http://host:80/heavy", Page::Class(1)),
+            ("http://host", Page::Class(0)),
+            ("/heavy/", Page::NotFound),
+            ("/Heavy", Page::NotFound),
+            ("heavy", Page::NotFound),
+            ("*", Page::NotFound),
+            ("/__truth", Page::Truth),
+        ] {
+            assert_eq!(pages().find("GET", target), page, "{target}");
+        }
+        assert_eq!(pages().find("OPTIONS", "*"), Page::MethodNotAllowed);
+    }
+
+    #[test]
+    fn every_page_is_where_it_is_looked_for() {
+        let pages = pages();
+        let text = |page, close| String::from_utf8(pages.get(page, close).unwrap().bytes.to_vec()).unwrap();
+        let ok = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbri";
+        assert_eq!(text(Page::Class(1), true), ok);
+        for (page, status) in [
+            (Page::NotFound, "404"),
+            (Page::MethodNotAllowed, "405"),
+            (Page::BadRequest, "400"),
+            (Page::BodyTooLarge, "413"),
+            (Page::HeadTooLarge, "431"),
+        ] {
+            assert!(text(page, false).starts_with(&format!("HTTP/1.1 {status} ")), "{page:?}");
+            assert!(text(page, false).contains("Connection: keep-alive\r\n"));
+        }
+        assert!(text(Page::NotFound, false).contains("/light, /heavy"));
+        assert!(pages.get(Page::Truth, false).is_none());
+    }
+}

@@ -1,0 +1,298 @@
+//! Requests out of bytes (RFC 9112): framing, and what the server needs to know of each. No I/O; bodies are thrown away.
+
+use crate::chunked::{BadBody, Chunked, MAX_BODY};
+use crate::pages::{Page, Pages};
+use httparse::{Error, Header, Status};
+use std::mem::MaybeUninit;
+
+/// The longest head, in bytes.
+const MAX_HEAD: usize = 16 << 10;
+/// The most fields in a head.
+const MAX_FIELDS: usize = 64;
+
+/// One request, read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// What answers it.
+    pub(crate) page: Page,
+    /// Whether the server is to close the connection after the answer.
+    pub(crate) close: bool,
+    /// Whether the answer is to have no body.
+    pub(crate) head_only: bool,
+}
+
+/// Where reading stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The request goes on beyond these bytes.
+    More,
+    /// The same, and the client waits to be told to go on (RFC 9110 §10.1.1).
+    Proceed,
+    /// A request is whole.
+    Whole(Request),
+    /// This is the answer, and nothing that follows on the connection can be understood.
+    Refused(Page),
+}
+
+/// Reads the requests of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// The request whose body is being read.
+    body: Option<(Request, Body)>,
+}
+
+#[derive(Debug)]
+enum Body {
+    /// This many bytes to come.
+    Length(u64),
+    Chunked(Chunked),
+}
+
+/// A head and what it says of the body.
+struct Head {
+    request: Request,
+    body: Body,
+    expects: bool,
+}
+
+impl Reader {
+    /// Reads on; returns how many bytes were used. After [`Step::More`], bytes not used (the beginning of a head) are to be
+    /// given again with more behind them.
+    pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
+        if self.body.is_some() {
+            return self.feed_body(bytes);
+        }
+        let (length, head) = match parse(bytes, pages) {
+            Ok(Some(parsed)) => parsed,
+            Ok(None) => return (0, Step::More),
+            Err(page) => return (bytes.len(), Step::Refused(page)),
+        };
+        self.body = Some((head.request, head.body));
+        let (used, step) = self.feed_body(&bytes[length..]);
+        // A client that already sends the body does not wait.
+        let waits = head.expects && step == Step::More && used == 0;
+        (length + used, if waits { Step::Proceed } else { step })
+    }
+
+    fn feed_body(&mut self, bytes: &[u8]) -> (usize, Step) {
+        let Some((request, body)) = &mut self.body else {
+            return (0, Step::More);
+        };
+        let (used, over) = match body {
+            Body::Length(left) => {
+                let n = (*left).min(bytes.len() as u64);
+                *left -= n;
+                (n as usize, *left == 0)
+            }
+            Body::Chunked(chunked) => match chunked.feed(bytes) {
+                Ok(progress) => progress,
+                Err(BadBody::Malformed) => return (bytes.len(), Step::Refused(Page::BadRequest)),
+                Err(BadBody::TooLarge) => return (bytes.len(), Step::Refused(Page::BodyTooLarge)),
+            },
+        };
+        if !over {
+            return (used, Step::More);
+        }
+        let request = *request;
+        self.body = None;
+        (used, Step::Whole(request))
+    }
+}
+
+/// A head and its length, nothing if it is not whole, or the page that refuses it.
+fn parse(bytes: &[u8], pages: &Pages) -> Result<Option<(usize, Head)>, Page> {
+    let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+    let mut request = httparse::Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(bytes, &mut fields) {
+        Ok(Status::Complete(length)) if length <= MAX_HEAD => length,
+        Ok(Status::Partial) if bytes.len() < MAX_HEAD => return Ok(None),
+        Ok(_) | Err(Error::TooManyHeaders) => return Err(Page::HeadTooLarge),
+        Err(_) => return Err(Page::BadRequest),
+    };
+    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
+        return Err(Page::BadRequest);
+    };
+    let said = Said::of(request.headers, minor)?;
+    let request = Request {
+        page: pages.find(method, target),
+        close: said.close || (minor == 0 && !said.keep_alive),
+        head_only: method == "HEAD",
+    };
+    let body = if said.chunked { Body::Chunked(Chunked::default()) } else { Body::Length(said.length.unwrap_or(0)) };
+    Ok(Some((length, Head { request, body, expects: said.expects && minor == 1 })))
+}
+
+/// What the header fields say, as far as it matters here.
+#[derive(Default)]
+struct Said {
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    expects: bool,
+}
+
+impl Said {
+    fn of(fields: &[Header<'_>], minor: u8) -> Result<Said, Page> {
+        let mut said = Said::default();
+        let mut hosts = 0;
+        for field in fields {
+            let value = field.value.trim_ascii();
+            if field.name.eq_ignore_ascii_case("Connection") {
+                for option in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+                    said.close |= option.eq_ignore_ascii_case(b"close");
+                    said.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+                }
+            } else if field.name.eq_ignore_ascii_case("Host") {
+                hosts += 1;
+            } else if field.name.eq_ignore_ascii_case("Content-Length") {
+                // A second one could smuggle a request past a proxy that believes the other (RFC 9112 §6.3).
+                if said.length.replace(content_length(value)?).is_some() {
+                    return Err(Page::BadRequest);
+                }
+            } else if field.name.eq_ignore_ascii_case("Transfer-Encoding") {
+                if said.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(Page::BadRequest);
+                }
+                said.chunked = true;
+            } else if field.name.eq_ignore_ascii_case("Expect") {
+                said.expects = value.eq_ignore_ascii_case(b"100-continue");
+            }
+        }
+        let ambiguous = said.chunked && (said.length.is_some() || minor == 0);
+        if ambiguous || hosts > 1 || (hosts == 0 && minor == 1) {
+            return Err(Page::BadRequest);
+        }
+        if said.length.is_some_and(|length| length > MAX_BODY) {
+            return Err(Page::BodyTooLarge);
+        }
+        Ok(said)
+    }
+}
+
+fn content_length(value: &[u8]) -> Result<u64, Page> {
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return Err(Page::BadRequest);
+    }
+    // Only digits: what does not parse is too large to be written in 64 bits.
+    std::str::from_utf8(value).ok().and_then(|v| v.parse().ok()).ok_or(Page::BodyTooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::ServiceClass;
+    use proptest::prelude::*;
+
+    fn pages() -> Pages {
+        Pages::new(&ServiceClass::parse_list("light=1ms,heavy=2ms").unwrap())
+    }
+
+    fn feed(text: &str) -> (usize, Step) {
+        Reader::default().feed(text.as_bytes(), &pages())
+    }
+
+    #[track_caller]
+    fn whole(text: &str) -> Request {
+        let (used, step) = feed(text);
+        assert_eq!(used, text.len());
+        match step {
+            Step::Whole(request) => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn who_closes() {
+        let close = |head: &str| whole(&format!("{head}\r\n\r\n")).close;
+        assert!(!close("GET / HTTP/1.1\r\nHost: a"));
+        assert!(close("GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close"));
+        assert!(close("GET / HTTP/1.0"));
+        assert!(!close("GET / HTTP/1.0\r\nConnection: Keep-Alive"));
+    }
+
+    #[test]
+    fn what_is_asked_for() {
+        let request = whole("HEAD /heavy?q HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(request, Request { page: Page::Class(1), close: false, head_only: true });
+        assert_eq!(whole("GET /none HTTP/1.1\r\nHost: a\r\n\r\n").page, Page::NotFound);
+        assert_eq!(whole("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n").page, Page::MethodNotAllowed);
+    }
+
+    #[test]
+    fn bodies_belong_to_their_requests() {
+        whole("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+        whole("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+        let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+        let (used, step) = feed(&format!("{post}GET / HTTP/1.1\r\n"));
+        assert!(used == post.len() && matches!(step, Step::Whole(_)));
+    }
+
+    #[test]
+    fn a_client_that_waits_is_told_to_go_on() {
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
+        assert_eq!(feed(head), (head.len(), Step::Proceed));
+        assert_eq!(feed(&format!("{head}a")).1, Step::More);
+        whole(&format!("{head}abc"));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let refusal = |head: &str| match feed(&format!("{head}\r\n\r\n")).1 {
+            Step::Refused(page) => page,
+            other => panic!("{head:?}: {other:?}"),
+        };
+        for head in [
+            "GET / HTTP/1.1",
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: b",
+            "GET / HTTP/2.0\r\nHost: a",
+            "GET /\r\nHost: a",
+            "G\0T / HTTP/1.1",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked",
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip",
+            "POST / HTTP/1.0\r\nTransfer-Encoding: chunked",
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz",
+        ] {
+            assert_eq!(refusal(head), Page::BadRequest, "{head:?}");
+        }
+        for length in ["67108865", "99999999999999999999999"] {
+            let head = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}");
+            assert_eq!(refusal(&head), Page::BodyTooLarge);
+        }
+        assert_eq!(refusal(&format!("GET /{} HTTP/1.1\r\nHost: a", "x".repeat(MAX_HEAD))), Page::HeadTooLarge);
+        assert_eq!(refusal(&format!("GET / HTTP/1.1\r\n{}Host: a", "A: b\r\n".repeat(MAX_FIELDS))), Page::HeadTooLarge);
+        assert_eq!(feed(&"x".repeat(MAX_HEAD)).1, Step::Refused(Page::HeadTooLarge));
+        assert_eq!(feed(&"x".repeat(MAX_HEAD - 1)), (0, Step::More));
+    }
+
+    proptest! {
+        #[test]
+        fn however_requests_are_cut_they_are_the_same(cuts in prop::collection::vec(1usize..60, 0..12)) {
+            let text: &[u8] = b"GET /heavy HTTP/1.1\r\nHost: a\r\n\r\nPOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody\
+                PUT /heavy HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n";
+            let (mut reader, pages, mut input, mut found, mut rest) = (Reader::default(), pages(), Vec::new(), Vec::new(), text);
+            for cut in cuts.into_iter().chain([text.len()]) {
+                let (piece, tail) = rest.split_at(cut.min(rest.len()));
+                rest = tail;
+                input.extend_from_slice(piece);
+                loop {
+                    let (used, step) = reader.feed(&input, &pages);
+                    input.drain(..used);
+                    match step {
+                        Step::Whole(request) => found.push(request.page),
+                        Step::More => break,
+                        other => prop_assert!(false, "{other:?}"),
+                    }
+                }
+            }
+            prop_assert_eq!(found, [Page::Class(1), Page::Class(0), Page::Class(1)]);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Reader::default().feed(&bytes, &pages());
+        }
+    }
+}

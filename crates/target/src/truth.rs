@@ -1,0 +1,153 @@
+//! What each request really cost: CPU seconds by the workers' own thread clocks.
+//!
+//! A worker reads its thread's CPU clock once per turn, at its end; the turn's share is what passed since the reading
+//! before. So every nanosecond a worker uses is booked exactly once, under a class or under "other", and the accounts
+//! add up to the workers' CPU time by construction.
+
+use crate::service::{Distribution, ServiceClass};
+use brimful_core::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the server has spent since it started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Truth {
+    /// Worker threads: the servers of the queue.
+    pub workers: usize,
+    /// How demands are distributed about their means.
+    pub distribution: Distribution,
+    /// The classes, by name.
+    pub classes: BTreeMap<String, ClassTruth>,
+    /// CPU seconds that belong to no class: requests for the truth, failed requests, connections without a request.
+    pub other_cpu_s: f64,
+    /// CPU seconds the workers have used since they began to serve: the sum of all the above.
+    pub total_cpu_s: f64,
+}
+
+/// What one class has cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassTruth {
+    /// Requests served.
+    pub requests: u64,
+    /// CPU seconds they took: the demand burned, and the handling of the requests and of their connections.
+    pub cpu_s: f64,
+    /// CPU seconds per request; zero when there were none.
+    pub mean_cpu_s: f64,
+    /// The configured mean demand, in seconds.
+    pub nominal_s: f64,
+}
+
+/// Whom a turn's share belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Charge {
+    /// A request of this class, served in this turn.
+    Served(usize),
+    /// This class, in whose wake the turn was needed: the rest of a response, the end of a connection.
+    Class(usize),
+    /// A request whose class will be known when it is served.
+    Pending,
+    /// No class.
+    Other,
+}
+
+/// One worker's accounts, in nanoseconds. Signed, because what is pending may be booked by one worker and claimed from
+/// another's account; the sum over the workers is right.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger {
+    classes: Vec<Account>,
+    other: i64,
+    total: i64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    requests: u64,
+    cpu: i64,
+}
+
+impl Ledger {
+    pub(crate) fn new(classes: usize) -> Ledger {
+        Ledger { classes: vec![Account::default(); classes], other: 0, total: 0 }
+    }
+
+    /// Books a turn's share. What is pending is booked under "other" and remembered in `carried`, from where the class
+    /// of the request claims it.
+    pub(crate) fn book(&mut self, charge: Charge, share: Nanos, carried: &mut Nanos) {
+        let ns = share.0 as i64;
+        self.total += ns;
+        match charge {
+            Charge::Served(class) | Charge::Class(class) => {
+                let claimed = std::mem::take(carried).0 as i64;
+                let account = &mut self.classes[class];
+                account.requests += u64::from(charge == Charge::Served(class));
+                account.cpu += ns + claimed;
+                self.other -= claimed;
+            }
+            Charge::Pending => {
+                *carried += share;
+                self.other += ns;
+            }
+            Charge::Other => {
+                *carried = Nanos::ZERO;
+                self.other += ns;
+            }
+        }
+    }
+
+    /// Adds up the workers' accounts.
+    pub(crate) fn truth(ledgers: &[Ledger], classes: &[ServiceClass], distribution: Distribution) -> Truth {
+        let seconds = |ns: i64| ns as f64 / 1e9;
+        let of_class = |(i, class): (usize, &ServiceClass)| {
+            let requests: u64 = ledgers.iter().map(|l| l.classes[i].requests).sum();
+            let cpu_s = seconds(ledgers.iter().map(|l| l.classes[i].cpu).sum());
+            let mean_cpu_s = if requests == 0 { 0.0 } else { cpu_s / requests as f64 };
+            (class.name.clone(), ClassTruth { requests, cpu_s, mean_cpu_s, nominal_s: class.demand.as_secs_f64() })
+        };
+        Truth {
+            workers: ledgers.len(),
+            distribution,
+            classes: classes.iter().enumerate().map(of_class).collect(),
+            other_cpu_s: seconds(ledgers.iter().map(|l| l.other).sum()),
+            total_cpu_s: seconds(ledgers.iter().map(|l| l.total).sum()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_class_claims_what_was_pending_for_its_request() {
+        let classes = ServiceClass::parse_list("a=1us,b=2us").unwrap();
+        let mut ledgers = [Ledger::new(2), Ledger::new(2)];
+        let mut carried = Nanos::ZERO;
+        ledgers[0].book(Charge::Pending, Nanos(300), &mut carried);
+        ledgers[1].book(Charge::Served(1), Nanos(2_000), &mut carried);
+        ledgers[1].book(Charge::Class(1), Nanos(700), &mut carried);
+        ledgers[1].book(Charge::Other, Nanos(50), &mut carried);
+        let truth = Ledger::truth(&ledgers, &classes, Distribution::Deterministic);
+        let b = ClassTruth { requests: 1, cpu_s: 3e-6, mean_cpu_s: 3e-6, nominal_s: 2e-6 };
+        assert_eq!(truth.classes["b"], b);
+        assert_eq!((truth.other_cpu_s, truth.total_cpu_s), (5e-8, 3.05e-6));
+        assert_eq!(truth.classes["a"].mean_cpu_s, 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_accounts_add_up(turns in prop::collection::vec((0usize..5, 0usize..2, 0u64..1_000_000), 0..100)) {
+            let classes = ServiceClass::parse_list("a=1us,b=2us").unwrap();
+            let mut ledgers = [Ledger::new(2), Ledger::new(2)];
+            let mut carried = Nanos::ZERO;
+            for (charge, worker, share) in turns {
+                let charges =
+                    [Charge::Served(0), Charge::Served(1), Charge::Class(0), Charge::Pending, Charge::Other];
+                ledgers[worker].book(charges[charge], Nanos(share), &mut carried);
+            }
+            let truth = Ledger::truth(&ledgers, &classes, Distribution::Exponential);
+            let sum = truth.classes.values().map(|c| c.cpu_s).sum::<f64>() + truth.other_cpu_s;
+            prop_assert!((sum - truth.total_cpu_s).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A plain HTTP client that looks closely.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Longer than anything here takes, shorter than anyone waits for a hung test.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Client {
+    reader: BufReader<TcpStream>,
+}
+
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Client {
+    pub fn new(addr: SocketAddr) -> Client {
+        Client::on(TcpStream::connect(addr).unwrap())
+    }
+
+    pub fn on(stream: TcpStream) -> Client {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Client { reader: BufReader::new(stream) }
+    }
+
+    pub fn stream(&self) -> &TcpStream {
+        self.reader.get_ref()
+    }
+
+    pub fn send(&self, bytes: impl AsRef<[u8]>) {
+        self.stream().write_all(bytes.as_ref()).unwrap();
+    }
+
+    pub fn get(&mut self, path: &str) -> Reply {
+        self.send(request(path));
+        self.reply()
+    }
+
+    /// A reply with its body.
+    pub fn reply(&mut self) -> Reply {
+        let mut reply = self.head();
+        let length = reply.field("content-length").unwrap().parse().unwrap();
+        reply.body = vec![0; length];
+        self.reader.read_exact(&mut reply.body).unwrap();
+        reply
+    }
+
+    /// A reply of which nothing follows the head.
+    pub fn head(&mut self) -> Reply {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(self.reader.read_line(&mut head).unwrap(), 0, "the connection ended in: {head:?}");
+        }
+        let status = head.strip_prefix("HTTP/1.1 ").and_then(|h| h[..3].parse().ok()).unwrap();
+        Reply { status, head, body: Vec::new() }
+    }
+
+    /// Whether the server has closed the connection properly, with nothing more sent.
+    pub fn ended(&mut self) -> bool {
+        let mut rest = Vec::new();
+        self.reader.read_to_end(&mut rest).unwrap();
+        rest.is_empty()
+    }
+
+    /// How much has arrived and not been read, without waiting.
+    pub fn arrived(&self) -> usize {
+        self.stream().set_nonblocking(true).unwrap();
+        let mut buffer = vec![0; 1 << 20];
+        let peeked = self.stream().peek(&mut buffer);
+        self.stream().set_nonblocking(false).unwrap();
+        match peeked {
+            Ok(n) => n + self.reader.buffer().len(),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => self.reader.buffer().len(),
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
+
+impl Reply {
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (n, value) = line.split_once(": ")?;
+            n.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+pub fn request(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: here\r\n\r\n")
+}

@@ -1,0 +1,43 @@
+//! The reference server over real sockets: HTTP, the queue, and the truth.
+
+// Clippy's exception for tests covers the tests themselves, not what they call.
+#![allow(clippy::unwrap_used)]
+
+mod client;
+mod http;
+mod queue;
+mod robust;
+mod truth;
+
+use brimful_target::{Distribution, ServiceClass, Target, TargetConfig, Truth};
+use std::time::{Duration, Instant};
+
+fn config(service: &str, workers: usize) -> TargetConfig {
+    TargetConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        classes: ServiceClass::parse_list(service).unwrap(),
+        distribution: Distribution::Deterministic,
+        workers,
+        backlog: 128,
+        cpus: Vec::new(),
+        seed: 1,
+    }
+}
+
+fn start(service: &str, workers: usize) -> Target {
+    Target::start(config(service, workers)).unwrap()
+}
+
+/// The truth once this many requests are booked: a client can read a response before the worker has booked it.
+fn truth_of(target: &Target, requests: u64) -> Truth {
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        let truth = target.truth();
+        let booked: u64 = truth.classes.values().map(|c| c.requests).sum();
+        if booked >= requests || Instant::now() > patience {
+            assert_eq!(booked, requests);
+            return truth;
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,153 @@
+//! The queue: first come, first served, by m servers that never idle while a request waits.
+
+use crate::client::{Client, request};
+use crate::{config, start, truth_of};
+use brimful_target::{Target, TargetError};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// A client whose connection has been accepted.
+fn known(target: &Target) -> Client {
+    let mut client = Client::new(target.addr());
+    assert_eq!(client.get("/none").status, 200);
+    client
+}
+
+#[test]
+fn one_worker_serves_in_the_order_of_arrival() {
+    let target = start("none=0,heavy=30ms", 1);
+    let [mut first, mut second] = [known(&target), known(&target)];
+    for _ in 0..5 {
+        first.send(request("/heavy"));
+        second.send(request("/none"));
+        second.reply();
+        assert!(first.arrived() > 0, "the second was served before the first");
+        first.reply();
+    }
+}
+
+#[test]
+fn two_workers_serve_two_at_a_time() {
+    let target = start("none=0,heavy=400ms", 2);
+    let [mut first, mut second] = [known(&target), known(&target)];
+    first.send(request("/heavy"));
+    second.send(request("/none"));
+    second.reply();
+    assert_eq!(first.arrived(), 0, "the second waited for the first");
+    first.reply();
+}
+
+#[test]
+fn workers_share_the_work_that_is_there() {
+    let target = start("a=5ms", 3);
+    let mut clients: Vec<Client> = (0..12).map(|_| Client::new(target.addr())).collect();
+    for _ in 0..3 {
+        clients.iter().for_each(|c| c.send(request("/a")));
+        clients.iter_mut().for_each(|c| assert_eq!(c.reply().status, 200));
+    }
+    assert_eq!(truth_of(&target, 36).workers, 3);
+}
+
+#[test]
+fn pipelining_does_not_starve_others() {
+    const DEPTH: usize = 100;
+    let target = start("none=0,a=1ms", 1);
+    let [mut greedy, mut modest] = [known(&target), known(&target)];
+    greedy.send(request("/a").repeat(DEPTH));
+    modest.send(request("/a"));
+    modest.reply();
+    let one = greedy.reply();
+    let length = one.head.len() + one.body.len();
+    assert!(greedy.arrived() < DEPTH / 2 * length, "the modest client waited for the greedy one");
+    (1..DEPTH).for_each(|_| assert_eq!(greedy.reply().status, 200));
+}
+
+#[test]
+fn the_backlog_is_as_long_as_asked() {
+    const BACKLOG: u32 = 3;
+    let mut config = config("none=0,heavy=1500ms", 1);
+    config.backlog = BACKLOG;
+    let target = Target::start(config).unwrap();
+    let mut busy = known(&target);
+    busy.send(request("/heavy"));
+    let connect = || TcpStream::connect_timeout(&target.addr(), Duration::from_millis(300));
+    // Nobody accepts now; Linux lets one more than the backlog wait.
+    let waiting: Vec<TcpStream> = (0..=BACKLOG).map(|_| connect().unwrap()).collect();
+    assert!(connect().is_err(), "the listen queue is longer than {BACKLOG}");
+    assert_eq!(busy.arrived(), 0, "this host is too slow for this test");
+    drop(waiting);
+    busy.reply();
+    known(&target);
+}
+
+#[test]
+fn what_cannot_be_is_said_at_the_start() {
+    let message = |change: &dyn Fn(&mut brimful_target::TargetConfig)| {
+        let mut config = config("a=0", 1);
+        change(&mut config);
+        Target::start(config).unwrap_err().to_string()
+    };
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    assert!(message(&|c| c.listen = taken.local_addr().unwrap()).contains("is in use"));
+    assert!(message(&|c| c.workers = 0).contains("at least one"));
+    assert!(message(&|c| c.backlog = u32::MAX).contains("net.core.somaxconn"));
+    assert!(message(&|c| c.cpus = vec![1023]).contains("cannot pin a worker to CPU 1023"));
+    assert!(message(&|c| c.cpus = vec![1 << 20]).contains("cannot pin a worker to CPU 1048576"));
+    assert!(message(&|c| c.classes.clear()).contains("no service class"));
+    let twice = |c: &mut brimful_target::TargetConfig| c.classes.push(c.classes[0].clone());
+    assert!(matches!(
+        Target::start({
+            let mut config = config("a=0", 1);
+            twice(&mut config);
+            config
+        }),
+        Err(TargetError::DuplicateName(_))
+    ));
+}
+
+#[test]
+fn workers_run_where_they_are_pinned() {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let cpu = (0..1024).find(|&cpu| allowed.is_set(cpu)).unwrap();
+    let mut config = config("a=0", 2);
+    config.cpus = vec![cpu];
+    let target = Target::start(config).unwrap();
+    let prefix = format!("target-{}-", target.addr().port());
+    let mut found = 0;
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default();
+        if status.starts_with(&format!("Name:\t{prefix}")) {
+            found += 1;
+            assert!(status.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{status}");
+        }
+    }
+    assert_eq!(found, 2);
+}
+
+#[test]
+fn stopping_answers_what_is_there_and_ends() {
+    for workers in [1, 4] {
+        let target = start("none=0,heavy=50ms", workers);
+        let addr = target.addr();
+        let mut clients: Vec<Client> = (0..4).map(|_| known(&target)).collect();
+        clients.iter().for_each(|c| c.send(request("/heavy")));
+        target.stop();
+        for client in &mut clients {
+            let reply = client.reply();
+            assert_eq!((reply.status, reply.field("connection")), (200, Some("close")), "{workers} workers");
+            assert!(client.ended());
+        }
+        assert!(TcpStream::connect(addr).is_err(), "{workers} workers");
+    }
+}
+
+#[test]
+fn stopping_does_not_wait_for_a_long_queue() {
+    let target = start("none=0,heavy=300ms", 1);
+    let mut clients: Vec<Client> = (0..40).map(|_| known(&target)).collect();
+    clients.iter_mut().for_each(|c| c.send(request("/heavy")));
+    let start = Instant::now();
+    target.stop();
+    // Forty would take twelve seconds.
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+}
