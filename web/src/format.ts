@@ -7,7 +7,8 @@ export type Format = (value: number | null | undefined) => string;
 
 /** 1234.5 → "1,235"; three significant digits below 100. */
 export const number: Format = known((x) => {
-  const digits = Math.abs(x) >= 100 || x === 0 ? 0 : Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(x)))));
+  const size = Math.abs(Number(x.toPrecision(3)));
+  const digits = size >= 100 || size === 0 ? 0 : Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(size))));
   return minus(x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 });
 

@@ -1,1 +1,23 @@
-//! (to come)
+//! Records and surveys as people read them (terminal text, one self-contained HTML page) and as scripts do (JSON).
+//!
+//! Nothing here measures or predicts: the figures are the document's own.
+#![forbid(unsafe_code)]
+
+mod format;
+pub mod html;
+pub mod json;
+pub mod load;
+pub mod survey;
+
+/// Why a document could not be written out.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The document does not serialize.
+    #[error("the {document} could not be written as JSON ({source}): report this, with the command line, as a bug")]
+    Json {
+        /// Which document.
+        document: &'static str,
+        /// What serde said.
+        source: serde_json::Error,
+    },
+}

@@ -1,0 +1,45 @@
+//! The report: the page built from `web/`, with one survey inside it.
+//!
+//! The page reads the survey from an element that browsers do not execute, and shows all of it as text. Inside a script
+//! element only `</script` and `<!--` mean something to an HTML parser, so no `<` is left in the JSON.
+
+use crate::ReportError;
+use brimful_core::survey::Survey;
+
+const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/dist/report.html"));
+
+/// What the page holds where the survey goes; `web/vite.config.ts` sees to it that it does so once.
+const MARKER: &str = "__BRIMFUL_SURVEY_JSON__";
+
+/// One self-contained HTML page.
+///
+/// # Errors
+/// When the survey does not serialize.
+pub fn html(survey: &Survey) -> Result<String, ReportError> {
+    let json = serde_json::to_string(survey).map_err(|source| ReportError::Json { document: "survey", source })?;
+    Ok(PAGE.replacen(MARKER, &json.replace('<', "\\u003c"), 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = r#"<script type="application/json" id="survey">"#;
+
+    #[test]
+    fn the_survey_is_in_the_page_once_and_cannot_leave_its_element() {
+        let mut survey: Survey = serde_json::from_str(include_str!("../../../web/example.survey.json")).unwrap();
+        survey.headline = format!("</script><script>alert(1)</script><!-- {MARKER}");
+        let page = html(&survey).unwrap();
+        let (_, rest) = page.split_once(BEFORE).unwrap();
+        let (json, rest) = rest.split_once("</script>").unwrap();
+        assert_eq!(serde_json::from_str::<Survey>(json).unwrap(), survey);
+        assert!(!json.contains('<') && !rest.contains(BEFORE) && !rest.contains("alert(1)"));
+    }
+
+    #[test]
+    fn the_page_has_one_place_for_it() {
+        assert_eq!(PAGE.matches(MARKER).count(), 1);
+        assert!(PAGE.contains(&format!("{BEFORE}{MARKER}</script>")));
+    }
+}

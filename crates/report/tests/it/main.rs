@@ -1,0 +1,53 @@
+//! The JSON Schemas of the documents (`schema/` at the root) follow the types, and the example survey follows its schema.
+//!
+//! `BRIMFUL_BLESS=1 cargo test -p brimful-report` writes them anew.
+
+use brimful_core::{model::Model, record::Record, survey::Survey, workload::Workload};
+use schemars::{JsonSchema, schema_for};
+use serde_json::Value;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
+    follows::<Record>("record")?;
+    follows::<Survey>("survey")?;
+    follows::<Workload>("workload")?;
+    follows::<Model>("model")
+}
+
+#[test]
+fn the_example_survey_follows_its_schema_and_keeps_every_field() {
+    let text = fs::read_to_string(root().join("web/example.survey.json")).unwrap();
+    let example: Value = serde_json::from_str(&text).unwrap();
+    let schema = jsonschema::validator_for(&schema_for!(Survey).to_value()).unwrap();
+    let problems: Vec<String> = schema.iter_errors(&example).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    let survey: Survey = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_value(survey).unwrap(), example);
+}
+
+#[test]
+fn a_survey_without_its_verdict_does_not_follow_the_schema() {
+    let text = fs::read_to_string(root().join("web/example.survey.json")).unwrap();
+    let mut example: Value = serde_json::from_str(&text).unwrap();
+    example.as_object_mut().unwrap().remove("verdict");
+    assert!(!jsonschema::is_valid(&schema_for!(Survey).to_value(), &example));
+}
+
+fn follows<T: JsonSchema>(name: &str) -> Result<(), Box<dyn Error>> {
+    let path = root().join(format!("schema/{name}.schema.json"));
+    let schema = serde_json::to_string_pretty(&schema_for!(T))? + "\n";
+    if std::env::var_os("BRIMFUL_BLESS").is_some() {
+        fs::create_dir_all(root().join("schema"))?;
+        fs::write(&path, &schema)?;
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == schema, "{} is out of date: run the tests once with BRIMFUL_BLESS=1", path.display());
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
