@@ -1,0 +1,141 @@
+//! Time and CPU: how many cores, which clock, how late timers are, how much the hypervisor takes.
+
+use super::{Finding, judged, unknown};
+use crate::procfs::{self, CpuTicks};
+use crate::{online_cpus, sys};
+use brimful_core::Nanos;
+use std::path::Path;
+use std::time::Duration;
+
+const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
+/// Clocks that are read without entering the kernel.
+const FAST: [&str; 5] = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
+/// A sleep that ends later than this spoils an open schedule even where the engine spins for the last stretch.
+const LATE: Nanos = Nanos::from_micros(500);
+/// A larger share of stolen time makes every figure a figure of the neighbours' load as well.
+const STEAL: f64 = 0.02;
+
+pub(super) fn examine(root: &Path) -> Vec<Finding> {
+    let before = cpu_ticks(root);
+    let begun = sys::now();
+    let clock = clock(root, cost_of_reading_the_clock());
+    let timers = timers(median_lateness());
+    std::thread::sleep(Duration::from_millis(300).saturating_sub((sys::now() - begun).into()));
+    vec![cores(online_cpus().len()), clock, timers, steal(before, cpu_ticks(root))]
+}
+
+fn cores(count: usize) -> Finding {
+    let means = match count {
+        1 => "generator and server on this host share the one core: what is measured is both".to_owned(),
+        n => format!("{} for a server on this host if the generator takes one", n - 1),
+    };
+    judged("cores", count > 1, count.to_string(), means, "ssh OTHER-HOST brimful load http://THIS-HOST/ …")
+}
+
+fn clock(root: &Path, cost: Nanos) -> Finding {
+    let read = |file: &str| std::fs::read_to_string(root.join(SOURCES).join(file)).unwrap_or_default();
+    let (current, available) = (read("current_clocksource"), read("available_clocksource"));
+    let current = current.trim();
+    if current.is_empty() {
+        return unknown("clock", SOURCES, "decides what every time stamp costs");
+    }
+    let better = available.split_ascii_whitespace().find(|name| FAST.contains(name)).unwrap_or("tsc");
+    judged(
+        "clock",
+        FAST.contains(&current),
+        format!("{current}, {cost} per reading"),
+        "several readings per call: a slow clock costs the generator CPU and resolution".to_owned(),
+        format!("echo {better} | sudo tee /{SOURCES}/current_clocksource"),
+    )
+}
+
+fn timers(lateness: Nanos) -> Finding {
+    let slack = rustix::thread::current_timer_slack().map_or_else(|_| "unknown".to_owned(), |ns| Nanos(ns).to_string());
+    judged(
+        "timer_slack",
+        lateness < LATE,
+        format!("slack {slack}; a sleep of 1 ms ends {lateness} late (median of ten)"),
+        "how long before each call is due the generator must be awake and spin".to_owned(),
+        "sudo cpupower idle-set --disable-by-latency 50",
+    )
+}
+
+fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
+    let Some((before, after)) = before.zip(after) else {
+        return unknown("steal", "/proc/stat", "CPU time that the hypervisor gives to others falsifies every figure");
+    };
+    let share = |from: CpuTicks| {
+        let part = |of: fn(&CpuTicks) -> u64| of(&after).saturating_sub(of(&from)) as f64;
+        let whole = part(|t| t.user) + part(|t| t.system) + part(|t| t.idle) + part(|t| t.steal);
+        if whole > 0.0 { part(|t| t.steal) / whole } else { 0.0 }
+    };
+    let (now, since_boot) = (share(before), share(CpuTicks::default()));
+    judged(
+        "steal",
+        now.max(since_boot) < STEAL,
+        format!("{:.1} % now, {:.1} % since boot", 100.0 * now, 100.0 * since_boot),
+        "CPU time that the hypervisor gave to others: it falsifies every figure".to_owned(),
+        "vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0",
+    )
+}
+
+fn cpu_ticks(root: &Path) -> Option<CpuTicks> {
+    Some(procfs::system_stat(&std::fs::read(root.join("proc/stat")).ok()?, &[])?.cpu)
+}
+
+fn cost_of_reading_the_clock() -> Nanos {
+    const READINGS: u64 = 10_000;
+    let begun = sys::now();
+    for _ in 1..READINGS {
+        std::hint::black_box(sys::now());
+    }
+    Nanos((sys::now() - begun).0 / READINGS)
+}
+
+fn median_lateness() -> Nanos {
+    let nap = Duration::from_millis(1);
+    let mut lateness = [(); 10].map(|()| {
+        let begun = sys::now();
+        std::thread::sleep(nap);
+        sys::now() - begun - nap.into()
+    });
+    lateness.sort();
+    lateness[lateness.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Status;
+
+    #[test]
+    fn a_slow_clock_is_replaced_by_the_fast_one_there_is() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join(SOURCES);
+        assert_eq!(clock(root.path(), Nanos(40)).status, Status::Unknown);
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("available_clocksource"), "hpet kvm-clock acpi_pm\n").unwrap();
+        std::fs::write(directory.join("current_clocksource"), "hpet\n").unwrap();
+        let fix = clock(root.path(), Nanos(1200)).fix.unwrap();
+        assert!(fix.starts_with("echo kvm-clock | sudo tee /sys/"), "{fix}");
+        std::fs::write(directory.join("current_clocksource"), "tsc\n").unwrap();
+        assert_eq!(clock(root.path(), Nanos(40)).status, Status::Ok);
+    }
+
+    #[test]
+    fn steal_counts_now_and_since_boot() {
+        let ticks = |idle, steal| Some(CpuTicks { user: 0, system: 0, idle, steal });
+        assert_eq!(steal(ticks(900, 0), ticks(1000, 0)).status, Status::Ok);
+        assert_eq!(steal(ticks(9000, 0), ticks(9090, 10)).value, "10.0 % now, 0.1 % since boot");
+        assert_eq!(steal(ticks(9000, 0), ticks(9090, 10)).status, Status::Shortfall);
+        assert_eq!(steal(ticks(800, 100), ticks(900, 100)).status, Status::Shortfall);
+        assert_eq!(steal(None, ticks(1, 1)).status, Status::Unknown);
+    }
+
+    #[test]
+    fn one_core_and_late_timers_are_shortfalls() {
+        assert_eq!((cores(1).status, cores(2).status), (Status::Shortfall, Status::Ok));
+        assert_eq!(timers(Nanos::from_millis(4)).status, Status::Shortfall);
+        assert_eq!(timers(Nanos::from_micros(60)).status, Status::Ok);
+    }
+}

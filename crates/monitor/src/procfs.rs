@@ -1,0 +1,295 @@
+//! Reading /proc: descriptors kept open and read again from the start (a third of the cost of opening anew), and
+//! parsers from bytes. A parser returns `None` for what it cannot make sense of and never panics: a kernel's field may
+//! be missing, a process may vanish in the middle of a line. Times are in ticks of `sysconf(_SC_CLK_TCK)`.
+//! Source: proc(5).
+
+use crate::MonitorError;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// A file of the kernel's that is read again and again.
+#[derive(Debug)]
+pub(crate) struct ProcFile(File);
+
+/// CPU time since boot, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// User mode, niced and guests included.
+    pub user: u64,
+    /// Kernel, interrupts included.
+    pub system: u64,
+    /// Idle, waiting for disks included.
+    pub idle: u64,
+    /// Taken by the hypervisor.
+    pub steal: u64,
+}
+
+/// What is used of /proc/stat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SystemStat {
+    /// Over the CPUs asked for.
+    pub cpu: CpuTicks,
+    pub context_switches: u64,
+    /// Processes and threads ever started: as long as it stands still there is no new process to look for.
+    pub forks: u64,
+}
+
+/// What is used of /proc/PID/stat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PidStat<'a> {
+    /// The program's name, cut to 15 bytes by the kernel.
+    pub comm: &'a [u8],
+    pub parent: u32,
+    pub user: u64,
+    pub system: u64,
+    /// Of children that ended and were waited for, and of theirs.
+    pub children_user: u64,
+    pub children_system: u64,
+    pub rss_pages: u64,
+}
+
+impl ProcFile {
+    pub fn open(path: &Path) -> Result<ProcFile, MonitorError> {
+        match File::open(path) {
+            Ok(file) => Ok(ProcFile(file)),
+            Err(source) => Err(MonitorError::Proc { path: path.to_owned(), source }),
+        }
+    }
+
+    /// The whole file as it is now. The buffer keeps its size from one reading to the next.
+    pub fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
+        if buffer.is_empty() {
+            buffer.resize(4096, 0);
+        }
+        let mut length = 0;
+        loop {
+            match self.0.read_at(&mut buffer[length..], length as u64)? {
+                0 => return Ok(&buffer[..length]),
+                read => length += read,
+            }
+            if length == buffer.len() {
+                buffer.resize(2 * length, 0);
+            }
+        }
+    }
+}
+
+/// /proc/stat, its CPU times summed over `cpus`, or over all where that is empty.
+pub(crate) fn system_stat(text: &[u8], cpus: &[usize]) -> Option<SystemStat> {
+    let mut stat = SystemStat::default();
+    let (mut found, mut context_switches, mut forks) = (false, None, None);
+    for line in text.split(|&b| b == b'\n') {
+        let mut words = words(line);
+        let Some(key) = words.next() else { continue };
+        match key {
+            b"ctxt" => context_switches = words.next().and_then(number),
+            b"processes" => forks = words.next().and_then(number),
+            _ => {
+                let Some(cpu) = key.strip_prefix(b"cpu") else { continue };
+                let wanted = if cpus.is_empty() {
+                    cpu.is_empty()
+                } else {
+                    number(cpu).is_some_and(|n| cpus.contains(&(n as usize)))
+                };
+                if wanted {
+                    add_cpu(&mut stat.cpu, words)?;
+                    found = true;
+                }
+            }
+        }
+    }
+    (stat.context_switches, stat.forks) = (context_switches?, forks?);
+    found.then_some(stat)
+}
+
+/// `user nice system idle iowait irq softirq steal …`; kernels before 2.6.11 have no steal.
+fn add_cpu<'a>(sum: &mut CpuTicks, words: impl Iterator<Item = &'a [u8]>) -> Option<()> {
+    let mut fields = [0u64; 8];
+    let mut count = 0;
+    for (field, word) in fields.iter_mut().zip(words) {
+        *field = number(word)?;
+        count += 1;
+    }
+    let [user, nice, system, idle, iowait, irq, softirq, steal] = fields;
+    let add = |sum: &mut u64, parts: &[u64]| *sum = parts.iter().fold(*sum, |sum, &part| sum.saturating_add(part));
+    add(&mut sum.user, &[user, nice]);
+    add(&mut sum.system, &[system, irq, softirq]);
+    add(&mut sum.idle, &[idle, iowait]);
+    add(&mut sum.steal, &[steal]);
+    (count >= 4).then_some(())
+}
+
+/// /proc/PID/stat. The name stands between the first `(` and the last `)`, and may itself hold either.
+pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
+    let open = text.iter().position(|&b| b == b'(')?;
+    let close = text.iter().rposition(|&b| b == b')')?;
+    let comm = text.get(open + 1..close)?;
+    let mut fields = words(&text[close + 1..]);
+    let mut field = |skip: usize| fields.nth(skip).and_then(number);
+    // Fields 4, 14 to 17 and 24 of proc(5); what follows the name begins at field 3.
+    Some(PidStat {
+        comm,
+        parent: field(1)? as u32,
+        user: field(9)?,
+        system: field(0)?,
+        children_user: field(0)?,
+        children_system: field(0)?,
+        rss_pages: field(6)?,
+    })
+}
+
+/// Connections established since boot because somebody else asked for them: `PassiveOpens` of /proc/net/snmp.
+pub(crate) fn passive_opens(text: &[u8]) -> Option<u64> {
+    let mut tcp = text.split(|&b| b == b'\n').filter(|line| line.starts_with(b"Tcp:"));
+    let (names, values) = (tcp.next()?, tcp.next()?);
+    words(names).zip(words(values)).find(|(name, _)| *name == b"PassiveOpens").and_then(|(_, value)| number(value))
+}
+
+/// How often a thread was given a CPU: the third number of /proc/PID/task/TID/schedstat. A thread that runs again has
+/// been switched away from before, so this is also its count of context switches, voluntary and not.
+pub(crate) fn times_scheduled(text: &[u8]) -> Option<u64> {
+    words(text).nth(2).and_then(number)
+}
+
+/// A list of CPUs as the kernel writes it: `0-3,5`.
+pub(crate) fn cpu_list(text: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if last > 1 << 16 {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+/// The reverse of [`cpu_list`], for messages.
+pub(crate) fn show_cpus(cpus: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let show = |&(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(show).collect::<Vec<_>>().join(",")
+}
+
+/// The numeric entries of a directory of /proc: pids, or the threads of one of them. None if it is gone.
+pub(crate) fn numeric_entries(directory: &Path) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+fn number(word: &[u8]) -> Option<u64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STAT: &[u8] =
+        b"cpu  30 10 50 200 20 3 4 5 7 0\ncpu0 10 5 20 100 10 1 2 3 7 0\ncpu1 20 5 30 100 10 2 2 2 0 0\n\
+        intr 301498 0 0\nctxt 518543\nbtime 1795291491\nprocesses 10527\nprocs_running 2\n";
+    const PID_STAT: &[u8] = b"10480 (a) b (c)) S 10472 10472 4631 0 -1 4194304 3077 6817 6 1 21 22 23 24 20 0 1 0 \
+        138751 17281024 3438 18446744073709551615 1 1\n";
+    const SNMP: &[u8] =
+        b"Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm ActiveOpens PassiveOpens\nTcp: 1 87 2\n";
+
+    #[test]
+    fn cpu_times_are_summed_over_the_cpus_asked_for() {
+        let all = system_stat(STAT, &[]).unwrap();
+        assert_eq!(all.cpu, CpuTicks { user: 40, system: 57, idle: 220, steal: 5 });
+        assert_eq!((all.context_switches, all.forks), (518_543, 10_527));
+        assert_eq!(system_stat(STAT, &[1]).unwrap().cpu, CpuTicks { user: 25, system: 34, idle: 110, steal: 2 });
+        assert_eq!(system_stat(STAT, &[0, 1]).unwrap().cpu, all.cpu);
+        assert_eq!(system_stat(STAT, &[7]), None);
+    }
+
+    #[test]
+    fn a_name_may_hold_spaces_and_parentheses() {
+        let stat = pid_stat(PID_STAT).unwrap();
+        assert_eq!(stat.comm, b"a) b (c)");
+        assert_eq!((stat.parent, stat.user, stat.system), (10_472, 21, 22));
+        assert_eq!((stat.children_user, stat.children_system, stat.rss_pages), (23, 24, 3438));
+    }
+
+    #[test]
+    fn passive_opens_is_found_by_its_name() {
+        assert_eq!(passive_opens(SNMP), Some(2));
+        assert_eq!(passive_opens(b"Tcp: PassiveOpens\n"), None);
+        assert_eq!(times_scheduled(b"177859635 22629366 459\n"), Some(459));
+    }
+
+    #[test]
+    fn cpu_lists_read_and_show() {
+        assert_eq!(cpu_list("0-3,5\n"), Some(vec![0, 1, 2, 3, 5]));
+        assert_eq!(show_cpus(&[0, 1, 2, 3, 5]), "0-3,5");
+        for text in ["", "a", "0-", "0-99999999999", "1,,2"] {
+            assert_eq!(cpu_list(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_longer_than_the_buffer_is_read_whole_and_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("stat");
+        let long = b"0123456789".repeat(1000);
+        std::fs::write(&path, &long).unwrap();
+        let (file, mut buffer) = (ProcFile::open(&path).unwrap(), Vec::new());
+        assert_eq!(file.read(&mut buffer).unwrap(), long);
+        std::fs::write(&path, b"short").unwrap();
+        assert_eq!(file.read(&mut buffer).unwrap(), b"short");
+    }
+
+    #[test]
+    fn truncated_files_give_nothing() {
+        let before = |text: &'static [u8], last: &[u8]| {
+            let end = text.windows(last.len()).position(|window| window == last).unwrap();
+            (0..=end).map(|length| &text[..length])
+        };
+        for text in before(STAT, b" 10527\n") {
+            assert_eq!(system_stat(text, &[]), None);
+        }
+        for text in before(PID_STAT, b"3438") {
+            assert_eq!(pid_stat(text), None);
+        }
+        for text in before(SNMP, b"2\n") {
+            assert_eq!(passive_opens(text), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(text in proptest::collection::vec(any::<u8>(), 0..200), at in 0usize..200, cpu in 0usize..4) {
+            let mut mixed = STAT.to_vec();
+            mixed.splice(at.min(STAT.len()).., text.iter().copied());
+            let mut status = PID_STAT.to_vec();
+            status.splice(at.min(PID_STAT.len()).., text.iter().copied());
+            for bytes in [&text, &mixed, &status] {
+                let _ = (system_stat(bytes, &[cpu]), system_stat(bytes, &[]), pid_stat(bytes));
+                let _ = (passive_opens(bytes), times_scheduled(bytes), cpu_list(&String::from_utf8_lossy(bytes)));
+            }
+        }
+
+        #[test]
+        fn a_cpu_list_reads_back(cpus in proptest::collection::btree_set(0usize..300, 1..40)) {
+            let cpus: Vec<usize> = cpus.into_iter().collect();
+            prop_assert_eq!(cpu_list(&show_cpus(&cpus)), Some(cpus));
+        }
+    }
+}

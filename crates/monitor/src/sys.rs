@@ -1,0 +1,73 @@
+//! The clocks, and the three system calls that have no safe wrapper. All of this crate's `unsafe` is here.
+
+use brimful_core::Nanos;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// `CLOCK_MONOTONIC`, the clock of every instant in this crate.
+pub fn now() -> Nanos {
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+/// CPU time of the calling thread.
+pub fn thread_cpu() -> Nanos {
+    nanos(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// CPU time of a process, its exited threads included; `None` if there is no such process.
+///
+/// This is the clock that clock_getcpuclockid(3) names: the complement of the pid above three bits that say "whole
+/// process, scheduler time". Any user may read it.
+pub fn process_cpu(pid: u32) -> Option<Nanos> {
+    const SCHED: libc::clockid_t = 2;
+    let pid = libc::clockid_t::try_from(pid).ok().filter(|&pid| pid > 0 && pid < 1 << 28)?;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid, exclusively borrowed timespec; the kernel checks the clock id.
+    let done = unsafe { libc::clock_gettime((!pid << 3) | SCHED, &mut time) };
+    (done == 0).then(|| nanos(Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec }))
+}
+
+/// Sets up the smallest ring there is, and closes it again.
+pub fn try_io_uring() -> io::Result<()> {
+    let mut params = [0u32; 30]; // struct io_uring_params: 120 bytes, all zero asks for nothing special
+    // SAFETY: `params` has the size and alignment of struct io_uring_params and outlives the call.
+    let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.as_mut_ptr()) };
+    owned(fd).map(drop)
+}
+
+/// Creates the smallest BPF map there is, and closes it again.
+pub fn try_bpf() -> io::Result<()> {
+    const MAP_CREATE: libc::c_long = 0;
+    const ARRAY: u32 = 2;
+    let attributes = [ARRAY, 4, 4, 1]; // type, key size, value size, entries: the head of union bpf_attr
+    // SAFETY: the kernel reads `size_of_val` bytes of `attributes`, which outlives the call.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, MAP_CREATE, attributes.as_ptr(), size_of_val(&attributes)) };
+    owned(fd).map(drop)
+}
+
+fn owned(fd: libc::c_long) -> io::Result<OwnedFd> {
+    match i32::try_from(fd) {
+        // SAFETY: the system call has just returned this descriptor; nobody else owns it.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn nanos(time: Timespec) -> Nanos {
+    Nanos((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_this_process_is_found_by_its_pid() {
+        let own = nanos(clock_gettime(ClockId::ProcessCPUTime));
+        let found = process_cpu(std::process::id()).unwrap();
+        assert!(found >= own && (found - own) < Nanos::from_secs(1), "{own} {found}");
+        assert_eq!(process_cpu(0), None);
+        assert_eq!(process_cpu(u32::MAX), None);
+    }
+}

@@ -1,0 +1,272 @@
+//! The monitor against real processes and real sockets. Nothing here needs a privilege, and all traffic stays on
+//! 127.0.0.1.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use brimful_core::Nanos;
+use brimful_monitor::{
+    ListenerSample, Monitor, MonitorConfig, ProcessSelector, ProcessTree, Sampler, online_cpus, pin_tree,
+};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, listen, socket_with};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::os::fd::OwnedFd;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A shell that does one command per line and answers with what the command prints.
+struct Shell {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+/// About 100 ms of CPU in a shell.
+const BURN: &str = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
+/// CPU time of the shell that runs it, in nanoseconds, by another path than the monitor's.
+const OWN_NS: &str = "read -r ns rest < /proc/self/schedstat; echo $ns";
+
+impl Shell {
+    fn start() -> Shell {
+        let script = "while read -r line; do eval \"$line\"; done";
+        let mut command = Command::new("sh");
+        let mut child = command
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Shell { child, input, output }
+    }
+
+    fn run(&mut self, command: &str) -> u64 {
+        writeln!(self.input, "{command}").unwrap();
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).unwrap();
+        answer.trim().parse().unwrap()
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn tree(&self) -> ProcessTree {
+        ProcessTree::open(&[ProcessSelector::Pid(self.pid())]).unwrap()
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn near(found: u64, truth: u64, tolerance: f64) -> bool {
+    found.abs_diff(truth) as f64 <= tolerance * truth as f64
+}
+
+#[test]
+fn cpu_time_of_a_child_is_that_of_the_scheduler() {
+    let mut shell = Shell::start();
+    let mut tree = shell.tree();
+    let (before, own_before) = (tree.cpu_reading(), shell.run(OWN_NS));
+    let burnt = shell.run(&format!("{BURN}; {OWN_NS}")) - own_before;
+    let used = tree.cpu_reading().cpu.minus(before.cpu);
+    assert!(burnt > 20_000_000, "only {burnt} ns burnt: too little to compare");
+    assert!(near(used.total.0, burnt, 0.03), "{} ns measured, {burnt} ns burnt", used.total.0);
+    assert!(used.user.0 > used.total.0 / 2, "a loop runs in user mode: {used:?}");
+}
+
+#[test]
+fn cpu_time_of_a_grandchild_that_came_and_went_is_counted() {
+    let mut shell = Shell::start();
+    let mut tree = shell.tree();
+    let before = tree.cpu_ns();
+    let burnt = shell.run(&format!("(x=$(:); {BURN}; {OWN_NS})"));
+    shell.run("echo 0"); // by now the shell has waited for its child
+    let used = tree.cpu_ns() - before;
+    // To a tick for each of user mode and kernel.
+    assert!(used.abs_diff(burnt) <= 25_000_000, "{used} ns measured, {burnt} ns burnt");
+}
+
+#[test]
+fn a_live_descendant_is_found_and_kept_when_it_ends() {
+    let mut shell = Shell::start();
+    let mut tree = shell.tree();
+    let child = shell.run("sleep 60 & echo $!") as u32;
+    tree.cpu_ns();
+    let with_child = tree.pids();
+    shell.run(&format!("kill {child}; wait {child}; echo 0"));
+    tree.cpu_ns();
+    assert_eq!(with_child, [shell.pid().min(child), shell.pid().max(child)]);
+    assert_eq!(tree.pids(), [shell.pid()]);
+}
+
+/// A socket that the shells of other tests do not inherit.
+fn open_socket(flags: SocketFlags) -> OwnedFd {
+    socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC | flags, None).unwrap()
+}
+
+/// Listens on a free port with a given backlog.
+fn listener(backlog: i32) -> (OwnedFd, SocketAddr) {
+    let fd = open_socket(SocketFlags::empty());
+    bind(&fd, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listen(&fd, backlog).unwrap();
+    let address = getsockname(&fd).unwrap().try_into().unwrap();
+    (fd, address)
+}
+
+/// Begins to connect, and does not wait for the outcome.
+fn begin_connect(address: SocketAddr) -> OwnedFd {
+    let fd = open_socket(SocketFlags::NONBLOCK);
+    let _ = connect(&fd, &address);
+    fd
+}
+
+/// Samples until the listener looks as expected: a busy kernel may finish a handshake after `connect` has returned.
+fn settled(sampler: &mut Sampler, expected: impl Fn(&ListenerSample) -> bool) -> ListenerSample {
+    let mut samples = (0..100_000).filter_map(|_| sampler.sample().listener);
+    samples.find(|sample| expected(sample)).unwrap()
+}
+
+#[test]
+fn a_full_accept_queue_and_its_drops_are_seen() {
+    let (_listener, address) = listener(8);
+    let config = MonitorConfig { port: Some(address.port()), ..MonitorConfig::default() };
+    let mut sampler = Sampler::open(&config).unwrap();
+    let empty = sampler.sample().listener.unwrap();
+    assert_eq!((empty.accept_queue, empty.backlog, empty.drops), (0, 8, 0));
+
+    // Linux lets one more wait than the backlog says.
+    let connections: Vec<OwnedFd> = (0..9).map(|_| begin_connect(address)).collect();
+    let full = settled(&mut sampler, |listener| listener.accept_queue == 9);
+    assert_eq!((full.accept_queue, full.backlog, full.drops), (9, 8, 0));
+    assert!(full.passive_opens.unwrap() >= empty.passive_opens.unwrap() + 9);
+
+    let refused: Vec<OwnedFd> = (0..5).map(|_| begin_connect(address)).collect();
+    let overflowing = settled(&mut sampler, |listener| listener.drops >= 5);
+    assert_eq!(overflowing.accept_queue, 9);
+    assert!(sampler.sources()["listener"].contains(&address.to_string()), "{:?}", sampler.sources());
+    drop((connections, refused));
+}
+
+#[test]
+fn a_listener_that_is_replaced_is_found_again_and_its_absence_is_said() {
+    let (first, address) = listener(8);
+    let config = MonitorConfig { port: Some(address.port()), ..MonitorConfig::default() };
+    let mut sampler = Sampler::open(&config).unwrap();
+    assert_eq!(sampler.sample().listener.map(|l| l.backlog), Some(8));
+    drop(first);
+    // A shell that another test is just starting holds a copy until it has become a shell.
+    assert!((0..100_000).any(|_| sampler.sample().listener.is_none()));
+    assert!(sampler.sources()["listener"].starts_with("none: nothing listens on TCP port"), "{:?}", sampler.sources());
+    let second = std::net::TcpListener::bind(address).unwrap();
+    assert!(sampler.sample().listener.is_some_and(|l| l.backlog > 8));
+    drop(second);
+}
+
+#[test]
+fn sockets_that_share_a_port_are_summed() {
+    let open = |port| {
+        let fd = open_socket(SocketFlags::empty());
+        rustix::net::sockopt::set_socket_reuseport(&fd, true).unwrap();
+        bind(&fd, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).unwrap();
+        listen(&fd, 8).unwrap();
+        let address: SocketAddr = getsockname(&fd).unwrap().try_into().unwrap();
+        (fd, address)
+    };
+    let (first, address) = open(0);
+    let (second, _) = open(address.port());
+    let config = MonitorConfig { port: Some(address.port()), ..MonitorConfig::default() };
+    let mut sampler = Sampler::open(&config).unwrap();
+    let connections: Vec<OwnedFd> = (0..6).map(|_| begin_connect(address)).collect();
+    let sample = settled(&mut sampler, |listener| listener.accept_queue == 6);
+    assert_eq!(sample.backlog, 16);
+    drop((connections, first, second));
+}
+
+#[test]
+fn a_run_is_watched_from_start_to_finish() {
+    let mut shell = Shell::start();
+    let (_listener, address) = listener(8);
+    let config = MonitorConfig {
+        processes: vec![ProcessSelector::Pid(shell.pid())],
+        port: Some(address.port()),
+        cpus: vec![0],
+        interval: Nanos::from_millis(20),
+        pin: online_cpus().last().copied(),
+    };
+    let before = shell.run(OWN_NS);
+    let monitor = Monitor::start(config).unwrap();
+    let connections: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let burnt = shell.run(&format!("{BURN}; {OWN_NS}")) - before;
+    let server = monitor.finish(Nanos::ZERO, None);
+    drop(connections);
+
+    let process = &server.process[0];
+    assert_eq!((process.name.as_str(), process.pids.as_slice()), ("sh", [shell.pid()].as_slice()));
+    assert!(near((process.cpu_s * 1e9) as u64, burnt, 0.03), "{process:?}, {burnt} ns burnt");
+    assert!(process.rss_bytes > 100_000 && process.context_switches > 0, "{process:?}");
+    let listener = server.listener.unwrap();
+    assert_eq!((listener.accept_queue_max, listener.backlog), (3, 8));
+    assert!(listener.syn_per_s > 0.0 && listener.accepted_per_s > 0.0, "{listener:?}");
+    let cpu = server.cpu;
+    assert!((cpu.user + cpu.system + cpu.idle + cpu.steal - 1.0).abs() < 1e-9, "{cpu:?}");
+    assert_eq!(server.cpus, [0]);
+    let overhead = server.overhead;
+    assert!(
+        overhead.samples - 1 - server.intervals.len() as u64 <= 1,
+        "every pair of samples, but for a last near one"
+    );
+    assert!(overhead.samples >= 2 && overhead.per_sample_us > 0.0 && overhead.monitor_cpu_s > 0.0, "{overhead:?}");
+    for group in ["cpu", "process", "listener"] {
+        assert!(!server.sources[group].starts_with("none"), "{:?}", server.sources);
+    }
+}
+
+#[test]
+fn what_cannot_be_watched_is_an_error_or_said() {
+    let named = |name: &str| vec![ProcessSelector::Name(name.to_owned())];
+    let start = |config| Monitor::start(config).unwrap_err().to_string();
+    let error = start(MonitorConfig { processes: named("no-such-server"), ..MonitorConfig::default() });
+    assert!(error.starts_with("no process named `no-such-server` is running: start the server first"), "{error}");
+    for config in [
+        MonitorConfig { cpus: vec![99_999], ..MonitorConfig::default() },
+        MonitorConfig { pin: Some(99_999), ..MonitorConfig::default() },
+    ] {
+        let error = start(config);
+        assert!(error.starts_with("CPU 99999 is not online: choose among 0"), "{error}");
+    }
+    let server = Monitor::start(MonitorConfig::default()).unwrap().finish(Nanos::ZERO, None);
+    assert_eq!((server.listener, server.process.len()), (None, 0));
+    assert_eq!(server.sources["process"], "none: no process was named");
+    assert_eq!(server.sources["listener"], "none: no port was named");
+}
+
+#[test]
+fn a_pinned_tree_is_put_back_and_its_newborn_with_it() {
+    let affinity = |pid: u32| sched_getaffinity(Pid::from_raw(pid as i32)).unwrap();
+    let mut shell = Shell::start();
+    let elder = shell.run("sleep 60 > /dev/null & echo $!") as u32;
+    let mut tree = shell.tree();
+    let former = affinity(shell.pid());
+    let cpu = online_cpus().into_iter().rfind(|&cpu| former.is_set(cpu)).unwrap();
+    let mut wanted = CpuSet::new();
+    wanted.set(cpu);
+
+    let guard = pin_tree(&tree, &[cpu]).unwrap();
+    let newborn = shell.run("sleep 60 > /dev/null & echo $!") as u32;
+    for pid in [shell.pid(), elder, newborn] {
+        assert_eq!(affinity(pid), wanted, "pinned");
+    }
+    drop(guard);
+    for pid in [shell.pid(), elder, newborn] {
+        assert_eq!(affinity(pid), former, "put back");
+    }
+    shell.run(&format!("kill {elder} {newborn}; wait; echo 0"));
+    tree.cpu_ns();
+    assert_eq!(tree.pids(), [shell.pid()]);
+}
