@@ -68,7 +68,7 @@ impl Sampler {
     /// Reads everything.
     pub fn sample(&mut self) -> Sample {
         let mut stat = self.stat();
-        // Searching takes a thousand times as long as reading, so the reading comes after it and all at one moment.
+        // Searching takes far longer than reading, so all readings come after it, at one moment.
         if self.tree.as_mut().is_some_and(|tree| tree.search(stat.map(|stat| stat.forks))) {
             stat = self.stat();
         }
