@@ -207,7 +207,7 @@ function footer(survey: Survey): HTMLElement {
   const rows: [string, string, string][] = [
     ["version", "brimful", survey.brimful_version],
     ["command", "command", survey.command.join(" ")],
-    ["seed", "seed", String(survey.seed)],
+    ["seed", "seed", survey.seed],
     ["frozen", "frozen model", survey.frozen ?? NONE],
     ["server_cpus", "server’s CPUs", cpus(survey.server_cpus)],
     ["client_cpus", "client’s CPUs", cpus(survey.client_cpus)],

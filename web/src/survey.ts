@@ -2,12 +2,15 @@
 //
 // Times are seconds, rates are per second, utilizations and shares are fractions between 0 and 1.
 
+import { NONE } from "./format.ts";
+
 export interface Survey {
   schema: string;
   started_at: string;
   brimful_version: string;
   command: string[];
-  seed: number;
+  /** As it stands in the document: 64 bits are more than a number here can hold. */
+  seed: string;
   url: string;
   headline: string;
   saturation_rate: Comparison;
@@ -94,7 +97,7 @@ export function read(json: string): Survey {
   const parts = ["saturation_rate", "levels", "demands", "verdict", "model", "command", "server_cpus", "client_cpus"] as const;
   const lacking = parts.filter((part) => typeof survey[part] !== "object" || survey[part] === null);
   if (lacking.length > 0) throw new Error(`The survey inside this file is incomplete: it has no ${lacking.join(", no ")}.`);
-  return survey;
+  return { ...survey, seed: /"seed":\s*(\d+)/.exec(json)?.[1] ?? NONE };
 }
 
 /** The levels that the charts show: those of the whole mix. */

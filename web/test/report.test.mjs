@@ -72,6 +72,11 @@ test("the head of the page says what the survey says", async () => {
   });
 });
 
+test("a seed of 64 bits keeps all its digits", async () => {
+  const json = JSON.stringify(example).replace('"seed":42', '"seed":18446744073709551615');
+  await withReport(json, {}, async (page) => assert.equal(await page.textContent('[data-key="seed"]'), "18446744073709551615"));
+});
+
 test("every level, demand and station has its row, number for number", async () => {
   await withReport(example, {}, async (page) => {
     const levels = await rows(page, "levels");
