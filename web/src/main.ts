@@ -212,6 +212,7 @@ function footer(survey: Survey): HTMLElement {
     ["server_cpus", "server’s CPUs", cpus(survey.server_cpus)],
     ["client_cpus", "client’s CPUs", cpus(survey.client_cpus)],
     ["background", "busy before any load", percent(survey.background)],
+    ["overhead", "overhead at any load", survey.overhead === null ? NONE : `${number(survey.overhead)} servers’ time`],
   ];
   return h(
     "footer",

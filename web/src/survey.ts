@@ -24,6 +24,8 @@ export interface Survey {
   server_cpus: number[];
   client_cpus: number[];
   background: number | null;
+  /** Busy servers at any load below saturation, besides what the calls need. */
+  overhead: number | null;
 }
 
 export interface Comparison {

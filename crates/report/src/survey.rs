@@ -223,6 +223,7 @@ mod tests {
             server_cpus: vec![0],
             client_cpus: vec![1],
             background: None,
+            overhead: None,
             report: Some("brimful-survey.html".to_owned()),
         }
     }
