@@ -39,6 +39,8 @@ pub struct Record {
     pub counts: Counts,
     /// From due to the last byte.
     pub response_time_us: Option<Summary>,
+    /// Half width of the 95 % confidence interval of the mean response time, by batch means.
+    pub response_mean_ci95_us: Option<f64>,
     /// From the first byte sent to the last byte received.
     pub service_time_us: Option<Summary>,
     /// From the start of an attempt to its establishment.

@@ -50,6 +50,8 @@ pub struct Survey {
     pub client_cpus: Vec<usize>,
     /// Share of the server's CPUs that was busy before any load.
     pub background: Option<f64>,
+    /// Busy servers at any load below saturation besides what the calls need: the intercept of the utilization law.
+    pub overhead: Option<f64>,
     /// Path of the report, if one was written.
     pub report: Option<String>,
 }

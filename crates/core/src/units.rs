@@ -147,9 +147,11 @@ impl FromStr for Rate {
     type Err = ParseUnitError;
     /// `1000`, `10k`, `1.5M`, and `150/s` for those who write the unit.
     fn from_str(text: &str) -> Result<Rate, ParseUnitError> {
-        parse_scaled(text.trim_end_matches("/s"))
-            .map(Rate)
-            .ok_or_else(|| ParseUnitError { text: text.to_owned(), what: "rate", example: "1000, 10k or 1.5M" })
+        parse_scaled(text.trim_end_matches("/s")).map(Rate).ok_or_else(|| ParseUnitError {
+            text: text.to_owned(),
+            what: "rate",
+            example: "1000, 10k or 1.5M",
+        })
     }
 }
 
@@ -157,10 +159,11 @@ impl FromStr for Count {
     type Err = ParseUnitError;
     /// `1000`, `10k`, `1.5M`.
     fn from_str(text: &str) -> Result<Count, ParseUnitError> {
-        parse_scaled(text)
-            .filter(|n| n.fract() == 0.0)
-            .map(|n| Count(n as u64))
-            .ok_or_else(|| ParseUnitError { text: text.to_owned(), what: "count", example: "1000, 10k or 1.5M" })
+        parse_scaled(text).filter(|n| n.fract() == 0.0).map(|n| Count(n as u64)).ok_or_else(|| ParseUnitError {
+            text: text.to_owned(),
+            what: "count",
+            example: "1000, 10k or 1.5M",
+        })
     }
 }
 

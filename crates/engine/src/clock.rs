@@ -12,9 +12,7 @@ pub struct Clock {
 impl Clock {
     /// A clock whose zero is `delay` from now.
     pub fn starting_in(delay: Nanos) -> Clock {
-        Clock {
-            epoch_ns: monotonic_ns() + delay.0,
-        }
+        Clock { epoch_ns: monotonic_ns() + delay.0 }
     }
 
     /// Time since the start.

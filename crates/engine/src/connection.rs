@@ -64,14 +64,7 @@ pub struct Connections<P> {
 
 impl<P> Connections<P> {
     pub fn new() -> Connections<P> {
-        Connections {
-            slots: Vec::new(),
-            free: Vec::new(),
-            idle: Vec::new(),
-            open: 0,
-            max_open: 0,
-            stamps: 0,
-        }
+        Connections { slots: Vec::new(), free: Vec::new(), idle: Vec::new(), open: 0, max_open: 0, stamps: 0 }
     }
 
     /// A stamp that no other use of a connection bears.
@@ -84,20 +77,9 @@ impl<P> Connections<P> {
     pub fn insert(&mut self, socket: OwnedFd, phase: Phase, call: Call<P>) -> u32 {
         let stamp = self.fresh_stamp();
         let parser = ResponseParser::new();
-        let connection = Connection {
-            socket,
-            phase,
-            stamp,
-            calls: 0,
-            call: Some(call),
-            parser,
-            idle_at: 0,
-        };
+        let connection = Connection { socket, phase, stamp, calls: 0, call: Some(call), parser, idle_at: 0 };
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot {
-                generation: 0,
-                connection: None,
-            });
+            self.slots.push(Slot { generation: 0, connection: None });
             self.slots.len() as u32 - 1
         });
         self.slots[slot as usize].connection = Some(connection);
@@ -164,9 +146,8 @@ impl<P> Connections<P> {
 
     /// Every slot that holds a connection.
     pub fn slots(&self) -> impl Iterator<Item = u32> + use<P> {
-        let taken: Vec<u32> = (0..self.slots.len() as u32)
-            .filter(|slot| self.slots[*slot as usize].connection.is_some())
-            .collect();
+        let taken: Vec<u32> =
+            (0..self.slots.len() as u32).filter(|slot| self.slots[*slot as usize].connection.is_some()).collect();
         taken.into_iter()
     }
 }
@@ -178,13 +159,7 @@ mod tests {
 
     fn insert(connections: &mut Connections<()>) -> u32 {
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        let call = Call {
-            class: ClassId(0),
-            due: Nanos::ZERO,
-            observed: (),
-            written: 0,
-            received: 0,
-        };
+        let call = Call { class: ClassId(0), due: Nanos::ZERO, observed: (), written: 0, received: 0 };
         connections.insert(socket, Phase::Busy, call)
     }
 

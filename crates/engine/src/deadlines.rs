@@ -22,10 +22,7 @@ pub struct Deadlines {
 
 impl Deadlines {
     pub fn new(after: Nanos) -> Deadlines {
-        Deadlines {
-            after,
-            queue: VecDeque::new(),
-        }
+        Deadlines { after, queue: VecDeque::new() }
     }
 
     /// Sets a deadline for what began at `now`.
@@ -68,11 +65,7 @@ mod tests {
         }
         let live = |a: Armed| a.stamp % 2 == 1;
         assert_eq!(deadlines.expired(Nanos(5), live), None);
-        assert_eq!(
-            deadlines.next(),
-            Some(Nanos(11)),
-            "the void one at the front is gone before its time"
-        );
+        assert_eq!(deadlines.next(), Some(Nanos(11)), "the void one at the front is gone before its time");
         assert_eq!(deadlines.expired(Nanos(12), live), Some(armed(1)));
         assert_eq!(deadlines.expired(Nanos(12), live), None);
         assert_eq!(deadlines.expired(Nanos(13), live), Some(armed(3)));

@@ -10,13 +10,7 @@ use std::num::NonZeroU64;
 /// Raises the soft descriptor limit to the hard one. What is still too little shows as client-limited calls.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            maximum: limit.maximum,
-        },
-    );
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 /// Makes the calling thread wake on time: on one CPU if asked, and without the kernel's 50 µs of timer slack.
@@ -37,9 +31,7 @@ pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
 pub fn thread_cpu() -> (Nanos, Nanos) {
     let t = clock_gettime(ClockId::ThreadCPUTime);
     let total = t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
-    let share = std::fs::read_to_string("/proc/thread-self/stat")
-        .ok()
-        .and_then(|stat| user_share(&stat));
+    let share = std::fs::read_to_string("/proc/thread-self/stat").ok().and_then(|stat| user_share(&stat));
     let user = (total as f64 * share.unwrap_or(0.0)).round() as u64;
     (Nanos(user), Nanos(total - user.min(total)))
 }
@@ -68,9 +60,6 @@ mod tests {
     #[test]
     fn a_cpu_that_is_not_there_is_an_error_that_says_where_to_look() {
         let message = settle_thread(Some(1 << 20)).unwrap_err().to_string();
-        assert!(
-            message.contains("CPU 1048576") && message.contains("nproc"),
-            "{message}"
-        );
+        assert!(message.contains("CPU 1048576") && message.contains("nproc"), "{message}");
     }
 }

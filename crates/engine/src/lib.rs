@@ -96,9 +96,7 @@ pub struct Run<O> {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Pinning failed.
-    #[error(
-        "cannot run on CPU {cpu}: {source}; `nproc --all` and /sys/devices/system/cpu/online say which there are"
-    )]
+    #[error("cannot run on CPU {cpu}: {source}; `nproc --all` and /sys/devices/system/cpu/online say which there are")]
     Cpu {
         /// The CPU asked for.
         cpu: usize,
@@ -144,31 +142,23 @@ where
             .enumerate()
             .map(|(index, (workload, observer))| {
                 let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
-                let body =
-                    move || Shard::new(config, clock, workload, observer, cpu)?.run(stop, progress);
-                std::thread::Builder::new()
-                    .name(format!("shard-{index}"))
-                    .spawn_scoped(scope, body)
+                let body = move || Shard::new(config, clock, workload, observer, cpu)?.run(stop, progress);
+                std::thread::Builder::new().name(format!("shard-{index}")).spawn_scoped(scope, body)
             })
             .collect();
         threads
             .into_iter()
-            .map(
-                |thread| match thread.map(std::thread::ScopedJoinHandle::join) {
-                    Ok(Ok(result)) => result,
-                    Ok(Err(_)) => Err(EngineError::Thread("it panicked".to_owned())),
-                    Err(error) => Err(EngineError::Thread(error.to_string())),
-                },
-            )
+            .map(|thread| match thread.map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(EngineError::Thread("it panicked".to_owned())),
+                Err(error) => Err(EngineError::Thread(error.to_string())),
+            })
             .collect()
     });
     merge(finished, clock)
 }
 
-fn merge<O: Observer>(
-    finished: Vec<Result<(O, ShardUse), EngineError>>,
-    clock: Clock,
-) -> Result<Run<O>, EngineError> {
+fn merge<O: Observer>(finished: Vec<Result<(O, ShardUse), EngineError>>, clock: Clock) -> Result<Run<O>, EngineError> {
     let mut run: Option<Run<O>> = None;
     for shard in finished {
         let (observer, used) = shard?;

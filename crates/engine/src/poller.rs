@@ -43,12 +43,7 @@ pub struct Poller {
 impl Poller {
     pub fn new() -> rustix::io::Result<Poller> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Poller {
-            epoll,
-            events: Vec::with_capacity(BATCH),
-            taken: 0,
-            idle: Nanos::ZERO,
-        })
+        Ok(Poller { epoll, events: Vec::with_capacity(BATCH), taken: 0, idle: Nanos::ZERO })
     }
 
     /// Registers a socket once for its whole life.
@@ -65,11 +60,7 @@ impl Poller {
         let limit = until.min(began + NAP);
         loop {
             let left = limit - now;
-            let sleep = if left > SPIN {
-                left - SPIN
-            } else {
-                Nanos::ZERO
-            };
+            let sleep = if left > SPIN { left - SPIN } else { Nanos::ZERO };
             self.poll(sleep)?;
             now = clock.now();
             if !self.events.is_empty() || now >= limit {
@@ -102,15 +93,8 @@ impl Poller {
     fn poll(&mut self, sleep: Nanos) -> rustix::io::Result<()> {
         self.events.clear();
         self.taken = 0;
-        let timeout = Timespec {
-            tv_sec: (sleep.0 / 1_000_000_000) as i64,
-            tv_nsec: (sleep.0 % 1_000_000_000) as i64,
-        };
-        match epoll::wait(
-            &self.epoll,
-            spare_capacity(&mut self.events),
-            Some(&timeout),
-        ) {
+        let timeout = Timespec { tv_sec: (sleep.0 / 1_000_000_000) as i64, tv_nsec: (sleep.0 % 1_000_000_000) as i64 };
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno),
         }

@@ -31,32 +31,13 @@ impl ClassRequests {
     /// [`EngineError::Request`] when method, path or headers cannot be sent as HTTP.
     pub fn render(class: &Class, wire: &Wire) -> Result<ClassRequests, EngineError> {
         let mut headers = wire.headers.clone();
-        headers.extend(
-            class
-                .headers
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
+        headers.extend(class.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         let render = |close: bool| {
             let body = class.body.as_bytes();
-            Request::new(
-                &class.method,
-                &wire.authority,
-                &class.path,
-                &headers,
-                body,
-                wire.version,
-                close,
-            )
-            .map_err(|source| EngineError::Request {
-                class: class.name.clone(),
-                source,
-            })
+            Request::new(&class.method, &wire.authority, &class.path, &headers, body, wire.version, close)
+                .map_err(|source| EngineError::Request { class: class.name.clone(), source })
         };
-        Ok(ClassRequests {
-            on_going: render(false)?,
-            last: render(wire.close == Close::Server)?,
-        })
+        Ok(ClassRequests { on_going: render(false)?, last: render(wire.close == Close::Server)? })
     }
 
     /// The request to send.

@@ -10,9 +10,7 @@ use crate::host;
 use crate::poller::{Poller, Ready};
 use crate::socket;
 use crate::{Close, Config, EngineError, Progress};
-use brimful_core::{
-    CallSpec, ClassId, End, Event, Limit, Nanos, Next, Observer, Outcome, Workload,
-};
+use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Next, Observer, Outcome, Workload};
 use brimful_http::{Progress as Parsed, Request, Response};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,9 +52,7 @@ fn request(config: &Config, calls: u64, class: ClassId) -> &Request {
 
 /// Whether a connection ends with its `calls`-th call.
 fn is_last(config: &Config, calls: u64) -> bool {
-    config
-        .calls_per_connection
-        .is_some_and(|limit| calls >= limit)
+    config.calls_per_connection.is_some_and(|limit| calls >= limit)
 }
 
 /// What a shard has used.
@@ -99,11 +95,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
     }
 
     /// Runs to the end. The observer has then seen every scheduled call end.
-    pub fn run(
-        mut self,
-        stop: &AtomicBool,
-        progress: &Progress,
-    ) -> Result<(O, ShardUse), EngineError> {
+    pub fn run(mut self, stop: &AtomicBool, progress: &Progress) -> Result<(O, ShardUse), EngineError> {
         self.clock.wait_for_start();
         let (mut published, mut published_at) = (0, Nanos::ZERO);
         let mut busy = None;
@@ -117,9 +109,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
                 break true;
             }
             if self.now >= published_at + PUBLISH {
-                progress
-                    .ended
-                    .fetch_add(self.ended - published, Ordering::Relaxed);
+                progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
                 (published, published_at) = (self.ended, self.now);
             }
             if busy.is_none() && self.now >= self.config.window {
@@ -130,9 +120,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         if interrupted {
             self.break_off();
         }
-        progress
-            .ended
-            .fetch_add(self.ended - published, Ordering::Relaxed);
+        progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
         let (cpu_user, cpu_system) = host::thread_cpu();
         let used = ShardUse {
             duration: self.now,
@@ -177,21 +165,13 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
 
     fn begin(&mut self, due: Nanos, spec: CallSpec, now: Nanos) {
         let class = spec.class;
-        let mut call = Call {
-            class,
-            due,
-            observed: O::PerCall::default(),
-            written: 0,
-            received: 0,
-        };
+        let mut call = Call { class, due, observed: O::PerCall::default(), written: 0, received: 0 };
         self.in_flight += 1;
-        self.observer
-            .on(&mut call.observed, &Event::Scheduled { class, due });
+        self.observer.on(&mut call.observed, &Event::Scheduled { class, due });
         if now > self.config.window + OVERRUN {
             return self.end(call, End::Unfinished { sent: false });
         }
-        self.observer
-            .on(&mut call.observed, &Event::Begun { at: now });
+        self.observer.on(&mut call.observed, &Event::Begun { at: now });
         let Some(slot) = self.connections.pop_idle() else {
             return self.connect(call, now);
         };
@@ -204,8 +184,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
     fn connect(&mut self, mut call: Call<O::PerCall>, now: Nanos) {
         let attempt = socket::open(&self.config.address);
         if !matches!(attempt, Err(End::ClientLimited(_))) {
-            self.observer
-                .on(&mut call.observed, &Event::ConnectStarted { at: now });
+            self.observer.on(&mut call.observed, &Event::ConnectStarted { at: now });
         }
         let attempt = match attempt {
             Ok(attempt) => attempt,
@@ -215,9 +194,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
             }
         };
         let established = attempt.established;
-        let slot = self
-            .connections
-            .insert(attempt.socket, Phase::Connecting, call);
+        let slot = self.connections.insert(attempt.socket, Phase::Connecting, call);
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get(slot) else {
             return;
@@ -239,8 +216,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
             return;
         };
         if let Some(call) = &mut connection.call {
-            self.observer
-                .on(&mut call.observed, &Event::Established { at });
+            self.observer.on(&mut call.observed, &Event::Established { at });
         }
         self.start_request(slot, at);
     }
@@ -254,9 +230,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         connection.phase = Phase::Busy;
         connection.stamp = stamp;
         connection.calls += 1;
-        connection
-            .parser
-            .start(request(self.config, connection.calls, call.class).is_head());
+        connection.parser.start(request(self.config, connection.calls, call.class).is_head());
         self.responding.arm(now, Armed { slot, stamp });
         self.write_request(slot, now);
     }
@@ -274,8 +248,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
                 Ok(0) => return,
                 Ok(n) => {
                     if call.written == 0 {
-                        self.observer
-                            .on(&mut call.observed, &Event::Sent { at: now });
+                        self.observer.on(&mut call.observed, &Event::Sent { at: now });
                     }
                     call.written += n;
                 }
@@ -288,10 +261,8 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
     }
 
     fn wait(&mut self) -> Result<(), EngineError> {
-        let until = [self.connecting.next(), self.responding.next()]
-            .into_iter()
-            .flatten()
-            .fold(self.next_due, Nanos::min);
+        let until =
+            [self.connecting.next(), self.responding.next()].into_iter().flatten().fold(self.next_due, Nanos::min);
         let failed = |errno: rustix::io::Errno| EngineError::Poll(errno.into());
         if until <= self.now || !self.unread.is_empty() {
             self.poller.poll_now().map_err(failed)?;
@@ -300,12 +271,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         }
         self.tick();
         for token in std::mem::take(&mut self.unread) {
-            self.ready(Ready {
-                token,
-                writable: false,
-                readable: true,
-                hung_up: true,
-            });
+            self.ready(Ready { token, writable: false, readable: true, hung_up: true });
         }
         while let Some(ready) = self.poller.take() {
             self.ready(ready);
@@ -341,17 +307,8 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
             }
             Phase::Connecting => {}
             Phase::Busy => {
-                let request = |call: &Call<_>| {
-                    request(self.config, connection.calls, call.class)
-                        .bytes()
-                        .len()
-                };
-                if ready.writable
-                    && connection
-                        .call
-                        .as_ref()
-                        .is_some_and(|call| call.written < request(call))
-                {
+                let request = |call: &Call<_>| request(self.config, connection.calls, call.class).bytes().len();
+                if ready.writable && connection.call.as_ref().is_some_and(|call| call.written < request(call)) {
                     let now = self.tick();
                     self.write_request(slot, now);
                 }
@@ -387,8 +344,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
                 }
             };
             if call.received == 0 {
-                self.observer
-                    .on(&mut call.observed, &Event::FirstByte { at: self.now });
+                self.observer.on(&mut call.observed, &Event::FirstByte { at: self.now });
             }
             call.received += n as u64;
             match connection.parser.feed(&self.buffer[..n]) {
@@ -428,10 +384,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         let Some(call) = connection.call.take() else {
             return;
         };
-        let whole = call.written
-            == request(self.config, connection.calls, call.class)
-                .bytes()
-                .len();
+        let whole = call.written == request(self.config, connection.calls, call.class).bytes().len();
         if spent || !whole {
             self.close(slot, self.config.close);
         } else if response.keep_alive && !is_last(self.config, connection.calls) {
@@ -446,12 +399,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         } else {
             self.close(slot, self.config.close);
         }
-        self.end(
-            call,
-            End::Completed {
-                status: response.status,
-            },
-        );
+        self.end(call, End::Completed { status: response.status });
     }
 
     fn read_to_end(&mut self, slot: u32) {
@@ -473,18 +421,11 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         let now = self.now;
         loop {
             let connections = &self.connections;
-            let live = |armed: Armed| {
-                connections
-                    .get(armed.slot)
-                    .is_some_and(|c| c.stamp == armed.stamp)
-            };
+            let live = |armed: Armed| connections.get(armed.slot).is_some_and(|c| c.stamp == armed.stamp);
             if let Some(armed) = self.connecting.expired(now, live) {
                 self.drop_call(armed.slot, End::Abandoned);
             } else if let Some(armed) = self.responding.expired(now, live) {
-                let call = self
-                    .connections
-                    .get(armed.slot)
-                    .and_then(|c| c.call.as_ref());
+                let call = self.connections.get(armed.slot).and_then(|c| c.call.as_ref());
                 match call.map(|call| call.written > 0) {
                     Some(true) => self.drop_call(armed.slot, End::TimedOut),
                     Some(false) => self.drop_call(armed.slot, End::Reset { sent: false }),
@@ -500,30 +441,15 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
     fn break_off(&mut self) {
         self.tick();
         for slot in self.connections.slots() {
-            let sent = self
-                .connections
-                .get(slot)
-                .and_then(|c| c.call.as_ref())
-                .is_some_and(|call| call.written > 0);
+            let sent = self.connections.get(slot).and_then(|c| c.call.as_ref()).is_some_and(|call| call.written > 0);
             self.drop_call(slot, End::Unfinished { sent });
         }
     }
 
     /// Malformed bytes, unless not a byte of the request was sent: then it is not an answer to it.
     fn drop_malformed(&mut self, slot: u32) {
-        let sent = self
-            .connections
-            .get(slot)
-            .and_then(|c| c.call.as_ref())
-            .is_some_and(|call| call.written > 0);
-        self.drop_call(
-            slot,
-            if sent {
-                End::Malformed
-            } else {
-                End::Reset { sent }
-            },
-        );
+        let sent = self.connections.get(slot).and_then(|c| c.call.as_ref()).is_some_and(|call| call.written > 0);
+        self.drop_call(slot, if sent { End::Malformed } else { End::Reset { sent } });
     }
 
     /// Closes a connection and ends its call, if it bears one.
@@ -546,14 +472,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
 
     fn end(&mut self, mut call: Call<O::PerCall>, end: End) {
         let (class, due, at): (ClassId, _, _) = (call.class, call.due, self.now);
-        let outcome = Outcome {
-            class,
-            due,
-            at,
-            end,
-            bytes_sent: call.written as u64,
-            bytes_received: call.received,
-        };
+        let outcome = Outcome { class, due, at, end, bytes_sent: call.written as u64, bytes_received: call.received };
         self.observer.on(&mut call.observed, &Event::Ended(outcome));
         self.workload.on_outcome(&outcome);
         self.in_flight -= 1;

@@ -5,8 +5,7 @@ use brimful_core::{End, Limit};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
-    sockopt,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -24,31 +23,19 @@ pub struct Attempt {
 /// # Errors
 /// How the call ends when the attempt cannot even begin.
 pub fn open(address: &SocketAddr) -> Result<Attempt, End> {
-    let family = if address.is_ipv4() {
-        AddressFamily::INET
-    } else {
-        AddressFamily::INET6
-    };
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None).map_err(end_of_attempt)?;
     match connect(&socket, address) {
-        Ok(()) => Ok(Attempt {
-            socket,
-            established: true,
-        }),
-        Err(Errno::INPROGRESS) => Ok(Attempt {
-            socket,
-            established: false,
-        }),
+        Ok(()) => Ok(Attempt { socket, established: true }),
+        Err(Errno::INPROGRESS) => Ok(Attempt { socket, established: false }),
         Err(errno) => Err(end_of_attempt(errno)),
     }
 }
 
 /// The result of an attempt whose socket has become writable or has failed.
 pub fn attempt_result(socket: &OwnedFd) -> Result<(), End> {
-    sockopt::socket_error(socket)
-        .unwrap_or_else(Err)
-        .map_err(end_of_attempt)
+    sockopt::socket_error(socket).unwrap_or_else(Err).map_err(end_of_attempt)
 }
 
 /// Writes what fits; `Ok(0)` when nothing does.
@@ -94,18 +81,9 @@ mod tests {
 
     #[test]
     fn what_this_host_lacks_is_never_the_servers_failure() {
-        assert_eq!(
-            end_of_attempt(Errno::MFILE),
-            End::ClientLimited(Limit::Descriptors)
-        );
-        assert_eq!(
-            end_of_attempt(Errno::ADDRNOTAVAIL),
-            End::ClientLimited(Limit::Ports)
-        );
-        assert_eq!(
-            end_of_attempt(Errno::NOBUFS),
-            End::ClientLimited(Limit::Memory)
-        );
+        assert_eq!(end_of_attempt(Errno::MFILE), End::ClientLimited(Limit::Descriptors));
+        assert_eq!(end_of_attempt(Errno::ADDRNOTAVAIL), End::ClientLimited(Limit::Ports));
+        assert_eq!(end_of_attempt(Errno::NOBUFS), End::ClientLimited(Limit::Memory));
         assert_eq!(end_of_attempt(Errno::CONNREFUSED), End::Refused);
         assert_eq!(end_of_attempt(Errno::TIMEDOUT), End::Abandoned);
     }

@@ -19,7 +19,6 @@
 //! - [`open`]: solve an open network; where it saturates.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
-//! - [`wakeup`]: a demand that falls as the server gets busier.
 //! - [`erlang`], [`least_squares`]: what these stand on.
 //!
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
@@ -31,7 +30,6 @@ mod error;
 pub mod least_squares;
 pub mod open;
 pub mod response;
-pub mod wakeup;
 
 pub use demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 pub use erlang::{erlang_c, mmm_wait};
@@ -39,4 +37,3 @@ pub use error::ModelError;
 pub use least_squares::{Estimate, Line, ols};
 pub use open::{Method, Solution, saturation_rate, solve_open};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
-pub use wakeup::{WakeupFit, WakeupPoint, fit_wakeup};

@@ -466,6 +466,7 @@ mod tests {
             },
             counts,
             response_time_us: summary(5_000.0),
+            response_mean_ci95_us: Some(40.0),
             service_time_us: summary(4_650.0),
             connect_time_us: summary(300.0),
             first_byte_us: summary(4_600.0),

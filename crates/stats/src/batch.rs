@@ -39,10 +39,7 @@ struct Batch {
 impl BatchMeans {
     /// Nothing recorded yet.
     pub fn new() -> BatchMeans {
-        BatchMeans {
-            length: SHORTEST,
-            batches: [Batch::default(); CAPACITY],
-        }
+        BatchMeans { length: SHORTEST, batches: [Batch::default(); CAPACITY] }
     }
 
     /// A time that was observed at this instant of the run.
@@ -71,10 +68,7 @@ impl BatchMeans {
 
     /// The mean in microseconds; none while nothing is recorded.
     pub fn mean_us(&self) -> Option<f64> {
-        let (count, sum_ns) = self
-            .batches
-            .iter()
-            .fold((0, 0), |(n, s), b| (n + b.count, s + b.sum_ns));
+        let (count, sum_ns) = self.batches.iter().fold((0, 0), |(n, s), b| (n + b.count, s + b.sum_ns));
         (count > 0).then(|| sum_ns as f64 / count as f64 / 1e3)
     }
 
@@ -84,9 +78,7 @@ impl BatchMeans {
         let full = || self.batches.iter().filter(|b| b.count > 0);
         let (batches, values) = full().fold((0_u64, 0), |(m, n), b| (m + 1, n + b.count));
         let t = t_95(batches - 1)?;
-        let squares: f64 = full()
-            .map(|b| (b.sum_ns as f64 - mean_ns * b.count as f64).powi(2))
-            .sum();
+        let squares: f64 = full().map(|b| (b.sum_ns as f64 - mean_ns * b.count as f64).powi(2)).sum();
         let variance = squares * batches as f64 / (batches - 1) as f64 / (values as f64).powi(2);
         Some(t * variance.sqrt() / 1e3)
     }
@@ -125,29 +117,20 @@ mod tests {
         let mut means = BatchMeans::new();
         assert_eq!((means.mean_us(), means.ci95_half_width_us()), (None, None));
         means.record(Nanos(5), Nanos(3_000));
-        assert_eq!(
-            (means.mean_us(), means.ci95_half_width_us()),
-            (Some(3.0), None)
-        );
+        assert_eq!((means.mean_us(), means.ci95_half_width_us()), (Some(3.0), None));
     }
 
     #[test]
     fn equal_batches_give_the_textbook_interval() {
         let mut means = BatchMeans::new();
         // Three batches of two values with means 1, 2 and 3 µs: stddev 1, standard error 1/√3.
-        for (i, [a, b]) in [[500, 1_500], [1_900, 2_100], [2_000, 4_000]]
-            .into_iter()
-            .enumerate()
-        {
+        for (i, [a, b]) in [[500, 1_500], [1_900, 2_100], [2_000, 4_000]].into_iter().enumerate() {
             means.record(Nanos((i as u64) << SHORTEST), Nanos(a));
             means.record(Nanos((i as u64) << SHORTEST), Nanos(b));
         }
         assert_eq!(means.mean_us(), Some(2.0));
         let half_width = means.ci95_half_width_us().unwrap();
-        assert!(
-            (half_width - 4.302_65 / 3_f64.sqrt()).abs() < 1e-4,
-            "{half_width}"
-        );
+        assert!((half_width - 4.302_65 / 3_f64.sqrt()).abs() < 1e-4, "{half_width}");
     }
 
     #[test]
@@ -156,10 +139,7 @@ mod tests {
         for second in 0..100_000 {
             means.record(Nanos::from_secs(second), Nanos(second));
             let used = means.batches.iter().filter(|b| b.count > 0).count();
-            assert!(
-                second < 63 || (32..=64).contains(&used),
-                "{used} batches after {second} s"
-            );
+            assert!(second < 63 || (32..=64).contains(&used), "{used} batches after {second} s");
         }
         assert_eq!(means.mean_us(), Some(49.999_5));
     }
@@ -169,14 +149,8 @@ mod tests {
         let (mut alike, mut mixed) = (BatchMeans::new(), BatchMeans::new());
         for i in 0..10_000_u64 {
             // The same values: in one long wave, and in quick alternation.
-            alike.record(
-                Nanos::from_millis(i),
-                Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }),
-            );
-            mixed.record(
-                Nanos::from_millis(i),
-                Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }),
-            );
+            alike.record(Nanos::from_millis(i), Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }));
+            mixed.record(Nanos::from_millis(i), Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }));
         }
         assert_eq!(alike.mean_us(), mixed.mean_us());
         assert!(alike.ci95_half_width_us() > mixed.ci95_half_width_us().map(|w| 20.0 * w));

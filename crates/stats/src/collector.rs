@@ -75,10 +75,7 @@ impl Collector {
     pub fn new(classes: &[String], window: Nanos) -> Collector {
         Collector {
             window,
-            classes: classes
-                .iter()
-                .map(|name| Tally::new(name.clone()))
-                .collect(),
+            classes: classes.iter().map(|name| Tally::new(name.clone())).collect(),
             connect_time: Distribution::new(),
             traffic: Traffic::default(),
             completed_in_window: 0,
@@ -91,26 +88,15 @@ impl Collector {
 
     /// What became of the calls so far, all classes together.
     pub fn counts(&self) -> Counts {
-        self.classes
-            .iter()
-            .fold(Counts::default(), |mut sum, tally| {
-                add(&mut sum, &tally.counts);
-                sum
-            })
-    }
-
-    /// Mean response time of the completed calls by batch means, for its confidence interval.
-    pub fn batch_means(&self) -> &BatchMeans {
-        &self.batches
+        self.classes.iter().fold(Counts::default(), |mut sum, tally| {
+            add(&mut sum, &tally.counts);
+            sum
+        })
     }
 
     /// The run as a document, judged.
     pub fn into_record(self, run: RunFacts) -> Record {
-        let class_records = self
-            .classes
-            .iter()
-            .map(|tally| (tally.name.clone(), tally.to_record()))
-            .collect();
+        let class_records = self.classes.iter().map(|tally| (tally.name.clone(), tally.to_record())).collect();
         let total = self.classes.into_iter().reduce(|mut sum, tally| {
             sum.merge(&tally);
             sum
@@ -128,11 +114,7 @@ impl Collector {
             interrupted: run.interrupted,
         });
         let per_second = |n: u64| {
-            if run.window == Nanos::ZERO {
-                0.0
-            } else {
-                n as f64 / run.window.as_secs_f64()
-            }
+            if run.window == Nanos::ZERO { 0.0 } else { n as f64 / run.window.as_secs_f64() }
         };
         let hdr = [
             ("response_time_us", &total.response),
@@ -161,6 +143,7 @@ impl Collector {
             },
             counts,
             response_time_us: totals.response_time_us,
+            response_mean_ci95_us: self.batches.ci95_half_width_us(),
             service_time_us: totals.service_time_us,
             connect_time_us: self.connect_time.summary(),
             first_byte_us: totals.first_byte_us,
@@ -224,9 +207,7 @@ impl Collector {
     /// Bytes held by what could grow, for the test that it does not.
     #[cfg(test)]
     fn footprint(&self) -> usize {
-        self.series.footprint()
-            + self.replies.footprint()
-            + self.classes.capacity() * size_of::<Tally>()
+        self.series.footprint() + self.replies.footprint() + self.classes.capacity() * size_of::<Tally>()
     }
 }
 
@@ -238,15 +219,8 @@ impl Observer for Collector {
     #[inline]
     fn on(&mut self, call: &mut PerCall, event: &Event) {
         match *event {
-            Event::Scheduled {
-                class: ClassId(class),
-                due,
-            } => {
-                *call = PerCall {
-                    class,
-                    due,
-                    ..PerCall::default()
-                };
+            Event::Scheduled { class: ClassId(class), due } => {
+                *call = PerCall { class, due, ..PerCall::default() };
                 self.tally(call).counts.scheduled += 1;
                 self.series.offered(due);
             }
@@ -299,14 +273,7 @@ mod tests {
 
     fn completed(due: Nanos, at: Nanos) -> Event {
         let end = End::Completed { status: 200 };
-        Event::Ended(Outcome {
-            class: ClassId(0),
-            due,
-            at,
-            end,
-            bytes_sent: 100,
-            bytes_received: 1_000,
-        })
+        Event::Ended(Outcome { class: ClassId(0), due, at, end, bytes_sent: 100, bytes_received: 1_000 })
     }
 
     fn facts(window: Nanos) -> RunFacts {
@@ -330,10 +297,7 @@ mod tests {
         let mut collector = Collector::new(&["all".to_owned()], Nanos::from_secs(1));
         let mut call = PerCall::default();
         for event in [
-            Event::Scheduled {
-                class: ClassId(0),
-                due: us(100),
-            },
+            Event::Scheduled { class: ClassId(0), due: us(100) },
             Event::Begun { at: us(107) },
             Event::ConnectStarted { at: us(110) },
             Event::Established { at: us(160) },
@@ -353,18 +317,9 @@ mod tests {
         ]
         .map(|summary| summary.unwrap().mean);
         assert_eq!(means, [370.0, 300.0, 50.0, 200.0, 7.0]);
-        assert_eq!(
-            record.bytes,
-            Traffic {
-                received: 1_000,
-                sent: 100
-            }
-        );
+        assert_eq!(record.bytes, Traffic { received: 1_000, sent: 100 });
         assert_eq!(record.hdr.len(), 5);
-        assert_eq!(
-            record.classes["all"].response_time_us,
-            record.response_time_us
-        );
+        assert_eq!(record.classes["all"].response_time_us, record.response_time_us);
         assert!(record.verdict.valid);
     }
 
@@ -373,39 +328,18 @@ mod tests {
         let mut collector = Collector::new(&["all".to_owned()], us(1_000));
         for (due, at) in [(0, 400), (500, 1_000), (900, 1_001)] {
             let mut call = PerCall::default();
-            collector.on(
-                &mut call,
-                &Event::Scheduled {
-                    class: ClassId(0),
-                    due: us(due),
-                },
-            );
+            collector.on(&mut call, &Event::Scheduled { class: ClassId(0), due: us(due) });
             collector.on(&mut call, &Event::Sent { at: us(due) });
             collector.on(&mut call, &completed(us(due), us(at)));
         }
         let record = collector.into_record(facts(us(1_000)));
-        assert_eq!(
-            (
-                record.counts.completed,
-                record.rates.completed,
-                record.rates.offered
-            ),
-            (3, 2_000.0, 3_000.0)
-        );
+        assert_eq!((record.counts.completed, record.rates.completed, record.rates.offered), (3, 2_000.0, 3_000.0));
     }
 
     #[test]
     fn an_empty_run_is_a_record_without_times() {
-        let record =
-            Collector::new(&["all".to_owned()], Nanos::ZERO).into_record(facts(Nanos::ZERO));
-        assert_eq!(
-            (
-                record.response_time_us,
-                record.rates.offered,
-                record.intervals.len()
-            ),
-            (None, 0.0, 0)
-        );
+        let record = Collector::new(&["all".to_owned()], Nanos::ZERO).into_record(facts(Nanos::ZERO));
+        assert_eq!((record.response_time_us, record.rates.offered, record.intervals.len()), (None, 0.0, 0));
         assert!(record.hdr.is_empty());
     }
 
@@ -416,13 +350,7 @@ mod tests {
         for i in 0..200_000_u64 {
             let due = Nanos::from_millis(100 * i);
             let mut call = PerCall::default();
-            collector.on(
-                &mut call,
-                &Event::Scheduled {
-                    class: ClassId(0),
-                    due,
-                },
-            );
+            collector.on(&mut call, &Event::Scheduled { class: ClassId(0), due });
             collector.on(&mut call, &Event::Sent { at: due + us(1) });
             collector.on(&mut call, &completed(due, due + us(i)));
         }

@@ -37,14 +37,10 @@ pub struct Distribution {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StatsError {
     /// Not base64.
-    #[error(
-        "a histogram is not base64 ({0}): the Record is damaged, take it from its source again"
-    )]
+    #[error("a histogram is not base64 ({0}): the Record is damaged, take it from its source again")]
     NotBase64(String),
     /// Not a histogram.
-    #[error(
-        "a histogram cannot be decoded ({0}): the Record is damaged, take it from its source again"
-    )]
+    #[error("a histogram cannot be decoded ({0}): the Record is damaged, take it from its source again")]
     NotAHistogram(String),
     /// A histogram of other bounds or precision.
     #[error(
@@ -52,9 +48,7 @@ pub enum StatsError {
     )]
     Foreign,
     /// The histogram and the summary beside it count different numbers of values.
-    #[error(
-        "a histogram holds {histogram} values and its summary {summary}: they are not of the same run"
-    )]
+    #[error("a histogram holds {histogram} values and its summary {summary}: they are not of the same run")]
     NotItsSummary {
         /// Values in the histogram.
         histogram: u64,
@@ -66,13 +60,7 @@ pub enum StatsError {
 impl Distribution {
     /// Nothing recorded yet. All memory is taken and touched here.
     pub fn new() -> Distribution {
-        Distribution {
-            histogram: touched(LONGEST.0, DIGITS),
-            sum: 0,
-            sum_of_squares: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Distribution { histogram: touched(LONGEST.0, DIGITS), sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
     }
 
     /// One more time.
@@ -110,12 +98,7 @@ impl Distribution {
         // In f64 the difference loses about 1e-16 of mean²: some nanoseconds of deviation beside a mean of a second.
         let squares = (self.sum_of_squares as f64 - self.sum as f64 * mean).max(0.0);
         let stddev = (squares / count.saturating_sub(1).max(1) as f64).sqrt();
-        let quantile = |q: f64| {
-            self.histogram
-                .value_at_quantile(q)
-                .clamp(self.min, self.max) as f64
-                / 1e3
-        };
+        let quantile = |q: f64| self.histogram.value_at_quantile(q).clamp(self.min, self.max) as f64 / 1e3;
         Some(Summary {
             count,
             mean: mean / 1e3,
@@ -137,9 +120,7 @@ impl Distribution {
     )]
     pub fn to_base64(&self) -> String {
         let mut bytes = Vec::new();
-        V2Serializer::new()
-            .serialize(&self.histogram, &mut bytes)
-            .expect("a histogram in memory can be encoded");
+        V2Serializer::new().serialize(&self.histogram, &mut bytes).expect("a histogram in memory can be encoded");
         STANDARD.encode(bytes)
     }
 
@@ -149,9 +130,7 @@ impl Distribution {
     /// # Errors
     /// When the text is anything else, or the summary is of other values.
     pub fn from_base64(text: &str, summary: Option<&Summary>) -> Result<Distribution, StatsError> {
-        let bytes = STANDARD
-            .decode(text)
-            .map_err(|e| StatsError::NotBase64(e.to_string()))?;
+        let bytes = STANDARD.decode(text).map_err(|e| StatsError::NotBase64(e.to_string()))?;
         let histogram = decode(&bytes)?;
         let fresh = Distribution::new();
         let same = |f: fn(&Histogram<u64>) -> u64| f(&histogram) == f(&fresh.histogram);
@@ -160,9 +139,7 @@ impl Distribution {
         }
         let count = histogram.len();
         if count > MOST_VALUES {
-            return Err(StatsError::NotAHistogram(format!(
-                "{count} values are more than any run records"
-            )));
+            return Err(StatsError::NotAHistogram(format!("{count} values are more than any run records")));
         }
         if count == 0 {
             return Ok(fresh);
@@ -172,26 +149,13 @@ impl Distribution {
         let n = count as f64;
         let (mean, deviations, min, max) = match summary {
             Some(s) if s.count != count => {
-                return Err(StatsError::NotItsSummary {
-                    histogram: count,
-                    summary: s.count,
-                });
+                return Err(StatsError::NotItsSummary { histogram: count, summary: s.count });
             }
-            Some(s) => (
-                ns(s.mean),
-                ns(s.stddev).powi(2) * (n - 1.0),
-                ns(s.min),
-                ns(s.max),
-            ),
+            Some(s) => (ns(s.mean), ns(s.stddev).powi(2) * (n - 1.0), ns(s.min), ns(s.max)),
             // The histogram's own deviation divides by n.
             None => {
                 let (min, max) = (histogram.min() as f64, histogram.max() as f64);
-                (
-                    histogram.mean(),
-                    histogram.stdev().powi(2) * n,
-                    min,
-                    max.min(LONGEST.0 as f64),
-                )
+                (histogram.mean(), histogram.stdev().powi(2) * n, min, max.min(LONGEST.0 as f64))
             }
         };
         let max = max.round() as u64;
@@ -227,9 +191,7 @@ fn decode(bytes: &[u8]) -> Result<Histogram<u64>, StatsError> {
     const V2: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
     const HEADER: usize = 40;
     let damaged = |what: &str| StatsError::NotAHistogram(what.to_owned());
-    let (header, payload) = bytes
-        .split_at_checked(HEADER)
-        .ok_or_else(|| damaged("it is cut short"))?;
+    let (header, payload) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is cut short"))?;
     if header[..4] != V2 {
         return Err(damaged("it is not HdrHistogram V2"));
     }
@@ -237,15 +199,10 @@ fn decode(bytes: &[u8]) -> Result<Histogram<u64>, StatsError> {
     if usize::try_from(length) != Ok(payload.len()) {
         return Err(damaged("its length is wrong"));
     }
-    if payload
-        .windows(8)
-        .any(|w| w.iter().all(|byte| byte & 0x80 != 0))
-    {
+    if payload.windows(8).any(|w| w.iter().all(|byte| byte & 0x80 != 0)) {
         return Err(damaged("a count is too large"));
     }
-    Deserializer::new()
-        .deserialize(&mut &bytes[..])
-        .map_err(|e| damaged(&e.to_string()))
+    Deserializer::new().deserialize(&mut &bytes[..]).map_err(|e| damaged(&e.to_string()))
 }
 
 #[cfg(test)]
@@ -288,10 +245,7 @@ mod tests {
         huge.extend([0xff; 9]);
         huge[4..8].copy_from_slice(&9_u32.to_be_bytes());
         let error = Distribution::from_base64(&STANDARD.encode(&huge), None).unwrap_err();
-        assert_eq!(
-            error,
-            StatsError::NotAHistogram("a count is too large".to_owned())
-        );
+        assert_eq!(error, StatsError::NotAHistogram("a count is too large".to_owned()));
     }
 
     #[test]
@@ -299,21 +253,13 @@ mod tests {
         let mut bytes = Vec::new();
         let foreign = Histogram::<u64>::new_with_bounds(1, 1_000_000, 2).unwrap();
         V2Serializer::new().serialize(&foreign, &mut bytes).unwrap();
-        assert_eq!(
-            Distribution::from_base64(&STANDARD.encode(bytes), None),
-            Err(StatsError::Foreign)
-        );
+        assert_eq!(Distribution::from_base64(&STANDARD.encode(bytes), None), Err(StatsError::Foreign));
     }
 
     #[test]
     fn a_damaged_summary_overflows_nothing() {
         let written = of(&[1, 2]);
-        let damaged = Summary {
-            mean: 1e300,
-            stddev: f64::INFINITY,
-            max: f64::NAN,
-            ..written.summary().unwrap()
-        };
+        let damaged = Summary { mean: 1e300, stddev: f64::INFINITY, max: f64::NAN, ..written.summary().unwrap() };
         let mut read = Distribution::from_base64(&written.to_base64(), Some(&damaged)).unwrap();
         read.merge(&read.clone());
         assert_eq!(read.summary().unwrap().mean, 3.6e9);
@@ -323,12 +269,6 @@ mod tests {
     fn a_summary_of_other_values_is_refused() {
         let other = of(&[1, 2, 3]).summary();
         let read = Distribution::from_base64(&of(&[1, 2]).to_base64(), other.as_ref());
-        assert_eq!(
-            read,
-            Err(StatsError::NotItsSummary {
-                histogram: 2,
-                summary: 3
-            })
-        );
+        assert_eq!(read, Err(StatsError::NotItsSummary { histogram: 2, summary: 3 }));
     }
 }

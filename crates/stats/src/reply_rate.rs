@@ -26,9 +26,7 @@ impl ReplySampler {
     pub fn new(window: Nanos) -> ReplySampler {
         let periods = (window.0 / PERIOD.0).min(CAPACITY) as usize;
         // Built from an iterator, because `vec![0; n]` only reserves zero pages and leaves touching them to the run.
-        ReplySampler {
-            periods: (0..periods).map(|_| std::hint::black_box(0)).collect(),
-        }
+        ReplySampler { periods: (0..periods).map(|_| std::hint::black_box(0)).collect() }
     }
 
     /// A whole response arrived.
@@ -41,8 +39,7 @@ impl ReplySampler {
 
     /// Everything the other has counted.
     pub fn merge(&mut self, other: &ReplySampler) {
-        self.periods
-            .resize(self.periods.len().max(other.periods.len()), 0);
+        self.periods.resize(self.periods.len().max(other.periods.len()), 0);
         for (period, theirs) in self.periods.iter_mut().zip(&other.periods) {
             *period += theirs;
         }
@@ -51,18 +48,13 @@ impl ReplySampler {
     /// The samples of the window in which load was offered in the end (an interrupted run's is shorter than planned).
     pub fn summary(&self, window: Nanos) -> ReplyRate {
         let whole = ((window.0 / PERIOD.0) as usize).min(self.periods.len());
-        let rates = || {
-            self.periods[..whole]
-                .iter()
-                .map(|&n| n as f64 / PERIOD.as_secs_f64())
-        };
+        let rates = || self.periods[..whole].iter().map(|&n| n as f64 / PERIOD.as_secs_f64());
         let n = whole as f64;
         if whole == 0 {
             return ReplyRate::default();
         }
         let mean = rates().sum::<f64>() / n;
-        let stddev = (whole > 1)
-            .then(|| (rates().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt());
+        let stddev = (whole > 1).then(|| (rates().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt());
         ReplyRate {
             samples: whole as u64,
             min: rates().reduce(f64::min),
@@ -95,29 +87,17 @@ mod tests {
     #[test]
     fn only_whole_periods_of_the_window_are_samples() {
         let rate = sampler(19, &[50, 60, 70, 1_000]).summary(Nanos::from_secs(19));
-        assert_eq!(
-            (rate.samples, rate.min, rate.mean, rate.max),
-            (3, Some(10.0), Some(12.0), Some(14.0))
-        );
+        assert_eq!((rate.samples, rate.min, rate.mean, rate.max), (3, Some(10.0), Some(12.0), Some(14.0)));
         assert_eq!(rate.stddev, Some(2.0));
         let half_width = rate.ci95_half_width.unwrap();
-        assert!(
-            (half_width - 4.303 * 2.0 / 3_f64.sqrt()).abs() < 0.001,
-            "{half_width}"
-        );
+        assert!((half_width - 4.303 * 2.0 / 3_f64.sqrt()).abs() < 0.001, "{half_width}");
     }
 
     #[test]
     fn too_few_samples_make_no_statistics() {
-        assert_eq!(
-            sampler(4, &[9]).summary(Nanos::from_secs(4)),
-            ReplyRate::default()
-        );
+        assert_eq!(sampler(4, &[9]).summary(Nanos::from_secs(4)), ReplyRate::default());
         let one = sampler(60, &[50, 60]).summary(Nanos::from_secs(7));
-        assert_eq!(
-            (one.samples, one.mean, one.stddev, one.ci95_half_width),
-            (1, Some(10.0), None, None)
-        );
+        assert_eq!((one.samples, one.mean, one.stddev, one.ci95_half_width), (1, Some(10.0), None, None));
     }
 
     #[test]

@@ -41,11 +41,7 @@ struct Slot {
 impl Series {
     /// No events yet. All memory is taken and touched here.
     pub fn new() -> Series {
-        Series {
-            doublings: 0,
-            used: 0,
-            slots: (0..CAPACITY).map(|_| Slot::new()).collect(),
-        }
+        Series { doublings: 0, used: 0, slots: (0..CAPACITY).map(|_| Slot::new()).collect() }
     }
 
     /// A call was due.
@@ -92,9 +88,8 @@ impl Series {
     pub fn intervals(&self, end: Nanos) -> Vec<Interval> {
         let length_s = (1_u64 << self.doublings) as f64;
         let until_end = (end.as_secs_f64() / length_s).ceil() as usize;
-        let quantile = |slot: &Slot, q: f64| {
-            (!slot.response_us.is_empty()).then(|| slot.response_us.value_at_quantile(q) as f64)
-        };
+        let quantile =
+            |slot: &Slot, q: f64| (!slot.response_us.is_empty()).then(|| slot.response_us.value_at_quantile(q) as f64);
         let describe = |(i, slot): (usize, &Slot)| Interval {
             t_s: i as f64 * length_s,
             length_s,
@@ -105,12 +100,7 @@ impl Series {
             p50_us: quantile(slot, 0.5),
             p99_us: quantile(slot, 0.99),
         };
-        self.slots
-            .iter()
-            .enumerate()
-            .take(until_end.max(self.used))
-            .map(describe)
-            .collect()
+        self.slots.iter().enumerate().take(until_end.max(self.used)).map(describe).collect()
     }
 
     #[inline]
@@ -143,11 +133,7 @@ impl Series {
     /// Bytes held, for the test that they never change.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
-        let counters: usize = self
-            .slots
-            .iter()
-            .map(|s| s.response_us.distinct_values() * size_of::<u32>())
-            .sum();
+        let counters: usize = self.slots.iter().map(|s| s.response_us.distinct_values() * size_of::<u32>()).sum();
         self.slots.capacity() * size_of::<Slot>() + counters
     }
 }
@@ -160,13 +146,7 @@ impl Default for Series {
 
 impl Slot {
     fn new() -> Slot {
-        Slot {
-            offered: 0,
-            sent: 0,
-            completed: 0,
-            errors: 0,
-            response_us: touched(LONGEST_US, DIGITS),
-        }
+        Slot { offered: 0, sent: 0, completed: 0, errors: 0, response_us: touched(LONGEST_US, DIGITS) }
     }
 
     fn add(&mut self, other: &Slot) {
@@ -202,14 +182,7 @@ mod tests {
         series.failed(s(2.5));
         let intervals = series.intervals(s(3.5));
         assert_eq!(intervals.len(), 4);
-        assert_eq!(
-            (
-                intervals[0].offered,
-                intervals[0].sent,
-                intervals[0].completed
-            ),
-            (1, 1, 0)
-        );
+        assert_eq!((intervals[0].offered, intervals[0].sent, intervals[0].completed), (1, 1, 0));
         assert_eq!((intervals[2].t_s, intervals[2].length_s), (2.0, 1.0));
         assert_eq!((intervals[2].completed, intervals[2].errors), (1, 1));
         let p50 = intervals[2].p50_us.unwrap();
@@ -225,10 +198,7 @@ mod tests {
             series.completed(s(second as f64), Nanos(1_000 * (1 + second)));
         }
         let intervals = series.intervals(s(1_000.0));
-        assert_eq!(
-            (intervals.len(), intervals[1].length_s, intervals[249].t_s),
-            (250, 4.0, 996.0)
-        );
+        assert_eq!((intervals.len(), intervals[1].length_s, intervals[249].t_s), (250, 4.0, 996.0));
         assert!(intervals.iter().all(|i| i.completed == 4));
         assert_eq!(intervals[0].p50_us, Some(2.0));
         assert_eq!(series.footprint(), before);
@@ -239,8 +209,7 @@ mod tests {
         let (mut whole, mut short, mut long) = (Series::new(), Series::new(), Series::new());
         for i in 0..700 {
             whole.completed(s(i as f64), s(0.001 * i as f64));
-            if i < 100 { &mut short } else { &mut long }
-                .completed(s(i as f64), s(0.001 * i as f64));
+            if i < 100 { &mut short } else { &mut long }.completed(s(i as f64), s(0.001 * i as f64));
         }
         let mut merged = short.clone();
         merged.merge(long.clone());

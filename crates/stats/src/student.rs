@@ -5,9 +5,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// The factor that turns the standard error of a mean into the half width of its two-sided 95 % confidence interval.
 /// None without a degree of freedom.
 pub(crate) fn t_95(degrees_of_freedom: u64) -> Option<f64> {
-    StudentsT::new(0.0, 1.0, degrees_of_freedom as f64)
-        .ok()
-        .map(|t| t.inverse_cdf(0.975))
+    StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok().map(|t| t.inverse_cdf(0.975))
 }
 
 #[cfg(test)]
@@ -16,14 +14,7 @@ mod tests {
 
     #[test]
     fn agrees_with_the_printed_table() {
-        for (df, t) in [
-            (1, 12.706),
-            (2, 4.303),
-            (10, 2.228),
-            (31, 2.040),
-            (63, 1.998),
-            (17_279, 1.960),
-        ] {
+        for (df, t) in [(1, 12.706), (2, 4.303), (10, 2.228), (31, 2.040), (63, 1.998), (17_279, 1.960)] {
             let computed = t_95(df).unwrap();
             assert!((computed - t).abs() < 0.0006, "{df}: {computed}");
         }

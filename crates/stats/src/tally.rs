@@ -90,13 +90,7 @@ pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
         client_limited,
         in_flight_at_end,
         unsent_at_end,
-        status:
-            StatusCounts {
-                s2xx,
-                s3xx,
-                s4xx,
-                s5xx,
-            },
+        status: StatusCounts { s2xx, s3xx, s4xx, s5xx },
     } = *counts;
     sum.scheduled += scheduled;
     sum.sent += sent;

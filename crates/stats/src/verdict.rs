@@ -58,19 +58,13 @@ pub struct Evidence<'a> {
 /// so only when it left nothing to measure: calls completed until then are as good as in a shorter run.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
-    let Limited {
-        descriptors,
-        ports,
-        memory,
-    } = evidence.limited;
+    let Limited { descriptors, ports, memory } = evidence.limited;
     let lacking = |n: u64, code, what: &str, remedy: &str| {
-        let message = format!(
-            "{n} of {} calls could not begin: {what}. {remedy}.",
-            evidence.counts.scheduled
-        );
+        let message = format!("{n} of {} calls could not begin: {what}. {remedy}.", evidence.counts.scheduled);
         (n > 0).then(|| reason(code, message))
     };
     let reasons = [
+        left_over(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         late(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         busy(evidence.generator).map(|message| reason(ReasonCode::GeneratorCpu, message)),
         lacking(
@@ -95,12 +89,22 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
              --clients, shorten --timeout and --connect-timeout",
         ),
         (evidence.interrupted && evidence.counts.completed == 0).then(|| {
-            let message =
-                "The run was interrupted before any call was completed. Let it run longer.";
+            let message = "The run was interrupted before any call was completed. Let it run longer.";
             reason(ReasonCode::Interrupted, message.to_owned())
         }),
     ];
     Verdict::from_reasons(reasons.into_iter().flatten().collect())
+}
+
+/// Calls that were due inside the window and that the generator never came to.
+fn left_over(evidence: &Evidence<'_>) -> Option<String> {
+    let Counts { unsent_at_end, scheduled, .. } = *evidence.counts;
+    (evidence.open && !evidence.interrupted && unsent_at_end > 0).then(|| {
+        format!(
+            "The generator fell so far behind that {unsent_at_end} of {scheduled} calls were never begun. Lower --rate, \
+             give the generator more --threads, or keep it off the server's CPUs with --cpus."
+        )
+    })
 }
 
 fn late(evidence: &Evidence<'_>) -> Option<String> {
@@ -110,12 +114,7 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
     let distorts = evidence
         .response_time_us
         .filter(|response| p99 > LATE_TOLERATED && lateness.mean > LATE_SHARE * response.mean)
-        .map(|response| {
-            format!(
-                "; the mean response time of {} contains it",
-                rounded(nanos(response.mean))
-            )
-        });
+        .map(|response| format!("; the mean response time of {} contains it", rounded(nanos(response.mean))));
     if distorts.is_none() && p99 <= LATE_ALWAYS {
         return None;
     }
@@ -150,33 +149,13 @@ mod tests {
     use super::*;
 
     /// A sound run with the given lateness and response time (mean, p99; µs).
-    fn verdict(
-        lateness: (f64, f64),
-        response_mean: f64,
-        change: impl Fn(&mut Evidence<'_>),
-    ) -> Verdict {
-        let lateness = Summary {
-            count: 1_000,
-            mean: lateness.0,
-            p99: lateness.1,
-            ..Summary::default()
-        };
-        let response = Summary {
-            count: 1_000,
-            mean: response_mean,
-            ..Summary::default()
-        };
+    fn verdict(lateness: (f64, f64), response_mean: f64, change: impl Fn(&mut Evidence<'_>)) -> Verdict {
+        let lateness = Summary { count: 1_000, mean: lateness.0, p99: lateness.1, ..Summary::default() };
+        let response = Summary { count: 1_000, mean: response_mean, ..Summary::default() };
         let mut evidence = Evidence {
-            counts: &Counts {
-                scheduled: 1_000,
-                completed: 1_000,
-                ..Counts::default()
-            },
+            counts: &Counts { scheduled: 1_000, completed: 1_000, ..Counts::default() },
             limited: Limited::default(),
-            generator: &Generator {
-                busy: 0.5,
-                ..Generator::default()
-            },
+            generator: &Generator { busy: 0.5, ..Generator::default() },
             response_time_us: Some(&response),
             lateness_us: Some(&lateness),
             open: true,
@@ -186,6 +165,25 @@ mod tests {
         judge(&evidence)
     }
 
+    #[test]
+    fn calls_that_were_never_begun_make_an_open_run_invalid() {
+        let counts = Counts { scheduled: 1_000, completed: 900, unsent_at_end: 100, ..Counts::default() };
+        let generator = Generator::default();
+        let judged = |interrupted| {
+            judge(&Evidence {
+                counts: &counts,
+                limited: Limited::default(),
+                generator: &generator,
+                response_time_us: None,
+                lateness_us: None,
+                open: true,
+                interrupted,
+            })
+        };
+        assert_eq!(codes(&judged(false)), [ReasonCode::GeneratorLate]);
+        assert!(judged(true).valid, "whoever interrupts a run leaves calls unsent");
+    }
+
     fn codes(verdict: &Verdict) -> Vec<ReasonCode> {
         verdict.reasons.iter().map(|r| r.code).collect()
     }
@@ -193,13 +191,7 @@ mod tests {
     #[test]
     fn a_sound_run_is_valid() {
         let verdict = verdict((5.0, 60.0), 2_000.0, |_| ());
-        assert_eq!(
-            verdict,
-            Verdict {
-                valid: true,
-                reasons: vec![]
-            }
-        );
+        assert_eq!(verdict, Verdict { valid: true, reasons: vec![] });
     }
 
     #[test]
@@ -224,10 +216,7 @@ mod tests {
 
     #[test]
     fn a_generator_that_does_not_keep_up_is_late_whatever_the_server_does() {
-        assert_eq!(
-            codes(&verdict((50_000.0, 99_000.0), 9e6, |_| ())),
-            [ReasonCode::GeneratorLate]
-        );
+        assert_eq!(codes(&verdict((50_000.0, 99_000.0), 9e6, |_| ())), [ReasonCode::GeneratorLate]);
         let nothing_answered = verdict((50_000.0, 99_000.0), 0.0, |e| e.response_time_us = None);
         assert_eq!(codes(&nothing_answered), [ReasonCode::GeneratorLate]);
         assert!(verdict((50_000.0, 99_000.0), 9e6, |e| e.open = false).valid);
@@ -235,10 +224,7 @@ mod tests {
 
     #[test]
     fn a_saturated_generator_is_named() {
-        let saturated = Generator {
-            busy: 0.97,
-            ..Generator::default()
-        };
+        let saturated = Generator { busy: 0.97, ..Generator::default() };
         let verdict = judge(&Evidence {
             counts: &Counts::default(),
             limited: Limited::default(),
@@ -249,35 +235,14 @@ mod tests {
             interrupted: false,
         });
         assert_eq!(codes(&verdict), [ReasonCode::GeneratorCpu]);
-        assert!(
-            verdict.reasons[0]
-                .message
-                .contains("had work 97 % of the time")
-        );
+        assert!(verdict.reasons[0].message.contains("had work 97 % of the time"));
     }
 
     #[test]
     fn each_thing_the_host_lacked_is_its_own_reason() {
-        let verdict = verdict((5.0, 60.0), 2_000.0, |e| {
-            e.limited = Limited {
-                descriptors: 7,
-                ports: 1,
-                memory: 2,
-            }
-        });
-        assert_eq!(
-            codes(&verdict),
-            [
-                ReasonCode::Descriptors,
-                ReasonCode::Ports,
-                ReasonCode::Memory
-            ]
-        );
-        assert!(
-            verdict.reasons[0]
-                .message
-                .starts_with("7 of 1000 calls could not begin: the generator had no file")
-        );
+        let verdict = verdict((5.0, 60.0), 2_000.0, |e| e.limited = Limited { descriptors: 7, ports: 1, memory: 2 });
+        assert_eq!(codes(&verdict), [ReasonCode::Descriptors, ReasonCode::Ports, ReasonCode::Memory]);
+        assert!(verdict.reasons[0].message.starts_with("7 of 1000 calls could not begin: the generator had no file"));
     }
 
     #[test]

@@ -1,1 +1,21 @@
-//! (to come)
+//! The methodology: check the client, calibrate at light load, fit, freeze, predict, and only then measure what was
+//! predicted (Menascé et al. 1999, with the client's own limit from Banga & Druschel 1997, §4.3).
+//!
+//! - [`Endpoint`]: a URL, understood and resolved.
+//! - [`run`]: one load with the monitor beside it, as a `Record`.
+//! - [`survey`]: the whole loop, as a `Survey`.
+#![forbid(unsafe_code)]
+
+mod client;
+mod endpoint;
+mod error;
+mod fit;
+mod level;
+mod run;
+mod server;
+mod survey;
+
+pub use endpoint::Endpoint;
+pub use error::SurveyError;
+pub use run::{Pace, RunPlan, run};
+pub use survey::{Step, Subject, SurveyPlan, demo_classes, survey};

@@ -47,7 +47,9 @@ impl Workload for Closed {
         if due > now {
             return Next::NotBefore(due);
         }
-        let Some(call) = self.mix.next() else { return Next::Done };
+        let Some(call) = self.mix.next() else {
+            return Next::Done;
+        };
         self.ready.pop();
         self.calls_left -= 1;
         Next::Due { due, call }

@@ -27,7 +27,9 @@ impl Open {
     fn advance(&mut self) {
         self.head = None;
         while self.head.is_none() && self.index < self.extent.calls {
-            let (Some(due), Some(call)) = (self.arrivals.next(), self.mix.next()) else { return };
+            let (Some(due), Some(call)) = (self.arrivals.next(), self.mix.next()) else {
+                return;
+            };
             if due >= self.extent.window {
                 self.index = self.extent.calls;
                 return;
@@ -93,8 +95,7 @@ mod tests {
     fn nothing_is_handed_out_before_it_is_due() {
         let extent = Extent { window: Nanos::from_secs(1), calls: 10 };
         let mix = Mix::new(&[1.0], 0).unwrap();
-        let mut workload =
-            Open::new(Arrivals::new(Process::Constant, Rate(100.0), 0), mix, extent, Shard::WHOLE);
+        let mut workload = Open::new(Arrivals::new(Process::Constant, Rate(100.0), 0), mix, extent, Shard::WHOLE);
         assert!(matches!(workload.next(Nanos::ZERO, 0), Next::Due { due: Nanos::ZERO, .. }));
         assert_eq!(workload.next(Nanos(1), 1), Next::NotBefore(Nanos::from_millis(10)));
         // Late, the call still carries its own due time.

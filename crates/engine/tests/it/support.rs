@@ -64,10 +64,7 @@ impl Observer for Keeper {
         });
         let seen = &mut self.calls[index];
         let set = |field: &mut Option<Nanos>, at: Nanos| {
-            assert!(
-                field.replace(at).is_none(),
-                "call {index}: {event:?} came twice"
-            );
+            assert!(field.replace(at).is_none(), "call {index}: {event:?} came twice");
         };
         match *event {
             Event::Scheduled { due, .. } => seen.due = due,
@@ -77,10 +74,7 @@ impl Observer for Keeper {
             Event::Sent { at } => set(&mut seen.sent, at),
             Event::FirstByte { at } => set(&mut seen.first_byte, at),
             Event::Ended(outcome) => {
-                assert!(
-                    seen.outcome.replace(outcome).is_none(),
-                    "call {index} ended twice"
-                );
+                assert!(seen.outcome.replace(outcome).is_none(), "call {index} ended twice");
             }
         }
         if let (Event::Ended(_), Some((at, pause))) = (event, self.stall)
@@ -109,12 +103,7 @@ impl Plan {
 
     pub fn requesting(address: SocketAddr, method: &str, close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
-        let wire = Wire {
-            authority: address.to_string(),
-            version,
-            headers: Vec::new(),
-            close,
-        };
+        let wire = Wire { authority: address.to_string(), version, headers: Vec::new(), close };
         let class = &WorkloadDoc::single(method, "/").classes[0];
         let config = Config {
             address,
@@ -126,11 +115,7 @@ impl Plan {
             window: Nanos::from_secs(5),
             cpus: Vec::new(),
         };
-        Plan {
-            config,
-            calls: 100,
-            shards: 1,
-        }
+        Plan { config, calls: 100, shards: 1 }
     }
 
     pub fn calls(mut self, calls: u64) -> Plan {
@@ -144,10 +129,7 @@ impl Plan {
     }
 
     fn extent(&self) -> Extent {
-        Extent {
-            window: self.config.window,
-            calls: self.calls,
-        }
+        Extent { window: self.config.window, calls: self.calls }
     }
 
     /// Open workload at a constant rate.
@@ -157,30 +139,20 @@ impl Plan {
 
     pub fn open_with(&self, rate: f64, keeper: impl Fn() -> Keeper) -> Vec<Seen> {
         let arrivals = Arrivals::new(Process::Constant, Rate(rate), 1);
-        self.go(
-            |shard| Open::new(arrivals.clone(), mix(), self.extent(), shard),
-            keeper,
-            &AtomicBool::new(false),
-        )
-        .observer
-        .calls
+        self.go(|shard| Open::new(arrivals.clone(), mix(), self.extent(), shard), keeper, &AtomicBool::new(false))
+            .observer
+            .calls
     }
 
     /// Closed workload without think time.
     pub fn closed(&self, clients: u64) -> Vec<Seen> {
         let workload = |shard| Closed::new(clients, Nanos::ZERO, mix(), self.extent(), shard);
-        self.go(workload, Keeper::default, &AtomicBool::new(false))
-            .observer
-            .calls
+        self.go(workload, Keeper::default, &AtomicBool::new(false)).observer.calls
     }
 
     pub fn open_until(&self, rate: f64, stop: &AtomicBool) -> Run<Keeper> {
         let arrivals = Arrivals::new(Process::Constant, Rate(rate), 1);
-        self.go(
-            |shard| Open::new(arrivals.clone(), mix(), self.extent(), shard),
-            Keeper::default,
-            stop,
-        )
+        self.go(|shard| Open::new(arrivals.clone(), mix(), self.extent(), shard), Keeper::default, stop)
     }
 
     fn go<W: Workload + Send>(
@@ -189,9 +161,7 @@ impl Plan {
         keeper: impl Fn() -> Keeper,
         stop: &AtomicBool,
     ) -> Run<Keeper> {
-        let shards = Shard::split(self.shards)
-            .map(|shard| (workload(shard), keeper()))
-            .collect();
+        let shards = Shard::split(self.shards).map(|shard| (workload(shard), keeper())).collect();
         run(&self.config, shards, stop, &Progress::default()).unwrap()
     }
 }

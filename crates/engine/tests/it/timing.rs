@@ -11,41 +11,21 @@ use std::time::Duration;
 /// waits for answers before it sends would report a single slow call.
 #[test]
 fn a_stall_of_the_server_shows_in_every_call_that_it_delayed() {
-    let server = serial_server(
-        Duration::from_millis(1),
-        Some((30, Duration::from_millis(100))),
-    );
+    let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
     let calls = Plan::new(server.addr()).calls(100).open(100.0);
     assert_eq!(count(&calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
-        assert_eq!(
-            call.due,
-            Nanos::from_millis(10 * i as u64),
-            "due comes from the schedule"
-        );
+        assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due comes from the schedule");
     }
     for k in 0..=10 {
-        let (took, at_least) = (
-            calls[30 + k].response(),
-            Nanos::from_millis(101 + k as u64 - 10 * k as u64),
-        );
-        assert!(
-            took >= at_least,
-            "call {} took {took}, the stall alone held it for {at_least}",
-            30 + k
-        );
+        let (took, at_least) = (calls[30 + k].response(), Nanos::from_millis(101 + k as u64 - 10 * k as u64));
+        assert!(took >= at_least, "call {} took {took}, the stall alone held it for {at_least}", 30 + k);
     }
     // What the stall did not touch is as fast as the server. Medians, for the machine has other things to do.
     let response = median(calls[..30].iter().map(Seen::response));
-    assert!(
-        response >= Nanos::from_millis(1) && response < Nanos::from_millis(6),
-        "median response {response}"
-    );
+    assert!(response >= Nanos::from_millis(1) && response < Nanos::from_millis(6), "median response {response}");
     let lateness = median(calls.iter().map(Seen::lateness));
-    assert!(
-        lateness < Nanos::from_millis(2),
-        "median lateness {lateness}"
-    );
+    assert!(lateness < Nanos::from_millis(2), "median lateness {lateness}");
 }
 
 /// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, and service
@@ -53,45 +33,22 @@ fn a_stall_of_the_server_shows_in_every_call_that_it_delayed() {
 #[test]
 fn a_stall_of_the_generator_is_lateness_and_never_service_time() {
     let server = serial_server(Duration::from_millis(1), None);
-    let keeper = || Keeper {
-        stall: Some((30, Duration::from_millis(100))),
-        ..Keeper::default()
-    };
+    let keeper = || Keeper { stall: Some((30, Duration::from_millis(100))), ..Keeper::default() };
     let calls = Plan::new(server.addr()).calls(100).open_with(100.0, keeper);
     assert_eq!(count(&calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
-        assert_eq!(
-            call.due,
-            Nanos::from_millis(10 * i as u64),
-            "due comes from the schedule"
-        );
-        assert!(
-            call.response() >= call.lateness() + call.service(),
-            "{call:?}"
-        );
+        assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due comes from the schedule");
+        assert!(call.response() >= call.lateness() + call.service(), "{call:?}");
     }
     // The stall began when call 30 had ended, 1 ms after it was due at the earliest.
     for k in 1..=10 {
-        let (late, at_least) = (
-            calls[30 + k].lateness(),
-            Nanos::from_millis(101 - 10 * k as u64),
-        );
-        assert!(
-            late >= at_least,
-            "call {} was {late} late, the stall alone held it for {at_least}",
-            30 + k
-        );
+        let (late, at_least) = (calls[30 + k].lateness(), Nanos::from_millis(101 - 10 * k as u64));
+        assert!(late >= at_least, "call {} was {late} late, the stall alone held it for {at_least}", 30 + k);
     }
     let service = median(calls[31..37].iter().map(Seen::service));
-    assert!(
-        service < Nanos::from_millis(30),
-        "median service time {service} of the calls that the stall delayed"
-    );
+    assert!(service < Nanos::from_millis(30), "median service time {service} of the calls that the stall delayed");
     let lateness = median(calls[50..].iter().map(Seen::lateness));
-    assert!(
-        lateness < Nanos::from_millis(2),
-        "median lateness {lateness} once the stall was over"
-    );
+    assert!(lateness < Nanos::from_millis(2), "median lateness {lateness} once the stall was over");
 }
 
 #[test]
@@ -101,38 +58,22 @@ fn an_open_workload_never_waits_for_a_free_connection() {
     let calls = Plan::new(server.addr()).calls(50).open(500.0);
     assert_eq!(count(&calls, completed), 50);
     let lateness = median(calls.iter().map(Seen::lateness));
-    assert!(
-        lateness < Nanos::from_millis(5),
-        "median lateness {lateness}"
-    );
-    let connections = calls
-        .iter()
-        .filter(|call| call.connect_started.is_some())
-        .count();
-    assert!(
-        connections > 25,
-        "{connections} connections: calls in flight together need one each"
-    );
+    assert!(lateness < Nanos::from_millis(5), "median lateness {lateness}");
+    let connections = calls.iter().filter(|call| call.connect_started.is_some()).count();
+    assert!(connections > 25, "{connections} connections: calls in flight together need one each");
     let slowest = calls.iter().map(Seen::response).max().unwrap();
-    assert!(
-        slowest >= Nanos::from_millis(50 * 20 - 98),
-        "the last waits for all before it, not {slowest}"
-    );
+    assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
 }
 
 #[test]
 fn connections_are_kept_or_renewed_as_asked() {
     let server = serial_server(Duration::from_micros(100), None);
     let connections = |limit, close| {
-        let plan = Plan::requesting(server.addr(), "GET", close)
-            .calls(60)
-            .configure(|c| c.calls_per_connection = limit);
+        let plan =
+            Plan::requesting(server.addr(), "GET", close).calls(60).configure(|c| c.calls_per_connection = limit);
         let calls = plan.closed(1);
         assert_eq!(count(&calls, completed), 60);
-        calls
-            .iter()
-            .filter(|call| call.connect_started.is_some())
-            .count()
+        calls.iter().filter(|call| call.connect_started.is_some()).count()
     };
     assert_eq!(connections(None, Close::Server), 1);
     for close in [Close::Server, Close::Fin, Close::Rst] {
@@ -144,19 +85,9 @@ fn connections_are_kept_or_renewed_as_asked() {
 #[test]
 fn events_of_a_call_come_in_order() {
     let server = serial_server(Duration::from_micros(100), None);
-    let calls = Plan::new(server.addr())
-        .calls(40)
-        .configure(|c| c.calls_per_connection = Some(1))
-        .open(1000.0);
+    let calls = Plan::new(server.addr()).calls(40).configure(|c| c.calls_per_connection = Some(1)).open(1000.0);
     for call in &calls {
-        let at = [
-            Some(call.due),
-            call.begun,
-            call.connect_started,
-            call.established,
-            call.sent,
-            call.first_byte,
-        ];
+        let at = [Some(call.due), call.begun, call.connect_started, call.established, call.sent, call.first_byte];
         let at: Vec<Nanos> = at.into_iter().map(|at| at.expect("every event")).collect();
         assert!(at.is_sorted(), "{at:?}");
         assert!(call.outcome.unwrap().at >= at[5]);

@@ -2,8 +2,7 @@
 
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::{
-    Background, Method, Observation, ResponsePoint, WakeupPoint, fit_demands, fit_response, fit_wakeup,
-    saturation_rate, solve_open,
+    Background, Method, Observation, ResponsePoint, fit_demands, fit_response, saturation_rate, solve_open,
 };
 use proptest::prelude::*;
 
@@ -145,11 +144,6 @@ proptest! {
             ResponsePoint { wait_unit: of(0), demand: of(1), response: *response, weight: *weight }
         };
         let _ = fit_response(&rows.iter().map(response).collect::<Vec<_>>());
-        let wakeup = |(x, busy, weight): &(Vec<f64>, f64, f64)| {
-            let of = |i: usize| x.get(i).copied().unwrap_or(1.0);
-            WakeupPoint { throughput: of(0), busy: *busy, utilization: of(1), weight: *weight }
-        };
-        let _ = fit_wakeup(&rows.iter().map(wakeup).collect::<Vec<_>>(), rows.first().map_or(0.0, |r| r.1));
     }
 
     #[test]

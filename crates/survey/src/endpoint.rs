@@ -1,0 +1,122 @@
+//! A URL, understood and resolved.
+
+use crate::SurveyError;
+use brimful_core::Nanos;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+
+/// Where to send load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// As given, with the scheme.
+    pub url: String,
+    /// The address that was chosen.
+    pub address: SocketAddr,
+    /// For the `Host` header.
+    pub authority: String,
+    /// Path and query, at least `/`.
+    pub path: String,
+}
+
+impl Endpoint {
+    /// Understands `http://HOST[:PORT][/PATH]`; without a scheme, `http://` is meant. Of several addresses the first that
+    /// accepts a connection is taken. A server that neither accepts nor refuses within `patience` is given the benefit
+    /// of the doubt: to overload one that has stopped accepting is what some runs are for.
+    ///
+    /// # Errors
+    /// [`SurveyError::BadUrl`], [`SurveyError::Unresolvable`], [`SurveyError::NothingListens`].
+    pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, SurveyError> {
+        let (url, authority, path, port) = parse(text)?;
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+        let unresolvable = |source| SurveyError::Unresolvable { url: url.clone(), source };
+        let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unresolvable)?.collect();
+        let mut refused = None;
+        for address in &addresses {
+            match TcpStream::connect_timeout(address, patience.into()) {
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => refused = Some(*address),
+                _ => return Ok(Endpoint { url, address: *address, authority: authority.to_string(), path }),
+            }
+        }
+        match refused {
+            Some(address) => Err(SurveyError::NothingListens { address }),
+            None => Err(unresolvable(std::io::Error::new(ErrorKind::NotFound, "the name has no address"))),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), SurveyError> {
+    let bad = |why: String| SurveyError::BadUrl { url: text.to_owned(), why };
+    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
+        bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
+    })?;
+    match uri.scheme_str() {
+        Some("http") => {}
+        Some("https") => {
+            return Err(bad("TLS is not supported; give the server's plain http:// address".to_owned()));
+        }
+        other => {
+            let scheme = other.unwrap_or("no scheme");
+            return Err(bad(format!("brimful speaks http://, not {scheme}")));
+        }
+    }
+    let authority = uri.authority().ok_or_else(|| bad("it names no host".to_owned()))?.clone();
+    if authority.as_str().contains('@') {
+        return Err(bad("credentials belong in a header: -H 'Authorization: …'".to_owned()));
+    }
+    let port = match authority.as_str().rsplit_once(':') {
+        Some((_, port)) if !port.ends_with(']') => port.parse().map_err(|_| bad(format!("`{port}` is not a port")))?,
+        _ => 80,
+    };
+    if port == 0 {
+        return Err(bad("port 0 is no place to connect to".to_owned()));
+    }
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    Ok((url, authority, path, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_as_people_write_them() {
+        for (text, authority, path, port) in [
+            ("http://localhost", "localhost", "/", 80),
+            ("127.0.0.1:8080/a?b=c", "127.0.0.1:8080", "/a?b=c", 8080),
+            ("http://[::1]:81/x", "[::1]:81", "/x", 81),
+            ("http://[::1]/", "[::1]", "/", 80),
+            ("http://h?q=1", "h", "/?q=1", 80),
+        ] {
+            let (_, a, p, n) = parse(text).unwrap();
+            assert_eq!((a.as_str(), p.as_str(), n), (authority, path, port), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_to_load_is_said() {
+        for (text, part) in [
+            ("https://a/", "TLS"),
+            ("ftp://a/", "ftp"),
+            ("http://", "write it like"),
+            ("http://a:99999/", "port"),
+            ("http://u:p@a/", "Authorization"),
+            ("http://a:0/", "port 0"),
+            ("", "write it like"),
+            ("http://a b/", "write it like"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_refused_port_and_an_unknown_host_are_told_apart() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = Endpoint::resolve(&free.to_string(), Nanos::from_secs(1)).unwrap_err();
+        assert!(matches!(error, SurveyError::NothingListens { .. }) && !error.is_usage(), "{error}");
+        let error = Endpoint::resolve("http://no-such-host.invalid/", Nanos::from_secs(1)).unwrap_err();
+        assert!(matches!(error, SurveyError::Unresolvable { .. }) && error.is_usage(), "{error}");
+    }
+}

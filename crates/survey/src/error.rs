@@ -1,0 +1,71 @@
+//! Why a run or a survey could not be made.
+
+use std::net::SocketAddr;
+
+/// What went wrong, and what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum SurveyError {
+    /// Not a URL that brimful can use.
+    #[error("`{url}` is not a URL to load: {why}")]
+    BadUrl {
+        /// As given.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The host has no address.
+    #[error("cannot resolve the host of {url}: {source}; check the spelling, or give its address")]
+    Unresolvable {
+        /// As given.
+        url: String,
+        /// What the resolver said.
+        source: std::io::Error,
+    },
+    /// Nothing accepts connections there.
+    #[error("nothing listens at {address}: start the server first; `ss -ltn` shows what listens")]
+    NothingListens {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// A rate or a number of clients that is no load.
+    #[error("{0}")]
+    BadLoad(String),
+    /// The server answers, but not so that a survey would mean anything.
+    #[error("{0}")]
+    Unfit(String),
+    /// From the workload document.
+    #[error(transparent)]
+    Workload(#[from] brimful_core::workload::WorkloadError),
+    /// From the mix.
+    #[error(transparent)]
+    Mix(#[from] brimful_workload::MixError),
+    /// From the engine.
+    #[error(transparent)]
+    Engine(#[from] brimful_engine::EngineError),
+    /// From the monitor.
+    #[error(transparent)]
+    Monitor(#[from] brimful_monitor::MonitorError),
+    /// From the model.
+    #[error("the measurements do not make a model: {0}")]
+    Model(#[from] brimful_model::ModelError),
+    /// From the reference server.
+    #[error(transparent)]
+    Target(#[from] brimful_target::TargetError),
+}
+
+impl SurveyError {
+    /// Whether the command line or a document is wrong, and not the environment.
+    pub fn is_usage(&self) -> bool {
+        use SurveyError::{
+            BadLoad, BadUrl, Engine, Mix, Model, Monitor, NothingListens, Target, Unfit, Unresolvable, Workload,
+        };
+        match self {
+            BadUrl { .. } | Unresolvable { .. } | BadLoad(_) | Workload(_) | Mix(_) | Unfit(_) | Model(_) => true,
+            Engine(error) => {
+                matches!(error, brimful_engine::EngineError::Request { .. } | brimful_engine::EngineError::Cpu { .. })
+            }
+            Monitor(error) => matches!(error, brimful_monitor::MonitorError::NoSuchCpu { .. }),
+            Target(_) | NothingListens { .. } => false,
+        }
+    }
+}

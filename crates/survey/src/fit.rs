@@ -1,0 +1,265 @@
+//! From calibration runs to a model, and from the model to predictions. Times are seconds, rates per second.
+//!
+//! One queueing station stands for the server's CPUs and one delay station for all else. The utilization law with an
+//! intercept, busy = b₀ + Σ X_r·D_r, gives the classes' demands. A server that is not saturated also pays for falling
+//! asleep and waking up, about as much at any rate: that goes into b₀ (kept only where the data show it) and not into
+//! the demands, and it is gone at saturation. Mean response times at the calibration levels then give the delay and the
+//! variability of service.
+
+use crate::SurveyError;
+use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_model::{
+    Background, Estimate, Method, ModelError, Observation, ResponsePoint, fit_demands, fit_response, mmm_wait,
+    solve_open,
+};
+use serde::Serialize;
+
+/// No confidence interval of a mean response time is believed to be narrower than this share of it.
+const RESPONSE_FLOOR: f64 = 0.01;
+
+/// One calibration run.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// Completed calls per second, by class.
+    pub throughput: Vec<f64>,
+    /// Busy servers, by the server's processes.
+    pub busy: f64,
+    /// Length, in seconds.
+    pub seconds: f64,
+    /// Mean response time and half width of its 95 % interval; only of runs of the mix.
+    pub response: Option<(f64, Option<f64>)>,
+}
+
+/// What is known of the server besides the runs.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub classes: Vec<String>,
+    /// Shares of the classes in the mix, summing to one.
+    pub mix: Vec<f64>,
+    pub servers: u32,
+    /// Busy servers without load, by the server's processes.
+    pub idle_busy: f64,
+    /// Share of the servers' capacity that was busy without load, whoever used it.
+    pub background: f64,
+}
+
+/// A fitted server.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    facts: Facts,
+    /// Seconds per call, by class.
+    pub demands: Vec<Estimate>,
+    /// b₀: busy servers at any load below saturation, besides what the calls need.
+    pub overhead: Estimate,
+    /// Seconds that every call spends elsewhere.
+    delay: f64,
+    scv: f64,
+}
+
+/// What the model says of one level.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Prediction {
+    pub throughput: f64,
+    /// Mean; none where the queue would grow without end.
+    pub response: Option<f64>,
+    pub class_response: Option<Vec<f64>>,
+    /// Of the servers, by the server's processes.
+    pub utilization: f64,
+}
+
+impl Fit {
+    /// Fits a model to the runs.
+    pub fn new(facts: Facts, runs: &[Calibration]) -> Result<Fit, SurveyError> {
+        let (demands, overhead) = demands(&facts, runs)?;
+        let mut fit = Fit { facts, demands, overhead, delay: 0.0, scv: 1.0 };
+        let points: Vec<ResponsePoint> = runs.iter().filter_map(|run| fit.response_point(run)).collect();
+        let response = fit_response(&points)?;
+        (fit.delay, fit.scv) = (response.delay, response.scv);
+        Ok(fit)
+    }
+
+    /// Calls per second of the mix at which the CPUs are busy all the time.
+    pub fn saturation(&self) -> f64 {
+        let capacity = f64::from(self.facts.servers) * (1.0 - self.facts.background);
+        capacity / self.mean_demand(&self.facts.mix)
+    }
+
+    /// What the model says when calls of the mix come at `rate`.
+    pub fn predict(&self, rate: f64) -> Result<Prediction, SurveyError> {
+        match solve_open(&self.model_at(rate), Method::Erlang) {
+            Ok(solution) => Ok(Prediction {
+                throughput: rate,
+                response: Some(solution.mean_response_time),
+                class_response: Some(solution.response_time),
+                utilization: (self.busy(rate, &self.facts.mix) / f64::from(self.facts.servers)).min(1.0),
+            }),
+            Err(ModelError::Unstable { .. }) => Ok(Prediction {
+                throughput: self.saturation(),
+                response: None,
+                class_response: None,
+                utilization: 1.0 - self.facts.background,
+            }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The network at an aggregate rate, with the demands as they are at that rate.
+    pub fn model_at(&self, rate: f64) -> Model {
+        let overhead = self.overhead_per_call(rate, &self.facts.mix);
+        let cpu = self.demands.iter().map(|demand| demand.value + overhead).collect();
+        let station = |name: &str, kind| Station {
+            name: name.to_owned(),
+            kind,
+            servers: 1,
+            scheduling: Scheduling::Fcfs,
+            scv: 1.0,
+            background: 0.0,
+        };
+        let class = |(name, share): (&String, &f64)| Class {
+            name: name.clone(),
+            kind: ClassKind::Open,
+            rate: Some(rate * share),
+            population: None,
+            think: 0.0,
+        };
+        let (servers, scv, background) = (self.facts.servers, self.scv, self.facts.background);
+        Model {
+            stations: vec![
+                Station { servers, scv, background, ..station("cpu", StationKind::Queue) },
+                station("elsewhere", StationKind::Delay),
+            ],
+            classes: self.facts.classes.iter().zip(&self.facts.mix).map(class).collect(),
+            demands: vec![cpu, vec![self.delay; self.demands.len()]],
+        }
+    }
+
+    fn mean_demand(&self, shares: &[f64]) -> f64 {
+        let total: f64 = shares.iter().sum();
+        shares.iter().zip(&self.demands).map(|(share, demand)| share * demand.value).sum::<f64>() / total
+    }
+
+    /// Busy servers at a rate below saturation.
+    fn busy(&self, rate: f64, shares: &[f64]) -> f64 {
+        self.overhead.value + rate * self.mean_demand(shares)
+    }
+
+    /// What the overhead adds to a call: b₀ / λ, less what is there without load, and never so much that the servers
+    /// were busier than they can be; at saturation nothing.
+    fn overhead_per_call(&self, rate: f64, shares: &[f64]) -> f64 {
+        let capacity = f64::from(self.facts.servers) * (1.0 - self.facts.background);
+        let spare = (capacity - rate * self.mean_demand(shares)).max(0.0);
+        // Up to the last tenth of the capacity in full, then fading: the busier a server, the less often it sleeps.
+        let fading = (spare / (0.1 * capacity)).min(1.0);
+        fading * (self.overhead.value - self.facts.idle_busy).max(0.0) / rate.max(1e-9)
+    }
+
+    fn response_point(&self, run: &Calibration) -> Option<ResponsePoint> {
+        let (response, ci) = run.response?;
+        let rate: f64 = run.throughput.iter().sum();
+        let demand = self.mean_demand(&run.throughput) + self.overhead_per_call(rate, &run.throughput);
+        let wait_unit = mmm_wait(rate, demand, self.facts.servers, self.facts.background);
+        // As the solver sees it: other work slows the service down.
+        let service = demand / (1.0 - self.facts.background);
+        let ci = ci.unwrap_or(response).max(RESPONSE_FLOOR * response);
+        wait_unit.is_finite().then(|| ResponsePoint { wait_unit, demand: service, response, weight: ci.powi(-2) })
+    }
+}
+
+/// The classes' demands, and the overhead where the runs show more of it than there is without load.
+fn demands(facts: &Facts, runs: &[Calibration]) -> Result<(Vec<Estimate>, Estimate), SurveyError> {
+    let observe = |run: &Calibration| {
+        // The variance of a mean of random service grows with the load and falls with the time.
+        Observation { throughput: run.throughput.clone(), busy: run.busy, weight: run.seconds / run.busy.max(1e-3) }
+    };
+    let observations: Vec<Observation> = runs.iter().map(observe).collect();
+    let classes = facts.classes.len();
+    if let Ok(fit) = fit_demands(classes, &observations, Background::Fitted) {
+        let least = fit.background.value - fit.background.ci95_half_width.unwrap_or(f64::INFINITY);
+        if least > facts.idle_busy {
+            return Ok((fit.demands, fit.background));
+        }
+    }
+    let fit = fit_demands(classes, &observations, Background::Known(facts.idle_busy))?;
+    Ok((fit.demands, fit.background))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEMANDS: [f64; 2] = [100e-6, 400e-6];
+
+    fn facts() -> Facts {
+        Facts {
+            classes: vec!["light".to_owned(), "heavy".to_owned()],
+            mix: vec![0.8, 0.2],
+            servers: 1,
+            idle_busy: 0.001,
+            background: 0.01,
+        }
+    }
+
+    /// Runs of a server that follows the model exactly, at 20, 40 and 60 % and with each class alone.
+    fn runs(overhead: f64, delay: f64, factor: f64) -> Vec<Calibration> {
+        let mut runs = Vec::new();
+        for (fraction, shares) in
+            [(0.2, [0.8, 0.2]), (0.4, [0.8, 0.2]), (0.6, [0.8, 0.2]), (0.4, [1.0, 0.0]), (0.4, [0.0, 1.0])]
+        {
+            let demand: f64 = shares.iter().zip(DEMANDS).map(|(s, d)| s * d).sum();
+            let rate = fraction / demand;
+            let effective = demand + overhead / rate;
+            let response = delay + effective / 0.99 + mmm_wait(rate, effective, 1, 0.01) * factor;
+            runs.push(Calibration {
+                throughput: shares.map(|share| share * rate).to_vec(),
+                busy: 0.001 + overhead + rate * demand,
+                seconds: 4.0,
+                response: (shares[0] == 0.8).then_some((response, Some(0.02 * response))),
+            });
+        }
+        runs
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a / b - 1.0).abs() < 1e-6
+    }
+
+    #[test]
+    fn a_server_that_follows_the_model_is_recovered() {
+        let fit = Fit::new(facts(), &runs(0.0, 50e-6, 1.3)).unwrap();
+        assert!(close(fit.demands[0].value, DEMANDS[0]) && close(fit.demands[1].value, DEMANDS[1]), "{fit:?}");
+        assert!(close(fit.saturation(), 0.99 / 160e-6));
+        let rate = 0.7 / 160e-6;
+        let predicted = fit.predict(rate).unwrap();
+        let expected = 50e-6 + 160e-6 / 0.99 + mmm_wait(rate, 160e-6, 1, 0.01) * 1.3;
+        assert!(close(predicted.response.unwrap(), expected), "{predicted:?}");
+        assert!(close(predicted.utilization, 0.701), "{predicted:?}");
+    }
+
+    #[test]
+    fn overhead_is_not_taken_for_demand() {
+        let fit = Fit::new(facts(), &runs(0.04, 50e-6, 1.0)).unwrap();
+        assert!(close(fit.overhead.value, 0.041), "{fit:?}");
+        assert!(close(fit.saturation(), 0.99 / 160e-6));
+        let predicted = fit.predict(0.5 / 160e-6).unwrap();
+        assert!(close(predicted.utilization, 0.541), "{predicted:?}");
+        let near = fit.predict(0.999 * fit.saturation()).unwrap();
+        assert!(near.response.is_some(), "the overhead fades before it can saturate the server: {near:?}");
+    }
+
+    #[test]
+    fn beyond_saturation_throughput_is_capped_and_no_response_time_is_promised() {
+        let fit = Fit::new(facts(), &runs(0.0, 50e-6, 1.0)).unwrap();
+        let predicted = fit.predict(2.0 * fit.saturation()).unwrap();
+        assert!(close(predicted.throughput, fit.saturation()));
+        assert_eq!(predicted.response, None);
+        assert!(predicted.utilization > 0.98);
+    }
+
+    #[test]
+    fn the_frozen_model_says_the_same_as_the_fit() {
+        let fit = Fit::new(facts(), &runs(0.04, 50e-6, 1.3)).unwrap();
+        let (saturation, bottleneck) = brimful_model::saturation_rate(&fit.model_at(fit.saturation())).unwrap();
+        assert!(close(saturation, fit.saturation()));
+        assert_eq!(bottleneck, "cpu");
+    }
+}

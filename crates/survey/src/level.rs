@@ -1,0 +1,122 @@
+//! One load level: run it, and read off it what the fit and the comparison need.
+
+use crate::SurveyError;
+use crate::fit::Prediction;
+use crate::run::{Pace, RunPlan, run};
+use crate::server::{Server, Used};
+use brimful_core::record::{CpuShares, Record};
+use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
+use brimful_engine::Progress;
+use std::sync::atomic::AtomicBool;
+
+/// A level that was measured.
+#[derive(Debug)]
+pub struct Measured {
+    pub record: Record,
+    /// CPU time of the server's processes from before the first call to after the last.
+    pub used: Used,
+    /// Completed calls per second over the same stretch, by class in the order of the workload: what `used` was spent on.
+    pub throughput: Vec<f64>,
+}
+
+/// Offers the load and watches the server.
+pub fn measure(
+    plan: &RunPlan,
+    server: &mut Server,
+    stop: &AtomicBool,
+    progress: &Progress,
+) -> Result<Measured, SurveyError> {
+    let (record, used) = server.watch(|| run(plan, stop, progress));
+    let record = record?;
+    let wall = used.wall.as_secs_f64();
+    let completed = |name: &String| record.classes.get(name).map_or(0, |class| class.counts.completed) as f64;
+    let throughput = plan.workload.classes.iter().map(|class| completed(&class.name) / wall).collect();
+    Ok(Measured { record, used, throughput })
+}
+
+impl Measured {
+    /// Mean response time, in seconds.
+    pub fn response(&self) -> Option<f64> {
+        self.record.response_time_us.map(|summary| summary.mean / 1e6)
+    }
+
+    /// Busy servers while load was offered, from the monitor's samples.
+    pub fn busy_in_window(&self) -> Option<f64> {
+        let intervals = &self.record.server.as_ref()?.intervals;
+        let inside = intervals.iter().filter(|i| i.t_s >= 0.0 && i.t_s + i.length_s <= self.record.window_s + 1e-6);
+        let (cpu, length) = inside.fold((0.0, 0.0), |(cpu, length), interval| {
+            (cpu + interval.process_cores * interval.length_s, length + interval.length_s)
+        });
+        (length > 0.0).then_some(cpu / length)
+    }
+
+    /// Where the time of the server's CPUs went.
+    pub fn cpu(&self) -> Option<CpuShares> {
+        self.record.server.as_ref().map(|server| server.cpu)
+    }
+
+    /// The level as the survey shows it, beside what was predicted of it.
+    pub fn level(&self, plan: &RunPlan, about: &About<'_>, servers: u32) -> Level {
+        let record = &self.record;
+        let predicted = about.predicted;
+        let response = record.response_time_us;
+        let compare = |predicted: Option<f64>, measured, ci| Comparison {
+            measured_ci95_half_width: ci,
+            ..Comparison::of(predicted, measured)
+        };
+        let ci = record.response_mean_ci95_us.map(|us| us / 1e6);
+        let classes = plan.workload.classes.iter().enumerate().filter_map(|(index, class)| {
+            let measured = record.classes.get(&class.name)?;
+            let predicted = predicted.and_then(|p| p.class_response.as_ref()).and_then(|r| r.get(index).copied());
+            let mean = measured.response_time_us.map(|summary| summary.mean / 1e6);
+            (measured.counts.scheduled > 0).then(|| LevelClass {
+                name: class.name.clone(),
+                throughput: measured.counts.completed as f64 / record.duration_s.max(1e-9),
+                response_time_s: Comparison::of(predicted.filter(|_| mean.is_some()), mean),
+            })
+        });
+        Level {
+            fraction: record.rates.offered / about.saturation.max(1e-9),
+            offered: record.rates.offered,
+            role: about.role,
+            workload: about.workload.to_owned(),
+            clients: match plan.pace {
+                Pace::Closed { clients, .. } => Some(clients),
+                Pace::Open { .. } => None,
+            },
+            window_s: record.window_s,
+            throughput: compare(
+                predicted.map(|p| p.throughput),
+                Some(record.rates.completed),
+                record.reply_rate.ci95_half_width,
+            ),
+            response_time_s: compare(predicted.and_then(|p| p.response), self.response(), ci),
+            response_percentiles_s: Percentiles {
+                p50: response.map(|r| r.p50 / 1e6),
+                p95: response.map(|r| r.p95 / 1e6),
+                p99: response.map(|r| r.p99 / 1e6),
+            },
+            utilization: compare(
+                predicted.map(|p| p.utilization),
+                self.busy_in_window().map(|busy| busy / f64::from(servers)),
+                None,
+            ),
+            cpu: self.cpu(),
+            error_share: record.counts.errors() as f64 / (record.counts.scheduled as f64).max(1.0),
+            lateness_p50_s: record.lateness_us.map(|l| l.p50 / 1e6),
+            lateness_p99_s: record.lateness_us.map(|l| l.p99 / 1e6),
+            verdict: record.verdict.clone(),
+            classes: classes.collect(),
+        }
+    }
+}
+
+/// What a level is, besides what was measured of it.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    pub role: Role,
+    pub workload: &'a str,
+    /// The rate that counts as 1.
+    pub saturation: f64,
+    pub predicted: Option<&'a Prediction>,
+}

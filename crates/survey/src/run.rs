@@ -1,0 +1,178 @@
+//! One load: workload, engine, observer and monitor put together, and what they saw as one [`Record`].
+
+use crate::{Endpoint, SurveyError};
+use brimful_core::record::{Generator, Record};
+use brimful_core::workload::Workload;
+use brimful_core::{Nanos, Rate};
+use brimful_engine::{ClassRequests, Close, Config, Progress, Run, Wire};
+use brimful_http::Version;
+use brimful_monitor::{Monitor, MonitorConfig};
+use brimful_stats::{Collector, RunFacts};
+use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, Shard};
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+/// Everything that decides a run.
+#[derive(Clone, Debug)]
+pub struct RunPlan {
+    /// Where.
+    pub endpoint: Endpoint,
+    /// What.
+    pub workload: Workload,
+    /// When.
+    pub pace: Pace,
+    /// For how long.
+    pub window: Nanos,
+    /// At most how many calls.
+    pub calls: u64,
+    /// HTTP version.
+    pub version: Version,
+    /// Header fields of every request.
+    pub headers: Vec<(String, String)>,
+    /// As in [`Config`].
+    pub calls_per_connection: Option<u64>,
+    /// As in [`Config`].
+    pub close: Close,
+    /// As in [`Config`].
+    pub connect_timeout: Nanos,
+    /// As in [`Config`].
+    pub response_timeout: Nanos,
+    /// Shards, one thread each.
+    pub threads: u64,
+    /// As in [`Config`].
+    pub cpus: Vec<usize>,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// What to watch meanwhile.
+    pub monitor: Option<MonitorConfig>,
+    /// For the Record.
+    pub command: Vec<String>,
+}
+
+/// When calls are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// At a rate, whatever the server does.
+    Open {
+        /// Calls per second over all shards.
+        rate: Rate,
+        /// How they are spaced.
+        process: Process,
+    },
+    /// By clients that wait for their answers.
+    Closed {
+        /// How many, over all shards.
+        clients: u64,
+        /// Between an answer and the next call.
+        think: Nanos,
+    },
+}
+
+/// Runs it, until it is done or `stop` is set.
+///
+/// # Errors
+/// [`SurveyError`] when the run cannot be started; what happens to calls is in the Record.
+pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Record, SurveyError> {
+    plan.validate()?;
+    let config = plan.engine_config()?;
+    let extent = Extent { window: plan.window, calls: plan.calls };
+    let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
+    let mix = plan.workload.mix();
+    let collector = || Collector::new(&names, plan.window);
+    let monitor = plan.monitor.clone().map(Monitor::start).transpose()?;
+    let started_at = SystemTime::now();
+    let run = match plan.pace {
+        Pace::Open { rate, process } => {
+            let arrivals = Arrivals::new(process, rate, plan.seed);
+            let mix = Mix::new(&mix, plan.seed)?;
+            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), collector());
+            brimful_engine::run(&config, Shard::split(plan.threads).map(open).collect(), stop, progress)?
+        }
+        Pace::Closed { clients, think } => {
+            let closed = |shard: Shard| {
+                // Each shard draws classes of its own, or all would ask for the same at the same time.
+                let mix = Mix::new(&mix, plan.seed.wrapping_add(shard.index))?;
+                Ok((Closed::new(clients, think, mix, extent, shard), collector()))
+            };
+            let shards = Shard::split(plan.threads).map(closed).collect::<Result<_, SurveyError>>()?;
+            brimful_engine::run(&config, shards, stop, progress)?
+        }
+    };
+    Ok(plan.record(run, started_at, monitor))
+}
+
+impl RunPlan {
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    /// [`SurveyError::BadLoad`] or what is wrong with the workload.
+    pub fn validate(&self) -> Result<(), SurveyError> {
+        self.workload.validate()?;
+        let bad = |message: &str| Err(SurveyError::BadLoad(message.to_owned()));
+        match self.pace {
+            Pace::Open { rate, .. } if !(rate.0.is_finite() && rate.0 > 0.0) => {
+                bad("a rate is above zero: give --rate a number of calls per second, like 1000")
+            }
+            Pace::Closed { clients: 0, .. } => bad("no clients make no load: give --clients at least 1"),
+            _ if self.threads == 0 => bad("no threads make no load: give --threads at least 1"),
+            _ if self.window == Nanos::ZERO => bad("a run of no length measures nothing: give --duration more than 0s"),
+            _ if self.calls == 0 => bad("no requests make no load: give --requests at least 1"),
+            _ if self.response_timeout == Nanos::ZERO || self.connect_timeout == Nanos::ZERO => {
+                bad("a timeout of nothing fails every call: give --timeout and --connect-timeout more than 0s")
+            }
+            _ if self.calls_per_connection == Some(0) => {
+                bad("a connection without calls makes no load: give --calls-per-connection at least 1")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn engine_config(&self) -> Result<Config, SurveyError> {
+        let wire = Wire {
+            authority: self.endpoint.authority.clone(),
+            version: self.version,
+            headers: self.headers.clone(),
+            close: self.close,
+        };
+        let render = |class| ClassRequests::render(class, &wire);
+        Ok(Config {
+            address: self.endpoint.address,
+            requests: self.workload.classes.iter().map(render).collect::<Result<_, _>>()?,
+            calls_per_connection: self.calls_per_connection,
+            close: self.close,
+            connect_timeout: self.connect_timeout.min(self.response_timeout),
+            response_timeout: self.response_timeout,
+            window: self.window,
+            cpus: self.cpus.clone(),
+        })
+    }
+
+    fn record(&self, run: Run<Collector>, started_at: SystemTime, monitor: Option<Monitor>) -> Record {
+        // A run by number of calls, or one that was interrupted, has offered load until its end.
+        let window = self.window.min(run.duration);
+        let epoch = Nanos(run.started_monotonic_ns);
+        let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
+        let generator = Generator {
+            cpu_user_s: run.cpu_user.as_secs_f64(),
+            cpu_system_s: run.cpu_system.as_secs_f64(),
+            busy: run.busy,
+            threads: self.threads,
+            max_open_connections: run.max_open_connections,
+            engine: "epoll".to_owned(),
+            max_rate: None,
+        };
+        run.observer.into_record(RunFacts {
+            started_at: humantime::format_rfc3339_millis(started_at).to_string(),
+            started_monotonic_ns: run.started_monotonic_ns,
+            duration: run.duration,
+            window,
+            command: self.command.clone(),
+            target: self.endpoint.url.clone(),
+            seed: self.seed,
+            interrupted: run.interrupted,
+            generator,
+            server,
+            open: matches!(self.pace, Pace::Open { .. }),
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! The server under test: its processes, its CPUs, and what it tells of itself.
+
+use crate::{Endpoint, SurveyError};
+use brimful_core::{Nanos, Rate};
+use brimful_monitor::{MonitorConfig, PinGuard, ProcessSelector, ProcessTree, online_cpus, pin_tree};
+use brimful_target::Truth;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A server on this host that can be watched.
+#[derive(Debug)]
+pub struct Server {
+    pub selectors: Vec<ProcessSelector>,
+    pub cpus: Vec<usize>,
+    pub port: u16,
+    tree: ProcessTree,
+    /// Puts the server back on its former CPUs when the survey is over.
+    _pin: Option<PinGuard>,
+}
+
+/// CPU time of the server's processes over a stretch of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Used {
+    /// CPU time.
+    pub cpu: Nanos,
+    /// Length of the stretch.
+    pub wall: Nanos,
+}
+
+impl Used {
+    /// Mean number of busy CPUs.
+    pub fn busy(self) -> f64 {
+        self.cpu.as_secs_f64() / self.wall.as_secs_f64().max(1e-9)
+    }
+}
+
+impl Server {
+    /// Finds the server's processes and, if asked, keeps them on `cpus` until this is dropped.
+    pub fn find(
+        endpoint: &Endpoint,
+        selectors: Vec<ProcessSelector>,
+        cpus: Option<Vec<usize>>,
+    ) -> Result<Server, SurveyError> {
+        let tree = ProcessTree::open(&selectors)?;
+        let pin = cpus.as_ref().map(|cpus| pin_tree(&tree, cpus)).transpose()?;
+        let cpus = cpus.unwrap_or_else(online_cpus);
+        Ok(Server { selectors, cpus, port: endpoint.address.port(), tree, _pin: pin })
+    }
+
+    /// Servers of the queue that the CPUs make.
+    pub fn servers(&self) -> u32 {
+        self.cpus.len() as u32
+    }
+
+    /// What the monitor is to watch during a load.
+    pub fn monitor_config(&self, pin: Option<usize>) -> MonitorConfig {
+        MonitorConfig {
+            processes: self.selectors.clone(),
+            port: Some(self.port),
+            cpus: self.cpus.clone(),
+            pin,
+            ..MonitorConfig::default()
+        }
+    }
+
+    /// The CPU time its processes use while `body` runs.
+    pub fn watch<T>(&mut self, body: impl FnOnce() -> T) -> (T, Used) {
+        let before = self.tree.cpu_reading();
+        let result = body();
+        let after = self.tree.cpu_reading();
+        (result, Used { cpu: after.cpu.minus(before.cpu).total, wall: after.at - before.at })
+    }
+}
+
+/// Whether anything accepts connections at `address`.
+pub fn is_alive(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
+}
+
+/// What the reference server has really spent so far; `None` from any other server.
+pub fn truth(address: SocketAddr) -> Option<Truth> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
+    stream.write_all(b"GET /__truth HTTP/1.1\r\nHost: target\r\nConnection: close\r\n\r\n").ok()?;
+    let mut response = Vec::new();
+    stream.take(1 << 20).read_to_end(&mut response).ok()?;
+    let body = response.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
+    response.starts_with(b"HTTP/1.1 200").then(|| serde_json::from_slice(&response[body..]).ok()).flatten()
+}
+
+/// The reference server in a process of its own, so that its CPU time is its own. Ends with its owner.
+#[derive(Debug)]
+pub struct DemoServer {
+    child: Child,
+    pub url: String,
+}
+
+impl DemoServer {
+    /// Starts `brimful target`, serving `service` on `cpu` with one worker.
+    pub fn start(service: &str, cpu: Option<usize>, seed: u64) -> Result<DemoServer, SurveyError> {
+        let unfit = |what: String| SurveyError::Unfit(format!("cannot start the reference server: {what}"));
+        let program = std::env::current_exe().map_err(|error| unfit(error.to_string()))?;
+        let mut command = Command::new(program);
+        command.args(["target", "--listen", "127.0.0.1:0", "--service", service, "--distribution", "exponential"]);
+        command.args(["--workers", "1", "--with-parent", "--seed", &seed.to_string()]);
+        if let Some(cpu) = cpu {
+            command.args(["--cpus", &cpu.to_string()]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = command.spawn().map_err(|error| unfit(error.to_string()))?;
+        let mut line = String::new();
+        let told = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
+        let url = line.trim().strip_prefix("listening on ").map(str::to_owned);
+        let server = DemoServer { child, url: url.clone().unwrap_or_default() };
+        match (told, url) {
+            (Some(Ok(_)), Some(_)) => Ok(server),
+            _ => Err(unfit("it did not say where it listens; see its message above".to_owned())),
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for DemoServer {
+    fn drop(&mut self) {
+        // Either fails only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Classes of the demonstration: names, shares and demands, the demands drawn from the seed so that nobody knows them.
+pub fn demo_service(seed: u64) -> String {
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);
+    let light = rng.random_range(80..=160);
+    let heavy = rng.random_range(300..=600);
+    format!("light={light}us/1KiB,heavy={heavy}us/8KiB")
+}
+
+/// A rate as people read it.
+pub fn per_second(rate: f64) -> String {
+    let Rate(rate) = Rate(rate);
+    let digits = format!("{:.0}", rate);
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    format!("{text}/s")
+}

@@ -1,0 +1,515 @@
+//! The whole loop, in the order that keeps it honest: client, calibration, fit, frozen predictions, and then the levels
+//! that were predicted.
+
+use crate::client;
+use crate::fit::{Calibration, Facts, Fit, Prediction};
+use crate::level::{About, Measured, measure};
+use crate::run::{Pace, RunPlan};
+use crate::server::{DemoServer, Server, demo_service, is_alive, per_second, truth};
+use crate::{Endpoint, SurveyError};
+use brimful_core::model::Model;
+use brimful_core::record::{Reason, ReasonCode, Verdict};
+use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};
+use brimful_core::workload::Workload;
+use brimful_core::{Bytes, Nanos, Rate};
+use brimful_engine::Progress;
+use brimful_monitor::{Monitor, ProcessSelector};
+use brimful_target::Truth;
+use brimful_workload::Process;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+/// Levels the model is fitted to, as fractions of the saturation rate as it is known by then.
+const CALIBRATION: [f64; 3] = [0.2, 0.4, 0.6];
+/// How often each of them is measured.
+const REPLICATIONS: usize = 3;
+/// Where each class is calibrated on its own, so that classes can be told apart.
+const SINGLE_CLASS: f64 = 0.4;
+/// Levels that are predicted first, and how many times as long as a calibration run each lasts: queues near saturation
+/// fluctuate for long, so their means need more calls.
+const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.5), (0.7, 3.0), (0.8, 3.0), (0.9, 3.0)];
+/// Open levels past saturation.
+const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
+/// What an open level past saturation may leave waiting: its length is cut so that the backlog stays below this.
+const BACKLOG: f64 = 1000.0;
+/// Clients of the closed level that finds the saturation rate: enough to keep every CPU busy all the time.
+const SATURATING_CLIENTS: u64 = 32;
+/// How long the idle server is watched before any load.
+const IDLE: Nanos = Nanos::from_millis(1500);
+/// The first look at what a call costs.
+const PROBE: Nanos = Nanos::from_millis(1000);
+
+/// What a survey is told.
+#[derive(Clone, Debug)]
+pub struct SurveyPlan {
+    /// Which server.
+    pub subject: Subject,
+    /// The load's shape; its endpoint, pace and window are the survey's business.
+    pub like: RunPlan,
+    /// CPUs to keep the server on; none leaves it where it is.
+    pub server_cpus: Option<Vec<usize>>,
+    /// Length of a calibration run.
+    pub level: Nanos,
+    /// For the document.
+    pub version: String,
+}
+
+/// The server to survey.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// One that is running on this host: its processes.
+    Running(Vec<ProcessSelector>),
+    /// The reference server, started for the survey, with demands that only it knows.
+    Demo,
+}
+
+/// News of a survey under way.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Something began that lasts about this long.
+    Begin(String, Nanos),
+    /// Something worth knowing.
+    Note(String),
+    /// A level was measured.
+    Level(Box<Level>),
+}
+
+/// The classes that `brimful target` serves in a demonstration with this seed, as a workload.
+pub fn demo_classes() -> Workload {
+    let class = |name: &str, weight: f64| brimful_core::workload::Class {
+        name: name.to_owned(),
+        weight,
+        ..Workload::single("GET", &format!("/{name}")).classes.remove(0)
+    };
+    Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)] }
+}
+
+/// Surveys a server. Once the first level is measured there is always a document: what stopped it early is in it.
+///
+/// # Errors
+/// [`SurveyError`] when the survey cannot begin.
+pub fn survey(
+    plan: &SurveyPlan,
+    stop: &AtomicBool,
+    progress: &Progress,
+    news: &mut dyn FnMut(Step),
+) -> Result<Survey, SurveyError> {
+    let mut like = plan.like.clone();
+    let demo = match &plan.subject {
+        Subject::Running(_) => None,
+        Subject::Demo => {
+            let cpu = plan.server_cpus.as_ref().and_then(|cpus| cpus.first().copied());
+            let server = DemoServer::start(&demo_service(like.seed), cpu, like.seed)?;
+            like.endpoint = Endpoint::resolve(&server.url, Nanos::from_secs(1))?;
+            Some(server)
+        }
+    };
+    let selectors = match (&plan.subject, &demo) {
+        (Subject::Running(selectors), _) => selectors.clone(),
+        (Subject::Demo, demo) => demo.iter().map(|demo| ProcessSelector::Pid(demo.pid())).collect(),
+    };
+    like.validate()?;
+    let server = Server::find(&like.endpoint, selectors, plan.server_cpus.clone())?;
+    let mut surveyor = Surveyor::new(plan, like, server, stop, progress, news);
+    let outcome = surveyor.run();
+    let survey = surveyor.finish(outcome.as_ref().err())?;
+    match outcome {
+        Err(Halt::Error(error)) if survey.levels.is_empty() => Err(error),
+        _ => Ok(survey),
+    }
+}
+
+/// Why a survey does not go on.
+#[derive(Debug)]
+enum Halt {
+    Error(SurveyError),
+    Stopped(ReasonCode, Stopped),
+}
+
+impl<E: Into<SurveyError>> From<E> for Halt {
+    fn from(error: E) -> Halt {
+        Halt::Error(error.into())
+    }
+}
+
+struct Surveyor<'a> {
+    plan: &'a SurveyPlan,
+    like: RunPlan,
+    server: Server,
+    stop: &'a AtomicBool,
+    progress: &'a Progress,
+    news: &'a mut dyn FnMut(Step),
+    started_at: SystemTime,
+    /// Runs so far: gives each a seed of its own.
+    runs: u64,
+    client_max: Option<f64>,
+    background: Option<f64>,
+    calibration: Vec<Calibration>,
+    fit: Option<Fit>,
+    frozen: Option<String>,
+    truth: Option<(Truth, Truth)>,
+    levels: Vec<Level>,
+    /// Highest throughput of the trusted levels past saturation, with its interval.
+    measured_saturation: Option<(f64, Option<f64>)>,
+    reasons: Vec<Reason>,
+}
+
+impl<'a> Surveyor<'a> {
+    fn new(
+        plan: &'a SurveyPlan,
+        like: RunPlan,
+        server: Server,
+        stop: &'a AtomicBool,
+        progress: &'a Progress,
+        news: &'a mut dyn FnMut(Step),
+    ) -> Surveyor<'a> {
+        let mut like = like;
+        // The monitor keeps off the server's CPUs.
+        like.monitor = Some(server.monitor_config(like.cpus.first().copied()));
+        Surveyor {
+            plan,
+            like,
+            server,
+            stop,
+            progress,
+            news,
+            started_at: SystemTime::now(),
+            runs: 0,
+            client_max: None,
+            background: None,
+            calibration: Vec::new(),
+            fit: None,
+            frozen: None,
+            truth: None,
+            levels: Vec::new(),
+            measured_saturation: None,
+            reasons: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Halt> {
+        let (probe, response) = self.probe()?;
+        self.check_client(response)?;
+        let idle_busy = self.watch_idle()?;
+        self.calibrate(probe, idle_busy)?;
+        let predictions = self.freeze()?;
+        for (fraction, length, prediction) in predictions {
+            self.held_out(fraction, length, &prediction)?;
+        }
+        self.saturate()
+    }
+
+    /// One client for a moment: does the server answer as it should, and what does a call roughly cost?
+    fn probe(&mut self) -> Result<(f64, Bytes), Halt> {
+        (self.news)(Step::Begin("a first look at the server".to_owned(), PROBE));
+        let plan = self.run_plan(Pace::Closed { clients: 1, think: Nanos::ZERO }, PROBE);
+        let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+        self.check(&measured, "a first look")?;
+        let counts = &measured.record.counts;
+        if counts.status.s2xx + counts.status.s3xx == 0 {
+            let what = format!(
+                "the server answered all {} calls with an error status: check the path, or the classes of the workload",
+                counts.completed
+            );
+            return Err(SurveyError::Unfit(what).into());
+        }
+        let demand = measured.used.cpu.as_secs_f64() / counts.completed as f64;
+        if demand <= 0.0 {
+            let what =
+                "the processes named used no CPU while the server answered: name those that serve, with --process";
+            return Err(SurveyError::Unfit(what.to_owned()).into());
+        }
+        Ok((demand, Bytes(measured.record.bytes.received / counts.completed)))
+    }
+
+    fn check_client(&mut self, response: Bytes) -> Result<(), Halt> {
+        (self.news)(Step::Begin("what this client can offer before it is the limit itself".to_owned(), client::LASTS));
+        let news = &mut *self.news;
+        let mut note = |text| news(Step::Note(text));
+        self.client_max = client::max_rate(&self.like, response, &self.server.cpus, self.stop, &mut note)?;
+        if let Some(rate) = self.client_max {
+            (self.news)(Step::Note(format!("this client is trusted up to {}", per_second(rate))));
+        }
+        Ok(())
+    }
+
+    /// What the server's CPUs do without load. Returns the busy servers of its own processes.
+    fn watch_idle(&mut self) -> Result<f64, Halt> {
+        (self.news)(Step::Begin("the idle server".to_owned(), IDLE));
+        let config = self.server.monitor_config(self.like.cpus.first().copied());
+        let monitor = Monitor::start(config)?;
+        let ((), used) = self.server.watch(|| std::thread::sleep(IDLE.into()));
+        let seen = monitor.finish(Nanos::ZERO, None);
+        self.background = Some((1.0 - seen.cpu.idle).clamp(0.0, 0.9));
+        Ok(used.busy())
+    }
+
+    fn calibrate(&mut self, probe: f64, idle_busy: f64) -> Result<(), Halt> {
+        let facts = Facts {
+            classes: self.like.workload.classes.iter().map(|class| class.name.clone()).collect(),
+            mix: self.like.workload.mix(),
+            servers: self.server.servers(),
+            idle_busy,
+            background: self.background.unwrap_or(0.0),
+        };
+        let before = truth(self.like.endpoint.address);
+        // The first look overestimates what a call costs on a busy server; each run improves on it.
+        let mut saturation = f64::from(facts.servers) / probe;
+        let mix = self.like.workload.clone();
+        for fraction in (0..REPLICATIONS).flat_map(|_| CALIBRATION) {
+            let rate = fraction * saturation;
+            let measured = self.calibration_run("mix", &mix, rate, saturation)?;
+            let completed: f64 = measured.throughput.iter().sum();
+            saturation = f64::from(facts.servers) * completed / measured.used.busy().max(1e-9);
+        }
+        if mix.classes.len() > 1 {
+            let mean_demand = f64::from(facts.servers) / saturation;
+            for index in 0..mix.classes.len() {
+                let mut alone = mix.clone();
+                for (other, class) in alone.classes.iter_mut().enumerate() {
+                    class.weight = if other == index { 1.0 } else { 0.0 };
+                }
+                let name = alone.classes[index].name.clone();
+                // A short run tells what the class costs, so that the real one runs at the level it is meant to.
+                let pilot = self.pilot(&alone, mean_demand)?;
+                let capacity = f64::from(facts.servers) / pilot;
+                self.calibration_run(&name, &alone, SINGLE_CLASS * capacity, capacity)?;
+            }
+        }
+        if let (Some(before), Some(after)) = (before, truth(self.like.endpoint.address)) {
+            self.truth = Some((before, after));
+        }
+        self.fit = Some(Fit::new(facts, &self.calibration)?);
+        Ok(())
+    }
+
+    /// What one call of a single class costs, roughly: one client for a moment.
+    fn pilot(&mut self, alone: &Workload, fallback: f64) -> Result<f64, Halt> {
+        let mut plan = self.run_plan(Pace::Closed { clients: 1, think: Nanos::ZERO }, Nanos::from_millis(400));
+        plan.workload = alone.clone();
+        let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+        self.check(&measured, "calibration")?;
+        let demand = measured.used.cpu.as_secs_f64() / measured.record.counts.completed.max(1) as f64;
+        Ok(if demand > 0.0 { demand } else { fallback })
+    }
+
+    fn calibration_run(
+        &mut self,
+        name: &str,
+        workload: &Workload,
+        rate: f64,
+        saturation: f64,
+    ) -> Result<Measured, Halt> {
+        let what = format!("calibration: {name} at {}", per_second(rate));
+        (self.news)(Step::Begin(what.clone(), self.plan.level));
+        let mut plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, self.plan.level);
+        plan.workload = workload.clone();
+        let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+        let about = About { role: Role::Calibration, workload: name, saturation, predicted: None };
+        self.keep(&plan, &measured, &about);
+        self.check(&measured, &what)?;
+        let response = measured.response().filter(|_| name == "mix");
+        let ci = measured.record.response_mean_ci95_us.map(|us| us / 1e6);
+        self.calibration.push(Calibration {
+            throughput: measured.throughput.clone(),
+            busy: measured.used.busy(),
+            seconds: measured.used.wall.as_secs_f64(),
+            response: response.map(|mean| (mean, ci)),
+        });
+        Ok(measured)
+    }
+
+    /// Writes every prediction down before any of the levels is measured.
+    fn freeze(&mut self) -> Result<Vec<(f64, f64, Prediction)>, Halt> {
+        let Some(fit) = &self.fit else { return Ok(Vec::new()) };
+        let saturation = fit.saturation();
+        let predict = |(fraction, length): &(f64, f64)| Ok((*fraction, *length, fit.predict(fraction * saturation)?));
+        let predictions: Vec<_> = HELD_OUT.iter().map(predict).collect::<Result<_, SurveyError>>()?;
+        let document = serde_json::to_string(&(self.model(), &predictions)).unwrap_or_default();
+        self.frozen = Some(format!("{:016x}", fnv1a(document.as_bytes())));
+        (self.news)(Step::Note(format!("predicted to saturate at {}; the model is frozen", per_second(saturation))));
+        Ok(predictions)
+    }
+
+    fn held_out(&mut self, fraction: f64, length: f64, prediction: &Prediction) -> Result<(), Halt> {
+        let saturation = self.fit.as_ref().map_or(0.0, Fit::saturation);
+        let rate = fraction * saturation;
+        let lasts = Nanos::from_secs_f64(length * self.plan.level.as_secs_f64());
+        let what = format!("held out: {:.0} %, {}", 100.0 * fraction, per_second(rate));
+        (self.news)(Step::Begin(what.clone(), lasts));
+        let plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, lasts);
+        let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+        let about = About { role: Role::HeldOut, workload: "mix", saturation, predicted: Some(prediction) };
+        self.keep(&plan, &measured, &about);
+        self.check(&measured, &what)
+    }
+
+    /// Finds what the server really can take: closed, with more clients than it can serve at once, then open beyond.
+    fn saturate(&mut self) -> Result<(), Halt> {
+        let Some(fit) = self.fit.clone() else { return Ok(()) };
+        let saturation = fit.saturation();
+        let level = self.plan.level.as_secs_f64();
+        let closed =
+            Pace::Closed { clients: SATURATING_CLIENTS * u64::from(self.server.servers()), think: Nanos::ZERO };
+        let mut paces = vec![(closed, 2.0 * level, 1.0, "saturation".to_owned())];
+        for fraction in PAST_SATURATION {
+            let rate = fraction * saturation;
+            let length = (BACKLOG / (rate - saturation)).clamp(1.0, level);
+            let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, per_second(rate));
+            paces.push((Pace::Open { rate: Rate(rate), process: Process::Poisson }, length, fraction, what));
+        }
+        for (pace, length, fraction, what) in paces {
+            let lasts = Nanos::from_secs_f64(length);
+            (self.news)(Step::Begin(what.clone(), lasts));
+            let prediction = fit.predict(fraction.max(1.001) * saturation)?;
+            let plan = self.run_plan(pace, lasts);
+            let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+            let about = About { role: Role::PastSaturation, workload: "mix", saturation, predicted: Some(&prediction) };
+            self.keep(&plan, &measured, &about);
+            self.check(&measured, &what)?;
+            let record = &measured.record;
+            let best = self.measured_saturation.map_or(0.0, |(rate, _)| rate);
+            if record.verdict.valid && record.rates.completed > best {
+                self.measured_saturation = Some((record.rates.completed, record.reply_rate.ci95_half_width));
+            }
+        }
+        Ok(())
+    }
+
+    fn run_plan(&mut self, pace: Pace, window: Nanos) -> RunPlan {
+        self.runs += 1;
+        RunPlan { pace, window, seed: self.like.seed.wrapping_add(self.runs), calls: u64::MAX, ..self.like.clone() }
+    }
+
+    fn keep(&mut self, plan: &RunPlan, measured: &Measured, about: &About<'_>) {
+        let mut level = measured.level(plan, about, self.server.servers());
+        if let (Some(max), Pace::Open { .. }) = (self.client_max, plan.pace)
+            && level.offered > max
+            && level.verdict.valid
+        {
+            let message = format!(
+                "{} is more than this client was found to offer ({}). Give it more --cpus and --threads.",
+                per_second(level.offered),
+                per_second(max)
+            );
+            level.verdict = Verdict::from_reasons(vec![Reason { code: ReasonCode::BeyondClientMax, message }]);
+        }
+        (self.news)(Step::Level(Box::new(level.clone())));
+        self.levels.push(level);
+    }
+
+    /// Goes on only while the server answers and nobody has asked to stop.
+    fn check(&self, measured: &Measured, level: &str) -> Result<(), Halt> {
+        let halt = |code, reason: &str| {
+            let stopped = Stopped { level: level.to_owned(), reason: reason.to_owned() };
+            Err(Halt::Stopped(code, stopped))
+        };
+        if measured.record.interrupted {
+            return halt(ReasonCode::Interrupted, "it was interrupted");
+        }
+        if !is_alive(self.like.endpoint.address) {
+            return halt(ReasonCode::ServerDied, "the server no longer accepts connections");
+        }
+        if measured.record.counts.completed == 0 {
+            return halt(ReasonCode::ServerDied, "the server completed no call");
+        }
+        Ok(())
+    }
+
+    fn model(&self) -> Model {
+        self.fit.as_ref().map(|fit| fit.model_at(fit.saturation())).unwrap_or_default()
+    }
+
+    fn finish(&mut self, halt: Option<&Halt>) -> Result<Survey, SurveyError> {
+        let stopped = match halt {
+            None => None,
+            Some(Halt::Stopped(code, stopped)) => {
+                let message = format!("The survey stopped at the level «{}»: {}.", stopped.level, stopped.reason);
+                self.reasons.push(Reason { code: *code, message });
+                Some(stopped.clone())
+            }
+            Some(Halt::Error(error)) => {
+                let level = self.levels.last().map_or("the first", |level| &level.workload).to_owned();
+                Some(Stopped { level, reason: error.to_string() })
+            }
+        };
+        self.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
+        let doubtful = self.levels.iter().filter(|level| !level.verdict.valid).count();
+        if doubtful > 0 {
+            let first = self.levels.iter().flat_map(|level| &level.verdict.reasons).next().cloned();
+            self.reasons.extend(first.map(|reason| Reason {
+                message: format!("{doubtful} of {} levels are in doubt. {}", self.levels.len(), reason.message),
+                ..reason
+            }));
+        }
+        let saturation = Comparison {
+            measured_ci95_half_width: self.measured_saturation.and_then(|(_, ci)| ci),
+            ..Comparison::of(self.fit.as_ref().map(Fit::saturation), self.measured_saturation.map(|(rate, _)| rate))
+        };
+        Ok(Survey {
+            schema: SCHEMA.to_owned(),
+            started_at: humantime::format_rfc3339_millis(self.started_at).to_string(),
+            brimful_version: self.plan.version.clone(),
+            command: self.like.command.clone(),
+            seed: self.like.seed,
+            url: self.like.endpoint.url.clone(),
+            headline: self.headline(&saturation),
+            saturation_rate: saturation,
+            demands: self.demands(),
+            client_max_rate: self.client_max,
+            verdict: Verdict::from_reasons(std::mem::take(&mut self.reasons)),
+            model: self.model(),
+            frozen: self.frozen.clone(),
+            stopped,
+            server_cpus: self.server.cpus.clone(),
+            client_cpus: self.like.cpus.clone(),
+            background: self.background,
+            overhead: self.fit.as_ref().map(|fit| fit.overhead.value),
+            report: None,
+            levels: std::mem::take(&mut self.levels),
+        })
+    }
+
+    fn headline(&self, saturation: &Comparison) -> String {
+        let Some(capacity) = saturation.measured.or(saturation.predicted) else {
+            return "The survey ended before it could say what the server can take.".to_owned();
+        };
+        let basis = match (saturation.measured, saturation.error) {
+            (Some(_), Some(error)) => format!("the model foresaw it within {:+.1} %", 100.0 * error),
+            _ => "as the model predicts; it was not measured".to_owned(),
+        };
+        let at_70 = self.levels.iter().find(|level| level.role == Role::HeldOut && level.fraction > 0.65);
+        let response = at_70.and_then(|level| level.response_time_s.measured).map_or_else(String::new, |seconds| {
+            format!(", and at {} a call takes {} on average", per_second(0.7 * capacity), Nanos::from_secs_f64(seconds))
+        });
+        format!("This server can take {} ({basis}){response}.", per_second(capacity))
+    }
+
+    fn demands(&self) -> Vec<Demand> {
+        let Some(fit) = &self.fit else { return Vec::new() };
+        let classes = self.like.workload.classes.iter().zip(&fit.demands);
+        classes
+            .map(|(class, d)| Demand {
+                station: "cpu".to_owned(),
+                class: class.name.clone(),
+                seconds: d.value,
+                ci95_half_width: d.ci95_half_width,
+                truth: self.true_demand(&class.name),
+            })
+            .collect()
+    }
+
+    /// What the reference server really spent on a class while the survey calibrated.
+    fn true_demand(&self, class: &str) -> Option<f64> {
+        let (before, after) = self.truth.as_ref()?;
+        let after = after.classes.get(class)?;
+        let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |c| (c.requests, c.cpu_s));
+        let calls = after.requests.saturating_sub(requests);
+        (calls > 0).then(|| (after.cpu_s - cpu_s) / calls as f64)
+    }
+}
+
+/// FNV-1a (Fowler, Noll & Vo), 64 bits: a fingerprint, not a signature.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
