@@ -1,2 +1,36 @@
-//! brimful
-fn main() {}
+//! The command line: arguments become a typed configuration, one call is made, and its result an exit code.
+//!
+//! stdout carries results, stderr everything else. Exit codes: 0 ok, 2 usage or bad input, 3 environment, 4 the
+//! generator was the limit, 130 interrupted.
+#![forbid(unsafe_code)]
+
+mod args;
+mod doctor;
+mod exit;
+mod load;
+mod output;
+mod progress;
+mod survey;
+mod target;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Survey(args) => survey::main(&args),
+        Command::Load(args) => load::main(&args),
+        Command::Target(args) => target::main(&args),
+        Command::Doctor(args) => doctor::main(&args),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            let style = clap::builder::styling::AnsiColor::Red.on_default().bold();
+            anstream::eprintln!("{style}error:{style:#} {error:#}");
+            exit::of(&error).into()
+        }
+    }
+}

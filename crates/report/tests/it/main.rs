@@ -1,4 +1,5 @@
-//! The JSON Schemas of the documents (`schema/` at the root) follow the types, and the example survey follows its schema.
+//! The JSON Schemas of the documents (`schema/` at the root) follow the types, and the example survey keeps every field
+//! through them. That it follows its schema is tested beside the page, in `web/test`.
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` writes them anew.
 
@@ -18,22 +19,11 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
 }
 
 #[test]
-fn the_example_survey_follows_its_schema_and_keeps_every_field() {
+fn the_example_survey_keeps_every_field() {
     let text = fs::read_to_string(root().join("web/example.survey.json")).unwrap();
     let example: Value = serde_json::from_str(&text).unwrap();
-    let schema = jsonschema::validator_for(&schema_for!(Survey).to_value()).unwrap();
-    let problems: Vec<String> = schema.iter_errors(&example).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(problems.is_empty(), "{problems:#?}");
     let survey: Survey = serde_json::from_str(&text).unwrap();
     assert_eq!(serde_json::to_value(survey).unwrap(), example);
-}
-
-#[test]
-fn a_survey_without_its_verdict_does_not_follow_the_schema() {
-    let text = fs::read_to_string(root().join("web/example.survey.json")).unwrap();
-    let mut example: Value = serde_json::from_str(&text).unwrap();
-    example.as_object_mut().unwrap().remove("verdict");
-    assert!(!jsonschema::is_valid(&schema_for!(Survey).to_value(), &example));
 }
 
 fn follows<T: JsonSchema>(name: &str) -> Result<(), Box<dyn Error>> {

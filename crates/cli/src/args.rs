@@ -1,0 +1,310 @@
+//! Every flag, once: clap makes parsing and `--help` of it.
+
+use crate::exit::UsageError;
+use brimful_core::units::Count;
+use brimful_core::workload::Workload;
+use brimful_core::{Nanos, Rate};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Tells how much traffic a web server can take, where its time goes, and what it will need next.
+#[derive(Debug, Parser)]
+#[command(name = "brimful", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Find out what a server can take: calibrate, predict, measure, report
+    Survey(SurveyArgs),
+    /// Generate one load and report it
+    Load(LoadArgs),
+    /// Run the reference server, whose service demands are known
+    Target(TargetArgs),
+    /// Show what this host allows, and the command that mends each shortfall
+    Doctor(DoctorArgs),
+}
+
+/// `brimful survey`.
+#[derive(Debug, Args)]
+pub struct SurveyArgs {
+    /// The server, like http://127.0.0.1:8080/index.html; it must run on this host
+    #[arg(required_unless_present = "demo", conflicts_with = "demo")]
+    pub url: Option<String>,
+    /// Survey the built-in reference server, whose demands are drawn anew and compared at the end
+    #[arg(long)]
+    pub demo: bool,
+    /// The server's program, with its children (repeatable) [default: who listens on the port]
+    #[arg(long, value_name = "NAME|PID")]
+    pub process: Vec<String>,
+    /// Keep the server on these CPUs meanwhile, like 0 or 0,2-3 [default: leave it; --demo: the first]
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub server_cpus: Option<CpuList>,
+    /// Length of one calibration run; the whole survey takes some 30 times as long
+    #[arg(long, value_name = "TIME", default_value = "4s")]
+    pub level: Nanos,
+    /// Where to write the HTML report [default: brimful-survey-TIME.html here]
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// What to request and how.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `brimful load`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("pace").required(true).args(["rate", "clients"]))]
+pub struct LoadArgs {
+    /// The server, like http://127.0.0.1:8080/index.html
+    pub url: String,
+    /// Open loop: this many calls per second, whatever the server does
+    #[arg(short = 'R', long, value_name = "CALLS/S", allow_hyphen_values = true)]
+    pub rate: Option<Rate>,
+    /// Closed loop: this many clients, each waiting for its answer before it calls again
+    #[arg(long, value_name = "N", conflicts_with = "arrivals")]
+    pub clients: Option<Count>,
+    /// Time between an answer and the client's next call
+    #[arg(long, value_name = "TIME", default_value = "0s", requires = "clients")]
+    pub think: Nanos,
+    /// How calls of an open loop are spaced
+    #[arg(long, value_enum, default_value = "constant")]
+    pub arrivals: Arrivals,
+    /// For how long [default: 10s, or until --requests are made]
+    #[arg(short, long, value_name = "TIME")]
+    pub duration: Option<Nanos>,
+    /// At most this many calls
+    #[arg(short = 'n', long, value_name = "N")]
+    pub requests: Option<Count>,
+    /// HTTP method
+    #[arg(short, long, default_value = "GET", conflicts_with = "workload")]
+    pub method: String,
+    /// Request body
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, conflicts_with = "workload")]
+    pub data: String,
+    /// Watch this program on this host meanwhile, with its children (repeatable)
+    #[arg(long, value_name = "NAME|PID")]
+    pub process: Vec<String>,
+    /// What to request and how.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What `survey` and `load` have in common.
+#[derive(Debug, Args)]
+pub struct RequestArgs {
+    /// Request classes and their mix, from a TOML file; the URL then gives host and port only
+    #[arg(long, value_name = "FILE")]
+    pub workload: Option<PathBuf>,
+    /// Other shares for the workload's classes, like light=0.7,heavy=0.3
+    #[arg(long, value_name = "CLASS=SHARE,…", requires = "workload", value_parser = mix)]
+    pub mix: Option<MixList>,
+    /// Extra header field, like 'Accept: text/html' (repeatable)
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    pub headers: Vec<(String, String)>,
+    /// HTTP version
+    #[arg(long, value_enum, default_value = "1.1")]
+    pub http: Http,
+    /// A new connection for every call [default: keep connections alive]
+    #[arg(long, conflicts_with = "calls_per_connection")]
+    pub new_connection: bool,
+    /// Close a connection after this many calls
+    #[arg(long, value_name = "N")]
+    pub calls_per_connection: Option<Count>,
+    /// Who closes a connection after its last call
+    #[arg(long, value_enum, default_value = "server")]
+    pub close: Close,
+    /// Give up a connection attempt after this time, and free its port
+    #[arg(long, value_name = "TIME", default_value = "3s")]
+    pub connect_timeout: Nanos,
+    /// Give up a call when its answer is not whole this long after it was sent
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub timeout: Nanos,
+    /// Threads of the generator [default: one per CPU of --cpus, else 1]
+    #[arg(short, long, value_name = "N")]
+    pub threads: Option<Count>,
+    /// CPUs for the generator, like 1 or 2-3 [default: any; survey --demo: the second]
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub cpus: Option<CpuList>,
+    /// Seed of all randomness [default: from the clock, and recorded]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// How results are shown.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Print the whole document as JSON, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Write the JSON document to a file as well
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// `brimful target`.
+#[derive(Debug, Args)]
+pub struct TargetArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: std::net::SocketAddr,
+    /// Request classes, each NAME=DEMAND or NAME=DEMAND/SIZE, served at /NAME; the first also at /
+    #[arg(long, value_name = "CLASSES", default_value = "light=200us,heavy=2ms/16KiB")]
+    pub service: String,
+    /// Distribution of the CPU time that a request needs, about the class's demand
+    #[arg(long, value_name = "NAME", default_value = "deterministic")]
+    pub distribution: String,
+    /// Worker threads
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub workers: Count,
+    /// Length of the listen queue
+    #[arg(long, value_name = "N", default_value = "511")]
+    pub backlog: Count,
+    /// CPUs to keep the workers on, in turn
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub cpus: Option<CpuList>,
+    /// Seed of random demands
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// End when the process that started this one ends
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+}
+
+/// `brimful doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arrival processes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Arrivals {
+    /// At equal distances
+    Constant,
+    /// With independent exponential gaps
+    Poisson,
+}
+
+/// HTTP versions.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Http {
+    /// HTTP/1.0
+    #[value(name = "1.0")]
+    V10,
+    /// HTTP/1.1
+    #[value(name = "1.1")]
+    V11,
+}
+
+/// Who closes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Close {
+    /// The server, asked by `Connection: close`; it keeps the TIME_WAIT
+    Server,
+    /// This side, by FIN
+    Fin,
+    /// This side, by RST; cheap, and the server sees an error
+    Rst,
+}
+
+/// A list of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuList(pub Vec<usize>);
+
+/// Shares of classes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MixList(pub Vec<(String, f64)>);
+
+impl RequestArgs {
+    /// The workload of `--workload` and `--mix`, if there is one.
+    pub fn workload(&self) -> anyhow::Result<Option<Workload>> {
+        let Some(path) = &self.workload else { return Ok(None) };
+        let usage = |message: String| UsageError(format!("{}: {message}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
+        let mut workload: Workload = toml::from_str(&text).map_err(|error| usage(error.to_string()))?;
+        workload.validate().map_err(|error| usage(error.to_string()))?;
+        if let Some(MixList(mix)) = &self.mix {
+            workload.set_mix(mix).map_err(|error| UsageError(format!("--mix: {error}")))?;
+        }
+        Ok(Some(workload))
+    }
+
+    /// The CPUs of the generator.
+    pub fn cpus(&self) -> Vec<usize> {
+        self.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default()
+    }
+}
+
+/// Reads `0,2-3`.
+fn cpu_list(text: &str) -> Result<CpuList, String> {
+    let error = || format!("`{text}` is not a list of CPUs: write it like 0 or 0,2-3");
+    let mut cpus = Vec::new();
+    for item in text.split(',') {
+        let (first, last) = item.split_once('-').unwrap_or((item, item));
+        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n < 4096).ok_or_else(error);
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(error());
+        }
+        cpus.extend((first..=last).filter(|cpu| !cpus.contains(cpu)).collect::<Vec<_>>());
+    }
+    Ok(CpuList(cpus))
+}
+
+fn mix(text: &str) -> Result<MixList, String> {
+    let share = |item: &str| {
+        let (name, share) = item.split_once('=')?;
+        Some((name.trim().to_owned(), share.trim().parse().ok()?))
+    };
+    let shares: Option<Vec<_>> = text.split(',').map(share).collect();
+    shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once(':').ok_or_else(|| format!("`{text}` is not a header: write it like 'Accept: text/html'"))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(cpu_list("0"), Ok(CpuList(vec![0])));
+        assert_eq!(cpu_list("0,2-3,2"), Ok(CpuList(vec![0, 2, 3])));
+        for text in ["", "a", "3-1", "-1", "1,,2", "99999"] {
+            assert!(cpu_list(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn mixes_and_headers() {
+        assert_eq!(mix("a=1, b=0.5"), Ok(MixList(vec![("a".to_owned(), 1.0), ("b".to_owned(), 0.5)])));
+        assert!(mix("a").is_err() && mix("a=x").is_err());
+        assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
+        assert!(header("A").is_err());
+    }
+}

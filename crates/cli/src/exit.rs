@@ -1,0 +1,53 @@
+//! Exit codes: scripts depend on them.
+
+use brimful_core::record::{ReasonCode, Verdict};
+use brimful_survey::SurveyError;
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It did what it was asked.
+    Ok = 0,
+    /// Usage, or bad input.
+    Usage = 2,
+    /// Permission, a missing kernel feature, a server that is not there.
+    Environment = 3,
+    /// The generator, not the server, was the limit.
+    Generator = 4,
+    /// By Ctrl-C; what was measured is kept.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// An error that the command line itself is to blame for.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+/// What an error means to a script.
+pub fn of(error: &anyhow::Error) -> Exit {
+    if error.is::<UsageError>() || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage) {
+        Exit::Usage
+    } else {
+        Exit::Environment
+    }
+}
+
+/// What a verdict means to a script.
+pub fn of_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
+    if interrupted {
+        Exit::Interrupted
+    } else if verdict.reasons.iter().any(|reason| reason.code == ReasonCode::ServerDied) {
+        Exit::Environment
+    } else if verdict.valid {
+        Exit::Ok
+    } else {
+        Exit::Generator
+    }
+}

@@ -1,0 +1,63 @@
+//! What is happening, on stderr, for people: a bar on a terminal, lines elsewhere, nothing with `--quiet`.
+
+use brimful_core::Nanos;
+use brimful_engine::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Runs shorter than this need no progress.
+const WORTH_SHOWING: Nanos = Nanos::from_secs(2);
+const REFRESH: Duration = Duration::from_millis(200);
+
+/// Shows how a run of about `lasts` gets on while `body` runs it.
+pub fn during<T>(what: &str, lasts: Nanos, live: &Progress, quiet: bool, body: impl FnOnce() -> T) -> T {
+    if quiet || lasts < WORTH_SHOWING || !std::io::stderr().is_terminal() {
+        return body();
+    }
+    let bar = bar(what, lasts);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let began = Instant::now();
+            while !done.load(Ordering::Relaxed) {
+                show(&bar, began, lasts, live.ended.load(Ordering::Relaxed));
+                std::thread::park_timeout(REFRESH);
+            }
+        });
+        let result = body();
+        done.store(true, Ordering::Relaxed);
+        bar.finish_and_clear();
+        result
+    })
+}
+
+/// A bar over `lasts`.
+pub fn bar(what: &str, lasts: Nanos) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(lasts.0 / 1_000_000), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:28}] {msg}") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_prefix(what.to_owned());
+    bar
+}
+
+/// Brings a bar up to date; a schedule without an end shows elapsed time alone.
+pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, ended: u64) {
+    let elapsed = began.elapsed();
+    bar.set_position((elapsed.as_millis() as u64).min(lasts.0 / 1_000_000));
+    let of = if lasts < Nanos::from_secs(86_400) { format!(" of {lasts}") } else { String::new() };
+    bar.set_message(format!("{:.0}s{of}, {ended} calls ended", elapsed.as_secs_f64()));
+}
+
+/// Sets a flag on Ctrl-C or a request to terminate; the second Ctrl-C ends the process.
+pub fn stop_flag() -> anyhow::Result<std::sync::Arc<AtomicBool>> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register_conditional_shutdown(SIGINT, 130, stop.clone())?;
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())?;
+    }
+    Ok(stop)
+}

@@ -1,0 +1,169 @@
+//! `brimful survey`: the whole loop, with its progress, its summary and its report.
+
+use crate::args::SurveyArgs;
+use crate::exit::{self, Exit};
+use crate::load::{request_plan, selectors};
+use crate::output::{OutFile, deliver, print};
+use crate::progress;
+use brimful_core::record::ReasonCode;
+use brimful_core::survey::{Level, Survey};
+use brimful_core::workload::Workload;
+use brimful_core::{Nanos, Rate};
+use brimful_engine::Progress;
+use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
+use brimful_survey::{Endpoint, Pace, RunPlan, Step, Subject, SurveyPlan, demo_classes, survey};
+use brimful_workload::Process;
+use indicatif::ProgressBar;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Runs it.
+pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
+    let plan = plan(args)?;
+    let out = args.output.out.as_deref().map(OutFile::create).transpose()?;
+    let path = args.report.clone().unwrap_or_else(default_report);
+    let report = OutFile::create(&path)?;
+    let stop = progress::stop_flag()?;
+    let live = Progress::default();
+    let display = Display::new(args.output.quiet);
+    let mut survey = display.during(&live, || survey(&plan, &stop, &live, &mut |step| display.step(&step)))?;
+    survey.report = Some(path.display().to_string());
+    let written = brimful_report::html::html(&survey).map_err(anyhow::Error::from).and_then(|page| report.commit(&page));
+    if written.is_err() {
+        survey.report = None;
+    }
+    let json = brimful_report::json::survey(&survey)?;
+    if args.output.json {
+        print(&json)?;
+    } else {
+        print(&brimful_report::survey::text(&survey))?;
+    }
+    deliver(out, &json)?;
+    written?;
+    Ok(exit_of(&survey))
+}
+
+fn exit_of(survey: &Survey) -> Exit {
+    let interrupted = survey.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Interrupted);
+    exit::of_verdict(&survey.verdict, interrupted)
+}
+
+fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
+    let pace = Pace::Open { rate: Rate(1.0), process: Process::Poisson };
+    let online = online_cpus();
+    let (mut like, subject) = if args.demo {
+        (demo_plan(args, pace)?, Subject::Demo)
+    } else {
+        let url = args.url.as_deref().unwrap_or_default();
+        let like = request_plan(url, &args.request, pace)?;
+        let subject = Subject::Running(server_processes(args, &like.endpoint)?);
+        (like, subject)
+    };
+    let mut server_cpus = args.server_cpus.as_ref().map(|list| list.0.clone());
+    if args.demo && online.len() > 1 {
+        server_cpus.get_or_insert_with(|| vec![online[0]]);
+        if args.request.cpus.is_none() {
+            like.cpus = vec![online[1]];
+        }
+    }
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    Ok(SurveyPlan { subject, like, server_cpus, level: args.level, version })
+}
+
+/// The demonstration has no address yet; the survey finds it out when it has started the server.
+fn demo_plan(args: &SurveyArgs, pace: Pace) -> anyhow::Result<RunPlan> {
+    let placeholder = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+    let plan = request_plan(&placeholder.local_addr()?.to_string(), &args.request, pace)?;
+    let workload = if args.request.workload.is_some() { plan.workload.clone() } else { demo_classes() };
+    Ok(RunPlan { workload, ..plan })
+}
+
+fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
+    if !args.process.is_empty() {
+        return Ok(selectors(&args.process));
+    }
+    let owners = listener_owners(endpoint.address.port()).map_err(brimful_survey::SurveyError::from)?;
+    Ok(owners.into_iter().map(ProcessSelector::Pid).collect())
+}
+
+fn default_report() -> PathBuf {
+    let now = brimful_survey::file_timestamp(SystemTime::now());
+    PathBuf::from(format!("brimful-survey-{now}.html"))
+}
+
+/// Shows each step: a bar on a terminal, a line elsewhere.
+struct Display {
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    current: Arc<Mutex<Option<(Instant, Nanos, u64)>>>,
+}
+
+impl Display {
+    fn new(quiet: bool) -> Display {
+        use std::io::IsTerminal;
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::bar("", Nanos::from_secs(1)));
+        Display { quiet, bar, current: Arc::default() }
+    }
+
+    fn step(&self, step: &Step) {
+        let line = match step {
+            Step::Begin(what, lasts) => {
+                if let Some(bar) = &self.bar {
+                    bar.set_length(lasts.0 / 1_000_000);
+                    bar.set_prefix(what.clone());
+                    if let Ok(mut current) = self.current.lock() {
+                        *current = Some((Instant::now(), *lasts, 0));
+                    }
+                    return;
+                }
+                format!("{what} ({lasts})")
+            }
+            Step::Note(text) => format!("  {text}"),
+            Step::Level(level) => format!("  {}", summary(level)),
+        };
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None if !self.quiet => anstream::eprintln!("{line}"),
+            None => {}
+        }
+    }
+
+    /// Keeps the bar moving while `body` runs.
+    fn during<T>(&self, live: &Progress, body: impl FnOnce() -> T) -> T {
+        let Some(bar) = &self.bar else { return body() };
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let ended = live.ended.load(Ordering::Relaxed);
+                    if let Ok(Some((began, lasts, before))) = self.current.lock().as_deref_mut() {
+                        if *before == 0 {
+                            *before = ended.max(1);
+                        }
+                        progress::show(bar, *began, *lasts, ended.saturating_sub(*before));
+                    }
+                    std::thread::park_timeout(Duration::from_millis(200));
+                }
+            });
+            let result = body();
+            done.store(true, Ordering::Relaxed);
+            bar.finish_and_clear();
+            result
+        })
+    }
+}
+
+fn summary(level: &Level) -> String {
+    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).to_string());
+    let busy = level.utilization.measured.map_or("-".to_owned(), |u| format!("{:.0} %", 100.0 * u));
+    let doubt = if level.verdict.valid { "" } else { "; in doubt" };
+    format!(
+        "{} at {:.0}/s: {:.0} answers/s, {} on average, server {busy} busy{doubt}",
+        level.workload,
+        level.offered,
+        level.throughput.measured.unwrap_or(0.0),
+        time(level.response_time_s.measured),
+    )
+}

@@ -1,0 +1,54 @@
+//! `brimful target`: the reference server in the foreground.
+
+use crate::args::TargetArgs;
+use crate::exit::{Exit, UsageError};
+use crate::output::print;
+use crate::progress;
+use anyhow::Context;
+use brimful_target::{ServiceClass, Target, TargetConfig, TargetError, Truth};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Serves until it is interrupted, then tells what it has spent.
+pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
+    if args.with_parent {
+        let signal = Some(rustix::process::Signal::TERM);
+        rustix::process::set_parent_process_death_signal(signal).context("cannot follow the parent process")?;
+    }
+    let usage = |error: TargetError| UsageError(error.to_string());
+    let count = |n: u64, what: &str| u32::try_from(n).map_err(|_| UsageError(format!("{n} {what} are too many")));
+    let stop = progress::stop_flag()?;
+    let target = Target::start(TargetConfig {
+        listen: args.listen,
+        classes: ServiceClass::parse_list(&args.service).map_err(usage)?,
+        distribution: args.distribution.parse().map_err(usage)?,
+        workers: count(args.workers.0, "workers")? as usize,
+        backlog: count(args.backlog.0, "places in the backlog")?,
+        cpus: args.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        seed: args.seed,
+    })
+    .map_err(|error| match error {
+        TargetError::NoWorkers | TargetError::Backlog { .. } => usage(error).into(),
+        error => anyhow::Error::from(error),
+    })?;
+    print(&format!("listening on http://{}\n", target.addr()))?;
+    while !stop.load(Ordering::Relaxed) {
+        // A signal ends the sleep early.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let truth = target.truth();
+    target.stop();
+    print(&table(&truth))?;
+    Ok(Exit::Ok)
+}
+
+fn table(truth: &Truth) -> String {
+    let mut text = format!("{:<20} {:>12} {:>14} {:>14}\n", "class", "requests", "CPU each", "nominal");
+    for (name, class) in &truth.classes {
+        let us = |seconds: f64| format!("{:.1} us", seconds * 1e6);
+        let (mean, nominal) = (us(class.mean_cpu_s), us(class.nominal_s));
+        text += &format!("{name:<20} {:>12} {mean:>14} {nominal:>14}\n", class.requests);
+    }
+    text += &format!("CPU in all: {:.3} s, of it for no class: {:.3} s\n", truth.total_cpu_s, truth.other_cpu_s);
+    text
+}
