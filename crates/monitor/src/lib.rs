@@ -9,6 +9,7 @@
 //! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
 //! - [`pin_tree`]: keeps a server on some of the CPUs for as long as a guard lives.
+//! - [`listener_owners`]: which processes a port belongs to.
 //! - [`host::examine`]: what this host allows, and the command that mends each shortfall.
 //!
 //! Each further group of figures gets a file of its own beside `listener.rs`, a field in [`Sample`] and one in
@@ -20,6 +21,7 @@ mod fixture;
 pub mod host;
 mod listener;
 mod monitor;
+mod owner;
 mod procfs;
 mod program;
 mod rates;
@@ -31,6 +33,7 @@ mod tree;
 pub use affinity::{PinGuard, cpu_count, online_cpus, pin_tree};
 pub use listener::ListenerSample;
 pub use monitor::{Monitor, MonitorConfig};
+pub use owner::listener_owners;
 pub use procfs::CpuTicks;
 pub use program::{CpuTime, ProgramSample};
 pub use rates::{ListenerRates, ProgramRates, Rates};
@@ -50,6 +53,14 @@ pub enum MonitorError {
     NoSuchProcess {
         /// Name or pid, as words.
         wanted: String,
+    },
+    /// A port whose process cannot be found.
+    #[error("cannot tell which process listens on TCP port {port}: {why}, or name the process with --process")]
+    UnknownOwner {
+        /// Which.
+        port: u16,
+        /// Why not, and what to do about it.
+        why: String,
     },
     /// A CPU that this machine does not have.
     #[error("CPU {cpu} is not online: choose among {online}")]

@@ -32,6 +32,8 @@ pub(crate) struct ListenSocket {
     pub backlog: u32,
     /// SYNs and connections it dropped since it was opened, modulo 2³².
     pub drops: u32,
+    /// As in the `socket:[inode]` of its descriptors.
+    pub inode: u32,
 }
 
 const HEADER: usize = 16; // struct nlmsghdr
@@ -172,8 +174,8 @@ fn next_message(bytes: &[u8], sequence: u32) -> Option<(Message, &[u8])> {
 /// `struct inet_diag_msg` (family, state, timer, retransmissions, id, expiry, queues, uid, inode) and its attributes.
 fn listen_socket(body: &[u8]) -> Option<ListenSocket> {
     let id = body.get(4..4 + SOCKID)?.try_into().ok()?;
-    let mut socket =
-        ListenSocket { family: *body.first()?, id, queue: u32_at(body, 56)?, backlog: u32_at(body, 60)?, drops: 0 };
+    let (queue, backlog, inode) = (u32_at(body, 56)?, u32_at(body, 60)?, u32_at(body, 68)?);
+    let mut socket = ListenSocket { family: *body.first()?, id, queue, backlog, drops: 0, inode };
     let mut attributes = body.get(MESSAGE..)?;
     while let (Some(length), Some(kind)) = (u16_at(attributes, 0), u16_at(attributes, 2)) {
         let Some(value) = attributes.get(4..usize::from(length)) else { break };
@@ -198,7 +200,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A message as the kernel writes it: 0.0.0.0:80, 3 of 8 waiting, 123 dropped.
+    /// A message as the kernel writes it: 0.0.0.0:80, 3 of 8 waiting, 123 dropped, inode 4567.
     fn message() -> Vec<u8> {
         let mut bytes = vec![0; HEADER + MESSAGE + 4 + 36];
         let length = bytes.len() as u32;
@@ -209,6 +211,7 @@ mod tests {
         bytes[20..22].copy_from_slice(&80u16.to_be_bytes());
         bytes[72..76].copy_from_slice(&3u32.to_ne_bytes());
         bytes[76..80].copy_from_slice(&8u32.to_ne_bytes());
+        bytes[84..88].copy_from_slice(&4567u32.to_ne_bytes());
         bytes[88..90].copy_from_slice(&40u16.to_ne_bytes());
         bytes[90..92].copy_from_slice(&SKMEMINFO.to_ne_bytes());
         bytes[124..128].copy_from_slice(&123u32.to_ne_bytes());
@@ -219,7 +222,7 @@ mod tests {
     fn a_listening_socket_is_read_from_its_message() {
         let bytes = message();
         let (Message::Socket(socket), rest) = next_message(&bytes, 7).unwrap() else { panic!("not a socket") };
-        assert_eq!((socket.queue, socket.backlog, socket.drops), (3, 8, 123));
+        assert_eq!((socket.queue, socket.backlog, socket.drops, socket.inode), (3, 8, 123, 4567));
         assert_eq!(socket.to_string(), "0.0.0.0:80");
         assert!(rest.is_empty());
         assert_eq!(next_message(&bytes, 8).unwrap().0, Message::Other, "an answer to an earlier question");

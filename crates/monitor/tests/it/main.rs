@@ -4,7 +4,8 @@
 
 use brimful_core::Nanos;
 use brimful_monitor::{
-    ListenerSample, Monitor, MonitorConfig, ProcessSelector, ProcessTree, Sampler, online_cpus, pin_tree,
+    ListenerSample, Monitor, MonitorConfig, ProcessSelector, ProcessTree, Sampler, listener_owners, online_cpus,
+    pin_tree,
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, listen, socket_with};
 use rustix::process::Pid;
@@ -186,6 +187,32 @@ fn sockets_that_share_a_port_are_summed() {
     let sample = settled(&mut sampler, |listener| listener.accept_queue == 6);
     assert_eq!(sample.backlog, 16);
     drop((connections, first, second));
+}
+
+#[test]
+fn a_port_belongs_to_the_process_that_holds_it_or_to_the_child_it_left_it_to() {
+    let (fd, address) = listener(8);
+    let heir = fd.try_clone().unwrap();
+    let owners = || listener_owners(address.port()).unwrap();
+    let own = owners();
+    let mut child = Command::new("sleep").arg("60").stdin(heir).spawn().unwrap();
+    let shared = owners();
+    drop(fd);
+    // A shell that another test is just starting holds a copy until it has become a shell.
+    let left = (0..1000).any(|_| owners() == [child.id()]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((own, shared), (vec![std::process::id()], vec![std::process::id()]));
+    assert!(left, "the child was never the only owner");
+}
+
+#[test]
+fn a_port_that_is_not_listened_on_has_no_owner() {
+    let fd = open_socket(SocketFlags::empty());
+    bind(&fd, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address: SocketAddr = getsockname(&fd).unwrap().try_into().unwrap();
+    let error = listener_owners(address.port()).unwrap_err().to_string();
+    assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
 }
 
 #[test]
