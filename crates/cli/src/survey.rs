@@ -7,7 +7,6 @@ use crate::output::{OutFile, deliver, print};
 use crate::progress;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
-use brimful_core::workload::Workload;
 use brimful_core::{Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
@@ -30,7 +29,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let display = Display::new(args.output.quiet);
     let mut survey = display.during(&live, || survey(&plan, &stop, &live, &mut |step| display.step(&step)))?;
     survey.report = Some(path.display().to_string());
-    let written = brimful_report::html::html(&survey).map_err(anyhow::Error::from).and_then(|page| report.commit(&page));
+    let written =
+        brimful_report::html::html(&survey).map_err(anyhow::Error::from).and_then(|page| report.commit(&page));
     if written.is_err() {
         survey.report = None;
     }

@@ -108,12 +108,12 @@ impl From<Nanos> for Duration {
 }
 
 impl fmt::Display for Nanos {
-    /// In the largest unit that keeps the number at or above one, with at most three decimals: `1.5ms`, `20s`.
+    /// In the largest unit that keeps the number at or above one, with at most three decimals: `1.5ms`, `20µs`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (divisor, unit) = match self.0 {
             n if n >= 1_000_000_000 => (1e9, "s"),
             n if n >= 1_000_000 => (1e6, "ms"),
-            n if n >= 1_000 => (1e3, "us"),
+            n if n >= 1_000 => (1e3, "µs"),
             _ => (1.0, "ns"),
         };
         let text = format!("{:.3}", self.0 as f64 / divisor);

@@ -1,7 +1,8 @@
 //! One shard: asks the workload what is due, does it, and tells the observer what happened.
 //!
 //! Due times come first: the schedule is looked at again after every socket event, so that no batch of responses can hold
-//! up a call that has come due. While the generator is behind, responses are looked at after every few calls.
+//! up a call that has come due. A generator that is behind begins one call per response that it reads, on the connection
+//! that the response left idle; were calls begun first, each would need a new connection and it would fall further behind.
 
 use crate::clock::Clock;
 use crate::connection::{Call, Connections, Phase};
@@ -14,7 +15,7 @@ use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Next, Observer, 
 use brimful_http::{Progress as Parsed, Request, Response};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Calls begun in a row before the sockets are looked at again.
+/// Calls begun in a row before the sockets are looked at.
 const BURST: usize = 8;
 /// Reads from one connection in a row before the others have their turn.
 const READS: usize = 16;
@@ -100,7 +101,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         let (mut published, mut published_at) = (0, Nanos::ZERO);
         let mut busy = None;
         let interrupted = loop {
-            self.begin_due();
+            self.begin_due(BURST);
             self.expire();
             if self.done && self.in_flight == 0 {
                 break false;
@@ -142,10 +143,10 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         self.now
     }
 
-    /// Begins what is due, and learns when to ask again.
-    fn begin_due(&mut self) {
+    /// Begins at most `limit` of the calls that are due, and learns when to ask again.
+    fn begin_due(&mut self, limit: usize) {
         self.next_due = Nanos::ZERO;
-        for _ in 0..BURST {
+        for _ in 0..limit {
             let now = self.tick();
             self.next_due = match self.workload.next(now, self.in_flight) {
                 Next::Due { due, call } => {
@@ -276,7 +277,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         while let Some(ready) = self.poller.take() {
             self.ready(ready);
             if self.next_due <= self.now {
-                self.begin_due();
+                self.begin_due(1);
             }
         }
         Ok(())

@@ -57,8 +57,9 @@ pub fn max_rate(
         if record.verdict.valid && record.counts.unsent_at_end == 0 {
             return Ok(Some(rate));
         }
-        let reason = record.verdict.reasons.first().map_or("calls were left over", |reason| &reason.message);
-        note(format!("client not trusted at {}: {reason}", per_second(rate)));
+        // The first sentence says what happened; what to do about it is for whoever ran into it.
+        let reason = record.verdict.reasons.first().map_or("", |r| r.message.split(". ").next().unwrap_or_default());
+        note(format!("not to be trusted at {}: {reason}", per_second(rate)));
     }
     Ok(None)
 }

@@ -17,5 +17,5 @@ mod survey;
 
 pub use endpoint::Endpoint;
 pub use error::SurveyError;
-pub use run::{Pace, RunPlan, run};
+pub use run::{Pace, RunPlan, file_timestamp, run};
 pub use survey::{Step, Subject, SurveyPlan, demo_classes, survey};

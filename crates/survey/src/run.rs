@@ -101,6 +101,11 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     Ok(plan.record(run, started_at, monitor))
 }
 
+/// A moment as a part of a file name: 20261121-205900, UTC.
+pub fn file_timestamp(at: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(at).to_string().replace(['-', ':', 'Z'], "").replace('T', "-")
+}
+
 impl RunPlan {
     /// Checks what the types cannot.
     ///
