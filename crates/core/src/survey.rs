@@ -151,7 +151,7 @@ pub struct Demand {
     pub seconds: f64,
     /// Half width of its 95 % confidence interval.
     pub ci95_half_width: Option<f64>,
-    /// The true demand, where the server tells it.
+    /// The true demand, where the server tells it: CPU time per call by its own account, while it was saturated.
     pub truth: Option<f64>,
 }
 

@@ -125,6 +125,11 @@ impl<P> Connections<P> {
         self.idle.pop()
     }
 
+    /// Whether [`Connections::pop_idle`] would find one.
+    pub fn any_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
     /// Removes a connection; the caller closes its socket.
     pub fn remove(&mut self, slot: u32) -> Option<Connection<P>> {
         let entry = self.slots.get_mut(slot as usize)?;

@@ -1,8 +1,8 @@
 //! One shard: asks the workload what is due, does it, and tells the observer what happened.
 //!
 //! Due times come first: the schedule is looked at again after every socket event, so that no batch of responses can hold
-//! up a call that has come due. A generator that is behind begins one call per response that it reads, on the connection
-//! that the response left idle; were calls begun first, each would need a new connection and it would fall further behind.
+//! up a call that has come due. A generator that is behind reads responses before it begins calls, on the connections that
+//! the responses left idle; were calls begun first, each would need a new connection and it would fall further behind.
 
 use crate::clock::Clock;
 use crate::connection::{Call, Connections, Phase};
@@ -42,6 +42,8 @@ pub struct Shard<'a, W, O: Observer> {
     /// When the workload wants to be asked again.
     next_due: Nanos,
     done: bool,
+    /// More was due than could be begun in one go.
+    behind: bool,
     in_flight: usize,
     ended: u64,
 }
@@ -90,6 +92,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
             buffer: vec![0; READ_BUFFER],
             next_due: Nanos::ZERO,
             done: false,
+            behind: false,
             in_flight: 0,
             ended: 0,
         })
@@ -101,7 +104,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         let (mut published, mut published_at) = (0, Nanos::ZERO);
         let mut busy = None;
         let interrupted = loop {
-            self.begin_due(BURST);
+            self.behind = self.begin_due(BURST);
             self.expire();
             if self.done && self.in_flight == 0 {
                 break false;
@@ -143,8 +146,8 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         self.now
     }
 
-    /// Begins at most `limit` of the calls that are due, and learns when to ask again.
-    fn begin_due(&mut self, limit: usize) {
+    /// Begins at most `limit` of the calls that are due, and learns when to ask again. Returns whether more may be due.
+    fn begin_due(&mut self, limit: usize) -> bool {
         self.next_due = Nanos::ZERO;
         for _ in 0..limit {
             let now = self.tick();
@@ -160,8 +163,9 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
                     Nanos::MAX
                 }
             };
-            return;
+            return false;
         }
+        true
     }
 
     fn begin(&mut self, due: Nanos, spec: CallSpec, now: Nanos) {
@@ -276,7 +280,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         }
         while let Some(ready) = self.poller.take() {
             self.ready(ready);
-            if self.next_due <= self.now {
+            if self.next_due <= self.now && (!self.behind || self.connections.any_idle()) {
                 self.begin_due(1);
             }
         }

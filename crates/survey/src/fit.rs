@@ -2,8 +2,8 @@
 //!
 //! One queueing station stands for the server's CPUs and one delay station for all else. The utilization law with an
 //! intercept, busy = b₀ + Σ X_r·D_r, gives the classes' demands. A server that is not saturated also pays for falling
-//! asleep and waking up, about as much at any rate: that goes into b₀ (kept only where the data show it) and not into
-//! the demands, and it is gone at saturation. Mean response times at the calibration levels then give the delay and the
+//! asleep and waking up, about as much at any rate: that goes into b₀ and not into the demands, and it fades towards
+//! saturation. Mean response times at the calibration levels then give the delay and the
 //! variability of service.
 
 use crate::SurveyError;
@@ -16,6 +16,8 @@ use serde::Serialize;
 
 /// No confidence interval of a mean response time is believed to be narrower than this share of it.
 const RESPONSE_FLOOR: f64 = 0.01;
+/// The utilization up to which calibration runs show the overhead.
+const CALIBRATED_TO: f64 = 0.6;
 
 /// One calibration run.
 #[derive(Clone, Debug)]
@@ -140,16 +142,15 @@ impl Fit {
 
     /// Busy servers at a rate below saturation.
     fn busy(&self, rate: f64, shares: &[f64]) -> f64 {
-        self.overhead.value + rate * self.mean_demand(shares)
+        self.facts.idle_busy + rate * (self.mean_demand(shares) + self.overhead_per_call(rate, shares))
     }
 
-    /// What the overhead adds to a call: b₀ / λ, less what is there without load, and never so much that the servers
-    /// were busier than they can be; at saturation nothing.
+    /// What the overhead adds to a call: b₀ / λ, less what is there without load.
     fn overhead_per_call(&self, rate: f64, shares: &[f64]) -> f64 {
         let capacity = f64::from(self.facts.servers) * (1.0 - self.facts.background);
-        let spare = (capacity - rate * self.mean_demand(shares)).max(0.0);
-        // Up to the last tenth of the capacity in full, then fading: the busier a server, the less often it sleeps.
-        let fading = (spare / (0.1 * capacity)).min(1.0);
+        let spare = (1.0 - rate * self.mean_demand(shares) / capacity).max(0.0);
+        // In full up to the calibrated levels; beyond, a server sleeps the less the busier it is, and never at saturation.
+        let fading = (spare / (1.0 - CALIBRATED_TO)).min(1.0);
         fading * (self.overhead.value - self.facts.idle_busy).max(0.0) / rate.max(1e-9)
     }
 
@@ -165,7 +166,7 @@ impl Fit {
     }
 }
 
-/// The classes' demands, and the overhead where the runs show more of it than there is without load.
+/// The classes' demands, and the overhead: at least what there is without load.
 fn demands(facts: &Facts, runs: &[Calibration]) -> Result<(Vec<Estimate>, Estimate), SurveyError> {
     let observe = |run: &Calibration| {
         // The variance of a mean of random service grows with the load and falls with the time.
@@ -173,11 +174,10 @@ fn demands(facts: &Facts, runs: &[Calibration]) -> Result<(Vec<Estimate>, Estima
     };
     let observations: Vec<Observation> = runs.iter().map(observe).collect();
     let classes = facts.classes.len();
-    if let Ok(fit) = fit_demands(classes, &observations, Background::Fitted) {
-        let least = fit.background.value - fit.background.ci95_half_width.unwrap_or(f64::INFINITY);
-        if least > facts.idle_busy {
-            return Ok((fit.demands, fit.background));
-        }
+    if let Ok(fit) = fit_demands(classes, &observations, Background::Fitted)
+        && fit.background.value > facts.idle_busy
+    {
+        return Ok((fit.demands, fit.background));
     }
     let fit = fit_demands(classes, &observations, Background::Known(facts.idle_busy))?;
     Ok((fit.demands, fit.background))

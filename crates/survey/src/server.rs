@@ -103,7 +103,7 @@ impl DemoServer {
         let unfit = |what: String| SurveyError::Unfit(format!("cannot start the reference server: {what}"));
         let program = std::env::current_exe().map_err(|error| unfit(error.to_string()))?;
         let mut command = Command::new(program);
-        command.args(["target", "--listen", "127.0.0.1:0", "--service", service, "--distribution", "exponential"]);
+        command.args(["target", "--listen", "127.0.0.1:0", "--service", service]);
         command.args(["--workers", "1", "--with-parent", "--seed", &seed.to_string()]);
         if let Some(cpu) = cpu {
             command.args(["--cpus", &cpu.to_string()]);

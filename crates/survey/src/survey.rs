@@ -147,9 +147,10 @@ struct Surveyor<'a> {
     calibration: Vec<Calibration>,
     fit: Option<Fit>,
     frozen: Option<String>,
+    /// What the reference server told before and after the closed level.
     truth: Option<(Truth, Truth)>,
     levels: Vec<Level>,
-    /// Highest throughput of the trusted levels past saturation, with its interval.
+    /// Throughput of the closed level, with its interval, if that level can be trusted.
     measured_saturation: Option<(f64, Option<f64>)>,
     reasons: Vec<Reason>,
 }
@@ -245,14 +246,13 @@ impl<'a> Surveyor<'a> {
     }
 
     fn calibrate(&mut self, probe: f64, idle_busy: f64) -> Result<(), Halt> {
-        let facts = Facts {
+        let mut facts = Facts {
             classes: self.like.workload.classes.iter().map(|class| class.name.clone()).collect(),
             mix: self.like.workload.mix(),
             servers: self.server.servers(),
             idle_busy,
             background: self.background.unwrap_or(0.0),
         };
-        let before = truth(self.like.endpoint.address);
         // The first look overestimates what a call costs on a busy server; each run improves on it.
         let mut saturation = f64::from(facts.servers) / probe;
         let mix = self.like.workload.clone();
@@ -276,11 +276,18 @@ impl<'a> Surveyor<'a> {
                 self.calibration_run(&name, &alone, SINGLE_CLASS * capacity, capacity)?;
             }
         }
-        if let (Some(before), Some(after)) = (before, truth(self.like.endpoint.address)) {
-            self.truth = Some((before, after));
-        }
+        facts.background = facts.background.min(self.others_under_load());
         self.fit = Some(Fit::new(facts, &self.calibration)?);
         Ok(())
+    }
+
+    /// Share of the server's CPUs that was busy with something else than the server while calibration ran: the median of
+    /// the runs, for what happens to run in one of them is not there all the time.
+    fn others_under_load(&self) -> f64 {
+        let other = |level: &Level| Some((1.0 - level.cpu?.idle - level.utilization.measured?).max(0.0));
+        let mut others: Vec<f64> = self.levels.iter().filter_map(other).collect();
+        others.sort_by(f64::total_cmp);
+        others.get(others.len() / 2).copied().unwrap_or(0.0)
     }
 
     /// What one call of a single class costs, roughly: one client for a moment.
@@ -363,14 +370,18 @@ impl<'a> Surveyor<'a> {
             (self.news)(Step::Begin(what.clone(), lasts));
             let prediction = fit.predict(fraction.max(1.001) * saturation)?;
             let plan = self.run_plan(pace, lasts);
+            let before = truth(self.like.endpoint.address);
             let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+            let after = truth(self.like.endpoint.address);
             let about = About { role: Role::PastSaturation, workload: "mix", saturation, predicted: Some(&prediction) };
             self.keep(&plan, &measured, &about);
             self.check(&measured, &what)?;
             let record = &measured.record;
-            let best = self.measured_saturation.map_or(0.0, |(rate, _)| rate);
-            if record.verdict.valid && record.rates.completed > best {
+            // The closed level is the longest and keeps the server busy without overrunning it; the open ones show what
+            // becomes of it then.
+            if record.verdict.valid && matches!(pace, Pace::Closed { .. }) {
                 self.measured_saturation = Some((record.rates.completed, record.reply_rate.ci95_half_width));
+                self.truth = before.zip(after);
             }
         }
         Ok(())
@@ -499,7 +510,8 @@ impl<'a> Surveyor<'a> {
             .collect()
     }
 
-    /// What the reference server really spent on a class while the survey calibrated.
+    /// What the reference server really spent on a call of the class while it was saturated, so without the overhead of a
+    /// server that sleeps and wakes; the fit has not seen that level.
     fn true_demand(&self, class: &str) -> Option<f64> {
         let (before, after) = self.truth.as_ref()?;
         let after = after.classes.get(class)?;
