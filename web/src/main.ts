@@ -212,7 +212,7 @@ function footer(survey: Survey): HTMLElement {
     ["server_cpus", "server’s CPUs", cpus(survey.server_cpus)],
     ["client_cpus", "client’s CPUs", cpus(survey.client_cpus)],
     ["background", "busy before any load", percent(survey.background)],
-    ["overhead", "overhead at any load", survey.overhead === null ? NONE : `${number(survey.overhead)} servers’ time`],
+    ["wakeup_s", "cost of waking an idle server", seconds(survey.wakeup_s)],
   ];
   return h(
     "footer",

@@ -25,7 +25,7 @@ export interface Survey {
   client_cpus: number[];
   background: number | null;
   /** Busy servers at any load below saturation, besides what the calls need. */
-  overhead: number | null;
+  wakeup_s: number | null;
 }
 
 export interface Comparison {

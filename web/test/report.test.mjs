@@ -68,7 +68,7 @@ test("the head of the page says what the survey says", async () => {
     assert.equal(await page.textContent('[data-key="frozen"]'), example.frozen);
     assert.equal(await page.textContent('[data-key="command"]'), example.command.join(" "));
     assert.equal(await page.textContent('[data-key="seed"]'), "42");
-    assert.equal(await page.textContent('[data-key="overhead"]'), "0.0135 servers’ time");
+    assert.match(await page.textContent('[data-key="wakeup_s"]'), /^42.0.µs$/);
     assert.equal(await page.textContent('[data-key="version"]'), example.brimful_version);
   });
 });
@@ -264,7 +264,7 @@ test("a stopped survey shows what there is and names what is missing", async () 
   const survey = structuredClone(example);
   survey.stopped = { level: "calibration at 30 %", reason: "The user ended it." };
   survey.saturation_rate = none;
-  survey.client_max_rate = survey.frozen = survey.background = survey.overhead = null;
+  survey.client_max_rate = survey.frozen = survey.background = survey.wakeup_s = null;
   survey.demands = [];
   survey.model = { stations: [], classes: [], demands: [] };
   survey.levels = survey.levels.slice(1, 2).map((level) => ({

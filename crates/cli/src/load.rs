@@ -92,6 +92,7 @@ pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result
             Close::Fin => brimful_engine::Close::Fin,
             Close::Rst => brimful_engine::Close::Rst,
         },
+        warm_connections: 0,
         connect_timeout: args.connect_timeout,
         response_timeout: args.timeout,
         threads: args.threads.map_or(cpus.len().max(1) as u64, |count| count.0),

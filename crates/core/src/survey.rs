@@ -50,8 +50,9 @@ pub struct Survey {
     pub client_cpus: Vec<usize>,
     /// Share of the server's CPUs that was busy before any load.
     pub background: Option<f64>,
-    /// Busy servers at any load below saturation besides what the calls need: the intercept of the utilization law.
-    pub overhead: Option<f64>,
+    /// What a call costs the server beyond its demand when it finds it idle; it is this times the square of the share of time in which
+    /// the server's CPUs are idle.
+    pub wakeup_s: Option<f64>,
     /// Path of the report, if one was written.
     pub report: Option<String>,
 }

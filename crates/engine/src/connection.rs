@@ -74,10 +74,10 @@ impl<P> Connections<P> {
     }
 
     /// Takes in a new connection and returns its slot.
-    pub fn insert(&mut self, socket: OwnedFd, phase: Phase, call: Call<P>) -> u32 {
+    pub fn insert(&mut self, socket: OwnedFd, phase: Phase, call: Option<Call<P>>) -> u32 {
         let stamp = self.fresh_stamp();
         let parser = ResponseParser::new();
-        let connection = Connection { socket, phase, stamp, calls: 0, call: Some(call), parser, idle_at: 0 };
+        let connection = Connection { socket, phase, stamp, calls: 0, call, parser, idle_at: 0 };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, connection: None });
             self.slots.len() as u32 - 1
@@ -165,7 +165,7 @@ mod tests {
     fn insert(connections: &mut Connections<()>) -> u32 {
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         let call = Call { class: ClassId(0), due: Nanos::ZERO, observed: (), written: 0, received: 0 };
-        connections.insert(socket, Phase::Busy, call)
+        connections.insert(socket, Phase::Busy, Some(call))
     }
 
     #[test]

@@ -46,6 +46,9 @@ pub struct Config {
     pub connect_timeout: Nanos,
     /// A call without a whole response this long after its first byte was sent has timed out.
     pub response_timeout: Nanos,
+    /// Connections to open before the start, over all shards, for the first calls to find. Without them a high rate begins
+    /// with a storm of connection attempts, which keep-alive clients that have been there for a while would not make.
+    pub warm_connections: u64,
     /// The schedule's length: calls that are still not begun well past it never will be.
     pub window: Nanos,
     /// Shard `i` runs on the `i`-th of these, cyclically; empty leaves it to the kernel.
@@ -134,6 +137,8 @@ where
     O: Observer + Send,
 {
     host::raise_descriptor_limit();
+    let mut warm = socket::open_established(&config.address, config.connect_timeout, config.warm_connections);
+    let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
     // Far enough ahead for every thread to be up: no shard starts late.
     let clock = Clock::starting_in(Nanos::from_millis(2 + shards.len() as u64));
     let finished: Vec<Result<(O, ShardUse), EngineError>> = std::thread::scope(|scope| {
@@ -142,7 +147,8 @@ where
             .enumerate()
             .map(|(index, (workload, observer))| {
                 let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
-                let body = move || Shard::new(config, clock, workload, observer, cpu)?.run(stop, progress);
+                let warm = warm.split_off(warm.len().saturating_sub(warm_per_shard));
+                let body = move || Shard::new(config, clock, workload, observer, cpu, warm)?.run(stop, progress);
                 std::thread::Builder::new().name(format!("shard-{index}")).spawn_scoped(scope, body)
             })
             .collect();

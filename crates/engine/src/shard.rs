@@ -13,6 +13,7 @@ use crate::socket;
 use crate::{Close, Config, EngineError, Progress};
 use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Next, Observer, Outcome, Workload};
 use brimful_http::{Progress as Parsed, Request, Response};
+use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Calls begun in a row before the sockets are looked at.
@@ -76,9 +77,10 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         workload: W,
         observer: O,
         cpu: Option<usize>,
+        warm: Vec<OwnedFd>,
     ) -> Result<Self, EngineError> {
         host::settle_thread(cpu)?;
-        Ok(Shard {
+        let mut shard = Shard {
             config,
             clock,
             now: Nanos::ZERO,
@@ -95,7 +97,15 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
             behind: false,
             in_flight: 0,
             ended: 0,
-        })
+        };
+        for socket in warm {
+            let slot = shard.connections.insert(socket, Phase::Idle, None);
+            let (token, connection) = (shard.connections.token(slot), shard.connections.get(slot));
+            if connection.is_some_and(|connection| shard.poller.add(&connection.socket, token).is_ok()) {
+                shard.connections.make_idle(slot);
+            }
+        }
+        Ok(shard)
     }
 
     /// Runs to the end. The observer has then seen every scheduled call end.
@@ -199,7 +209,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
             }
         };
         let established = attempt.established;
-        let slot = self.connections.insert(attempt.socket, Phase::Connecting, call);
+        let slot = self.connections.insert(attempt.socket, Phase::Connecting, Some(call));
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get(slot) else {
             return;

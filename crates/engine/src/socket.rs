@@ -1,13 +1,13 @@
 //! Non-blocking TCP sockets, and what their errors mean to a call.
 
 use crate::Close;
-use brimful_core::{End, Limit};
+use brimful_core::{End, Limit, Nanos};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
 };
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// A connection attempt that was started.
@@ -31,6 +31,17 @@ pub fn open(address: &SocketAddr) -> Result<Attempt, End> {
         Err(Errno::INPROGRESS) => Ok(Attempt { socket, established: false }),
         Err(errno) => Err(end_of_attempt(errno)),
     }
+}
+
+/// Opens up to `count` connections, one after another, and stops at the first that is not established in time: whatever
+/// hinders it will show in the run.
+pub fn open_established(address: &SocketAddr, timeout: Nanos, count: u64) -> Vec<OwnedFd> {
+    let open = |_| {
+        let stream = TcpStream::connect_timeout(address, timeout.into()).ok()?;
+        stream.set_nonblocking(true).ok()?;
+        Some(OwnedFd::from(stream))
+    };
+    (0..count).map_while(open).collect()
 }
 
 /// The result of an attempt whose socket has become writable or has failed.

@@ -25,26 +25,14 @@ pub fn text(record: &Record) -> String {
     }
     groups.extend(Some(notes(record)).filter(|notes| !notes.is_empty()));
     groups.push(verdict(&record.verdict));
-    groups
-        .iter()
-        .map(|lines| lines.join("\n"))
-        .collect::<Vec<_>>()
-        .join("\n\n")
-        + "\n"
+    groups.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
 fn total(record: &Record) -> Vec<String> {
-    let Counts {
-        scheduled,
-        established,
-        sent,
-        completed,
-        ..
-    } = record.counts;
+    let Counts { scheduled, established, sent, completed, .. } = record.counts;
     let took = time(record.duration_s * 1e6);
-    let what = format!(
-        "{scheduled} calls, {established} connections, {sent} requests and {completed} responses in {took}"
-    );
+    let what =
+        format!("{scheduled} calls, {established} connections, {sent} requests and {completed} responses in {took}");
     vec![labelled("Total", &what)]
 }
 
@@ -64,53 +52,28 @@ fn connections(record: &Record) -> Vec<String> {
             time(s.stddev)
         )
     });
-    vec![
-        labelled("Connection rate", &rate),
-        labelled("Connection time", &times),
-    ]
+    vec![labelled("Connection rate", &rate), labelled("Connection time", &times)]
 }
 
 fn requests(record: &Record) -> Vec<String> {
-    let rate = format!(
-        "{:.1}/s sent of {:.1}/s offered",
-        record.rates.sent, record.rates.offered
-    );
-    let size =
-        ratio(record.bytes.sent as f64, record.counts.sent as f64).map_or("-".to_owned(), size);
-    vec![
-        labelled("Request rate", &rate),
-        labelled("Request size", &size),
-    ]
+    let rate = format!("{:.1}/s sent of {:.1}/s offered", record.rates.sent, record.rates.offered);
+    let size = ratio(record.bytes.sent as f64, record.counts.sent as f64).map_or("-".to_owned(), size);
+    vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
 fn replies(record: &Record) -> Vec<String> {
     let times = match (&record.first_byte_us, &record.service_time_us) {
         (Some(first), Some(service)) => {
             let transfer = (service.mean - first.mean).max(0.0);
-            format!(
-                "{} to the first byte, {} to transfer the rest (means)",
-                time(first.mean),
-                time(transfer)
-            )
+            format!("{} to the first byte, {} to transfer the rest (means)", time(first.mean), time(transfer))
         }
         _ => "-".to_owned(),
     };
-    let size = ratio(record.bytes.received as f64, record.counts.completed as f64)
-        .map_or("-".to_owned(), size);
+    let size = ratio(record.bytes.received as f64, record.counts.completed as f64).map_or("-".to_owned(), size);
     let status = record.counts.status;
-    let status = format!(
-        "2xx {}, 3xx {}, 4xx {}, 5xx {}",
-        status.s2xx, status.s3xx, status.s4xx, status.s5xx
-    );
+    let status = format!("2xx {}, 3xx {}, 4xx {}, 5xx {}", status.s2xx, status.s3xx, status.s4xx, status.s5xx);
     vec![
-        labelled(
-            "Reply rate",
-            &format!(
-                "{:.1}/s{}",
-                record.rates.completed,
-                samples(&record.reply_rate)
-            ),
-        ),
+        labelled("Reply rate", &format!("{:.1}/s{}", record.rates.completed, samples(&record.reply_rate))),
         labelled("Reply time", &times),
         labelled("Reply size", &format!("{size}, head included")),
         labelled("Reply status", &status),
@@ -121,12 +84,8 @@ fn samples(rate: &ReplyRate) -> String {
     let (Some(min), Some(mean), Some(max)) = (rate.min, rate.mean, rate.max) else {
         return " (too short a run for samples of 5 s)".to_owned();
     };
-    let spread = rate
-        .stddev
-        .map_or(String::new(), |stddev| format!(", stddev {stddev:.1}"));
-    let confidence = rate.ci95_half_width.map_or(String::new(), |half_width| {
-        format!(" ± {half_width:.1} (95 %)")
-    });
+    let spread = rate.stddev.map_or(String::new(), |stddev| format!(", stddev {stddev:.1}"));
+    let confidence = rate.ci95_half_width.map_or(String::new(), |half_width| format!(" ± {half_width:.1} (95 %)"));
     let n = rate.samples;
     format!("; {n} samples of 5 s: min {min:.1}, mean {mean:.1}{confidence}, max {max:.1}{spread}")
 }
@@ -147,11 +106,7 @@ fn resources(record: &Record) -> Vec<String> {
     let rate = |bytes: u64| ratio(bytes as f64, record.duration_s).unwrap_or(0.0);
     let (received, sent) = (rate(record.bytes.received), rate(record.bytes.sent));
     let megabits = 8.0 * (received + sent) / 1e6;
-    let network = format!(
-        "{}/s received, {}/s sent ({megabits:.1} Mbit/s)",
-        size(received),
-        size(sent)
-    );
+    let network = format!("{}/s received, {}/s sent ({megabits:.1} Mbit/s)", size(received), size(sent));
     vec![labelled("CPU time", &cpu), labelled("Network", &network)]
 }
 
@@ -184,14 +139,8 @@ fn server(server: &Server) -> Vec<String> {
     );
     let mut lines = vec![labelled("Server CPU", &cpu)];
     if !server.process.is_empty() {
-        let programs = server
-            .process
-            .iter()
-            .map(|p| format!("{} {}", p.name, time(p.cpu_s * 1e6)));
-        lines.push(labelled(
-            "Server programs",
-            &programs.collect::<Vec<_>>().join(", "),
-        ));
+        let programs = server.process.iter().map(|p| format!("{} {}", p.name, time(p.cpu_s * 1e6)));
+        lines.push(labelled("Server programs", &programs.collect::<Vec<_>>().join(", ")));
     }
     lines.extend(server.listener.map(|l| {
         let what = format!(
@@ -223,29 +172,16 @@ fn times(record: &Record) -> Vec<String> {
         ("max", |s| s.max),
     ];
     let mut rows = vec![row("Times", columns.map(|(name, _)| name.to_owned()))];
-    rows.extend(figures.map(|(name, figure)| {
-        row(
-            name,
-            columns.map(|(_, summary)| time_or_dash(summary.as_ref().map(figure))),
-        )
-    }));
+    rows.extend(
+        figures.map(|(name, figure)| row(name, columns.map(|(_, summary)| time_or_dash(summary.as_ref().map(figure))))),
+    );
     table(&rows)
 }
 
 fn classes(record: &Record) -> Vec<String> {
-    let heads = [
-        "calls",
-        "completed",
-        "errors",
-        "response",
-        "50 %",
-        "99 %",
-        "service",
-    ]
-    .map(str::to_owned);
+    let heads = ["calls", "completed", "errors", "response", "50 %", "99 %", "service"].map(str::to_owned);
     let of_class = |(name, class): (&String, &ClassRecord)| {
-        let response =
-            |figure: fn(&Summary) -> f64| time_or_dash(class.response_time_us.as_ref().map(figure));
+        let response = |figure: fn(&Summary) -> f64| time_or_dash(class.response_time_us.as_ref().map(figure));
         row(
             name,
             [
@@ -259,21 +195,13 @@ fn classes(record: &Record) -> Vec<String> {
             ],
         )
     };
-    let rows: Vec<_> = [row("Class", heads)]
-        .into_iter()
-        .chain(record.classes.iter().map(of_class))
-        .collect();
+    let rows: Vec<_> = [row("Class", heads)].into_iter().chain(record.classes.iter().map(of_class)).collect();
     table(&rows)
 }
 
 /// What a reader might miss in the figures: that they are of something else than what was meant to be measured.
 fn notes(record: &Record) -> Vec<String> {
-    let Counts {
-        scheduled,
-        completed,
-        status,
-        ..
-    } = record.counts;
+    let Counts { scheduled, completed, status, .. } = record.counts;
     let answers = if scheduled > 0 && completed == 0 {
         Some(format!(
             "No call was completed. Check that a server listens at {}, and that --timeout and --connect-timeout leave \
@@ -308,11 +236,7 @@ fn notes(record: &Record) -> Vec<String> {
         let offered = time(record.window_s * 1e6);
         format!("The run was interrupted; load was offered for {offered}.")
     });
-    answers
-        .into_iter()
-        .chain(interrupted)
-        .map(|note| format!("note: {note}"))
-        .collect()
+    answers.into_iter().chain(interrupted).map(|note| format!("note: {note}")).collect()
 }
 
 /// Each reason's first sentence says what happened, the rest what to do.
@@ -320,10 +244,7 @@ fn verdict(verdict: &Verdict) -> Vec<String> {
     if verdict.valid {
         return vec![labelled("Verdict", "valid")];
     }
-    let mut lines = vec![labelled(
-        "Verdict",
-        "INVALID: these figures are not the server's",
-    )];
+    let mut lines = vec![labelled("Verdict", "INVALID: these figures are not the server's")];
     for reason in &verdict.reasons {
         match reason.message.split_once(". ") {
             Some((what, remedy)) => {
@@ -346,22 +267,13 @@ fn row<const N: usize>(head: &str, cells: [String; N]) -> Vec<String> {
 
 /// The first column to the left, as wide as the labels of the groups; the others to the right.
 fn table(rows: &[Vec<String>]) -> Vec<String> {
-    let width = |column: usize| {
-        rows.iter()
-            .map(|r| r[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells =
-            row.iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, &width))| match column {
-                    0 => format!("{cell:<0$}", width.max(15)),
-                    _ => format!("  {cell:>0$}", width.max(9)),
-                });
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
+            0 => format!("{cell:<0$}", width.max(15)),
+            _ => format!("  {cell:>0$}", width.max(9)),
+        });
         cells.collect::<String>()
     };
     rows.iter().map(line).collect()
@@ -411,8 +323,7 @@ fn three_digits(x: f64) -> String {
 mod tests {
     use super::*;
     use brimful_core::record::{
-        CpuShares, Generator, Listener, Process, Rates, Reason, ReasonCode, SCHEMA, StatusCounts,
-        Traffic,
+        CpuShares, Generator, Listener, Process, Rates, Reason, ReasonCode, SCHEMA, StatusCounts, Traffic,
     };
     use std::collections::BTreeMap;
 
@@ -440,10 +351,7 @@ mod tests {
             established: 27_000,
             completed: 26_701,
             timed_out: 299,
-            status: StatusCounts {
-                s2xx: 26_701,
-                ..StatusCounts::default()
-            },
+            status: StatusCounts { s2xx: 26_701, ..StatusCounts::default() },
             ..Counts::default()
         };
         Record {
@@ -457,13 +365,7 @@ mod tests {
             seed: 1,
             interrupted: false,
             verdict: Verdict::from_reasons(vec![]),
-            rates: Rates {
-                offered: 150.0,
-                sent: 150.0,
-                connect_attempts: 150.0,
-                established: 150.0,
-                completed: 148.3,
-            },
+            rates: Rates { offered: 150.0, sent: 150.0, connect_attempts: 150.0, established: 150.0, completed: 148.3 },
             counts,
             response_time_us: summary(5_000.0),
             response_mean_ci95_us: Some(40.0),
@@ -471,10 +373,7 @@ mod tests {
             connect_time_us: summary(300.0),
             first_byte_us: summary(4_600.0),
             lateness_us: summary(8.0),
-            bytes: Traffic {
-                received: 33_269_446,
-                sent: 1_944_000,
-            },
+            bytes: Traffic { received: 33_269_446, sent: 1_944_000 },
             reply_rate: ReplyRate {
                 samples: 36,
                 min: Some(139.8),
@@ -541,15 +440,8 @@ Verdict          valid
     #[test]
     fn a_run_that_measured_nothing_says_what_to_check() {
         let mut record = record();
-        record.counts = Counts {
-            scheduled: 10,
-            refused: 10,
-            ..Counts::default()
-        };
-        record.rates = Rates {
-            offered: 10.0,
-            ..Rates::default()
-        };
+        record.counts = Counts { scheduled: 10, refused: 10, ..Counts::default() };
+        record.rates = Rates { offered: 10.0, ..Rates::default() };
         record.duration_s = 0.0;
         record.bytes = Traffic::default();
         record.reply_rate = ReplyRate::default();
@@ -586,61 +478,28 @@ Verdict          valid
         };
         let none = StatusCounts::default();
         assert!(
-            note(StatusCounts { s4xx: 10, ..none })
-                .starts_with("note: All 10 responses were 4xx: the server rejects")
+            note(StatusCounts { s4xx: 10, ..none }).starts_with("note: All 10 responses were 4xx: the server rejects")
         );
         assert!(
-            note(StatusCounts { s5xx: 10, ..none })
-                .starts_with("note: All 10 responses were 5xx: the server fails")
+            note(StatusCounts { s5xx: 10, ..none }).starts_with("note: All 10 responses were 5xx: the server fails")
         );
-        assert!(
-            note(StatusCounts {
-                s4xx: 4,
-                s5xx: 6,
-                ..none
-            })
-            .starts_with("note: None of the 10 responses was 2xx")
-        );
-        assert!(
-            note(StatusCounts { s3xx: 10, ..none })
-                .starts_with("note: All 10 responses were 3xx, and redirects")
-        );
-        assert_eq!(
-            note(StatusCounts {
-                s2xx: 1,
-                s4xx: 9,
-                ..none
-            }),
-            ""
-        );
-        assert_eq!(
-            note(StatusCounts {
-                s3xx: 1,
-                s4xx: 9,
-                ..none
-            }),
-            ""
-        );
+        assert!(note(StatusCounts { s4xx: 4, s5xx: 6, ..none }).starts_with("note: None of the 10 responses was 2xx"));
+        assert!(note(StatusCounts { s3xx: 10, ..none }).starts_with("note: All 10 responses were 3xx, and redirects"));
+        assert_eq!(note(StatusCounts { s2xx: 1, s4xx: 9, ..none }), "");
+        assert_eq!(note(StatusCounts { s3xx: 1, s4xx: 9, ..none }), "");
     }
 
     #[test]
     fn classes_have_a_table_when_there_are_several() {
         let class = |completed, mean| ClassRecord {
-            counts: Counts {
-                scheduled: 100,
-                completed,
-                refused: 100 - completed,
-                ..Counts::default()
-            },
+            counts: Counts { scheduled: 100, completed, refused: 100 - completed, ..Counts::default() },
             response_time_us: summary(mean),
             service_time_us: summary(mean / 2.0),
             ..ClassRecord::default()
         };
         let mut record = record();
-        record.classes = BTreeMap::from([
-            ("light".to_owned(), class(100, 1_000.0)),
-            ("heavy".to_owned(), class(97, 2e6)),
-        ]);
+        record.classes =
+            BTreeMap::from([("light".to_owned(), class(100, 1_000.0)), ("heavy".to_owned(), class(97, 2e6))]);
         let expected = "
 Class                calls  completed     errors   response       50 %       99 %    service
 heavy                  100         97          3     2.00 s     1.80 s     10.0 s     1.00 s
@@ -652,15 +511,10 @@ light                  100        100          0    1.00 ms     900 µs    5.00 
 
     #[test]
     fn an_invalid_run_says_why_and_what_to_do() {
-        let reason = |message: &str| Reason {
-            code: ReasonCode::Ports,
-            message: message.to_owned(),
-        };
+        let reason = |message: &str| Reason { code: ReasonCode::Ports, message: message.to_owned() };
         let mut record = record();
         record.verdict = Verdict::from_reasons(vec![
-            reason(
-                "3 of 27000 calls could not begin: this host had no local port left. Lower --rate. Or wait.",
-            ),
+            reason("3 of 27000 calls could not begin: this host had no local port left. Lower --rate. Or wait."),
             reason("the server stopped answering"),
         ]);
         let expected = "
@@ -676,12 +530,7 @@ Verdict          INVALID: these figures are not the server's
     fn what_the_monitor_saw_is_a_group() {
         let mut record = record();
         record.server = Some(Server {
-            cpu: CpuShares {
-                user: 0.4,
-                system: 0.25,
-                idle: 0.34,
-                steal: 0.01,
-            },
+            cpu: CpuShares { user: 0.4, system: 0.25, idle: 0.34, steal: 0.01 },
             listener: Some(Listener {
                 syn_per_s: 160.0,
                 dropped_per_s: 10.0,
@@ -689,11 +538,7 @@ Verdict          INVALID: these figures are not the server's
                 backlog: 511,
                 ..Listener::default()
             }),
-            process: vec![Process {
-                name: "nginx".to_owned(),
-                cpu_s: 12.3,
-                ..Process::default()
-            }],
+            process: vec![Process { name: "nginx".to_owned(), cpu_s: 12.3, ..Process::default() }],
             ..Server::default()
         });
         let expected = "
@@ -707,26 +552,9 @@ Server listener  160.0 SYN/s, 10.0/s dropped; accept queue at most 512 of 511
 
     #[test]
     fn quantities_have_three_digits_and_the_unit_that_fits() {
-        let times = [
-            0.0,
-            0.35,
-            1.0,
-            12.34,
-            999.0,
-            1_234.0,
-            99_960.0,
-            1_500_000.0,
-            185e6,
-        ]
-        .map(time);
-        let expected = [
-            "0 ns", "350 ns", "1.00 µs", "12.3 µs", "999 µs", "1.23 ms", "100 ms", "1.50 s",
-            "185 s",
-        ];
+        let times = [0.0, 0.35, 1.0, 12.34, 999.0, 1_234.0, 99_960.0, 1_500_000.0, 185e6].map(time);
+        let expected = ["0 ns", "350 ns", "1.00 µs", "12.3 µs", "999 µs", "1.23 ms", "100 ms", "1.50 s", "185 s"];
         assert_eq!(times, expected);
-        assert_eq!(
-            [0.0, 1_246.0, 12_345.0, 1.5e6, 2e9].map(size),
-            ["0 B", "1246 B", "12.3 kB", "1.50 MB", "2.00 GB"]
-        );
+        assert_eq!([0.0, 1_246.0, 12_345.0, 1.5e6, 2e9].map(size), ["0 B", "1246 B", "12.3 kB", "1.50 MB", "2.00 GB"]);
     }
 }

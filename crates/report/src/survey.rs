@@ -38,7 +38,7 @@ const LEVELS: [Column; 12] = [
 fn level(level: &Level) -> Vec<String> {
     let (throughput, response, utilization) = (level.throughput, level.response_time_s, level.utilization);
     vec![
-        role(level.role).to_owned(),
+        format!("{}{}", role(level.role), if level.verdict.valid { "" } else { DOUBT }),
         shorten(&level.workload, 8),
         number(Some(level.offered)),
         number(throughput.predicted),
@@ -52,6 +52,9 @@ fn level(level: &Level) -> Vec<String> {
         percent(utilization.measured),
     ]
 }
+
+/// Marks a level that cannot be trusted.
+const DOUBT: &str = " *";
 
 fn role(role: Role) -> &'static str {
     match role {
@@ -102,11 +105,8 @@ fn conclusion(survey: &Survey) -> String {
     for reason in &survey.verdict.reasons {
         text += &fact("hint:", &reason.message);
     }
-    for level in &survey.levels {
-        for reason in &level.verdict.reasons {
-            let name = format!("{} {} at {}", role(level.role), level.workload, rate(Some(level.offered)));
-            text += &fact("hint:", &format!("{name}: {}", reason.message));
-        }
+    if survey.levels.iter().any(|level| !level.verdict.valid) {
+        text += &fact("", "* a level in doubt; the report and the JSON document say why of each");
     }
     if let Some(report) = &survey.report {
         // A path is there to be copied, so it is never broken.
@@ -223,7 +223,7 @@ mod tests {
             server_cpus: vec![0],
             client_cpus: vec![1],
             background: None,
-            overhead: None,
+            wakeup_s: None,
             report: Some("brimful-survey.html".to_owned()),
         }
     }
@@ -316,16 +316,15 @@ report      brimful-survey.html
     const STOPPED: &str = "\
 Nothing is known yet.
 
-                                throughput (/s)    mean response time           utilization
-role         workload  offered  pred. meas. error  pred.   meas.       ± error  pred. meas.
-calibration  page         50.0   50.0  50.0 +0.0%      - 2.22 ms 44.4 µs     -  10.0% 10.2%
+                                  throughput (/s)    mean response time           utilization
+role           workload  offered  pred. meas. error  pred.   meas.       ± error  pred. meas.
+calibration *  page         50.0   50.0  50.0 +0.0%      - 2.22 ms 44.4 µs     -  10.0% 10.2%
 
 saturation  predicted -, measured -, error -
 stopped     at mix at 20 %: Ctrl-C was pressed.
 verdict     NOT VALID: do not trust these numbers
 hint:       1.2 % of the calls began more than 1 ms late: give the generator a CPU of its own with
             --cpus, or ask for less with --max-rate
-hint:       calibration page at 50.0/s: 1.2 % of the calls began more than 1 ms late: give the
-            generator a CPU of its own with --cpus, or ask for less with --max-rate
+            * a level in doubt; the report and the JSON document say why of each
 ";
 }

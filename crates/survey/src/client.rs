@@ -14,7 +14,7 @@ use brimful_workload::Process;
 use std::sync::atomic::AtomicBool;
 
 /// Shares of the best closed throughput that are tried as open rates, highest first.
-const TRIED: [f64; 7] = [0.9, 0.8, 0.7, 0.6, 0.5, 0.35, 0.2];
+const TRIED: [f64; 8] = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2];
 const CLIENTS: u64 = 32;
 
 /// How long the check takes at most.

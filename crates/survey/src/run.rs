@@ -33,6 +33,8 @@ pub struct RunPlan {
     pub calls_per_connection: Option<u64>,
     /// As in [`Config`].
     pub close: Close,
+    /// As in [`Config`]; none with a new connection per call.
+    pub warm_connections: u64,
     /// As in [`Config`].
     pub connect_timeout: Nanos,
     /// As in [`Config`].
@@ -147,6 +149,7 @@ impl RunPlan {
             close: self.close,
             connect_timeout: self.connect_timeout.min(self.response_timeout),
             response_timeout: self.response_timeout,
+            warm_connections: if self.calls_per_connection == Some(1) { 0 } else { self.warm_connections },
             window: self.window,
             cpus: self.cpus.clone(),
         })

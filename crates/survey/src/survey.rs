@@ -24,7 +24,11 @@ const CALIBRATION: [f64; 3] = [0.2, 0.4, 0.6];
 /// How often each of them is measured.
 const REPLICATIONS: usize = 3;
 /// Where each class is calibrated on its own, so that classes can be told apart.
-const SINGLE_CLASS: f64 = 0.4;
+const SINGLE_CLASS: [f64; 2] = [0.4, 0.6];
+/// Length and greatest number of the short runs that find the capacity to take the levels from, and when they have.
+const PILOT: Nanos = Nanos::from_millis(700);
+const PILOTS: usize = 6;
+const SETTLED: f64 = 0.06;
 /// Levels that are predicted first, and how many times as long as a calibration run each lasts: queues near saturation
 /// fluctuate for long, so their means need more calls.
 const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.5), (0.7, 3.0), (0.8, 3.0), (0.9, 3.0)];
@@ -34,8 +38,13 @@ const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
 const BACKLOG: f64 = 1000.0;
 /// Clients of the closed level that finds the saturation rate: enough to keep every CPU busy all the time.
 const SATURATING_CLIENTS: u64 = 32;
+/// Connections that keep-alive runs find open, per server CPU: a survey is about a server in operation, not about the
+/// storm of attempts with which a high rate would begin.
+const WARM_CONNECTIONS: u64 = 32;
 /// How long the idle server is watched before any load.
 const IDLE: Nanos = Nanos::from_millis(1500);
+/// Added to the seed of a level that is measured again, so that it gets another schedule.
+const AGAIN: u64 = 1 << 32;
 /// The first look at what a call costs.
 const PROBE: Nanos = Nanos::from_millis(1000);
 
@@ -167,6 +176,7 @@ impl<'a> Surveyor<'a> {
         let mut like = like;
         // The monitor keeps off the server's CPUs.
         like.monitor = Some(server.monitor_config(like.cpus.first().copied()));
+        like.warm_connections = WARM_CONNECTIONS * u64::from(server.servers());
         Surveyor {
             plan,
             like,
@@ -253,27 +263,22 @@ impl<'a> Surveyor<'a> {
             idle_busy,
             background: self.background.unwrap_or(0.0),
         };
-        // The first look overestimates what a call costs on a busy server; each run improves on it.
-        let mut saturation = f64::from(facts.servers) / probe;
         let mix = self.like.workload.clone();
+        let capacity = self.find_capacity(&mix, f64::from(facts.servers) / probe)?;
         for fraction in (0..REPLICATIONS).flat_map(|_| CALIBRATION) {
-            let rate = fraction * saturation;
-            let measured = self.calibration_run("mix", &mix, rate, saturation)?;
-            let completed: f64 = measured.throughput.iter().sum();
-            saturation = f64::from(facts.servers) * completed / measured.used.busy().max(1e-9);
+            self.calibration_run("mix", &mix, fraction * capacity, capacity)?;
         }
         if mix.classes.len() > 1 {
-            let mean_demand = f64::from(facts.servers) / saturation;
             for index in 0..mix.classes.len() {
                 let mut alone = mix.clone();
                 for (other, class) in alone.classes.iter_mut().enumerate() {
                     class.weight = if other == index { 1.0 } else { 0.0 };
                 }
                 let name = alone.classes[index].name.clone();
-                // A short run tells what the class costs, so that the real one runs at the level it is meant to.
-                let pilot = self.pilot(&alone, mean_demand)?;
-                let capacity = f64::from(facts.servers) / pilot;
-                self.calibration_run(&name, &alone, SINGLE_CLASS * capacity, capacity)?;
+                let capacity = self.find_capacity(&alone, capacity)?;
+                for fraction in SINGLE_CLASS {
+                    self.calibration_run(&name, &alone, fraction * capacity, capacity)?;
+                }
             }
         }
         facts.background = facts.background.min(self.others_under_load());
@@ -290,14 +295,26 @@ impl<'a> Surveyor<'a> {
         others.get(others.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// What one call of a single class costs, roughly: one client for a moment.
-    fn pilot(&mut self, alone: &Workload, fallback: f64) -> Result<f64, Halt> {
-        let mut plan = self.run_plan(Pace::Closed { clients: 1, think: Nanos::ZERO }, Nanos::from_millis(400));
-        plan.workload = alone.clone();
-        let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
-        self.check(&measured, "calibration")?;
-        let demand = measured.used.cpu.as_secs_f64() / measured.record.counts.completed.max(1) as f64;
-        Ok(if demand > 0.0 { demand } else { fallback })
+    /// The rate at which the server would saturate, roughly. A call costs the less the busier the server is, so each short
+    /// run at the highest calibration level improves on the one before, until that makes little difference.
+    fn find_capacity(&mut self, workload: &Workload, first_guess: f64) -> Result<f64, Halt> {
+        let mut capacity = first_guess;
+        for _ in 0..PILOTS {
+            let rate = Rate(CALIBRATION[CALIBRATION.len() - 1] * capacity);
+            (self.news)(Step::Begin(format!("looking for the levels: {}", per_second(rate.0)), PILOT));
+            let mut plan = self.run_plan(Pace::Open { rate, process: Process::Poisson }, PILOT);
+            plan.workload = workload.clone();
+            let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+            self.check(&measured, "looking for the levels")?;
+            let completed: f64 = measured.throughput.iter().sum();
+            let found = f64::from(self.server.servers()) * completed / measured.used.busy().max(1e-9);
+            let settled = (found / capacity - 1.0).abs() < SETTLED;
+            capacity = found;
+            if settled {
+                break;
+            }
+        }
+        Ok(capacity)
     }
 
     fn calibration_run(
@@ -311,7 +328,7 @@ impl<'a> Surveyor<'a> {
         (self.news)(Step::Begin(what.clone(), self.plan.level));
         let mut plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, self.plan.level);
         plan.workload = workload.clone();
-        let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+        let measured = self.measure(&plan)?;
         let about = About { role: Role::Calibration, workload: name, saturation, predicted: None };
         self.keep(&plan, &measured, &about);
         self.check(&measured, &what)?;
@@ -345,7 +362,7 @@ impl<'a> Surveyor<'a> {
         let what = format!("held out: {:.0} %, {}", 100.0 * fraction, per_second(rate));
         (self.news)(Step::Begin(what.clone(), lasts));
         let plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, lasts);
-        let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+        let measured = self.measure(&plan)?;
         let about = About { role: Role::HeldOut, workload: "mix", saturation, predicted: Some(prediction) };
         self.keep(&plan, &measured, &about);
         self.check(&measured, &what)
@@ -371,7 +388,7 @@ impl<'a> Surveyor<'a> {
             let prediction = fit.predict(fraction.max(1.001) * saturation)?;
             let plan = self.run_plan(pace, lasts);
             let before = truth(self.like.endpoint.address);
-            let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
+            let measured = self.measure(&plan)?;
             let after = truth(self.like.endpoint.address);
             let about = About { role: Role::PastSaturation, workload: "mix", saturation, predicted: Some(&prediction) };
             self.keep(&plan, &measured, &about);
@@ -390,6 +407,20 @@ impl<'a> Surveyor<'a> {
     fn run_plan(&mut self, pace: Pace, window: Nanos) -> RunPlan {
         self.runs += 1;
         RunPlan { pace, window, seed: self.like.seed.wrapping_add(self.runs), calls: u64::MAX, ..self.like.clone() }
+    }
+
+    /// Measures a level. One that is in doubt is measured again, once: what decides is the generator's own health, never
+    /// what the model said.
+    fn measure(&mut self, plan: &RunPlan) -> Result<Measured, SurveyError> {
+        let measured = measure(plan, &mut self.server, self.stop, self.progress)?;
+        let verdict = &measured.record.verdict;
+        let code = verdict.reasons.first().map(|reason| reason.code);
+        if code != Some(ReasonCode::GeneratorLate) || measured.record.interrupted {
+            return Ok(measured);
+        }
+        (self.news)(Step::Note("the generator was disturbed; once more".to_owned()));
+        let again = RunPlan { seed: plan.seed.wrapping_add(AGAIN), ..plan.clone() };
+        measure(&again, &mut self.server, self.stop, self.progress)
     }
 
     fn keep(&mut self, plan: &RunPlan, measured: &Measured, about: &About<'_>) {
@@ -475,7 +506,7 @@ impl<'a> Surveyor<'a> {
             server_cpus: self.server.cpus.clone(),
             client_cpus: self.like.cpus.clone(),
             background: self.background,
-            overhead: self.fit.as_ref().map(|fit| fit.overhead.value),
+            wakeup_s: self.fit.as_ref().map(|fit| fit.wakeup.value),
             report: None,
             levels: std::mem::take(&mut self.levels),
         })

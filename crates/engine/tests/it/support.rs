@@ -112,6 +112,7 @@ impl Plan {
             close,
             connect_timeout: Nanos::from_millis(500),
             response_timeout: Nanos::from_secs(2),
+            warm_connections: 0,
             window: Nanos::from_secs(5),
             cpus: Vec::new(),
         };

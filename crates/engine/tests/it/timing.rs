@@ -83,6 +83,20 @@ fn connections_are_kept_or_renewed_as_asked() {
 }
 
 #[test]
+fn warm_connections_are_there_for_the_first_calls() {
+    let server = serial_server(Duration::from_micros(100), None);
+    let connections = |warm, shards| {
+        let mut plan = Plan::new(server.addr()).calls(60).configure(|c| c.warm_connections = warm);
+        plan.shards = shards;
+        let calls = plan.closed(6);
+        assert_eq!(count(&calls, completed), 60);
+        calls.iter().filter(|call| call.connect_started.is_some()).count()
+    };
+    assert_eq!((connections(0, 1), connections(4, 1), connections(6, 1)), (6, 2, 0));
+    assert_eq!(connections(6, 3), 0, "each shard gets its share");
+}
+
+#[test]
 fn events_of_a_call_come_in_order() {
     let server = serial_server(Duration::from_micros(100), None);
     let calls = Plan::new(server.addr()).calls(40).configure(|c| c.calls_per_connection = Some(1)).open(1000.0);
