@@ -43,7 +43,7 @@ pub fn of(error: &anyhow::Error) -> Exit {
 pub fn of_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
     if interrupted {
         Exit::Interrupted
-    } else if verdict.reasons.iter().any(|reason| reason.code == ReasonCode::ServerDied) {
+    } else if verdict.reasons.iter().any(|r| matches!(r.code, ReasonCode::ServerDied | ReasonCode::OtherWork)) {
         Exit::Environment
     } else if verdict.valid {
         Exit::Ok

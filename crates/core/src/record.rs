@@ -105,6 +105,8 @@ pub enum ReasonCode {
     Interrupted,
     /// The server stopped answering in the middle.
     ServerDied,
+    /// Something else kept the server's CPUs busy.
+    OtherWork,
 }
 
 /// Rates per second over the offered window.

@@ -4,10 +4,14 @@ use crate::SurveyError;
 use crate::fit::Prediction;
 use crate::run::{Pace, RunPlan, run};
 use crate::server::{Server, Used};
-use brimful_core::record::{CpuShares, Record};
+use brimful_core::record::{CpuShares, Reason, ReasonCode, Record, Verdict};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_engine::Progress;
 use std::sync::atomic::AtomicBool;
+
+/// Interrupts and the kernel's own threads take a few percent of a loaded CPU; more than this is somebody else's work, and
+/// what the server then does with the rest says little about the server.
+const OTHER_WORK: f64 = 0.15;
 
 /// A level that was measured.
 #[derive(Debug)]
@@ -53,6 +57,21 @@ impl Measured {
     /// Where the time of the server's CPUs went.
     pub fn cpu(&self) -> Option<CpuShares> {
         self.record.server.as_ref().map(|server| server.cpu)
+    }
+
+    /// Whether the level can be trusted: by the generator's own health, and by what else the server's CPUs had to do.
+    pub fn verdict(&self, servers: u32) -> Verdict {
+        let mut reasons = self.record.verdict.reasons.clone();
+        let other = self.cpu().zip(self.busy_in_window()).map(|(cpu, busy)| 1.0 - cpu.idle - busy / f64::from(servers));
+        if let Some(other) = other.filter(|other| *other > OTHER_WORK) {
+            let message = format!(
+                "Something other than the server used {:.0} % of the server's CPUs. Stop it, or keep it elsewhere; `top` \
+                 shows what it is.",
+                100.0 * other
+            );
+            reasons.push(Reason { code: ReasonCode::OtherWork, message });
+        }
+        Verdict::from_reasons(reasons)
     }
 
     /// The level as the survey shows it, beside what was predicted of it.
@@ -105,7 +124,7 @@ impl Measured {
             error_share: record.counts.errors() as f64 / (record.counts.scheduled as f64).max(1.0),
             lateness_p50_s: record.lateness_us.map(|l| l.p50 / 1e6),
             lateness_p99_s: record.lateness_us.map(|l| l.p99 / 1e6),
-            verdict: record.verdict.clone(),
+            verdict: self.verdict(servers),
             classes: classes.collect(),
         }
     }

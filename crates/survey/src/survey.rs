@@ -409,16 +409,17 @@ impl<'a> Surveyor<'a> {
         RunPlan { pace, window, seed: self.like.seed.wrapping_add(self.runs), calls: u64::MAX, ..self.like.clone() }
     }
 
-    /// Measures a level. One that is in doubt is measured again, once: what decides is the generator's own health, never
-    /// what the model said.
+    /// Measures a level. One that the host disturbed is measured again, once: what decides is the health of the generator
+    /// and of the server's CPUs, never what the model said.
     fn measure(&mut self, plan: &RunPlan) -> Result<Measured, SurveyError> {
         let measured = measure(plan, &mut self.server, self.stop, self.progress)?;
-        let verdict = &measured.record.verdict;
-        let code = verdict.reasons.first().map(|reason| reason.code);
-        if code != Some(ReasonCode::GeneratorLate) || measured.record.interrupted {
+        let verdict = measured.verdict(self.server.servers());
+        let disturbed = |reason: &Reason| matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::OtherWork);
+        if measured.record.interrupted || !verdict.reasons.iter().any(disturbed) {
             return Ok(measured);
         }
-        (self.news)(Step::Note("the generator was disturbed; once more".to_owned()));
+        let reason = verdict.reasons[0].message.split(". ").next().unwrap_or_default();
+        (self.news)(Step::Note(format!("once more, for it was disturbed: {reason}")));
         let again = RunPlan { seed: plan.seed.wrapping_add(AGAIN), ..plan.clone() };
         measure(&again, &mut self.server, self.stop, self.progress)
     }
@@ -477,7 +478,10 @@ impl<'a> Surveyor<'a> {
         };
         self.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
         let doubtful = self.levels.iter().filter(|level| !level.verdict.valid).count();
-        if doubtful > 0 {
+        // A few doubtful levels are marked and left at that; the survey falls with the level that measures the capacity,
+        // or with many.
+        let capacity_in_doubt = self.levels.iter().any(|level| level.clients.is_some() && !level.verdict.valid);
+        if capacity_in_doubt || 4 * doubtful > self.levels.len() {
             let first = self.levels.iter().flat_map(|level| &level.verdict.reasons).next().cloned();
             self.reasons.extend(first.map(|reason| Reason {
                 message: format!("{doubtful} of {} levels are in doubt. {}", self.levels.len(), reason.message),
