@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod document;
 mod endpoint;
 mod error;
 mod fit;
