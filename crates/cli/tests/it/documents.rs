@@ -1,0 +1,68 @@
+//! The documents on stdout: read as their types, written back unchanged, and balanced.
+
+use brimful_core::record::{Counts, Interval, Record, SCHEMA};
+use brimful_core::survey::Survey;
+use brimful_stats::Distribution;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A Record in which every account balances.
+pub fn record(text: &str) -> Record {
+    let record: Record = document(text);
+    assert_eq!(record.schema, SCHEMA);
+    assert_eq!(record.verdict.valid, record.verdict.reasons.is_empty());
+    counts(&record);
+    intervals(&record);
+    histograms(&record);
+    record
+}
+
+/// A survey whose levels are in order.
+pub fn survey(text: &str) -> Survey {
+    let survey: Survey = document(text);
+    assert_eq!(survey.schema, brimful_core::survey::SCHEMA);
+    assert_eq!(survey.verdict.valid, survey.verdict.reasons.is_empty());
+    assert!(survey.levels.is_sorted_by(|a, b| a.offered <= b.offered), "{:#?}", survey.levels);
+    survey
+}
+
+/// Every key is the type's and every field of the type is there: the schemas are generated from these types.
+fn document<T: Serialize + DeserializeOwned>(text: &str) -> T {
+    let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"));
+    let document: T = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"));
+    assert_eq!(serde_json::to_value(&document).unwrap(), value);
+    document
+}
+
+fn counts(record: &Record) {
+    let Counts { scheduled, completed, status, .. } = record.counts;
+    assert_eq!(record.counts.imbalance(), (0, 0), "{:#?}", record.counts);
+    assert_eq!(status.s2xx + status.s3xx + status.s4xx + status.s5xx, completed);
+    let sum = |figure: fn(&Counts) -> u64| record.classes.values().map(|class| figure(&class.counts)).sum::<u64>();
+    assert_eq!((sum(|c| c.scheduled), sum(|c| c.completed)), (scheduled, completed));
+    for (name, class) in &record.classes {
+        assert_eq!(class.counts.imbalance(), (0, 0), "{name}: {:#?}", class.counts);
+    }
+}
+
+fn intervals(record: &Record) {
+    let sum = |figure: fn(&Interval) -> u64| record.intervals.iter().map(figure).sum::<u64>();
+    let sums = (sum(|i| i.offered), sum(|i| i.sent), sum(|i| i.completed), sum(|i| i.errors));
+    let Counts { scheduled, sent, completed, .. } = record.counts;
+    assert_eq!(sums, (scheduled, sent, completed, record.counts.errors()), "{:#?}", record.intervals);
+}
+
+fn histograms(record: &Record) {
+    assert_eq!(record.response_time_us.map_or(0, |summary| summary.count), record.counts.completed);
+    for (name, summary) in [
+        ("response_time_us", &record.response_time_us),
+        ("service_time_us", &record.service_time_us),
+        ("connect_time_us", &record.connect_time_us),
+        ("first_byte_us", &record.first_byte_us),
+        ("lateness_us", &record.lateness_us),
+    ] {
+        let read = |base64: &String| Distribution::from_base64(base64, summary.as_ref()).unwrap().summary().unwrap();
+        let (inside, beside) = (record.hdr.get(name).map(read), *summary);
+        assert_eq!(inside.map(|s| (s.count, s.p50, s.p99)), beside.map(|s| (s.count, s.p50, s.p99)), "{name}");
+    }
+}

@@ -1,0 +1,54 @@
+//! `--help` is a reviewed file.
+
+use crate::program::run;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn help_is_what_was_reviewed() {
+    for (name, args) in [
+        ("help-brimful.txt", &["--help"][..]),
+        ("help-survey.txt", &["survey", "--help"]),
+        ("help-load.txt", &["load", "--help"]),
+        ("help-target.txt", &["target", "--help"]),
+        ("help-doctor.txt", &["doctor", "--help"]),
+    ] {
+        let help = run(args).exits(&[0]).stdout;
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+        if std::env::var_os("BRIMFUL_BLESS").is_some() {
+            fs::write(&path, &help).unwrap();
+        }
+        let reviewed = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(help, reviewed, "{name}: read the new text, then run the tests once with BRIMFUL_BLESS=1");
+        readable(&help);
+    }
+}
+
+fn readable(help: &str) {
+    let lines: Vec<&str> = help.lines().collect();
+    for (i, line) in lines.iter().enumerate() {
+        assert!(line.chars().count() <= 100, "too long a line: {line}");
+        let is_flag = line.trim_start().starts_with('-') && !line.trim_start().starts_with("- ");
+        if is_flag {
+            // The description is on the same line, two spaces away, or begins the next one.
+            let beside = line.trim_start().contains("  ");
+            let below = lines.get(i + 1).is_some_and(|next| {
+                let next = next.trim_start();
+                next.starts_with(char::is_uppercase) && !next.starts_with("[default")
+            });
+            assert!(beside || below, "not documented: {line}");
+        }
+    }
+    assert!(!help.contains("with-parent"), "hidden flags stay hidden");
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    assert_eq!(run(&["--version"]).exits(&[0]).stdout, format!("brimful {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn without_a_command_the_commands_are_shown() {
+    run::<&str>(&[]).fails(2, "survey");
+    run(&["lode"]).fails(2, "load");
+}

@@ -1,0 +1,153 @@
+//! `brimful load` against real servers.
+
+use crate::documents;
+use crate::program::{Done, run};
+use brimful_core::record::Record;
+use brimful_testkit::{Apache, ApacheOptions, Mpm, Nginx, NginxOptions};
+use std::fs;
+
+/// Runs `load`. Whether the generator kept its schedule depends on the machine; that the exit code says so does not.
+fn load(args: &[&str]) -> (Record, Done) {
+    let args = [&["load", "--json"], args].concat();
+    let done = run(&args).exits(&[0, 4]);
+    let record = documents::record(&done.stdout);
+    assert_eq!(record.verdict.valid, done.code == 0, "{:#?}", record.verdict);
+    assert_eq!(record.command[1..], args[..]);
+    (record, done)
+}
+
+const CALLS: u64 = 40;
+
+/// Every pace, with connections kept and with a new one for each call; all of them succeed.
+fn every_way(url: &str) {
+    let calls = CALLS.to_string();
+    for pace in [&["--rate", "400"][..], &["--rate", "400", "--arrivals", "poisson"], &["--clients", "3"]] {
+        for connections in [&[][..], &["--new-connection"]] {
+            let (record, _) = load(&[&[url, "--requests", &calls], pace, connections].concat());
+            let counts = record.counts;
+            assert_eq!((counts.scheduled, counts.status.s2xx, counts.errors()), (CALLS, CALLS, 0), "{counts:#?}");
+            assert_eq!(counts.connect_attempts, counts.established);
+            if !connections.is_empty() {
+                assert_eq!(counts.established, CALLS);
+            } else if pace[0] == "--clients" {
+                assert!(record.generator.max_open_connections <= 3, "{:?}", record.generator);
+            } else {
+                assert!(counts.established < CALLS, "no connection was used twice: {pace:?}, {counts:#?}");
+            }
+            assert!(record.bytes.received > CALLS * "HTTP/1.1 200 OK\r\n\r\nhello\n".len() as u64);
+        }
+    }
+}
+
+#[test]
+fn nginx_every_way() {
+    every_way(&Nginx::start(NginxOptions::default()).url());
+}
+
+#[test]
+fn apache_event_every_way() {
+    every_way(&Apache::start(ApacheOptions::default()).url());
+}
+
+#[test]
+fn apache_prefork_every_way() {
+    // A process for every connection that an open load may keep: one that waits for a process waits for 75 s.
+    let options = ApacheOptions { mpm: Mpm::Prefork, max_workers: CALLS as usize, ..ApacheOptions::default() };
+    every_way(&Apache::start(options).url());
+}
+
+#[test]
+fn a_rate_for_a_time_is_so_many_calls() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let (record, _) = load(&[&nginx.url(), "--rate", "500", "--duration", "1200ms", "--seed", "11"]);
+    assert_eq!((record.counts.scheduled, record.seed, record.interrupted), (600, 11, false));
+    assert_eq!((record.window_s, record.intervals.len()), (1.2, 2));
+    assert!((record.rates.offered - 500.0).abs() < 1e-6, "{:?}", record.rates);
+    assert_eq!(record.target, nginx.url());
+    assert!(record.server.is_none());
+}
+
+#[test]
+fn a_named_process_is_watched() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let (pid, worker) = (nginx.pid(), nginx.workers()[0]);
+    let (record, _) = load(&[&nginx.url(), "--clients", "2", "--duration", "1s", "--process", &pid.to_string()]);
+    let server = record.server.expect("a server was watched");
+    let [process] = &server.process[..] else { panic!("one program was named: {:#?}", server.process) };
+    assert!(process.name.contains("nginx") && process.cpu_s > 0.0, "{process:#?}");
+    assert!(process.pids.contains(&pid) && process.pids.contains(&worker), "{process:#?}");
+    assert!(server.listener.is_some_and(|listener| listener.backlog > 0), "{:?}", server.listener);
+}
+
+#[test]
+fn a_workload_mixes_its_classes() {
+    let nginx =
+        Nginx::start(NginxOptions { extra: "location = /old { return 301 /; }".to_owned(), ..Default::default() });
+    let dir = tempfile::tempdir().unwrap();
+    let workload = dir.path().join("workload.toml");
+    let classes =
+        "[[class]]\nname = \"page\"\npath = \"/index.html\"\n\n[[class]]\nname = \"moved\"\npath = \"/old\"\n";
+    fs::write(&workload, classes).unwrap();
+    let with = ["--workload", workload.to_str().unwrap(), "--clients", "8", "--requests", "2k", "--seed", "3"];
+    for (mix, share) in [(&[][..], 0.5), (&["--mix", "page=0.8,moved=0.2"], 0.8)] {
+        let (record, _) = load(&[&[nginx.url().as_str()], &with[..], mix].concat());
+        let (page, moved) = (&record.classes["page"].counts, &record.classes["moved"].counts);
+        assert_eq!((page.status.s2xx, moved.status.s3xx), (page.scheduled, moved.scheduled));
+        assert_eq!(page.scheduled + moved.scheduled, 2000);
+        // Five standard deviations of a binomial share of 2000 at most.
+        let seen = page.scheduled as f64 / 2000.0;
+        assert!((seen - share).abs() < 0.056, "{seen} of the calls instead of {share}");
+    }
+    // One that the mix does not name is not called.
+    let (record, _) = load(&[&[nginx.url().as_str()], &with[..], &["--mix", "moved=1"]].concat());
+    assert_eq!(record.counts.status.s3xx, 2000);
+}
+
+#[test]
+fn the_seed_decides_the_schedule() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let schedule = |seed: &str, threads: &str| {
+        let url = nginx.url();
+        let pace = ["--rate", "300", "--arrivals", "poisson", "--duration", "1100ms"];
+        let (record, _) = load(&[&[url.as_str(), "--seed", seed, "--threads", threads], &pace[..]].concat());
+        assert_eq!(record.generator.threads.to_string(), threads);
+        let offered: Vec<u64> = record.intervals.iter().map(|interval| interval.offered).filter(|n| *n > 0).collect();
+        (record.counts.scheduled, offered)
+    };
+    let first = schedule("42", "1");
+    assert_eq!(first, schedule("42", "1"));
+    assert_eq!(first, schedule("42", "2"), "a schedule split over threads is the same schedule");
+    assert_ne!(first, schedule("43", "1"));
+}
+
+#[test]
+fn headers_method_and_body_are_sent() {
+    let nginx = Nginx::start(NginxOptions {
+        extra: "location /p { if ($http_x_test != sesame) { return 403; } if ($request_method != PUT) { return 405; } \
+                if ($content_length != 3) { return 400; } return 204; }"
+            .to_owned(),
+        ..Default::default()
+    });
+    let url = format!("{}p", nginx.url());
+    let full = [url.as_str(), "--clients", "1", "-n", "5", "-H", "X-Test: sesame", "-m", "PUT", "--data", "abc"];
+    assert_eq!(load(&full).0.counts.status.s2xx, 5);
+    assert_eq!(load(&full[..9]).0.counts.status.s4xx, 5);
+}
+
+#[test]
+fn the_text_has_its_groups_and_the_file_the_document() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("record.json");
+    let to_file = ["--clients", "2", "--requests", "30", "--out", out.to_str().unwrap()];
+    let done = run(&[&["load", nginx.url().as_str()], &to_file[..]].concat()).exits(&[0, 4]);
+    for label in ["Total", "Connection rate", "Request rate", "Reply rate", "CPU time", "Errors", "Times", "Verdict"] {
+        assert!(done.stdout.lines().any(|line| line.starts_with(label)), "no {label} in:\n{}", done.stdout);
+    }
+    assert!(done.stdout.starts_with("Total            30 calls"), "{}", done.stdout);
+    assert_eq!(documents::record(&fs::read_to_string(&out).unwrap()).counts.completed, 30);
+    let done = run(&[&["load", "--json", nginx.url().as_str()], &to_file[..]].concat()).exits(&[0, 4]);
+    assert_eq!(done.stdout, fs::read_to_string(&out).unwrap(), "the file and stdout have the same document");
+    assert_eq!(done.stderr, "");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left beside the file");
+}

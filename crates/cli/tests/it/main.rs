@@ -1,0 +1,17 @@
+//! The binary `brimful` as its users meet it: help, documents, messages, exit codes, signals.
+//!
+//! Only accounts, words and codes are asserted, never how fast anything was: the machine may be busy with other things.
+//! Golden files are written anew by `BRIMFUL_BLESS=1 cargo test -p brimful-cli`.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod bad_input;
+mod bad_servers;
+mod doctor;
+mod documents;
+mod help;
+mod load;
+mod output;
+mod program;
+mod signals;
+mod survey;
+mod target;

@@ -1,0 +1,151 @@
+//! `brimful survey` from beginning to end, with levels far shorter than anybody should trust, and
+//! a timeout that bounds how long an overrun responder is waited for when the client is checked.
+
+use crate::documents;
+use crate::program::{Running, brimful, own_machine, share_machine};
+use brimful_core::record::ReasonCode;
+use brimful_core::survey::{Comparison, Demand, Level, Role, Survey};
+use brimful_testkit::{Nginx, NginxOptions};
+use std::fs;
+
+fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
+    survey.levels.iter().filter(|level| level.role == role).collect()
+}
+
+#[test]
+fn the_demonstration_foresees_what_it_then_measures() {
+    let _machine = own_machine();
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("report.html");
+    let args = [
+        "survey",
+        "--demo",
+        "--level",
+        "300ms",
+        "--timeout",
+        "1s",
+        "--seed",
+        "7",
+        "--json",
+        "--report",
+        report.to_str().unwrap(),
+    ];
+    let done = Running::start(brimful(&args)).finish().exits(&[0, 4]);
+    let survey = documents::survey(&done.stdout);
+    assert_eq!(survey.verdict.valid, done.code == 0, "{:#?}", survey.verdict);
+    assert_eq!((survey.seed, &survey.stopped), (7, &None));
+    assert_eq!(survey.command[1..], args);
+    assert_eq!(survey.report.as_deref(), report.to_str());
+
+    for workload in ["mix", "light", "heavy"] {
+        let calibrated = |level: &&Level| level.workload == workload;
+        assert!(of_role(&survey, Role::Calibration).iter().any(calibrated), "{workload} was not calibrated");
+    }
+    assert!(!of_role(&survey, Role::HeldOut).is_empty() && !of_role(&survey, Role::PastSaturation).is_empty());
+    assert!(survey.frozen.as_ref().is_some_and(|hash| hash.len() == 16), "{:?}", survey.frozen);
+    for level in of_role(&survey, Role::HeldOut) {
+        assert!(level.throughput.predicted.is_some() && level.throughput.error.is_some(), "{level:#?}");
+    }
+    assert_eq!(survey.model.stations.len(), survey.model.demands.len());
+    let classes: Vec<&str> = survey.demands.iter().map(|demand| demand.class.as_str()).collect();
+    assert_eq!(classes, ["light", "heavy"]);
+
+    // What the server spent is compared, and not how many answers it gave: that another program had its CPU meanwhile
+    // changes the one and not the other. The bound is wide because the runs are tiny.
+    let Comparison { predicted, measured, error, .. } = survey.saturation_rate;
+    let closed = survey.levels.iter().find(|level| level.clients.is_some()).expect("a closed level");
+    assert_eq!(measured.is_some(), closed.verdict.valid);
+    if let Some(measured) = measured {
+        assert!((predicted.unwrap() / measured - 1.0 - error.unwrap()).abs() < 1e-9);
+        let mean = |seconds: fn(&Demand) -> f64| 0.8 * seconds(&survey.demands[0]) + 0.2 * seconds(&survey.demands[1]);
+        let ratio = mean(|demand| demand.seconds) / mean(|demand| demand.truth.expect("the server tells the truth"));
+        assert!((ratio - 1.0).abs() < 0.4, "{:#?}", survey.demands);
+    }
+
+    // The report holds the very document.
+    let page = fs::read_to_string(&report).unwrap();
+    let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();
+    let reported = documents::survey(rest.split_once("</script>").unwrap().0);
+    assert_eq!(reported, survey);
+    assert!(!reported.headline.is_empty());
+}
+
+/// The CPUs that each of these processes may use.
+fn affinity(pids: &[u32]) -> Vec<String> {
+    let allowed = |pid: &u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.unwrap().trim().to_owned()
+    };
+    pids.iter().map(allowed).collect()
+}
+
+/// A page that nginx compresses anew for each call: work enough that nginx is the limit and not an unoptimized client.
+fn compressing_nginx() -> Nginx {
+    let words: String = (0..4_000_u64).map(|i| format!("{:x} ", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)).collect();
+    Nginx::start(NginxOptions {
+        files: vec![("index.html".to_owned(), words.into_bytes())],
+        extra: "gzip on; gzip_comp_level 9;".to_owned(),
+        ..Default::default()
+    })
+}
+
+#[test]
+fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
+    let _machine = share_machine();
+    let nginx = compressing_nginx();
+    let pids = [vec![nginx.pid()], nginx.workers()].concat();
+    let before = affinity(&pids);
+    let dir = tempfile::tempdir().unwrap();
+    let (report, out) = (dir.path().join("report.html"), dir.path().join("survey.json"));
+    let files = ["--report", report.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let on = ["survey", &nginx.url(), "-H", "Accept-Encoding: gzip", "--server-cpus", "0", "--cpus", "1"];
+    let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--timeout", "1s"], &files].concat()));
+    running.stderr_line("calibration: ");
+    assert_eq!(affinity(&pids), ["0", "0"]);
+    let done = running.finish().exits(&[0, 4]);
+    assert_eq!(affinity(&pids), before);
+
+    let survey = documents::survey(&fs::read_to_string(&out).unwrap());
+    assert_eq!(survey.stopped, None);
+    assert_eq!((&survey.server_cpus[..], &survey.client_cpus[..]), (&[0][..], &[1][..]));
+    assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
+    assert!(survey.demands.iter().all(|demand| demand.seconds > 0.0 && demand.truth.is_none()), "{:?}", survey.demands);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&done.stdout).starts_with(&words(&survey.headline)), "{}", done.stdout);
+    assert!(fs::read_to_string(&report).unwrap().contains(&survey.url));
+}
+
+#[test]
+fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
+    let _machine = share_machine();
+    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=200us"]));
+    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("report.html");
+    let pid = target.pid().to_string();
+    let args = [
+        "survey",
+        &url,
+        "--process",
+        &pid,
+        "--level",
+        "300ms",
+        "--timeout",
+        "1s",
+        "--json",
+        "--report",
+        report.to_str().unwrap(),
+    ];
+    let mut running = Running::start(brimful(&args));
+    running.stderr_line("answers/s");
+    running.stderr_line("calibration: ");
+    target.kill();
+    let done = running.finish().exits(&[3]);
+    let survey = documents::survey(&done.stdout);
+    assert!(!survey.levels.is_empty());
+    let stopped = survey.stopped.expect("the survey tells where it stopped");
+    assert!(stopped.level.contains("calibration") && !stopped.reason.is_empty(), "{stopped:?}");
+    assert_eq!(survey.verdict.reasons[0].code, ReasonCode::ServerDied);
+    assert!(fs::read_to_string(&report).unwrap().contains(&stopped.level));
+}

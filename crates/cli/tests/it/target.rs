@@ -1,0 +1,57 @@
+//! `brimful target`: the reference server in the foreground.
+
+use crate::documents;
+use crate::program::{Running, brimful, share_machine};
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+fn start(args: &[&str]) -> (Running, String) {
+    let mut target = Running::start(brimful(&[&["target", "--listen", "127.0.0.1:0"], args].concat()));
+    let line = target.stdout_line();
+    let address = line.trim_end().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}")).to_owned();
+    (target, address)
+}
+
+/// Status and body of one request.
+fn get(address: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[test]
+fn it_serves_its_classes_and_tells_what_they_cost() {
+    let (target, address) = start(&["--service", "light=50us,heavy=1ms/16KiB"]);
+    assert_eq!(get(&address, "/light").1.len(), 1024);
+    assert_eq!(get(&address, "/heavy").1.len(), 16 * 1024);
+    assert_eq!(get(&address, "/").0, 200);
+    let (status, body) = get(&address, "/medium");
+    assert!(status == 404 && body.contains("/light, /heavy"), "{status} {body}");
+    let (status, truth) = get(&address, "/__truth");
+    let truth: serde_json::Value = serde_json::from_str(&truth).unwrap();
+    assert_eq!((status, &truth["classes"]["light"]["requests"]), (200, &2.into()), "{truth:#}");
+    assert_eq!(truth["classes"]["heavy"]["nominal_s"], 0.001);
+    assert!(truth["classes"]["heavy"]["mean_cpu_s"].as_f64().unwrap() >= 0.001, "{truth:#}");
+
+    target.signal(Signal::INT);
+    let done = target.finish().exits(&[0]);
+    let rows: Vec<Vec<&str>> = done.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows.iter().any(|row| row.starts_with(&["light", "2"]) && row.ends_with(&["50.0", "us"])), "{rows:?}");
+    assert!(rows.iter().any(|row| row.starts_with(&["heavy", "1"])), "{rows:?}");
+    assert_eq!(done.stderr, "");
+}
+
+#[test]
+fn it_takes_load_until_it_is_told_to_end() {
+    let _machine = share_machine();
+    let (target, address) = start(&["--service", "a=20us", "--distribution", "exponential", "--workers", "2"]);
+    let load = Running::start(brimful(&["load", &address, "--json", "--clients", "4", "--requests", "400"]));
+    assert_eq!(documents::record(&load.finish().exits(&[0, 4]).stdout).counts.status.s2xx, 400);
+    target.signal(Signal::TERM);
+    let done = target.finish().exits(&[0]);
+    assert!(done.stdout.lines().any(|line| line.starts_with("a ") && line.contains(" 400 ")), "{}", done.stdout);
+}
