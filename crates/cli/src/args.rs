@@ -71,7 +71,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N", conflicts_with = "arrivals")]
     pub clients: Option<Count>,
     /// Time between an answer and the client's next call
-    #[arg(long, value_name = "TIME", default_value = "0s", requires = "clients")]
+    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
     pub think: Nanos,
     /// How calls of an open loop are spaced
     #[arg(long, value_enum, default_value = "constant")]

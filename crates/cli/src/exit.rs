@@ -41,9 +41,10 @@ pub fn of(error: &anyhow::Error) -> Exit {
 
 /// What a verdict means to a script.
 pub fn of_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
+    use ReasonCode::{Incomplete, OtherWork, ServerDied};
     if interrupted {
         Exit::Interrupted
-    } else if verdict.reasons.iter().any(|r| matches!(r.code, ReasonCode::ServerDied | ReasonCode::OtherWork)) {
+    } else if verdict.reasons.iter().any(|reason| matches!(reason.code, ServerDied | OtherWork | Incomplete)) {
         Exit::Environment
     } else if verdict.valid {
         Exit::Ok

@@ -2,7 +2,7 @@
 
 use crate::args::{Arrivals, Close, Http, LoadArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
-use crate::output::{OutFile, deliver, print};
+use crate::output::{OutFile, deliver};
 use crate::progress;
 use brimful_core::Nanos;
 use brimful_core::workload::Workload;
@@ -25,12 +25,8 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let live = Progress::default();
     let record = progress::during("load", plan.window, &live, args.output.quiet, || run(&plan, &stop, &live))?;
     let json = brimful_report::json::record(&record)?;
-    if args.output.json {
-        print(&json)?;
-    } else {
-        print(&brimful_report::load::text(&record))?;
-    }
-    deliver(out, &json)?;
+    let text = if args.output.json { json.clone() } else { brimful_report::load::text(&record) };
+    deliver(out, &json, &text)?;
     Ok(exit::of_verdict(&record.verdict, record.interrupted))
 }
 

@@ -29,8 +29,20 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             let style = clap::builder::styling::AnsiColor::Red.on_default().bold();
-            anstream::eprintln!("{style}error:{style:#} {error:#}");
+            anstream::eprintln!("{style}error:{style:#} {}", message(&error));
             exit::of(&error).into()
         }
     }
+}
+
+/// The error and its causes, without those that the sentence before already quotes.
+fn message(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .map(ToString::to_string)
+        .reduce(|said, cause| match said.contains(&cause) {
+            true => said,
+            false => format!("{said}: {cause}"),
+        })
+        .unwrap_or_default()
 }

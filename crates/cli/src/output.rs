@@ -66,11 +66,14 @@ impl Drop for OutFile {
     }
 }
 
-/// The document goes to the file if there is one; if that fails it goes to stdout, so that nothing measured is lost.
-pub fn deliver(file: Option<OutFile>, document: &str) -> anyhow::Result<()> {
-    let Some(file) = file else { return Ok(()) };
-    file.commit(document).or_else(|error| {
-        print(document)?;
+/// The document goes to the file if there is one, `shown` to stdout; if the file fails the document goes to stdout too.
+pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Result<()> {
+    let written = file.map_or(Ok(()), |file| file.commit(document));
+    print(shown)?;
+    written.or_else(|error| {
+        if shown != document {
+            print(document)?;
+        }
         Err(error.context("the document is on stdout instead"))
     })
 }

@@ -3,7 +3,7 @@
 use crate::args::SurveyArgs;
 use crate::exit::{self, Exit};
 use crate::load::{request_plan, selectors};
-use crate::output::{OutFile, deliver, print};
+use crate::output::{OutFile, deliver};
 use crate::progress;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
@@ -35,12 +35,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
         survey.report = None;
     }
     let json = brimful_report::json::survey(&survey)?;
-    if args.output.json {
-        print(&json)?;
-    } else {
-        print(&brimful_report::survey::text(&survey))?;
-    }
-    deliver(out, &json)?;
+    let text = if args.output.json { json.clone() } else { brimful_report::survey::text(&survey) };
+    deliver(out, &json, &text)?;
     written?;
     Ok(exit_of(&survey))
 }

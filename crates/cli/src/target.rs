@@ -28,7 +28,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
         seed: args.seed,
     })
     .map_err(|error| match error {
-        TargetError::NoWorkers | TargetError::Backlog { .. } => usage(error).into(),
+        TargetError::NoWorkers | TargetError::Backlog { .. } | TargetError::Pin { .. } => usage(error).into(),
         error => anyhow::Error::from(error),
     })?;
     print(&format!("listening on http://{}\n", target.addr()))?;

@@ -107,6 +107,8 @@ pub enum ReasonCode {
     ServerDied,
     /// Something else kept the server's CPUs busy.
     OtherWork,
+    /// A survey could not be finished.
+    Incomplete,
 }
 
 /// Rates per second over the offered window.

@@ -5,7 +5,7 @@ use crate::fit::Fit;
 use crate::server::per_second;
 use crate::survey::{Halt, Surveyor};
 use brimful_core::Nanos;
-use brimful_core::record::{Reason, Verdict};
+use brimful_core::record::{Reason, ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Demand, Role, SCHEMA, Stopped, Survey};
 
 impl Surveyor<'_> {
@@ -19,8 +19,9 @@ impl Surveyor<'_> {
                 Some(stopped.clone())
             }
             Some(Halt::Error(error)) => {
-                let level = self.levels.last().map_or("the first", |level| &level.workload).to_owned();
-                Some(Stopped { level, reason: error.to_string() })
+                let message = format!("The survey could not be finished; at the level «{}»: {error}.", self.step);
+                self.reasons.push(Reason { code: ReasonCode::Incomplete, message });
+                Some(Stopped { level: self.step.clone(), reason: error.to_string() })
             }
         };
         self.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));

@@ -157,7 +157,8 @@ impl RunPlan {
 
     fn record(&self, run: Run<Collector>, started_at: SystemTime, monitor: Option<Monitor>) -> Record {
         // A run by number of calls, or one that was interrupted, has offered load until its end.
-        let window = self.window.min(run.duration);
+        let ended_early = run.interrupted || self.calls < u64::MAX;
+        let window = if ended_early { self.window.min(run.duration) } else { self.window };
         let epoch = Nanos(run.started_monotonic_ns);
         let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         let generator = Generator {

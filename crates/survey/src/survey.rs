@@ -158,6 +158,8 @@ pub(crate) struct Surveyor<'a> {
     pub(crate) frozen: Option<String>,
     /// What the reference server told before and after the closed level.
     pub(crate) truth: Option<(Truth, Truth)>,
+    /// What the survey is at.
+    pub(crate) step: String,
     pub(crate) levels: Vec<Level>,
     /// Throughput of the closed level, with its interval, if that level can be trusted.
     pub(crate) measured_saturation: Option<(f64, Option<f64>)>,
@@ -192,6 +194,7 @@ impl<'a> Surveyor<'a> {
             fit: None,
             frozen: None,
             truth: None,
+            step: String::new(),
             levels: Vec::new(),
             measured_saturation: None,
             reasons: Vec::new(),
@@ -210,12 +213,17 @@ impl<'a> Surveyor<'a> {
         self.saturate()
     }
 
+    fn begin(&mut self, what: String, lasts: Nanos) {
+        self.step.clone_from(&what);
+        (self.news)(Step::Begin(what, lasts));
+    }
+
     /// One client for a moment: does the server answer as it should, and what does a call roughly cost?
     fn probe(&mut self) -> Result<(f64, Bytes), Halt> {
-        (self.news)(Step::Begin("a first look at the server".to_owned(), PROBE));
+        self.begin("a first look at the server".to_owned(), PROBE);
         let plan = self.run_plan(Pace::Closed { clients: 1, think: Nanos::ZERO }, PROBE);
-        let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
-        self.check(&measured, "a first look")?;
+        let measured = self.measure_once(&plan)?;
+        self.check(&measured)?;
         let counts = &measured.record.counts;
         if counts.status.s2xx + counts.status.s3xx == 0 {
             let what = format!(
@@ -234,19 +242,21 @@ impl<'a> Surveyor<'a> {
     }
 
     fn check_client(&mut self, response: Bytes) -> Result<(), Halt> {
-        (self.news)(Step::Begin("what this client can offer before it is the limit itself".to_owned(), client::LASTS));
+        self.begin("what this client can offer before it is the limit itself".to_owned(), client::LASTS);
         let news = &mut *self.news;
         let mut note = |text| news(Step::Note(text));
         self.client_max = client::max_rate(&self.like, response, &self.server.cpus, self.stop, &mut note)?;
-        if let Some(rate) = self.client_max {
-            (self.news)(Step::Note(format!("this client is trusted up to {}", per_second(rate))));
-        }
+        let found = match self.client_max {
+            Some(rate) => format!("this client is trusted up to {}", per_second(rate)),
+            None => "this client could not be trusted at any rate; each level is judged by itself".to_owned(),
+        };
+        (self.news)(Step::Note(found));
         Ok(())
     }
 
     /// What the server's CPUs do without load. Returns the busy servers of its own processes.
     fn watch_idle(&mut self) -> Result<f64, Halt> {
-        (self.news)(Step::Begin("the idle server".to_owned(), IDLE));
+        self.begin("the idle server".to_owned(), IDLE);
         let config = self.server.monitor_config(self.like.cpus.first().copied());
         let monitor = Monitor::start(config)?;
         let ((), used) = self.server.watch(|| std::thread::sleep(IDLE.into()));
@@ -301,11 +311,11 @@ impl<'a> Surveyor<'a> {
         let mut capacity = first_guess;
         for _ in 0..PILOTS {
             let rate = Rate(CALIBRATION[CALIBRATION.len() - 1] * capacity);
-            (self.news)(Step::Begin(format!("looking for the levels: {}", per_second(rate.0)), PILOT));
+            self.begin(format!("looking for the levels: {}", per_second(rate.0)), PILOT);
             let mut plan = self.run_plan(Pace::Open { rate, process: Process::Poisson }, PILOT);
             plan.workload = workload.clone();
-            let measured = measure(&plan, &mut self.server, self.stop, self.progress)?;
-            self.check(&measured, "looking for the levels")?;
+            let measured = self.measure_once(&plan)?;
+            self.check(&measured)?;
             let completed: f64 = measured.throughput.iter().sum();
             let found = f64::from(self.server.servers()) * completed / measured.used.busy().max(1e-9);
             let settled = (found / capacity - 1.0).abs() < SETTLED;
@@ -325,13 +335,13 @@ impl<'a> Surveyor<'a> {
         saturation: f64,
     ) -> Result<Measured, Halt> {
         let what = format!("calibration: {name} at {}", per_second(rate));
-        (self.news)(Step::Begin(what.clone(), self.plan.level));
+        self.begin(what, self.plan.level);
         let mut plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, self.plan.level);
         plan.workload = workload.clone();
         let measured = self.measure(&plan)?;
         let about = About { role: Role::Calibration, workload: name, saturation, predicted: None };
         self.keep(&plan, &measured, &about);
-        self.check(&measured, &what)?;
+        self.check(&measured)?;
         let response = measured.response().filter(|_| name == "mix");
         let ci = measured.record.response_mean_ci95_us.map(|us| us / 1e6);
         self.calibration.push(Calibration {
@@ -360,12 +370,12 @@ impl<'a> Surveyor<'a> {
         let rate = fraction * saturation;
         let lasts = Nanos::from_secs_f64(length * self.plan.level.as_secs_f64());
         let what = format!("held out: {:.0} %, {}", 100.0 * fraction, per_second(rate));
-        (self.news)(Step::Begin(what.clone(), lasts));
+        self.begin(what, lasts);
         let plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, lasts);
         let measured = self.measure(&plan)?;
         let about = About { role: Role::HeldOut, workload: "mix", saturation, predicted: Some(prediction) };
         self.keep(&plan, &measured, &about);
-        self.check(&measured, &what)
+        self.check(&measured)
     }
 
     /// Finds what the server really can take: closed, with more clients than it can serve at once, then open beyond.
@@ -378,13 +388,13 @@ impl<'a> Surveyor<'a> {
         let mut paces = vec![(closed, 2.0 * level, 1.0, "saturation".to_owned())];
         for fraction in PAST_SATURATION {
             let rate = fraction * saturation;
-            let length = (BACKLOG / (rate - saturation)).clamp(1.0, level);
+            let length = (BACKLOG / (rate - saturation)).max(1.0).min(level);
             let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, per_second(rate));
             paces.push((Pace::Open { rate: Rate(rate), process: Process::Poisson }, length, fraction, what));
         }
         for (pace, length, fraction, what) in paces {
             let lasts = Nanos::from_secs_f64(length);
-            (self.news)(Step::Begin(what.clone(), lasts));
+            self.begin(what, lasts);
             let prediction = fit.predict(fraction.max(1.001) * saturation)?;
             let plan = self.run_plan(pace, lasts);
             let before = truth(self.like.endpoint.address);
@@ -392,7 +402,7 @@ impl<'a> Surveyor<'a> {
             let after = truth(self.like.endpoint.address);
             let about = About { role: Role::PastSaturation, workload: "mix", saturation, predicted: Some(&prediction) };
             self.keep(&plan, &measured, &about);
-            self.check(&measured, &what)?;
+            self.check(&measured)?;
             let record = &measured.record;
             // The closed level is the longest and keeps the server busy without overrunning it; the open ones show what
             // becomes of it then.
@@ -411,17 +421,34 @@ impl<'a> Surveyor<'a> {
 
     /// Measures a level. One that the host disturbed is measured again, once: what decides is the health of the generator
     /// and of the server's CPUs, never what the model said.
-    fn measure(&mut self, plan: &RunPlan) -> Result<Measured, SurveyError> {
-        let measured = measure(plan, &mut self.server, self.stop, self.progress)?;
+    fn measure(&mut self, plan: &RunPlan) -> Result<Measured, Halt> {
+        let measured = self.measure_once(plan)?;
         let verdict = measured.verdict(self.server.servers());
-        let disturbed = |reason: &Reason| matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::OtherWork);
-        if measured.record.interrupted || !verdict.reasons.iter().any(disturbed) {
+        let disturbed = |reason: &&Reason| matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::OtherWork);
+        let Some(reason) = verdict.reasons.iter().find(disturbed).filter(|_| !measured.record.interrupted) else {
             return Ok(measured);
-        }
-        let reason = verdict.reasons[0].message.split(". ").next().unwrap_or_default();
+        };
+        let reason = reason.message.split(". ").next().unwrap_or_default();
         (self.news)(Step::Note(format!("once more, for it was disturbed: {reason}")));
-        let again = RunPlan { seed: plan.seed.wrapping_add(AGAIN), ..plan.clone() };
-        measure(&again, &mut self.server, self.stop, self.progress)
+        self.measure_once(&RunPlan { seed: plan.seed.wrapping_add(AGAIN), ..plan.clone() })
+    }
+
+    fn measure_once(&mut self, plan: &RunPlan) -> Result<Measured, Halt> {
+        let measured = measure(plan, &mut self.server, self.stop, self.progress);
+        // A server whose processes are gone cannot be watched either.
+        measured.map_err(|error| if self.is_alive() { Halt::Error(error) } else { self.died() })
+    }
+
+    fn is_alive(&self) -> bool {
+        is_alive(self.like.endpoint.address)
+    }
+
+    fn died(&self) -> Halt {
+        self.halt(ReasonCode::ServerDied, "the server no longer accepts connections")
+    }
+
+    fn halt(&self, code: ReasonCode, reason: &str) -> Halt {
+        Halt::Stopped(code, Stopped { level: self.step.clone(), reason: reason.to_owned() })
     }
 
     fn keep(&mut self, plan: &RunPlan, measured: &Measured, about: &About<'_>) {
@@ -442,21 +469,16 @@ impl<'a> Surveyor<'a> {
     }
 
     /// Goes on only while the server answers and nobody has asked to stop.
-    fn check(&self, measured: &Measured, level: &str) -> Result<(), Halt> {
-        let halt = |code, reason: &str| {
-            let stopped = Stopped { level: level.to_owned(), reason: reason.to_owned() };
-            Err(Halt::Stopped(code, stopped))
-        };
+    fn check(&self, measured: &Measured) -> Result<(), Halt> {
         if measured.record.interrupted {
-            return halt(ReasonCode::Interrupted, "it was interrupted");
+            Err(self.halt(ReasonCode::Interrupted, "it was interrupted"))
+        } else if !self.is_alive() {
+            Err(self.died())
+        } else if measured.record.counts.completed == 0 {
+            Err(self.halt(ReasonCode::ServerDied, "the server completed no call"))
+        } else {
+            Ok(())
         }
-        if !is_alive(self.like.endpoint.address) {
-            return halt(ReasonCode::ServerDied, "the server no longer accepts connections");
-        }
-        if measured.record.counts.completed == 0 {
-            return halt(ReasonCode::ServerDied, "the server completed no call");
-        }
-        Ok(())
     }
 
     pub(crate) fn model(&self) -> Model {
