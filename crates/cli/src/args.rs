@@ -44,7 +44,7 @@ pub struct SurveyArgs {
     /// Keep the server on these CPUs meanwhile, like 0 or 0,2-3 [default: leave it; --demo: the first]
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub server_cpus: Option<CpuList>,
-    /// Length of one calibration run; the whole survey takes some 30 times as long
+    /// Length of one calibration run; the whole survey takes some 35 times as long
     #[arg(long, value_name = "TIME", default_value = "4s")]
     pub level: Nanos,
     /// Where to write the HTML report [default: brimful-survey-TIME.html here]

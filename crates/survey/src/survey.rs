@@ -22,7 +22,7 @@ use std::time::SystemTime;
 /// Levels the model is fitted to, as fractions of the saturation rate as it is known by then.
 const CALIBRATION: [f64; 3] = [0.2, 0.4, 0.6];
 /// How often each of them is measured.
-const REPLICATIONS: usize = 3;
+const REPLICATIONS: usize = 5;
 /// Where each class is calibrated on its own, so that classes can be told apart.
 const SINGLE_CLASS: [f64; 2] = [0.4, 0.6];
 /// Length and greatest number of the short runs that find the capacity to take the levels from, and when they have.
