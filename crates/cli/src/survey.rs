@@ -114,7 +114,7 @@ impl Display {
                     }
                     return;
                 }
-                format!("{what} ({lasts})")
+                format!("{what} ({})", lasts.rounded())
             }
             Step::Note(text) => format!("  {text}"),
             Step::Level(level) => format!("  {}", summary(level)),
@@ -152,7 +152,7 @@ impl Display {
 }
 
 fn summary(level: &Level) -> String {
-    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).to_string());
+    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded().to_string());
     let busy = level.utilization.measured.map_or("-".to_owned(), |u| format!("{:.0} %", 100.0 * u));
     let doubt = if level.verdict.valid { "" } else { "; in doubt" };
     format!(

@@ -69,6 +69,12 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
+    /// To three significant digits: what most measurements support, and what people read.
+    pub fn rounded(self) -> Nanos {
+        let step = 10_u64.pow(self.0.max(1).ilog10().saturating_sub(2));
+        Nanos(self.0.saturating_add(step / 2) / step * step)
+    }
+
     /// The sum, or [`Nanos::MAX`] where it does not fit.
     pub fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
@@ -227,6 +233,14 @@ mod tests {
         }
         for text in ["", "5", "-1s", "s", "1 fortnight", "1e3s", "NaNs"] {
             assert!(text.parse::<Nanos>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn three_digits_are_kept() {
+        for (exact, rounded) in [(657_133, "657µs"), (1_234_567_890, "1.23s"), (999_600, "1ms"), (7, "7ns"), (0, "0ns")]
+        {
+            assert_eq!(Nanos(exact).rounded().to_string(), rounded);
         }
     }
 

@@ -47,11 +47,7 @@ enum State {
 impl Chunked {
     /// At the start of a body.
     pub(crate) const fn new() -> Chunked {
-        Chunked {
-            state: State::SizeStart,
-            left: 0,
-            data_bytes: 0,
-        }
+        Chunked { state: State::SizeStart, left: 0, data_bytes: 0 }
     }
 
     /// Consumes what belongs to the body and says how many bytes that was.
@@ -111,14 +107,10 @@ impl Chunked {
                 return Err(ParseError::BadChunk("its size is not a hexadecimal number"));
             }
             (DataCr | DataLf, _) => {
-                return Err(ParseError::BadChunk(
-                    "its data is longer than its size says",
-                ));
+                return Err(ParseError::BadChunk("its data is longer than its size says"));
             }
             (Extension | SizeLf | LastLf | Data | Done, _) => {
-                return Err(ParseError::BadChunk(
-                    "one of its lines does not end in CRLF",
-                ));
+                return Err(ParseError::BadChunk("one of its lines does not end in CRLF"));
             }
         })
     }
@@ -160,14 +152,9 @@ mod tests {
         for (body, data) in whole {
             let text = String::from_utf8_lossy(body);
             assert_eq!(feed(body), Ok((body.len(), *data, true)), "{text:?}");
-            assert_eq!(
-                feed(&[body, &b"HTTP/1.1"[..]].concat()),
-                Ok((body.len(), *data, true)),
-                "{text:?} and surplus"
-            );
+            assert_eq!(feed(&[body, &b"HTTP/1.1"[..]].concat()), Ok((body.len(), *data, true)), "{text:?} and surplus");
             for cut in 0..body.len() {
-                let (consumed, _, done) =
-                    feed(&body[..cut]).expect("a prefix of a good body is good");
+                let (consumed, _, done) = feed(&body[..cut]).expect("a prefix of a good body is good");
                 assert_eq!((consumed, done), (cut, false), "{text:?} cut at {cut}");
             }
         }
@@ -192,11 +179,7 @@ mod tests {
         ];
         for (body, reason) in faults {
             let error = feed(body).expect_err("a fault");
-            assert!(
-                error.to_string().contains(reason),
-                "{:?} said: {error}",
-                String::from_utf8_lossy(body)
-            );
+            assert!(error.to_string().contains(reason), "{:?} said: {error}", String::from_utf8_lossy(body));
         }
     }
 

@@ -5,31 +5,23 @@
 pub enum ParseError {
     /// The first bytes are not those of an HTTP/1 response.
     #[error(
-        "what the server sent is not HTTP/1: check the URL's scheme and port (a TLS port needs https://)"
+        "what the server sent is not HTTP/1: check the URL's scheme and port, for a TLS port does not speak plain HTTP"
     )]
     NotHttp,
     /// The head breaks the grammar.
     #[error("the response head is malformed, {0}: see what the server sends with `curl --include`")]
     BadHead(&'static str),
     /// The head is longer than [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) or has more than [`MAX_FIELDS`](crate::MAX_FIELDS) fields.
-    #[error(
-        "the response head exceeds 64 KiB or 256 fields: make the server send fewer or shorter ones"
-    )]
+    #[error("the response head exceeds 64 KiB or 256 fields: make the server send fewer or shorter ones")]
     HeadTooLarge,
     /// The length of the body is not a number, does not fit 64 bits, or is given twice and differently.
-    #[error(
-        "the response's Content-Length is not one number: correct it at the server or at the proxy before it"
-    )]
+    #[error("the response's Content-Length is not one number: correct it at the server or at the proxy before it")]
     BadContentLength,
     /// The chunked coding breaks the grammar.
-    #[error(
-        "a chunk of the response is malformed, {0}: see what the server sends with `curl --raw --include`"
-    )]
+    #[error("a chunk of the response is malformed, {0}: see what the server sends with `curl --raw --include`")]
     BadChunk(&'static str),
     /// The connection ended before the response did.
-    #[error(
-        "the connection ended {received} bytes into the response: look for the reason in the server's error log"
-    )]
+    #[error("the connection ended {received} bytes into the response: look for the reason in the server's error log")]
     Truncated {
         /// Bytes of the response that had arrived, heads included; none if it had not begun.
         received: u64,

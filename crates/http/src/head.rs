@@ -51,9 +51,7 @@ pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError>
         .allow_obsolete_multiline_headers_in_responses(true) // §5.2: a user agent must
         .parse_response_with_uninit_headers(&mut response, head, &mut fields);
     let (Some(status), Some(minor_version)) = (response.code, response.version) else {
-        return Err(ParseError::BadHead(
-            "its status line is not `HTTP/1.1 NNN reason`",
-        ));
+        return Err(ParseError::BadHead("its status line is not `HTTP/1.1 NNN reason`"));
     };
     match parsed {
         Ok(httparse::Status::Complete(n)) if n == head.len() => {}
@@ -100,9 +98,7 @@ impl Fields {
                 for text in list(value) {
                     let length = decimal(text).ok_or(ParseError::BadContentLength);
                     self.content_length = match self.content_length {
-                        Some(earlier) if earlier != length => {
-                            Some(Err(ParseError::BadContentLength))
-                        }
+                        Some(earlier) if earlier != length => Some(Err(ParseError::BadContentLength)),
                         _ => Some(length),
                     };
                 }
@@ -130,8 +126,7 @@ impl Fields {
 
     /// §9.3. An HTTP/1.0 response with a transfer coding is not to be trusted with another (§6.1).
     fn keep_alive(&self, minor_version: u8) -> bool {
-        let persistent =
-            minor_version >= 1 || (self.keep_alive && self.last_coding_is_chunked.is_none());
+        let persistent = minor_version >= 1 || (self.keep_alive && self.last_coding_is_chunked.is_none());
         persistent && !self.close
     }
 }
@@ -158,15 +153,9 @@ fn fault(error: httparse::Error) -> ParseError {
     match error {
         Error::TooManyHeaders => ParseError::HeadTooLarge,
         Error::HeaderName => ParseError::BadHead("one of its fields has no valid name"),
-        Error::HeaderValue => {
-            ParseError::BadHead("one of its fields has a control character in its value")
-        }
-        Error::Status => ParseError::BadHead(
-            "its status line has a control character or no space after the code",
-        ),
-        Error::NewLine | Error::Token | Error::Version => {
-            ParseError::BadHead("one of its lines is cut by a bare CR")
-        }
+        Error::HeaderValue => ParseError::BadHead("one of its fields has a control character in its value"),
+        Error::Status => ParseError::BadHead("its status line has a control character or no space after the code"),
+        Error::NewLine | Error::Token | Error::Version => ParseError::BadHead("one of its lines is cut by a bare CR"),
     }
 }
 
@@ -177,11 +166,7 @@ mod tests {
     const BAD_LENGTH: Result<Framing, ParseError> = Err(ParseError::BadContentLength);
 
     fn framing(status: u16, fields: &str) -> Result<Framing, ParseError> {
-        parse(
-            format!("HTTP/1.1 {status} X\r\n{fields}\r\n").as_bytes(),
-            false,
-        )
-        .map(|head| head.framing)
+        parse(format!("HTTP/1.1 {status} X\r\n{fields}\r\n").as_bytes(), false).map(|head| head.framing)
     }
 
     #[test]
@@ -192,29 +177,13 @@ mod tests {
             (200, "Content-Length: 0\r\n", Ok(Length(0))),
             (200, "content-LENGTH:615\r\n", Ok(Length(615))),
             (200, "Content-Length: 00615\r\n", Ok(Length(615))),
-            (
-                200,
-                "Content-Length: 18446744073709551615\r\n",
-                Ok(Length(u64::MAX)),
-            ),
+            (200, "Content-Length: 18446744073709551615\r\n", Ok(Length(u64::MAX))),
             (200, "Content-Length: 18446744073709551616\r\n", BAD_LENGTH),
-            (
-                200,
-                "Content-Length: 5\r\nContent-Length: 5\r\n",
-                Ok(Length(5)),
-            ),
+            (200, "Content-Length: 5\r\nContent-Length: 5\r\n", Ok(Length(5))),
             (200, "Content-Length: 5, 5\r\n", Ok(Length(5))),
-            (
-                200,
-                "Content-Length: 5\r\nContent-Length: 6\r\n",
-                BAD_LENGTH,
-            ),
+            (200, "Content-Length: 5\r\nContent-Length: 6\r\n", BAD_LENGTH),
             (200, "Content-Length: 5, 6\r\n", BAD_LENGTH),
-            (
-                200,
-                "Content-Length: x\r\nContent-Length: 5\r\n",
-                BAD_LENGTH,
-            ),
+            (200, "Content-Length: x\r\nContent-Length: 5\r\n", BAD_LENGTH),
             (200, "Content-Length: +5\r\n", BAD_LENGTH),
             (200, "Content-Length: -5\r\n", BAD_LENGTH),
             (200, "Content-Length: 5 5\r\n", BAD_LENGTH),
@@ -223,30 +192,14 @@ mod tests {
             (200, "Transfer-Encoding: chunked\r\n", Ok(Chunked)),
             (200, "transfer-encoding: CHUNKED\r\n", Ok(Chunked)),
             (200, "Transfer-Encoding: gzip, chunked\r\n", Ok(Chunked)),
-            (
-                200,
-                "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
-                Ok(Chunked),
-            ),
+            (200, "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", Ok(Chunked)),
             (200, "Transfer-Encoding: gzip,\r\n chunked\r\n", Ok(Chunked)),
             (200, "Transfer-Encoding: chunked,\r\n", Ok(Chunked)),
-            (
-                200,
-                "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
-                Ok(Chunked),
-            ),
-            (
-                200,
-                "Content-Length: nonsense\r\nTransfer-Encoding: chunked\r\n",
-                Ok(Chunked),
-            ),
+            (200, "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", Ok(Chunked)),
+            (200, "Content-Length: nonsense\r\nTransfer-Encoding: chunked\r\n", Ok(Chunked)),
             (200, "Transfer-Encoding: gzip\r\n", Ok(Close)),
             (200, "Transfer-Encoding: chunked, gzip\r\n", Ok(Close)),
-            (
-                200,
-                "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\nContent-Length: 5\r\n",
-                Ok(Close),
-            ),
+            (200, "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\nContent-Length: 5\r\n", Ok(Close)),
             (200, "Transfer-Encoding: xchunked\r\n", Ok(Close)),
             (204, "Content-Length: 5\r\n", Ok(Length(0))),
             (304, "Transfer-Encoding: chunked\r\n", Ok(Length(0))),
@@ -261,8 +214,7 @@ mod tests {
 
     #[test]
     fn the_answer_to_head_has_no_body() {
-        let head =
-            parse(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true).expect("a good head");
+        let head = parse(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true).expect("a good head");
         assert_eq!((head.framing, head.keep_alive), (Framing::Length(0), true));
     }
 
@@ -272,47 +224,28 @@ mod tests {
             ("1.1 200", "", true),
             ("1.1 200", "Connection: close\r\n", false),
             ("1.1 200", "connection: Upgrade , CLOSE\r\n", false),
-            (
-                "1.1 200",
-                "Connection: keep-alive\r\nConnection: close\r\n",
-                false,
-            ),
+            ("1.1 200", "Connection: keep-alive\r\nConnection: close\r\n", false),
             ("1.1 200", "Connection: closed\r\n", true),
             ("1.1 200", "Transfer-Encoding: gzip\r\n", false),
             ("1.1 101", "Connection: Upgrade\r\n", false),
             ("1.0 200", "", false),
             ("1.0 200", "Connection: Keep-Alive\r\n", true),
             ("1.0 200", "Connection: keep-alive, close\r\n", false),
-            (
-                "1.0 200",
-                "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n",
-                false,
-            ),
+            ("1.0 200", "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n", false),
         ];
         for (start, fields, expected) in table {
             let text = format!("HTTP/{start} X\r\nContent-Length: 0\r\n{fields}\r\n");
-            assert_eq!(
-                parse(text.as_bytes(), false).map(|head| head.keep_alive),
-                Ok(expected),
-                "{text:?}"
-            );
+            assert_eq!(parse(text.as_bytes(), false).map(|head| head.keep_alive), Ok(expected), "{text:?}");
         }
-        let by_close = parse(b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n", false)
-            .expect("a good head");
-        assert_eq!(
-            (by_close.framing, by_close.keep_alive),
-            (Framing::Close, false)
-        );
+        let by_close = parse(b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n", false).expect("a good head");
+        assert_eq!((by_close.framing, by_close.keep_alive), (Framing::Close, false));
     }
 
     #[test]
     fn what_httparse_allows_is_allowed() {
-        for text in [
-            "HTTP/1.1 200\r\n\r\n",
-            "HTTP/1.1 200 \r\n\r\n",
-            "HTTP/1.1 200 OK\n\n",
-            "HTTP/1.1 200 \u{e9}\r\nA:\n\r\n",
-        ] {
+        for text in
+            ["HTTP/1.1 200\r\n\r\n", "HTTP/1.1 200 \r\n\r\n", "HTTP/1.1 200 OK\n\n", "HTTP/1.1 200 \u{e9}\r\nA:\n\r\n"]
+        {
             assert!(parse(text.as_bytes(), false).is_ok(), "{text:?}");
         }
     }
@@ -346,16 +279,8 @@ mod tests {
         for text in ["a\r\nb\r\n\r\n", "a\n\n", "a\r\n\n", "a\n\r\n"] {
             for cut in 0..text.len() {
                 let (before, bytes) = text.as_bytes().split_at(cut);
-                assert_eq!(
-                    find_end(before, bytes),
-                    Some(text.len() - cut),
-                    "{text:?} cut at {cut}"
-                );
-                assert_eq!(
-                    find_end(before, &bytes[..bytes.len() - 1]),
-                    None,
-                    "{text:?} cut at {cut}, one byte short"
-                );
+                assert_eq!(find_end(before, bytes), Some(text.len() - cut), "{text:?} cut at {cut}");
+                assert_eq!(find_end(before, &bytes[..bytes.len() - 1]), None, "{text:?} cut at {cut}, one byte short");
             }
         }
         assert_eq!(find_end(b"", b"a\r\r\nb\n\r\r\n\r"), None);

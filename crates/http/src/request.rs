@@ -29,22 +29,16 @@ pub enum RequestError {
     #[error("CONNECT opens a tunnel and cannot be measured as a request: use another method")]
     Connect,
     /// The authority is not `host` or `host:port`.
-    #[error(
-        "{0:?} is not an authority: write host or host:port, an internationalised name in its xn-- form"
-    )]
+    #[error("{0:?} is not an authority: write host or host:port, an internationalised name in its xn-- form")]
     Authority(String),
     /// The path is not a request target.
-    #[error(
-        "{0:?} is not a path: begin it with / and percent-encode its spaces and control characters"
-    )]
+    #[error("{0:?} is not a path: begin it with / and percent-encode its spaces and control characters")]
     Path(String),
     /// The name of a header is not a token.
     #[error("{0:?} is not a header name: use letters, digits and hyphens, as in X-Request-Id")]
     HeaderName(String),
     /// The value of a header has a control character, which could end its line.
-    #[error(
-        "the value {value:?} of header {name} has a line break or another control character: remove it"
-    )]
+    #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
     HeaderValue {
         /// The header.
         name: String,
@@ -52,9 +46,7 @@ pub enum RequestError {
         value: String,
     },
     /// A Content-Length was given that is not the body's.
-    #[error(
-        "header Content-Length says {given:?} but the body has {actual} bytes: leave the header out, it is added"
-    )]
+    #[error("header Content-Length says {given:?} but the body has {actual} bytes: leave the header out, it is added")]
     ContentLength {
         /// What the header says.
         given: String,
@@ -62,9 +54,7 @@ pub enum RequestError {
         actual: usize,
     },
     /// A Transfer-Encoding was given, but bodies are sent plain.
-    #[error(
-        "header Transfer-Encoding cannot be sent, because bodies go with a Content-Length: leave the header out"
-    )]
+    #[error("header Transfer-Encoding cannot be sent, because bodies go with a Content-Length: leave the header out")]
     TransferEncoding,
 }
 
@@ -95,11 +85,7 @@ impl Request {
                 head.push_str(part);
             }
         };
-        let is_given = |name: &str| {
-            headers
-                .iter()
-                .any(|(given, _)| given.eq_ignore_ascii_case(name))
-        };
+        let is_given = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut add_default = |name: &str, value: &str| {
             if !is_given(name) {
                 add(name, value);
@@ -125,10 +111,7 @@ impl Request {
         let mut bytes = head.into_bytes();
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(body);
-        Ok(Request {
-            bytes,
-            is_head: method == "HEAD",
-        })
+        Ok(Request { bytes, is_head: method == "HEAD" })
     }
 
     /// What to send.
@@ -155,11 +138,7 @@ fn check_line(method: &str, authority: &str, path: &str) -> Result<(), RequestEr
     if method == "CONNECT" {
         return Err(RequestError::Connect);
     }
-    if authority.is_empty()
-        || !authority
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && !b"/?#@\\".contains(&byte))
-    {
+    if authority.is_empty() || !authority.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@\\".contains(&byte)) {
         return Err(RequestError::Authority(authority.to_owned()));
     }
     // A path, `*` (OPTIONS) or a whole URL (to a proxy). Bytes above ASCII cannot be mistaken for anything else, and
@@ -176,33 +155,21 @@ fn check_header(name: &str, value: &str, body_bytes: usize) -> Result<(), Reques
     if !is_token(name) {
         return Err(RequestError::HeaderName(name.to_owned()));
     }
-    if value
-        .bytes()
-        .any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f)
-    {
-        return Err(RequestError::HeaderValue {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        });
+    if value.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) {
+        return Err(RequestError::HeaderValue { name: name.to_owned(), value: value.to_owned() });
     }
     if name.eq_ignore_ascii_case("Transfer-Encoding") {
         return Err(RequestError::TransferEncoding);
     }
     if name.eq_ignore_ascii_case("Content-Length") && value != body_bytes.to_string() {
-        return Err(RequestError::ContentLength {
-            given: value.to_owned(),
-            actual: body_bytes,
-        });
+        return Err(RequestError::ContentLength { given: value.to_owned(), actual: body_bytes });
     }
     Ok(())
 }
 
 /// RFC 9110 §5.6.2.
 fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]
@@ -218,20 +185,9 @@ mod tests {
         version: Version,
         close: bool,
     ) -> Result<String, RequestError> {
-        let headers: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect();
-        Request::new(
-            method,
-            "a.example:81",
-            "/x?y",
-            &headers,
-            body.as_bytes(),
-            version,
-            close,
-        )
-        .map(|request| String::from_utf8(request.bytes().to_vec()).expect("text"))
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Request::new(method, "a.example:81", "/x?y", &headers, body.as_bytes(), version, close)
+            .map(|request| String::from_utf8(request.bytes().to_vec()).expect("text"))
     }
 
     #[test]
@@ -242,34 +198,15 @@ mod tests {
             format!("GET /x?y HTTP/1.1\r\nHost: a.example:81\r\n{agent}\r\nAccept: */*\r\n\r\n")
         );
         assert_eq!(
-            render(
-                "POST",
-                &[("X-A", "b"), ("X-A", "c")],
-                "hello",
-                Http10,
-                false
-            )
-            .expect("a good request"),
+            render("POST", &[("X-A", "b"), ("X-A", "c")], "hello", Http10, false).expect("a good request"),
             format!(
                 "POST /x?y HTTP/1.0\r\nHost: a.example:81\r\n{agent}\r\nAccept: */*\r\nConnection: keep-alive\r\n\
                  Content-Length: 5\r\nX-A: b\r\nX-A: c\r\n\r\nhello"
             )
         );
-        assert!(
-            render("GET", &[], "", Http11, true)
-                .expect("a good request")
-                .contains("\r\nConnection: close\r\n")
-        );
-        assert!(
-            !render("GET", &[], "", Http10, true)
-                .expect("a good request")
-                .contains("Connection")
-        );
-        assert!(
-            render("PUT", &[], "", Http11, false)
-                .expect("a good request")
-                .contains("\r\nContent-Length: 0\r\n")
-        );
+        assert!(render("GET", &[], "", Http11, true).expect("a good request").contains("\r\nConnection: close\r\n"));
+        assert!(!render("GET", &[], "", Http10, true).expect("a good request").contains("Connection"));
+        assert!(render("PUT", &[], "", Http11, false).expect("a good request").contains("\r\nContent-Length: 0\r\n"));
     }
 
     #[test]
@@ -291,9 +228,7 @@ mod tests {
 
     #[test]
     fn head_expects_no_body() {
-        let of = |method| {
-            Request::new(method, "a", "/", &[], b"", Http11, false).expect("a good request")
-        };
+        let of = |method| Request::new(method, "a", "/", &[], b"", Http11, false).expect("a good request");
         assert!(of("HEAD").is_head() && !of("HEAD").expects_body());
         assert!(!of("GET").is_head() && of("GET").expects_body());
         assert!(!of("head").is_head(), "methods are case-sensitive");
@@ -302,24 +237,10 @@ mod tests {
     #[test]
     fn splitting_is_refused() {
         for method in ["", "GET ", "GE T", "GET\r\n", "G\u{e9}T", "GET:"] {
-            assert_eq!(
-                render(method, &[], "", Http11, false),
-                Err(RequestError::Method(method.to_owned()))
-            );
+            assert_eq!(render(method, &[], "", Http11, false), Err(RequestError::Method(method.to_owned())));
         }
-        assert_eq!(
-            render("CONNECT", &[], "", Http11, false),
-            Err(RequestError::Connect)
-        );
-        for authority in [
-            "",
-            "a b",
-            "a\r\nX: y",
-            "user@host",
-            "http://a",
-            "a/b",
-            "\u{e9}.example",
-        ] {
+        assert_eq!(render("CONNECT", &[], "", Http11, false), Err(RequestError::Connect));
+        for authority in ["", "a b", "a\r\nX: y", "user@host", "http://a", "a/b", "\u{e9}.example"] {
             let error = Request::new("GET", authority, "/", &[], b"", Http11, false);
             assert_eq!(error, Err(RequestError::Authority(authority.to_owned())));
         }
@@ -328,10 +249,7 @@ mod tests {
             assert_eq!(error, Err(RequestError::Path(path.to_owned())));
         }
         for path in ["/", "*", "http://a/b", "/\u{e9}", "/%20?a=[b]|c"] {
-            assert!(
-                Request::new("OPTIONS", "a", path, &[], b"", Http11, false).is_ok(),
-                "{path:?}"
-            );
+            assert!(Request::new("OPTIONS", "a", path, &[], b"", Http11, false).is_ok(), "{path:?}");
         }
         for name in ["", "A B", "A:", "A\r\nB", " A", "\u{e9}"] {
             assert_eq!(
@@ -341,38 +259,20 @@ mod tests {
         }
         for value in ["a\r\nB: c", "a\nb", "a\rb", "\0", "\x7f"] {
             let error = render("GET", &[("A", value)], "", Http11, false).expect_err("a refusal");
-            assert!(
-                matches!(error, RequestError::HeaderValue { .. }),
-                "{value:?}: {error}"
-            );
-            assert!(
-                !error.to_string().contains(['\r', '\n', '\0']),
-                "the message itself is one clean line"
-            );
+            assert!(matches!(error, RequestError::HeaderValue { .. }), "{value:?}: {error}");
+            assert!(!error.to_string().contains(['\r', '\n', '\0']), "the message itself is one clean line");
         }
     }
 
     #[test]
     fn framing_is_ours() {
         assert_eq!(
-            render(
-                "POST",
-                &[("transfer-encoding", "chunked")],
-                "",
-                Http11,
-                false
-            ),
+            render("POST", &[("transfer-encoding", "chunked")], "", Http11, false),
             Err(RequestError::TransferEncoding)
         );
         for given in ["4", "05", "x", "5, 5", ""] {
-            let error = RequestError::ContentLength {
-                given: given.to_owned(),
-                actual: 5,
-            };
-            assert_eq!(
-                render("POST", &[("Content-Length", given)], "hello", Http11, false),
-                Err(error)
-            );
+            let error = RequestError::ContentLength { given: given.to_owned(), actual: 5 };
+            assert_eq!(render("POST", &[("Content-Length", given)], "hello", Http11, false), Err(error));
         }
     }
 }

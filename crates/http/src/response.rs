@@ -109,9 +109,7 @@ impl ResponseParser {
             }
             Stage::Failed(error) => Err(error),
             Stage::Head | Stage::Length { .. } | Stage::Chunked(_) => {
-                let error = ParseError::Truncated {
-                    received: self.received,
-                };
+                let error = ParseError::Truncated { received: self.received };
                 self.stage = Stage::Failed(error);
                 Err(error)
             }
@@ -192,11 +190,7 @@ impl ResponseParser {
 
 /// Whether `bytes`, after `kept` bytes that agreed with `prefix`, agree with the rest of it, as far as both go.
 fn continues(prefix: &[u8], kept: usize, bytes: &[u8]) -> bool {
-    prefix
-        .iter()
-        .skip(kept)
-        .zip(bytes)
-        .all(|(expected, byte)| expected == byte)
+    prefix.iter().skip(kept).zip(bytes).all(|(expected, byte)| expected == byte)
 }
 
 #[cfg(test)]
@@ -209,150 +203,76 @@ mod tests {
         let mut parser = ResponseParser::new();
         parser.start(head_request);
         match parser.feed(bytes) {
-            Ok(Fed {
-                consumed,
-                state: Progress::Complete(response),
-            }) => (consumed, Ok(response)),
-            Ok(Fed {
-                consumed,
-                state: Progress::NeedMore,
-            }) => (consumed, parser.finish()),
+            Ok(Fed { consumed, state: Progress::Complete(response) }) => (consumed, Ok(response)),
+            Ok(Fed { consumed, state: Progress::NeedMore }) => (consumed, parser.finish()),
             Err(error) => (0, Err(error)),
         }
     }
 
     fn response(status: u16, keep_alive: bool, head_bytes: u64, body_bytes: u64) -> Response {
-        Response {
-            status,
-            keep_alive,
-            head_bytes,
-            body_bytes,
-        }
+        Response { status, keep_alive, head_bytes, body_bytes }
     }
 
     #[test]
     fn each_framing_ends_where_it_should() {
         let table: &[(&str, &str, Response)] = &[
-            (
-                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
-                "HTTP/1.1 2",
-                response(200, true, 38, 5),
-            ),
-            (
-                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-                "surplus",
-                response(200, true, 38, 0),
-            ),
-            (
-                "HTTP/1.1 204 No Content\r\n\r\n",
-                "surplus",
-                response(204, true, 27, 0),
-            ),
-            (
-                "HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n",
-                "surplus",
-                response(304, true, 37, 0),
-            ),
-            (
-                "HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n",
-                "\0\x01",
-                response(101, false, 30, 0),
-            ),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 2", response(200, true, 38, 5)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "surplus", response(200, true, 38, 0)),
+            ("HTTP/1.1 204 No Content\r\n\r\n", "surplus", response(204, true, 27, 0)),
+            ("HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n", "surplus", response(304, true, 37, 0)),
+            ("HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n", "\0\x01", response(101, false, 30, 0)),
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n0\r\nA: b\r\n\r\n",
                 "HTTP/1.1 2",
                 response(200, true, 47, 5),
             ),
-            (
-                "HTTP/1.1 200 OK\r\n\r\nall the rest",
-                "",
-                response(200, false, 19, 12),
-            ),
+            ("HTTP/1.1 200 OK\r\n\r\nall the rest", "", response(200, false, 19, 12)),
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nContent-Length: 1\r\n\r\nall",
                 "",
                 response(200, false, 63, 3),
             ),
-            (
-                "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx",
-                "surplus",
-                response(200, false, 38, 1),
-            ),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", "surplus", response(200, false, 38, 1)),
             (
                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 X\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
                 "surplus",
                 response(200, true, 93, 1),
             ),
-            (
-                "HTTP/1.1 200 OK\nContent-Length: 1\n\nx",
-                "surplus",
-                response(200, true, 35, 1),
-            ),
+            ("HTTP/1.1 200 OK\nContent-Length: 1\n\nx", "surplus", response(200, true, 35, 1)),
         ];
         for (text, surplus, expected) in table {
-            assert_eq!(
-                outcome(format!("{text}{surplus}").as_bytes(), false),
-                (text.len(), Ok(*expected)),
-                "{text:?}"
-            );
+            assert_eq!(outcome(format!("{text}{surplus}").as_bytes(), false), (text.len(), Ok(*expected)), "{text:?}");
         }
     }
 
     #[test]
     fn the_answer_to_head_ends_with_its_head() {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        assert_eq!(
-            outcome(format!("{head}HTTP").as_bytes(), true),
-            (head.len(), Ok(response(200, true, 38, 0)))
-        );
+        assert_eq!(outcome(format!("{head}HTTP").as_bytes(), true), (head.len(), Ok(response(200, true, 38, 0))));
         let informed = format!("HTTP/1.1 100 Continue\r\n\r\n{head}");
-        assert_eq!(
-            outcome(informed.as_bytes(), true),
-            (informed.len(), Ok(response(200, true, 63, 0)))
-        );
+        assert_eq!(outcome(informed.as_bytes(), true), (informed.len(), Ok(response(200, true, 63, 0))));
     }
 
     #[test]
     fn what_is_not_http_is_refused_at_its_first_wrong_byte() {
-        for bytes in [
-            &b"\x15\x03\x01\x00\x02"[..],
-            b"SSH-2.0-",
-            b"HTTP/2 200\r\n",
-            b"\r\nHTTP/1.1 200 OK\r\n",
-            b"http/1.1",
-        ] {
-            assert_eq!(
-                outcome(bytes, false).1,
-                Err(ParseError::NotHttp),
-                "{bytes:?}"
-            );
+        for bytes in
+            [&b"\x15\x03\x01\x00\x02"[..], b"SSH-2.0-", b"HTTP/2 200\r\n", b"\r\nHTTP/1.1 200 OK\r\n", b"http/1.1"]
+        {
+            assert_eq!(outcome(bytes, false).1, Err(ParseError::NotHttp), "{bytes:?}");
         }
         let mut parser = ResponseParser::new();
-        assert_eq!(
-            parser.feed(b"HTT").map(|fed| fed.state),
-            Ok(Progress::NeedMore)
-        );
+        assert_eq!(parser.feed(b"HTT").map(|fed| fed.state), Ok(Progress::NeedMore));
         assert_eq!(parser.feed(b"X"), Err(ParseError::NotHttp));
-        assert_eq!(
-            parser.feed(b"P/1.1 200 OK\r\n\r\n"),
-            Err(ParseError::NotHttp),
-            "and it stays so"
-        );
+        assert_eq!(parser.feed(b"P/1.1 200 OK\r\n\r\n"), Err(ParseError::NotHttp), "and it stays so");
         let after_informational = b"HTTP/1.1 100 Continue\r\n\r\nX";
-        assert_eq!(
-            outcome(after_informational, false).1,
-            Err(ParseError::NotHttp)
-        );
+        assert_eq!(outcome(after_informational, false).1, Err(ParseError::NotHttp));
     }
 
     #[test]
     fn a_response_cut_short_says_how_far_it_came() {
-        for text in [
-            "",
-            "HTTP/1.1 200 OK\r\n",
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
-            "HTTP/1.1 100 X\r\n\r\n",
-        ] {
+        for text in
+            ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 100 X\r\n\r\n"]
+        {
             let received = text.len() as u64;
             assert_eq!(
                 outcome(text.as_bytes(), false),
@@ -361,52 +281,30 @@ mod tests {
             );
         }
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
-        assert_eq!(
-            outcome(chunked.as_bytes(), false).1,
-            Err(ParseError::Truncated { received: 50 })
-        );
+        assert_eq!(outcome(chunked.as_bytes(), false).1, Err(ParseError::Truncated { received: 50 }));
     }
 
     #[test]
     fn heads_are_bounded() {
         let head_of = |length: usize| {
             let (start, end) = ("HTTP/1.1 204 X\r\nA: ", "\r\n\r\n");
-            format!(
-                "{start}{}{end}",
-                "a".repeat(length - start.len() - end.len())
-            )
+            format!("{start}{}{end}", "a".repeat(length - start.len() - end.len()))
         };
         let largest = head_of(MAX_HEAD_BYTES);
-        assert_eq!(
-            outcome(largest.as_bytes(), false).1,
-            Ok(response(204, true, MAX_HEAD_BYTES as u64, 0))
-        );
-        assert_eq!(
-            outcome(head_of(MAX_HEAD_BYTES + 1).as_bytes(), false).1,
-            Err(ParseError::HeadTooLarge)
-        );
+        assert_eq!(outcome(largest.as_bytes(), false).1, Ok(response(204, true, MAX_HEAD_BYTES as u64, 0)));
+        assert_eq!(outcome(head_of(MAX_HEAD_BYTES + 1).as_bytes(), false).1, Err(ParseError::HeadTooLarge));
 
         let mut parser = ResponseParser::new();
         let endless = head_of(2 * MAX_HEAD_BYTES);
-        let error = (0..)
-            .zip(endless.as_bytes().chunks(1))
-            .find_map(|(at, byte)| {
-                let error = parser.feed(byte).err()?;
-                Some((at, error))
-            });
+        let error = (0..).zip(endless.as_bytes().chunks(1)).find_map(|(at, byte)| {
+            let error = parser.feed(byte).err()?;
+            Some((at, error))
+        });
         assert_eq!(error, Some((MAX_HEAD_BYTES - 1, ParseError::HeadTooLarge)));
 
-        let head_with =
-            |fields: usize| format!("HTTP/1.1 204 X\r\n{}\r\n", "A: b\r\n".repeat(fields));
-        assert!(
-            outcome(head_with(crate::MAX_FIELDS).as_bytes(), false)
-                .1
-                .is_ok()
-        );
-        assert_eq!(
-            outcome(head_with(crate::MAX_FIELDS + 1).as_bytes(), false).1,
-            Err(ParseError::HeadTooLarge)
-        );
+        let head_with = |fields: usize| format!("HTTP/1.1 204 X\r\n{}\r\n", "A: b\r\n".repeat(fields));
+        assert!(outcome(head_with(crate::MAX_FIELDS).as_bytes(), false).1.is_ok());
+        assert_eq!(outcome(head_with(crate::MAX_FIELDS + 1).as_bytes(), false).1, Err(ParseError::HeadTooLarge));
     }
 
     #[test]
@@ -414,40 +312,16 @@ mod tests {
         let mut parser = ResponseParser::new();
         for _ in 0..3 {
             parser.start(false);
-            assert_eq!(
-                parser
-                    .feed(b"HTTP/1.1 200 OK\r\nConte")
-                    .map(|fed| fed.state),
-                Ok(Progress::NeedMore)
-            );
-            let fed = parser
-                .feed(b"nt-Length: 3\r\n\r\nabcHTTP")
-                .expect("a good response");
-            assert_eq!(
-                fed,
-                Fed {
-                    consumed: 19,
-                    state: Progress::Complete(response(200, true, 38, 3))
-                }
-            );
-            assert_eq!(
-                parser.feed(b"HTTP"),
-                Ok(Fed { consumed: 0, ..fed }),
-                "nothing more is consumed"
-            );
-            assert_eq!(
-                parser.finish(),
-                Ok(response(200, true, 38, 3)),
-                "a close after the end changes nothing"
-            );
+            assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nConte").map(|fed| fed.state), Ok(Progress::NeedMore));
+            let fed = parser.feed(b"nt-Length: 3\r\n\r\nabcHTTP").expect("a good response");
+            assert_eq!(fed, Fed { consumed: 19, state: Progress::Complete(response(200, true, 38, 3)) });
+            assert_eq!(parser.feed(b"HTTP"), Ok(Fed { consumed: 0, ..fed }), "nothing more is consumed");
+            assert_eq!(parser.finish(), Ok(response(200, true, 38, 3)), "a close after the end changes nothing");
         }
         parser.start(false);
         assert!(parser.feed(b"nonsense").is_err());
         parser.start(true);
-        assert!(
-            parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").is_ok(),
-            "an error is forgotten"
-        );
+        assert!(parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").is_ok(), "an error is forgotten");
         parser.start(false);
         assert_eq!(
             parser.feed(b"HTTP/1.1 200 OK\r\n\r\n").map(|fed| fed.state),

@@ -114,15 +114,15 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
     let distorts = evidence
         .response_time_us
         .filter(|response| p99 > LATE_TOLERATED && lateness.mean > LATE_SHARE * response.mean)
-        .map(|response| format!("; the mean response time of {} contains it", rounded(nanos(response.mean))));
+        .map(|response| format!("; the mean response time of {} contains it", nanos(response.mean).rounded()));
     if distorts.is_none() && p99 <= LATE_ALWAYS {
         return None;
     }
     Some(format!(
         "The generator began calls {} late on average, one in a hundred more than {}{}. Lower --rate, give the \
          generator more --threads, or keep it off the server's CPUs with --cpus.",
-        rounded(nanos(lateness.mean)),
-        rounded(p99),
+        nanos(lateness.mean).rounded(),
+        p99.rounded(),
         distorts.unwrap_or_default(),
     ))
 }
@@ -136,12 +136,6 @@ fn busy(generator: &Generator) -> Option<String> {
             100.0 * generator.busy
         )
     })
-}
-
-/// To three significant digits, which is what the measurement supports.
-fn rounded(time: Nanos) -> Nanos {
-    let step = 10_u64.pow(time.0.max(1).ilog10().saturating_sub(2));
-    Nanos((time.0 + step / 2) / step * step)
 }
 
 #[cfg(test)]

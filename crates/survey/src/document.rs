@@ -69,12 +69,19 @@ impl Surveyor<'_> {
             return "The survey ended before it could say what the server can take.".to_owned();
         };
         let basis = match (saturation.measured, saturation.error) {
-            (Some(_), Some(error)) => format!("the model foresaw it within {:+.1} %", 100.0 * error),
+            (Some(_), Some(error)) => {
+                let predicted = per_second(saturation.predicted.unwrap_or_default());
+                format!("predicted beforehand: {predicted}, {:+.1} %", 100.0 * error)
+            }
             _ => "as the model predicts; it was not measured".to_owned(),
         };
         let at_70 = self.levels.iter().find(|level| level.role == Role::HeldOut && level.fraction > 0.65);
         let response = at_70.and_then(|level| level.response_time_s.measured).map_or_else(String::new, |seconds| {
-            format!(", and at {} a call takes {} on average", per_second(0.7 * capacity), Nanos::from_secs_f64(seconds))
+            format!(
+                ", and at {} a call takes {} on average",
+                per_second(0.7 * capacity),
+                Nanos::from_secs_f64(seconds).rounded()
+            )
         });
         format!("This server can take {} ({basis}){response}.", per_second(capacity))
     }

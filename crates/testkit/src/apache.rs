@@ -5,13 +5,7 @@ use std::net::SocketAddr;
 const PROGRAM: Program = Program {
     path: "/usr/sbin/apache2",
     package: "apache2-bin",
-    args: |dir| {
-        vec![
-            "-f".to_owned(),
-            format!("{dir}/server.conf"),
-            "-DFOREGROUND".to_owned(),
-        ]
-    },
+    args: |dir| vec!["-f".to_owned(), format!("{dir}/server.conf"), "-DFOREGROUND".to_owned()],
 };
 
 /// Apache's multi-processing module: what stands behind one connection.
@@ -36,11 +30,7 @@ pub struct ApacheOptions {
 
 impl Default for ApacheOptions {
     fn default() -> Self {
-        ApacheOptions {
-            mpm: Mpm::Event,
-            max_workers: 16,
-            files: default_files(),
-        }
+        ApacheOptions { mpm: Mpm::Event, max_workers: 16, files: default_files() }
     }
 }
 
@@ -51,17 +41,8 @@ impl Apache {
     /// Starts Apache and returns when it accepts connections and has all its workers. Panics, with Apache's own words, if it cannot.
     pub fn start(options: ApacheOptions) -> Apache {
         let configure = |dir: &str, port| configuration(&options, dir, port);
-        let processes = if options.mpm == Mpm::Prefork {
-            options.max_workers
-        } else {
-            1
-        };
-        Apache(Daemon::start(
-            &PROGRAM,
-            processes,
-            &options.files,
-            configure,
-        ))
+        let processes = if options.mpm == Mpm::Prefork { options.max_workers } else { 1 };
+        Apache(Daemon::start(&PROGRAM, processes, &options.files, configure))
     }
 
     /// The listening address.
@@ -108,11 +89,7 @@ fn configuration(options: &ApacheOptions, dir: &str, port: u16) -> String {
             ),
         ),
     };
-    let user = if is_root() {
-        "User www-data\nGroup www-data"
-    } else {
-        ""
-    };
+    let user = if is_root() { "User www-data\nGroup www-data" } else { "" };
     format!(
         r#"ServerRoot "{dir}"
 ServerName localhost

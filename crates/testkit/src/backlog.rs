@@ -12,9 +12,7 @@ pub struct FullBacklog {
 impl FullBacklog {
     /// The listening address.
     pub fn addr(&self) -> SocketAddr {
-        self.listener
-            .local_addr()
-            .expect("read the address of a bound listener")
+        self.listener.local_addr().expect("read the address of a bound listener")
     }
 
     /// `http://ADDRESS/`.
@@ -33,19 +31,11 @@ pub fn full_backlog_listener() -> FullBacklog {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
     // A second listen() only changes the length of the queue.
     listen(&listener, 0).expect("shorten the accept queue");
-    let addr = listener
-        .local_addr()
-        .expect("read the address of a bound listener");
+    let addr = listener.local_addr().expect("read the address of a bound listener");
     let mut queued = Vec::new();
     while let Ok(stream) = TcpStream::connect_timeout(&addr, Duration::from_millis(100)) {
         queued.push(stream);
-        assert!(
-            queued.len() < 16,
-            "a listener with a backlog of zero keeps accepting: is this Linux?"
-        );
+        assert!(queued.len() < 16, "a listener with a backlog of zero keeps accepting: is this Linux?");
     }
-    FullBacklog {
-        listener,
-        _queued: queued,
-    }
+    FullBacklog { listener, _queued: queued }
 }

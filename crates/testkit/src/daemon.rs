@@ -66,10 +66,7 @@ impl Daemon {
                 Err(log) => complaint = log,
             }
         }
-        panic!(
-            "{} did not start in {ATTEMPTS} attempts; the last one said:\n{complaint}",
-            program.path
-        );
+        panic!("{} did not start in {ATTEMPTS} attempts; the last one said:\n{complaint}", program.path);
     }
 
     fn try_start(
@@ -79,13 +76,9 @@ impl Daemon {
         configure: &impl Fn(&str, u16) -> String,
     ) -> Result<Daemon, String> {
         let dir = private_dir(files);
-        let path = dir
-            .path()
-            .to_str()
-            .expect("a temporary directory whose name is UTF-8 (see TMPDIR)");
+        let path = dir.path().to_str().expect("a temporary directory whose name is UTF-8 (see TMPDIR)");
         let port = free_port();
-        fs::write(dir.path().join("server.conf"), configure(path, port))
-            .expect("write the server's configuration");
+        fs::write(dir.path().join("server.conf"), configure(path, port)).expect("write the server's configuration");
         let output = File::create(dir.path().join("output.log")).expect("create the server's log");
         let mut command = Command::new("setpriv");
         command
@@ -97,12 +90,7 @@ impl Daemon {
             .stderr(output);
         let (pid, keeper) = keep(command);
         // From here on, leaving early drops the Daemon, and that stops the server.
-        let daemon = Daemon {
-            pid,
-            keeper,
-            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
-            dir,
-        };
+        let daemon = Daemon { pid, keeper, addr: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), dir };
         match daemon.wait_until_ready(workers) {
             true => Ok(daemon),
             false => Err(daemon.log()),
@@ -135,9 +123,7 @@ impl Daemon {
     pub(crate) fn workers(&self) -> Vec<u32> {
         let processes = fs::read_dir("/proc").expect("read /proc");
         let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        numbers
-            .filter(|&pid| parent_of(pid) == Some(self.pid()))
-            .collect()
+        numbers.filter(|&pid| parent_of(pid) == Some(self.pid())).collect()
     }
 
     /// What the server has said so far, on its own log and on its standard output and error.
@@ -172,18 +158,11 @@ impl Drop for Daemon {
 fn keep(mut command: Command) -> (Pid, JoinHandle<()>) {
     let (started, pid) = mpsc::channel();
     let keeper = thread::spawn(move || {
-        let mut child = command
-            .spawn()
-            .expect("run setpriv (Debian's package util-linux)");
-        started
-            .send(Pid::from_child(&child))
-            .expect("the starting thread waits for this");
+        let mut child = command.spawn().expect("run setpriv (Debian's package util-linux)");
+        started.send(Pid::from_child(&child)).expect("the starting thread waits for this");
         child.wait().expect("wait for our own child");
     });
-    (
-        pid.recv().expect("the server's process was started"),
-        keeper,
-    )
+    (pid.recv().expect("the server's process was started"), keeper)
 }
 
 /// Whether servers are started as root, and so must be told to which user their workers change.
@@ -199,13 +178,9 @@ pub(crate) fn default_files() -> Vec<(String, Vec<u8>)> {
 /// A directory with `files` below `www`, readable by www-data whatever the umask: temporary directories are otherwise
 /// closed to everybody but their owner.
 fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
-    let dir = tempfile::Builder::new()
-        .prefix("brimful-")
-        .tempdir()
-        .expect("create a temporary directory");
+    let dir = tempfile::Builder::new().prefix("brimful-").tempdir().expect("create a temporary directory");
     let open = |path: &Path, mode| {
-        fs::set_permissions(path, Permissions::from_mode(mode))
-            .expect("set permissions in our own directory")
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("set permissions in our own directory")
     };
     let root = dir.path().join("www");
     fs::create_dir(&root).expect("create the document root");
@@ -213,18 +188,10 @@ fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
     open(&root, 0o755);
     for (name, bytes) in files {
         let name = Path::new(name.trim_start_matches('/'));
-        let inside = name
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        assert!(
-            inside,
-            "a served file must lie below the document root: {}",
-            name.display()
-        );
+        let inside = name.components().all(|part| matches!(part, Component::Normal(_)));
+        assert!(inside, "a served file must lie below the document root: {}", name.display());
         let path = root.join(name);
-        let parent = path
-            .parent()
-            .expect("a path below the document root has a parent");
+        let parent = path.parent().expect("a path below the document root has a parent");
         fs::create_dir_all(parent).expect("create a directory below the document root");
         for folder in parent.ancestors().take_while(|folder| *folder != root) {
             open(folder, 0o755);

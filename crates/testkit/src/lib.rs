@@ -38,8 +38,5 @@ pub use serial::{SerialServer, serial_server};
 /// connection attempts that must be refused. Another process may take it before the caller does.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
-    listener
-        .local_addr()
-        .expect("read the address of a bound listener")
-        .port()
+    listener.local_addr().expect("read the address of a bound listener").port()
 }

@@ -6,11 +6,7 @@ const PROGRAM: Program = Program {
     path: "/usr/sbin/nginx",
     package: "nginx",
     // Without -e, nginx opens the log it was built with before it has read the configuration.
-    args: |dir| {
-        ["-p", dir, "-e", "error.log", "-c", "server.conf"]
-            .map(str::to_owned)
-            .to_vec()
-    },
+    args: |dir| ["-p", dir, "-e", "error.log", "-c", "server.conf"].map(str::to_owned).to_vec(),
 };
 
 /// What kind of nginx to start. The default has one worker, keeps connections open and serves `hello\n` at `/`.
@@ -27,12 +23,7 @@ pub struct NginxOptions {
 
 impl Default for NginxOptions {
     fn default() -> Self {
-        NginxOptions {
-            workers: 1,
-            keepalive: true,
-            files: default_files(),
-            extra: String::new(),
-        }
+        NginxOptions { workers: 1, keepalive: true, files: default_files(), extra: String::new() }
     }
 }
 
@@ -43,12 +34,7 @@ impl Nginx {
     /// Starts nginx and returns when it accepts connections and has all its workers. Panics, with nginx's own words, if it cannot.
     pub fn start(options: NginxOptions) -> Nginx {
         let configure = |dir: &str, port| configuration(&options, dir, port);
-        Nginx(Daemon::start(
-            &PROGRAM,
-            options.workers,
-            &options.files,
-            configure,
-        ))
+        Nginx(Daemon::start(&PROGRAM, options.workers, &options.files, configure))
     }
 
     /// The listening address.
@@ -78,12 +64,7 @@ impl Nginx {
 }
 
 fn configuration(options: &NginxOptions, dir: &str, port: u16) -> String {
-    let NginxOptions {
-        workers,
-        keepalive,
-        extra,
-        ..
-    } = options;
+    let NginxOptions { workers, keepalive, extra, .. } = options;
     let user = if is_root() { "user www-data;" } else { "" };
     let keepalive_timeout = if *keepalive { 75 } else { 0 };
     format!(

@@ -48,21 +48,12 @@ impl RawServer {
 
     fn run(behaviour: impl Fn(&Shared, TcpStream, usize) + Send + Sync + 'static) -> RawServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
-        let addr = listener
-            .local_addr()
-            .expect("read the address of a bound listener");
-        let shared = Arc::new(Shared {
-            listener,
-            open: Mutex::new(Some(HashMap::new())),
-            connections: AtomicUsize::new(0),
-        });
+        let addr = listener.local_addr().expect("read the address of a bound listener");
+        let shared =
+            Arc::new(Shared { listener, open: Mutex::new(Some(HashMap::new())), connections: AtomicUsize::new(0) });
         let for_acceptor = Arc::clone(&shared);
         let acceptor = thread::spawn(move || for_acceptor.accept(&behaviour));
-        RawServer {
-            addr,
-            shared,
-            acceptor: Some(acceptor),
-        }
+        RawServer { addr, shared, acceptor: Some(acceptor) }
     }
 }
 
@@ -94,11 +85,7 @@ impl RawServer {
     pub fn chunked(chunks: &[impl AsRef<[u8]>]) -> RawServer {
         let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
         let mut body = Vec::new();
-        for chunk in chunks
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(|chunk| !chunk.is_empty())
-        {
+        for chunk in chunks.iter().map(AsRef::as_ref).filter(|chunk| !chunk.is_empty()) {
             body.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
             body.extend_from_slice(chunk);
             body.extend_from_slice(b"\r\n");
@@ -110,22 +97,12 @@ impl RawServer {
     /// A body without a length, which ends with the connection.
     pub fn close_delimited(body: impl Into<Vec<u8>>) -> RawServer {
         let body = body.into();
-        Self::closing(move |request| {
-            head_and_body(
-                request,
-                b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
-                &body,
-            )
-        })
+        Self::closing(move |request| head_and_body(request, b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", &body))
     }
 
     /// Keep-alive with this status and no body at all: for 204 and 304 without a length, as they must be.
     pub fn status(code: u16) -> RawServer {
-        let length = if matches!(code, 204 | 304) {
-            ""
-        } else {
-            "Content-Length: 0\r\n"
-        };
+        let length = if matches!(code, 204 | 304) { "" } else { "Content-Length: 0\r\n" };
         let answer = format!("HTTP/1.1 {code} Status\r\n{length}\r\n").into_bytes();
         Self::answering(move |_| answer.clone())
     }
@@ -133,11 +110,7 @@ impl RawServer {
     /// Announces `missing` bytes more than it sends, then closes.
     pub fn truncated(body: impl Into<Vec<u8>>, missing: usize) -> RawServer {
         let body = body.into();
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
-            body.len() + missing
-        )
-        .into_bytes();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len() + missing).into_bytes();
         Self::closing(move |request| head_and_body(request, &head, &body))
     }
 
@@ -145,8 +118,7 @@ impl RawServer {
     pub fn one_byte_at_a_time(pause: Duration) -> RawServer {
         Self::start(move |conn, _| {
             // Without this the kernel gathers bytes until the previous ones are acknowledged.
-            conn.set_nodelay(true)
-                .expect("set TCP_NODELAY on an open socket");
+            conn.set_nodelay(true).expect("set TCP_NODELAY on an open socket");
             let mut reader = BufReader::new(&conn);
             while let Some(request) = Request::read(&mut reader) {
                 for byte in with_length(&request, b"hello\n") {
@@ -166,12 +138,8 @@ impl RawServer {
                 return;
             };
             let answer = with_length(&request, &[b'x'; 1 << 20]);
-            if (&conn)
-                .write_all(&answer[..bytes.min(answer.len())])
-                .is_ok()
-            {
-                set_socket_linger(&conn, Some(Duration::ZERO))
-                    .expect("set SO_LINGER on an open socket");
+            if (&conn).write_all(&answer[..bytes.min(answer.len())]).is_ok() {
+                set_socket_linger(&conn, Some(Duration::ZERO)).expect("set SO_LINGER on an open socket");
             }
         })
     }
@@ -179,9 +147,7 @@ impl RawServer {
     /// Answers `requests` requests per connection, then closes it at once and unannounced. With 0, closes as soon as a
     /// request has arrived.
     pub fn closes_after(requests: usize) -> RawServer {
-        Self::start(move |conn, _| {
-            serve(&conn, requests, |request| with_length(request, b"hello\n"))
-        })
+        Self::start(move |conn, _| serve(&conn, requests, |request| with_length(request, b"hello\n")))
     }
 
     /// Answers `requests` requests altogether, then stops: every connection is closed, further ones are refused.
@@ -191,10 +157,7 @@ impl RawServer {
             let mut reader = BufReader::new(&conn);
             while let Some(request) = Request::read(&mut reader) {
                 let number = seen.fetch_add(1, Ordering::SeqCst);
-                let answered = number < requests
-                    && (&conn)
-                        .write_all(&with_length(&request, b"hello\n"))
-                        .is_ok();
+                let answered = number < requests && (&conn).write_all(&with_length(&request, b"hello\n")).is_ok();
                 if number + 1 >= requests {
                     shared.halt();
                 }
@@ -248,19 +211,12 @@ impl Shared {
                     Err(e) => panic!("cannot accept a connection: {e}"),
                 };
                 match &mut *self.open() {
-                    Some(open) => open.insert(
-                        index,
-                        conn.try_clone()
-                            .expect("duplicate a connection's descriptor"),
-                    ),
+                    Some(open) => open.insert(index, conn.try_clone().expect("duplicate a connection's descriptor")),
                     None => return,
                 };
                 self.connections.fetch_add(1, Ordering::SeqCst);
                 scope.spawn(move || {
-                    let _closer = Closer {
-                        shared: self,
-                        index,
-                    };
+                    let _closer = Closer { shared: self, index };
                     behaviour(self, conn, index);
                 });
             }
@@ -280,9 +236,7 @@ impl Shared {
     }
 
     fn open(&self) -> MutexGuard<'_, Option<HashMap<usize, TcpStream>>> {
-        self.open
-            .lock()
-            .expect("no thread panics while it holds this lock")
+        self.open.lock().expect("no thread panics while it holds this lock")
     }
 }
 
@@ -327,9 +281,5 @@ fn with_length(request: &Request, body: &[u8]) -> Vec<u8> {
 }
 
 fn head_and_body(request: &Request, head: &[u8], body: &[u8]) -> Vec<u8> {
-    if request.method == "HEAD" {
-        head.to_vec()
-    } else {
-        [head, body].concat()
-    }
+    if request.method == "HEAD" { head.to_vec() } else { [head, body].concat() }
 }

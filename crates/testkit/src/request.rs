@@ -31,15 +31,8 @@ impl Request {
             let (name, value) = field.split_once(':')?;
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
-        let mut request = Request {
-            method,
-            target,
-            headers,
-            body: Vec::new(),
-        };
-        let length = request
-            .header("content-length")
-            .map_or(Some(0), |value| value.parse().ok())?;
+        let mut request = Request { method, target, headers, body: Vec::new() };
+        let length = request.header("content-length").map_or(Some(0), |value| value.parse().ok())?;
         request.body.resize(length, 0);
         reader.read_exact(&mut request.body).ok()?;
         Some(request)
@@ -47,10 +40,7 @@ impl Request {
 
     /// The value of the first header of this name, in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
@@ -70,10 +60,7 @@ mod tests {
     fn reads_pipelined_requests_one_by_one() {
         let mut bytes = &b"POST /a?b HTTP/1.1\r\nHost: x\r\nCONTENT-length: 3\r\n\r\nabcGET / HTTP/1.0\r\n\r\nHEA"[..];
         let post = Request::read(&mut bytes).unwrap();
-        assert_eq!(
-            (post.method.as_str(), post.target.as_str(), &post.body[..]),
-            ("POST", "/a?b", &b"abc"[..])
-        );
+        assert_eq!((post.method.as_str(), post.target.as_str(), &post.body[..]), ("POST", "/a?b", &b"abc"[..]));
         assert_eq!(post.header("host"), Some("x"));
         assert_eq!(Request::read(&mut bytes).unwrap().method, "GET");
         assert_eq!(Request::read(&mut bytes), None);
@@ -83,12 +70,7 @@ mod tests {
     fn an_incomplete_request_is_none() {
         let whole = b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nab";
         for end in 0..whole.len() {
-            assert_eq!(
-                Request::read(&mut &whole[..end]),
-                None,
-                "{end} bytes of {}",
-                whole.len()
-            );
+            assert_eq!(Request::read(&mut &whole[..end]), None, "{end} bytes of {}", whole.len());
         }
         assert!(Request::read(&mut &whole[..]).is_some());
     }

@@ -28,17 +28,11 @@ pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> Ser
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
     // While it stalls nothing is accepted: the kernel must be able to keep what a test sends meanwhile.
     listen(&listener, 4096).expect("lengthen the accept queue");
-    let addr = listener
-        .local_addr()
-        .expect("read the address of a bound listener");
+    let addr = listener.local_addr().expect("read the address of a bound listener");
     let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("create an eventfd"));
     let for_worker = Arc::clone(&stop);
     let worker = thread::spawn(move || Worker::new(listener, for_worker, service, stall).run());
-    SerialServer {
-        addr,
-        stop,
-        worker: Some(worker),
-    }
+    SerialServer { addr, stop, worker: Some(worker) }
 }
 
 /// A running serial server; dropping it waits for the request in service, then stops.
@@ -62,8 +56,7 @@ impl SerialServer {
 
 impl Drop for SerialServer {
     fn drop(&mut self) {
-        rustix::io::write(&*self.stop, &1u64.to_ne_bytes())
-            .expect("wake the worker by its eventfd");
+        rustix::io::write(&*self.stop, &1u64.to_ne_bytes()).expect("wake the worker by its eventfd");
         let outcome = self.worker.take().map_or(Ok(()), JoinHandle::join);
         if let Err(panic) = outcome
             && !thread::panicking()
@@ -96,16 +89,9 @@ struct Connection {
 }
 
 impl Worker {
-    fn new(
-        listener: TcpListener,
-        stop: Arc<OwnedFd>,
-        service: Duration,
-        stall: Option<(usize, Duration)>,
-    ) -> Worker {
+    fn new(listener: TcpListener, stop: Arc<OwnedFd>, service: Duration, stall: Option<(usize, Duration)>) -> Worker {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("create an epoll instance");
-        listener
-            .set_nonblocking(true)
-            .expect("make a listener non-blocking");
+        listener.set_nonblocking(true).expect("make a listener non-blocking");
         let worker = Worker {
             listener,
             stop,
@@ -127,16 +113,10 @@ impl Worker {
             let Some(id) = self.waiting.pop_front() else {
                 continue;
             };
-            let stall = self
-                .stall
-                .filter(|(at, _)| *at == index)
-                .map_or(Duration::ZERO, |(_, length)| length);
+            let stall = self.stall.filter(|(at, _)| *at == index).map_or(Duration::ZERO, |(_, length)| length);
             hold(self.service + stall);
             let body = index.to_string();
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             index += 1;
             // A client that has gone, or reads nothing, forfeits its connection.
             if let Some(connection) = self.connections.get_mut(&id)
@@ -149,21 +129,10 @@ impl Worker {
 
     /// Takes in whatever has arrived, waiting for it if there is nothing to do. False means stop.
     fn take_arrivals(&mut self) -> bool {
-        let now = rustix::event::Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let timeout = if self.waiting.is_empty() {
-            None
-        } else {
-            Some(&now)
-        };
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let timeout = if self.waiting.is_empty() { None } else { Some(&now) };
         let mut events = Vec::with_capacity(1024);
-        match epoll::wait(
-            &self.epoll,
-            rustix::buffer::spare_capacity(&mut events),
-            timeout,
-        ) {
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => panic!("cannot wait for events: {e}"),
         }
@@ -179,20 +148,10 @@ impl Worker {
 
     fn accept_all(&mut self) {
         while let Ok((stream, _)) = self.listener.accept() {
-            stream
-                .set_nonblocking(true)
-                .expect("make a connection non-blocking");
-            stream
-                .set_nodelay(true)
-                .expect("set TCP_NODELAY on an open socket");
+            stream.set_nonblocking(true).expect("make a connection non-blocking");
+            stream.set_nodelay(true).expect("set TCP_NODELAY on an open socket");
             self.watch(&stream, self.next_id);
-            self.connections.insert(
-                self.next_id,
-                Connection {
-                    stream,
-                    received: Vec::new(),
-                },
-            );
+            self.connections.insert(self.next_id, Connection { stream, received: Vec::new() });
             self.next_id += 1;
         }
     }
@@ -222,8 +181,7 @@ impl Worker {
 
     fn watch(&self, fd: impl AsFd, id: u64) {
         let data = epoll::EventData::new_u64(id);
-        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)
-            .expect("add a descriptor to an epoll instance");
+        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN).expect("add a descriptor to an epoll instance");
     }
 }
 

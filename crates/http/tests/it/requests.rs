@@ -5,11 +5,7 @@ use proptest::prelude::*;
 
 /// Text with more than its share of what splits requests.
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "[ -~]{0,20}",
-        "[A-Za-z-]{1,12}",
-        "(\\PC|\r\n|[\r\n\t :/\0]){0,12}"
-    ]
+    prop_oneof!["[ -~]{0,20}", "[A-Za-z-]{1,12}", "(\\PC|\r\n|[\r\n\t :/\0]){0,12}"]
 }
 
 /// As above, but a good method, authority or path more often than not.

@@ -16,48 +16,23 @@ struct Sample {
 
 #[derive(Clone, Debug)]
 enum Body {
-    None {
-        status: u16,
-        head_request: bool,
-    },
-    Length {
-        body: Vec<u8>,
-        twice: bool,
-    },
-    Chunked {
-        chunks: Vec<(Vec<u8>, &'static str)>,
-        trailers: Vec<String>,
-        coding: &'static str,
-        length_too: bool,
-    },
-    UntilClose {
-        body: Vec<u8>,
-        coding: Option<&'static str>,
-    },
+    None { status: u16, head_request: bool },
+    Length { body: Vec<u8>, twice: bool },
+    Chunked { chunks: Vec<(Vec<u8>, &'static str)>, trailers: Vec<String>, coding: &'static str, length_too: bool },
+    UntilClose { body: Vec<u8>, coding: Option<&'static str> },
 }
 
 fn body() -> impl Strategy<Value = Body> {
     let content = || vec(any::<u8>(), 0..300);
     let extension = prop::sample::select(vec!["", ";a", "; a=b", ";a=\"b;c\"", " ", "\t;x"]);
     prop_oneof![
-        prop::sample::select(vec![204, 304]).prop_map(|status| Body::None {
-            status,
-            head_request: false
-        }),
-        (200u16..600).prop_map(|status| Body::None {
-            status,
-            head_request: true
-        }),
+        prop::sample::select(vec![204, 304]).prop_map(|status| Body::None { status, head_request: false }),
+        (200u16..600).prop_map(|status| Body::None { status, head_request: true }),
         (content(), any::<bool>()).prop_map(|(body, twice)| Body::Length { body, twice }),
         (
             vec((vec(any::<u8>(), 1..60), extension), 0..5),
             vec(field(), 0..3),
-            prop::sample::select(vec![
-                "chunked",
-                "Chunked",
-                "gzip, chunked",
-                "gzip ,,CHUNKED"
-            ]),
+            prop::sample::select(vec!["chunked", "Chunked", "gzip, chunked", "gzip ,,CHUNKED"]),
             any::<bool>(),
         )
             .prop_map(|(chunks, trailers, coding, length_too)| Body::Chunked {
@@ -66,15 +41,7 @@ fn body() -> impl Strategy<Value = Body> {
                 coding,
                 length_too
             }),
-        (
-            content(),
-            prop::sample::select(vec![
-                None,
-                Some("gzip"),
-                Some("chunked, gzip"),
-                Some("identity")
-            ])
-        )
+        (content(), prop::sample::select(vec![None, Some("gzip"), Some("chunked, gzip"), Some("identity")]))
             .prop_map(|(body, coding)| Body::UntilClose { body, coding }),
     ]
 }
@@ -85,22 +52,10 @@ fn field() -> impl Strategy<Value = String> {
 }
 
 fn sample() -> impl Strategy<Value = Sample> {
-    let connection = prop::sample::select(vec![
-        "",
-        "close",
-        "keep-alive",
-        "Keep-Alive, x",
-        "x ,CLOSE",
-        "keep-alive,close",
-    ]);
-    let informational = vec(
-        prop::sample::select(vec![
-            "100 Continue\r\n",
-            "102 \r\n",
-            "103 Early Hints\r\nLink: </a>\r\n",
-        ]),
-        0..3,
-    );
+    let connection =
+        prop::sample::select(vec!["", "close", "keep-alive", "Keep-Alive, x", "x ,CLOSE", "keep-alive,close"]);
+    let informational =
+        vec(prop::sample::select(vec!["100 Continue\r\n", "102 \r\n", "103 Early Hints\r\nLink: </a>\r\n"]), 0..3);
     (
         body(),
         200u16..600,
@@ -110,19 +65,9 @@ fn sample() -> impl Strategy<Value = Sample> {
         vec(field(), 0..6),
         prop::sample::select(vec!["\r\n", "\n"]),
     )
-        .prop_map(
-            |(body, status, minor, connection, informational, fields, newline)| {
-                build(
-                    &body,
-                    status,
-                    minor,
-                    connection,
-                    &informational,
-                    &fields,
-                    newline,
-                )
-            },
-        )
+        .prop_map(|(body, status, minor, connection, informational, fields, newline)| {
+            build(&body, status, minor, connection, &informational, &fields, newline)
+        })
 }
 
 /// Writes a response down and works out, from how it was made, what is to be read.
@@ -135,20 +80,9 @@ fn build(
     fields: &[String],
     newline: &str,
 ) -> Sample {
-    let any_status = if matches!(any_status, 204 | 304) {
-        200
-    } else {
-        any_status
-    };
-    let status = if let Body::None { status, .. } = body {
-        *status
-    } else {
-        any_status
-    };
-    let mut head: String = before
-        .iter()
-        .map(|one| format!("HTTP/1.1 {one}\r\n"))
-        .collect();
+    let any_status = if matches!(any_status, 204 | 304) { 200 } else { any_status };
+    let status = if let Body::None { status, .. } = body { *status } else { any_status };
+    let mut head: String = before.iter().map(|one| format!("HTTP/1.1 {one}\r\n")).collect();
     head += &format!("HTTP/1.{minor} {status} Any Reason\r\n");
     for field in fields {
         head += &format!("{field}\r\n");
@@ -160,10 +94,7 @@ fn build(
     let (mut content, mut body_bytes, mut head_request, mut until_close, mut coded) =
         (Vec::new(), 0, false, false, false);
     match body {
-        Body::None {
-            head_request: head_method,
-            ..
-        } => {
+        Body::None { head_request: head_method, .. } => {
             head_request = *head_method;
             head += "Content-Length: 12345\r\n";
         }
@@ -174,12 +105,7 @@ fn build(
             body_bytes = body.len();
             content.extend_from_slice(body);
         }
-        Body::Chunked {
-            chunks,
-            trailers,
-            coding,
-            length_too,
-        } => {
+        Body::Chunked { chunks, trailers, coding, length_too } => {
             coded = true;
             head += &format!("Transfer-Encoding: {coding}\r\n");
             if *length_too {
@@ -209,53 +135,24 @@ fn build(
     head += "\r\n";
     let head = head.replace("\r\n", newline);
 
-    let says = |option: &str| {
-        connection
-            .to_ascii_lowercase()
-            .split(',')
-            .any(|one| one.trim() == option)
-    };
-    let keep_alive =
-        !until_close && !says("close") && (minor == 1 || (says("keep-alive") && !coded));
-    let expected = Response {
-        status,
-        keep_alive,
-        head_bytes: head.len() as u64,
-        body_bytes: body_bytes as u64,
-    };
-    Sample {
-        bytes: [head.into_bytes(), content].concat(),
-        head_request,
-        expected,
-        until_close,
-    }
+    let says = |option: &str| connection.to_ascii_lowercase().split(',').any(|one| one.trim() == option);
+    let keep_alive = !until_close && !says("close") && (minor == 1 || (says("keep-alive") && !coded));
+    let expected = Response { status, keep_alive, head_bytes: head.len() as u64, body_bytes: body_bytes as u64 };
+    Sample { bytes: [head.into_bytes(), content].concat(), head_request, expected, until_close }
 }
 
 /// Feeds pieces as a connection would, what was not consumed never again; closes if the response is not whole by then.
 /// Gives the outcome and all that was consumed.
-fn feed<'a>(
-    head_request: bool,
-    pieces: impl Iterator<Item = &'a [u8]>,
-) -> (Result<Response, ParseError>, usize) {
+fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> (Result<Response, ParseError>, usize) {
     let mut parser = ResponseParser::new();
     parser.start(head_request);
     let mut total = 0;
     for piece in pieces {
         match parser.feed(piece) {
             Err(error) => return (Err(error), total),
-            Ok(Fed {
-                consumed,
-                state: Progress::Complete(response),
-            }) => return (Ok(response), total + consumed),
-            Ok(Fed {
-                consumed,
-                state: Progress::NeedMore,
-            }) => {
-                assert_eq!(
-                    consumed,
-                    piece.len(),
-                    "all is consumed until the response is whole"
-                );
+            Ok(Fed { consumed, state: Progress::Complete(response) }) => return (Ok(response), total + consumed),
+            Ok(Fed { consumed, state: Progress::NeedMore }) => {
+                assert_eq!(consumed, piece.len(), "all is consumed until the response is whole");
                 total += consumed;
             }
         }
@@ -268,9 +165,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]>
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     cuts.sort_unstable();
     cuts.push(bytes.len());
-    cuts.into_iter().scan(0, move |from, to| {
-        Some(&bytes[std::mem::replace(from, to)..to])
-    })
+    cuts.into_iter().scan(0, move |from, to| Some(&bytes[std::mem::replace(from, to)..to]))
 }
 
 /// The outcome of `bytes`, which is the same whole, in pieces and byte by byte. Consumption is compared where there is
@@ -281,17 +176,9 @@ fn outcome_of_any_cut(
     cuts: &[Index],
 ) -> Result<(Result<Response, ParseError>, usize), TestCaseError> {
     let whole = feed(head_request, std::iter::once(bytes));
-    for cut in [
-        feed(head_request, pieces(bytes, cuts)),
-        feed(head_request, bytes.chunks(1)),
-    ] {
+    for cut in [feed(head_request, pieces(bytes, cuts)), feed(head_request, bytes.chunks(1))] {
         prop_assert_eq!(cut.0, whole.0);
-        prop_assert!(
-            whole.0.is_err() || cut.1 == whole.1,
-            "{} consumed in pieces, {} whole",
-            cut.1,
-            whole.1
-        );
+        prop_assert!(whole.0.is_err() || cut.1 == whole.1, "{} consumed in pieces, {} whole", cut.1, whole.1);
     }
     Ok(whole)
 }

@@ -1,9 +1,5 @@
 //! Each server starts, serves, stops, and leaves no process and no file behind.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "helpers of tests fail by panicking, as tests do"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
 
 mod raw;
 mod real;
@@ -19,8 +15,7 @@ const LAST_GET: &str = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\
 fn connect(addr: SocketAddr) -> TcpStream {
     let conn = TcpStream::connect(addr).unwrap();
     // No test waits this long unless it fails.
-    conn.set_read_timeout(Some(Duration::from_secs(20)))
-        .unwrap();
+    conn.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     conn
 }
 

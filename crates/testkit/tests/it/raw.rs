@@ -19,15 +19,9 @@ fn connections_are_counted_and_a_scripted_answer_is_sent() {
 
 #[test]
 fn an_answer_may_depend_on_the_request() {
-    let server = RawServer::answering(|request| {
-        format!("<{} {}>", request.method, request.target).into_bytes()
-    });
+    let server = RawServer::answering(|request| format!("<{} {}>", request.method, request.target).into_bytes());
     let mut conn = connect(server.addr());
-    ask(
-        &mut conn,
-        "PUT /a HTTP/1.1\r\nContent-Length: 1\r\n\r\nxGET /b HTTP/1.1\r\n\r\n",
-        "<PUT /a><GET /b>",
-    );
+    ask(&mut conn, "PUT /a HTTP/1.1\r\nContent-Length: 1\r\n\r\nxGET /b HTTP/1.1\r\n\r\n", "<PUT /a><GET /b>");
 }
 
 #[test]
@@ -41,12 +35,8 @@ fn a_server_that_never_answers_ends_with_the_handle() {
     let server = RawServer::never_answers();
     let mut conn = connect(server.addr());
     conn.write_all(GET.as_bytes()).unwrap();
-    conn.set_read_timeout(Some(Duration::from_millis(30)))
-        .unwrap();
-    assert_eq!(
-        conn.read(&mut [0; 1]).unwrap_err().kind(),
-        ErrorKind::WouldBlock
-    );
+    conn.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
+    assert_eq!(conn.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
     let addr = server.addr();
     drop(server);
     assert_eq!(conn.read(&mut [0; 1]).unwrap(), 0);
@@ -57,29 +47,17 @@ fn a_server_that_never_answers_ends_with_the_handle() {
 fn keep_alive_bodies_are_framed_and_absent_after_head() {
     let server = RawServer::content_length("body");
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
-    ask(
-        &mut connect(server.addr()),
-        &[GET, HEAD, GET].concat(),
-        &format!("{head}body{head}{head}body"),
-    );
+    ask(&mut connect(server.addr()), &[GET, HEAD, GET].concat(), &format!("{head}body{head}{head}body"));
 
     let server = RawServer::chunked(&["abc", "", "0123456789abcdef"]);
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let body = "3\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n";
-    ask(
-        &mut connect(server.addr()),
-        &[GET, HEAD, GET].concat(),
-        &format!("{head}{body}{head}{head}{body}"),
-    );
+    ask(&mut connect(server.addr()), &[GET, HEAD, GET].concat(), &format!("{head}{body}{head}{head}{body}"));
 
     for (code, length) in [(204, ""), (304, ""), (500, "Content-Length: 0\r\n")] {
         let server = RawServer::status(code);
         let expected = format!("HTTP/1.1 {code} Status\r\n{length}\r\n");
-        ask(
-            &mut connect(server.addr()),
-            &[GET, GET].concat(),
-            &expected.repeat(2),
-        );
+        ask(&mut connect(server.addr()), &[GET, GET].concat(), &expected.repeat(2));
     }
 }
 
@@ -88,15 +66,9 @@ fn bodies_that_end_with_the_connection_end_it_cleanly() {
     // Three requests at once: what was not answered must not turn the end into a reset.
     let requests = GET.repeat(3);
     let server = RawServer::close_delimited("body");
-    assert_eq!(
-        answers(server.addr(), &requests),
-        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody"
-    );
+    assert_eq!(answers(server.addr(), &requests), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody");
     let server = RawServer::truncated("body", 10);
-    assert_eq!(
-        answers(server.addr(), &requests),
-        "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nbody"
-    );
+    assert_eq!(answers(server.addr(), &requests), "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\nbody");
     let (bytes, end) = exchange(RawServer::garbage().addr(), &requests);
     assert!(end.is_ok() && !bytes.is_empty() && !bytes.starts_with(b"HTTP"));
 }
@@ -125,10 +97,7 @@ fn a_reset_comes_after_exactly_the_bytes_it_should() {
     assert_eq!(bytes.len(), 60);
     assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
     let (bytes, end) = exchange(RawServer::resets_after(0).addr(), GET);
-    assert_eq!(
-        (bytes.len(), end.unwrap_err().kind()),
-        (0, ErrorKind::ConnectionReset)
-    );
+    assert_eq!((bytes.len(), end.unwrap_err().kind()), (0, ErrorKind::ConnectionReset));
 }
 
 #[test]
@@ -159,11 +128,7 @@ fn a_dead_server_closes_every_connection_and_refuses_new_ones() {
 #[should_panic(expected = "a scoped thread panicked")]
 fn a_behaviour_that_panics_fails_the_test() {
     let server = RawServer::start(|_, _| panic!("expected by this test"));
-    assert_eq!(
-        answers(server.addr(), ""),
-        "",
-        "the connection is closed all the same"
-    );
+    assert_eq!(answers(server.addr(), ""), "", "the connection is closed all the same");
 }
 
 #[test]
@@ -171,11 +136,7 @@ fn many_connections_are_served_at_once() {
     let server = RawServer::content_length("x");
     let conns: Vec<_> = (0..200).map(|_| connect(server.addr())).collect();
     for mut conn in conns {
-        ask(
-            &mut conn,
-            LAST_GET,
-            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
-        );
+        ask(&mut conn, LAST_GET, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
     }
     assert_eq!(server.connections(), 200);
 }

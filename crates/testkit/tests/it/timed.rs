@@ -7,10 +7,7 @@ use std::time::{Duration, Instant};
 
 /// The answer to the request with this index.
 fn answer(index: usize) -> String {
-    format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{index}",
-        index.to_string().len()
-    )
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{index}", index.to_string().len())
 }
 
 #[test]
@@ -30,10 +27,7 @@ fn requests_are_served_one_at_a_time_over_all_connections() {
 
 #[test]
 fn requests_are_answered_in_order_of_arrival() {
-    let server = serial_server(
-        Duration::from_millis(2),
-        Some((6, Duration::from_millis(50))),
-    );
+    let server = serial_server(Duration::from_millis(2), Some((6, Duration::from_millis(50))));
     let mut conns: Vec<_> = (0..6).map(|_| connect(server.addr())).collect();
     // A request may be taken in no sooner than its connection has been accepted, so have them all accepted.
     for (index, conn) in conns.iter_mut().enumerate() {
