@@ -73,7 +73,7 @@ pub struct Comparison {
 /// One load level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
-    /// Offered load over the predicted saturation rate.
+    /// The planned load over the saturation rate as it was known when the level was planned.
     pub fraction: f64,
     /// Offered load, calls per second; for a closed level, what its clients came to.
     pub offered: f64,

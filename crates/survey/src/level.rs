@@ -13,6 +13,9 @@ use std::sync::atomic::AtomicBool;
 /// what the server then does with the rest says little about the server.
 const OTHER_WORK: f64 = 0.15;
 
+/// Two samples of a throughput make an interval that says nothing.
+const MIN_SAMPLES: u64 = 3;
+
 /// A level that was measured.
 #[derive(Debug)]
 pub struct Measured {
@@ -77,6 +80,10 @@ impl Measured {
     /// The level as the survey shows it, beside what was predicted of it.
     pub fn level(&self, plan: &RunPlan, about: &About<'_>, servers: u32) -> Level {
         let record = &self.record;
+        let planned = match plan.pace {
+            Pace::Open { rate, .. } => rate.0,
+            Pace::Closed { .. } => record.rates.offered,
+        };
         let predicted = about.predicted;
         let response = record.response_time_us;
         let compare = |predicted: Option<f64>, measured, ci| Comparison {
@@ -95,7 +102,7 @@ impl Measured {
             })
         });
         Level {
-            fraction: record.rates.offered / about.saturation.max(1e-9),
+            fraction: planned / about.saturation.max(1e-9),
             offered: record.rates.offered,
             role: about.role,
             workload: about.workload.to_owned(),
@@ -107,7 +114,7 @@ impl Measured {
             throughput: compare(
                 predicted.map(|p| p.throughput),
                 Some(record.rates.completed),
-                record.reply_rate.ci95_half_width,
+                record.reply_rate.ci95_half_width.filter(|_| record.reply_rate.samples >= MIN_SAMPLES),
             ),
             response_time_s: compare(predicted.and_then(|p| p.response), self.response(), ci),
             response_percentiles_s: Percentiles {
