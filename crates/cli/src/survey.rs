@@ -68,10 +68,11 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     Ok(SurveyPlan { subject, like, server_cpus, level: args.level, version })
 }
 
-/// The demonstration has no address yet; the survey finds it out when it has started the server.
+/// The demonstration has no address yet: the survey learns it when it has started the server. Until then an address that
+/// answers stands in for it.
 fn demo_plan(args: &SurveyArgs, pace: Pace) -> anyhow::Result<RunPlan> {
-    let placeholder = std::net::TcpListener::bind(("127.0.0.1", 0))?;
-    let plan = request_plan(&placeholder.local_addr()?.to_string(), &args.request, pace)?;
+    let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+    let plan = request_plan(&stand_in.local_addr()?.to_string(), &args.request, pace)?;
     let workload = if args.request.workload.is_some() { plan.workload.clone() } else { demo_classes() };
     Ok(RunPlan { workload, ..plan })
 }
