@@ -39,6 +39,9 @@ pub trait Workload {
     /// What to do at `now`, with `in_flight` calls of this shard not yet ended. Asked again until nothing is due.
     fn next(&mut self, now: Nanos, in_flight: usize) -> Next;
 
+    /// A connection attempt of this shard has been established; S-Clients begin their next one here.
+    fn on_established(&mut self, _at: Nanos) {}
+
     /// A call has ended; a closed workload schedules its successor here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
 }

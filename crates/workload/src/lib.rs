@@ -8,11 +8,13 @@ mod arrivals;
 mod closed;
 mod mix;
 mod open;
+mod s_clients;
 
 pub use arrivals::{Arrivals, Process};
 pub use closed::Closed;
 pub use mix::{Mix, MixError};
 pub use open::Open;
+pub use s_clients::SClients;
 
 /// Which part of a schedule this is: shard `index` of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

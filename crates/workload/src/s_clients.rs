@@ -1,0 +1,123 @@
+//! S-Clients (Banga & Druschel 1997, §4.2): D connection attempts are always under way. When one is established its call goes
+//! on by itself and a new attempt begins at once; when one is given up after T, likewise. So the rate of attempts is at least
+//! D/T whatever the server does, where a closed workload would fall into step with it.
+
+use crate::{Extent, Mix, Shard};
+use brimful_core::{End, Nanos, Next, Outcome, Workload};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// One shard of S-Clients. Each call is one attempt, so the engine must open a connection for every call.
+#[derive(Clone, Debug)]
+pub struct SClients {
+    /// When each attempt that is not under way begins.
+    ready: BinaryHeap<Reverse<Nanos>>,
+    mix: Mix,
+    timeout: Nanos,
+    window: Nanos,
+    calls_left: u64,
+}
+
+impl SClients {
+    /// This shard's share of `attempts` (D), the first ones spaced evenly over `timeout` (T), after which the engine gives an
+    /// attempt up.
+    pub fn new(attempts: u64, timeout: Nanos, mix: Mix, extent: Extent, shard: Shard) -> SClients {
+        let first = |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
+        let mine = (0..attempts).filter(|attempt| attempt % shard.count == shard.index);
+        SClients {
+            ready: mine.map(|attempt| Reverse(Nanos(first(attempt)))).collect(),
+            mix,
+            timeout,
+            window: extent.window,
+            calls_left: shard.share(extent.calls),
+        }
+    }
+}
+
+impl Workload for SClients {
+    fn next(&mut self, now: Nanos, _in_flight: usize) -> Next {
+        if self.calls_left == 0 || now >= self.window {
+            return Next::Done;
+        }
+        match self.ready.peek() {
+            Some(&Reverse(due)) if due <= now => {
+                let Some(call) = self.mix.next() else { return Next::Done };
+                self.ready.pop();
+                self.calls_left -= 1;
+                Next::Due { due, call }
+            }
+            Some(&Reverse(due)) => Next::NotBefore(due.min(self.window)),
+            None => Next::NotBefore(self.window),
+        }
+    }
+
+    fn on_established(&mut self, at: Nanos) {
+        self.ready.push(Reverse(at));
+    }
+
+    fn on_outcome(&mut self, outcome: &Outcome) {
+        match outcome.end {
+            End::Abandoned => self.ready.push(Reverse(outcome.at)),
+            // A refusal comes at once, and so does the lack of a port: trying again at once would be a busy loop of D
+            // attempts. The attempt's turn comes again when it would have been given up.
+            End::Refused | End::ClientLimited(_) => self.ready.push(Reverse(outcome.at + self.timeout)),
+            // Its attempt was established before.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::ClassId;
+
+    const T: Nanos = Nanos::from_millis(100);
+
+    fn s_clients(attempts: u64, calls: u64, shard: Shard) -> SClients {
+        let extent = Extent { window: Nanos::from_secs(1), calls };
+        SClients::new(attempts, T, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+    }
+
+    fn ended(at: Nanos, end: End) -> Outcome {
+        Outcome { class: ClassId(0), due: Nanos::ZERO, at, end, bytes_sent: 0, bytes_received: 0 }
+    }
+
+    /// The attempts that are due by `now`.
+    fn due(workload: &mut SClients, now: Nanos) -> Vec<Nanos> {
+        let mut due_times = Vec::new();
+        while let Next::Due { due, .. } = workload.next(now, 0) {
+            due_times.push(due);
+        }
+        due_times
+    }
+
+    #[test]
+    fn the_first_attempts_are_spaced_over_the_timeout() {
+        let mut workload = s_clients(4, u64::MAX, Shard::WHOLE);
+        assert_eq!(due(&mut workload, T), [0, 25, 50, 75].map(Nanos::from_millis));
+        assert_eq!(workload.next(T, 4), Next::NotBefore(Nanos::from_secs(1)), "all attempts are under way");
+    }
+
+    #[test]
+    fn an_attempt_that_is_over_makes_room_for_the_next_and_an_answer_for_none() {
+        let mut workload = s_clients(4, u64::MAX, Shard::WHOLE);
+        due(&mut workload, T);
+        workload.on_established(Nanos::from_millis(101));
+        workload.on_outcome(&ended(Nanos::from_millis(102), End::Abandoned));
+        workload.on_outcome(&ended(Nanos::from_millis(103), End::Completed { status: 200 }));
+        workload.on_outcome(&ended(Nanos::from_millis(104), End::TimedOut));
+        workload.on_outcome(&ended(Nanos::from_millis(105), End::Refused));
+        let later = due(&mut workload, Nanos::from_millis(900));
+        assert_eq!(later, [101, 102, 205].map(Nanos::from_millis));
+    }
+
+    #[test]
+    fn shards_share_attempts_and_calls() {
+        let per_shard: Vec<_> = Shard::split(3).map(|s| due(&mut s_clients(8, 7, s), T).len()).collect();
+        assert_eq!(per_shard, [3, 2, 2]);
+        let mut all: Vec<_> = Shard::split(3).flat_map(|s| due(&mut s_clients(8, 99, s), T)).collect();
+        all.sort_unstable();
+        assert_eq!(all, due(&mut s_clients(8, 99, Shard::WHOLE), T));
+    }
+}
