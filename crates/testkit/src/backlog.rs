@@ -1,4 +1,5 @@
 //! A listener whose accept queue is full: what a server looks like that has stopped accepting.
+use crate::free_listener;
 use rustix::net::listen;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -28,7 +29,7 @@ impl FullBacklog {
 
 /// Listens on 127.0.0.1 with a backlog of zero and fills the queue until a connection attempt hangs.
 pub fn full_backlog_listener() -> FullBacklog {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
+    let listener = free_listener();
     // A second listen() only changes the length of the queue.
     listen(&listener, 0).expect("shorten the accept queue");
     let addr = listener.local_addr().expect("read the address of a bound listener");

@@ -34,8 +34,9 @@ pub(crate) struct Program {
     pub(crate) args: fn(&str) -> Vec<String>,
 }
 
-/// A running server. Its directory holds `server.conf`, `server.pid`, `error.log` and the document root `www`.
-pub(crate) struct Daemon {
+/// A running foreign server; stops when dropped. Its directory holds `server.conf`, `server.pid`, `error.log` and the
+/// document root `www`.
+pub struct Daemon {
     /// The master, and the number of its process group.
     pid: Pid,
     /// Lives as long as the server: it started it and waits for its end.
@@ -110,24 +111,30 @@ impl Daemon {
         false
     }
 
-    pub(crate) fn addr(&self) -> SocketAddr {
+    /// The listening address.
+    pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
+    /// `http://ADDRESS/`.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.addr)
+    }
+
     /// The master process.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// The master's children, found by their parent's number in `/proc/*/stat`.
-    pub(crate) fn workers(&self) -> Vec<u32> {
+    /// The child processes as they are now, found by their parent's number in `/proc/*/stat`.
+    pub fn workers(&self) -> Vec<u32> {
         let processes = fs::read_dir("/proc").expect("read /proc");
         let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         numbers.filter(|&pid| parent_of(pid) == Some(self.pid())).collect()
     }
 
     /// What the server has said so far, on its own log and on its standard output and error.
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         let read = |name| {
             let bytes = fs::read(self.dir.path().join(name)).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()

@@ -1,11 +1,11 @@
 //! Servers on free ports for the tests of the other crates. Never published, never part of the product.
 //!
 //! - [`Nginx`], [`Apache`]: the real thing, with a private configuration in a temporary directory.
-//! - [`RawServer`]: a TCP server that misbehaves on request.
+//! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
 //! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang.
 //!
-//! Invariants: every server listens on 127.0.0.1 only; a started function returns when the server accepts; dropping
+//! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener; a started function returns when the server accepts; dropping
 //! the handle leaves no process, no thread and no file behind. What a test needs and the machine lacks is a panic that
 //! says what to install: a test never passes because it could not run.
 //!
@@ -23,20 +23,27 @@ mod daemon;
 mod nginx;
 mod raw;
 mod request;
+mod script;
 mod serial;
 
 use std::net::TcpListener;
 
 pub use apache::{Apache, ApacheOptions, Mpm};
 pub use backlog::{FullBacklog, full_backlog_listener};
+pub use daemon::Daemon;
 pub use nginx::{Nginx, NginxOptions};
-pub use raw::RawServer;
+pub use raw::{RawServer, with_length};
 pub use request::Request;
+pub use script::{Step, script};
 pub use serial::{SerialServer, serial_server};
 
 /// A TCP port of 127.0.0.1 on which nothing listens at this moment: for servers that cannot be given port 0, and for
 /// connection attempts that must be refused. Another process may take it before the caller does.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
-    listener.local_addr().expect("read the address of a bound listener").port()
+    free_listener().local_addr().expect("read the address of a bound listener").port()
+}
+
+/// Listens on a port of 127.0.0.1 that was free.
+fn free_listener() -> TcpListener {
+    TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1")
 }

@@ -1,6 +1,6 @@
 //! Debian's nginx with a private configuration.
 use crate::daemon::{Daemon, Program, default_files, is_root};
-use std::net::SocketAddr;
+use std::ops::Deref;
 
 const PROGRAM: Program = Program {
     path: "/usr/sbin/nginx",
@@ -36,30 +36,13 @@ impl Nginx {
         let configure = |dir: &str, port| configuration(&options, dir, port);
         Nginx(Daemon::start(&PROGRAM, options.workers, &options.files, configure))
     }
+}
 
-    /// The listening address.
-    pub fn addr(&self) -> SocketAddr {
-        self.0.addr()
-    }
+impl Deref for Nginx {
+    type Target = Daemon;
 
-    /// `http://ADDRESS/`.
-    pub fn url(&self) -> String {
-        format!("http://{}/", self.addr())
-    }
-
-    /// The master process.
-    pub fn pid(&self) -> u32 {
-        self.0.pid()
-    }
-
-    /// The worker processes, as they are now.
-    pub fn workers(&self) -> Vec<u32> {
-        self.0.workers()
-    }
-
-    /// The error log so far.
-    pub fn log(&self) -> String {
-        self.0.log()
+    fn deref(&self) -> &Daemon {
+        &self.0
     }
 }
 

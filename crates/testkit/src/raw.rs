@@ -3,14 +3,13 @@
 //! A connection closes when its closure has returned, not before: the server holds a duplicate of the socket by which
 //! stopping wakes a closure that is blocked in a read or a write. A closure that panics fails the test that drops the
 //! server.
-use crate::Request;
-use rustix::net::sockopt::set_socket_linger;
+use crate::{Request, Step, free_listener, script};
 use std::collections::HashMap;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::{self, JoinHandle, sleep};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// A running server; stops when dropped.
@@ -23,12 +22,22 @@ pub struct RawServer {
 impl RawServer {
     /// Runs `behaviour` for every connection on a thread of its own; the second argument counts connections from 0.
     pub fn start(behaviour: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> RawServer {
-        Self::run(move |_, conn, index| behaviour(conn, index))
+        Self::start_on(free_listener(), behaviour)
+    }
+
+    /// The same on a listener of the test's choice: another address or port, or that of a server that has gone.
+    pub fn start_on(listener: TcpListener, behaviour: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> RawServer {
+        Self::run(listener, move |_, conn, index| behaviour(conn, index))
     }
 
     /// Sends what `answer` returns for each request, in order, and keeps the connection open.
     pub fn answering(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
-        Self::start(move |conn, _| serve(&conn, usize::MAX, &answer))
+        Self::start(move |conn, _| {
+            let mut reader = BufReader::new(&conn);
+            while let Some(request) = Request::read(&mut reader)
+                && (&conn).write_all(&answer(&request)).is_ok()
+            {}
+        })
     }
 
     /// The listening address.
@@ -46,8 +55,7 @@ impl RawServer {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    fn run(behaviour: impl Fn(&Shared, TcpStream, usize) + Send + Sync + 'static) -> RawServer {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
+    fn run(listener: TcpListener, behaviour: impl Fn(&Shared, TcpStream, usize) + Send + Sync + 'static) -> RawServer {
         let addr = listener.local_addr().expect("read the address of a bound listener");
         let shared =
             Arc::new(Shared { listener, open: Mutex::new(Some(HashMap::new())), connections: AtomicUsize::new(0) });
@@ -58,30 +66,32 @@ impl RawServer {
 }
 
 /// Ready-made behaviours. Unless they say otherwise they read a whole request before they do anything, so that the
-/// end of a connection is a clean FIN, and answer `HEAD` with the head alone.
+/// end of a connection is a clean FIN.
 impl RawServer {
     /// Closes without having read or written anything. The client sees FIN, or RST if its request came first.
     pub fn closes_on_accept() -> RawServer {
-        Self::start(|_, _| {})
+        Self::start(script([Step::Close]))
     }
 
     /// Reads and never answers.
     pub fn never_answers() -> RawServer {
-        Self::start(|conn, _| drain(&conn))
+        Self::start(script([Step::Drain]))
     }
 
     /// Answers with bytes that are not HTTP, then closes.
     pub fn garbage() -> RawServer {
-        Self::closing(|_| b"\x00\x01\xfe\xff this is not HTTP \r\n\r\n\r\n".to_vec())
+        let garbage = b"\x00\x01\xfe\xff this is not HTTP \r\n\r\n\r\n".to_vec();
+        Self::start(script([Step::Request, Step::Send(garbage), Step::Finish]))
     }
 
-    /// Keep-alive with `Content-Length`.
+    /// Keep-alive with `Content-Length`; `HEAD` is answered with the head alone.
     pub fn content_length(body: impl Into<Vec<u8>>) -> RawServer {
         let body = body.into();
-        Self::answering(move |request| with_length(request, &body))
+        let head = head_with_length(body.len()).into_bytes();
+        Self::answering(move |request| head_and_body(request, &head, &body))
     }
 
-    /// Keep-alive with chunked transfer coding, one chunk per element of `chunks`.
+    /// Keep-alive with chunked transfer coding, one chunk per element of `chunks`; `HEAD` as before.
     pub fn chunked(chunks: &[impl AsRef<[u8]>]) -> RawServer {
         let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
         let mut body = Vec::new();
@@ -96,8 +106,9 @@ impl RawServer {
 
     /// A body without a length, which ends with the connection.
     pub fn close_delimited(body: impl Into<Vec<u8>>) -> RawServer {
-        let body = body.into();
-        Self::closing(move |request| head_and_body(request, b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", &body))
+        let mut answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
+        answer.extend(body.into());
+        Self::start(script([Step::Request, Step::Send(answer), Step::Finish]))
     }
 
     /// Keep-alive with this status and no body at all: for 204 and 304 without a length, as they must be.
@@ -110,70 +121,44 @@ impl RawServer {
     /// Announces `missing` bytes more than it sends, then closes.
     pub fn truncated(body: impl Into<Vec<u8>>, missing: usize) -> RawServer {
         let body = body.into();
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len() + missing).into_bytes();
-        Self::closing(move |request| head_and_body(request, &head, &body))
+        let mut answer = head_with_length(body.len() + missing).into_bytes();
+        answer.extend(body);
+        Self::start(script([Step::Request, Step::Send(answer), Step::Finish]))
     }
 
     /// Keep-alive; the head and the body `hello\n` in single bytes with a pause after each.
     pub fn one_byte_at_a_time(pause: Duration) -> RawServer {
-        Self::start(move |conn, _| {
-            // Without this the kernel gathers bytes until the previous ones are acknowledged.
-            conn.set_nodelay(true).expect("set TCP_NODELAY on an open socket");
-            let mut reader = BufReader::new(&conn);
-            while let Some(request) = Request::read(&mut reader) {
-                for byte in with_length(&request, b"hello\n") {
-                    if (&conn).write_all(&[byte]).is_err() {
-                        return;
-                    }
-                    sleep(pause);
-                }
-            }
-        })
+        Self::start(script([Step::Request, Step::Trickle(with_length(b"hello\n"), pause)]))
     }
 
     /// Sends the first `bytes` bytes of an answer of one megabyte, then resets the connection.
     pub fn resets_after(bytes: usize) -> RawServer {
-        Self::start(move |conn, _| {
-            let Some(request) = Request::read(&mut BufReader::new(&conn)) else {
-                return;
-            };
-            let answer = with_length(&request, &[b'x'; 1 << 20]);
-            if (&conn).write_all(&answer[..bytes.min(answer.len())]).is_ok() {
-                set_socket_linger(&conn, Some(Duration::ZERO)).expect("set SO_LINGER on an open socket");
-            }
-        })
+        let mut answer = with_length(&[b'x'; 1 << 20]);
+        answer.truncate(bytes);
+        Self::start(script([Step::Request, Step::Send(answer), Step::Reset]))
     }
 
     /// Answers `requests` requests per connection, then closes it at once and unannounced. With 0, closes as soon as a
     /// request has arrived.
     pub fn closes_after(requests: usize) -> RawServer {
-        Self::start(move |conn, _| serve(&conn, requests, |request| with_length(request, b"hello\n")))
+        let answering = [Step::Request, Step::Send(with_length(b"hello\n"))];
+        Self::start(script(answering.into_iter().cycle().take((2 * requests).max(1)).chain([Step::Close])))
     }
 
     /// Answers `requests` requests altogether, then stops: every connection is closed, further ones are refused.
     pub fn dies_after(requests: usize) -> RawServer {
         let seen = AtomicUsize::new(0);
-        Self::run(move |shared, conn, _| {
+        Self::run(free_listener(), move |shared, conn, _| {
             let mut reader = BufReader::new(&conn);
-            while let Some(request) = Request::read(&mut reader) {
+            while Request::read(&mut reader).is_some() {
                 let number = seen.fetch_add(1, Ordering::SeqCst);
-                let answered = number < requests && (&conn).write_all(&with_length(&request, b"hello\n")).is_ok();
+                let answered = number < requests && (&conn).write_all(&with_length(b"hello\n")).is_ok();
                 if number + 1 >= requests {
                     shared.halt();
                 }
                 if !answered {
                     return;
                 }
-            }
-        })
-    }
-
-    /// Answers one request and closes, having read whatever else was sent: unread bytes would turn FIN into RST.
-    fn closing(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
-        Self::start(move |conn, _| {
-            serve(&conn, 1, &answer);
-            if conn.shutdown(Shutdown::Write).is_ok() {
-                drain(&conn);
             }
         })
     }
@@ -254,30 +239,13 @@ impl Drop for Closer<'_> {
     }
 }
 
-/// Answers at most `limit` requests; with a limit of 0 it waits for the first request all the same.
-fn serve(conn: &TcpStream, limit: usize, answer: impl Fn(&Request) -> Vec<u8>) {
-    let mut reader = BufReader::new(conn);
-    let mut answered = 0;
-    while let Some(request) = Request::read(&mut reader) {
-        if answered == limit || (&*conn).write_all(&answer(&request)).is_err() {
-            return;
-        }
-        answered += 1;
-        if answered == limit {
-            return;
-        }
-    }
+/// A response with this body and its `Content-Length`.
+pub fn with_length(body: &[u8]) -> Vec<u8> {
+    [head_with_length(body.len()).as_bytes(), body].concat()
 }
 
-/// Reads until the peer closes or the server stops.
-fn drain(mut conn: &TcpStream) {
-    let mut scratch = [0; 4096];
-    while matches!(conn.read(&mut scratch), Ok(1..)) {}
-}
-
-fn with_length(request: &Request, body: &[u8]) -> Vec<u8> {
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-    head_and_body(request, head.as_bytes(), body)
+fn head_with_length(length: usize) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n")
 }
 
 fn head_and_body(request: &Request, head: &[u8], body: &[u8]) -> Vec<u8> {

@@ -7,7 +7,7 @@
 //! The body of an answer is its request's index in order of service, from 0. Order of arrival is the order of epoll's
 //! ready list, which is read anew after every request. Connections are accepted in the order in which they were
 //! established, and a request arrives no sooner than its connection is accepted.
-use crate::Request;
+use crate::{Request, free_listener};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::net::listen;
 use std::collections::{HashMap, VecDeque};
@@ -25,7 +25,7 @@ const SPIN: Duration = Duration::from_micros(200);
 /// Starts a server whose every request takes `service`, and the one with the index given in `stall` (from 0, in order
 /// of arrival over all connections) that much longer.
 pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("bind a free port of 127.0.0.1");
+    let listener = free_listener();
     // While it stalls nothing is accepted: the kernel must be able to keep what a test sends meanwhile.
     listen(&listener, 4096).expect("lengthen the accept queue");
     let addr = listener.local_addr().expect("read the address of a bound listener");

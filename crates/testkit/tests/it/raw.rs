@@ -1,7 +1,8 @@
 //! The misbehaving server, one behaviour at a time.
 use super::{GET, LAST_GET, answers, ask, connect, exchange, refused};
-use brimful_testkit::RawServer;
+use brimful_testkit::{RawServer, Step, script};
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpListener;
 use std::time::Duration;
 
 const HEAD: &str = "HEAD / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -139,4 +140,37 @@ fn many_connections_are_served_at_once() {
         ask(&mut conn, LAST_GET, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
     }
     assert_eq!(server.connections(), 200);
+}
+
+#[test]
+fn a_script_begins_again_until_a_step_ends_the_connection() {
+    let steps = [Step::Read(2), Step::Send(b"a".to_vec()), Step::Request, Step::Send(b"b".to_vec())];
+    let server = RawServer::start(script(steps.clone()));
+    ask(&mut connect(server.addr()), &["..", GET, "..", GET].concat(), "abab");
+
+    let closing = RawServer::start(script(steps.into_iter().chain([Step::Finish])));
+    assert_eq!(answers(closing.addr(), &["..", GET, "more"].concat()), "ab");
+}
+
+#[test]
+fn a_flood_goes_on_until_the_client_has_enough() {
+    let server = RawServer::start(script([Step::Request, Step::Flood]));
+    let mut conn = connect(server.addr());
+    conn.write_all(GET.as_bytes()).unwrap();
+    let mut bytes = vec![0; 8 << 20];
+    conn.read_exact(&mut bytes).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == b'x'));
+    // Dropping the server waits for the flood to end.
+}
+
+#[test]
+fn a_server_may_come_back_on_the_port_of_one_that_has_gone() {
+    let server = RawServer::start(script([Step::Send(b"before".to_vec()), Step::Close]));
+    let addr = server.addr();
+    assert_eq!(answers(addr, ""), "before");
+    drop(server);
+    assert!(refused(addr));
+    let after = script([Step::Send(b"after".to_vec()), Step::Close]);
+    let server = RawServer::start_on(TcpListener::bind(addr).unwrap(), after);
+    assert_eq!(answers(server.addr(), ""), "after");
 }

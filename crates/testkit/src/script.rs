@@ -1,0 +1,88 @@
+//! What a misbehaving server does with one connection, step by step.
+use crate::Request;
+use rustix::net::sockopt::set_socket_linger;
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// One step. A script breaks off at the first that the client makes impossible, by closing or resetting.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Reads one request, all of it.
+    Request,
+    /// Reads this many bytes.
+    Read(usize),
+    /// Reads and never answers, until the client closes.
+    Drain,
+    /// Sends these bytes, in segments that nothing sent later joins.
+    Send(Vec<u8>),
+    /// Sends these bytes singly, with a pause after each.
+    Trickle(Vec<u8>, Duration),
+    /// Sends the byte `x` for as long as the client takes it.
+    Flood,
+    /// Does nothing for so long.
+    Pause(Duration),
+    /// Closes by RST.
+    Reset,
+    /// Closes by FIN, or by RST if bytes of the client are left unread: the kernel's rule.
+    Close,
+    /// Closes by FIN whatever the client has sent, because it is read.
+    Finish,
+}
+
+/// A behaviour for [`RawServer`](crate::RawServer): these steps, and again from the first, until one ends the connection.
+pub fn script(steps: impl IntoIterator<Item = Step>) -> impl Fn(TcpStream, usize) + Send + Sync + 'static {
+    let steps: Vec<Step> = steps.into_iter().collect();
+    move |conn, _| {
+        // Without this the kernel gathers what is sent until everything before it is acknowledged.
+        conn.set_nodelay(true).expect("set TCP_NODELAY on an open socket");
+        let mut reader = BufReader::new(&conn);
+        let mut steps = steps.iter().cycle();
+        while let Some(step) = steps.next()
+            && matches!(step.take(&conn, &mut reader), Ok(true))
+        {}
+    }
+}
+
+impl Step {
+    /// Whether the connection goes on.
+    fn take(&self, mut conn: &TcpStream, reader: &mut BufReader<&TcpStream>) -> io::Result<bool> {
+        match self {
+            Step::Request => return Ok(Request::read(reader).is_some()),
+            Step::Read(length) => reader.read_exact(&mut vec![0; *length])?,
+            Step::Drain => {
+                drain(reader);
+                return Ok(false);
+            }
+            Step::Send(bytes) => conn.write_all(bytes)?,
+            Step::Trickle(bytes, pause) => {
+                for byte in bytes {
+                    conn.write_all(&[*byte])?;
+                    sleep(*pause);
+                }
+            }
+            Step::Flood => loop {
+                conn.write_all(&[b'x'; 64 * 1024])?;
+            },
+            Step::Pause(length) => sleep(*length),
+            Step::Reset => {
+                set_socket_linger(conn, Some(Duration::ZERO)).expect("set SO_LINGER on an open socket");
+                return Ok(false);
+            }
+            Step::Close => return Ok(false),
+            Step::Finish => {
+                conn.shutdown(Shutdown::Write)?;
+                drain(reader);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Reads until the client closes or the server stops.
+fn drain(reader: &mut impl Read) {
+    let mut scratch = [0; 16 * 1024];
+    while matches!(reader.read(&mut scratch), Ok(1..)) {}
+}
