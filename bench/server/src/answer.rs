@@ -1,0 +1,337 @@
+//! The trivial server: one thread, one epoll instance, a fixed small answer per request.
+//!
+//! Answers to requests that arrived together leave in one write. Reading pauses while an answer cannot be written.
+
+use crate::Counters;
+use crate::head::{Finder, Found};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::collections::VecDeque;
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Answers laid end to end, so that many leave without being copied.
+const BATCH: usize = 64;
+const EVENTS: usize = 256;
+const LISTENER: u64 = u64::MAX;
+
+const KEEP: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\nHello World\n";
+const KEEP_ASKED: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\nConnection: keep-alive\r\n\r\nHello World\n";
+const CLOSE: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\nConnection: close\r\n\r\nHello World\n";
+
+/// When requests are answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode {
+    AtOnce,
+    /// At once, noting the arrivals of the first `limit` requests, and polling instead of sleeping.
+    Stamp {
+        limit: usize,
+    },
+    /// This long after they came.
+    Hold(Duration),
+}
+
+#[derive(Debug)]
+pub(crate) struct Answering {
+    listener: OwnedFd,
+    epoll: OwnedFd,
+    mode: Mode,
+    counters: &'static Counters,
+    /// By descriptor.
+    connections: Vec<Option<Connection>>,
+    finder: Finder,
+    scratch: Box<[u8]>,
+    keep: Vec<u8>,
+    keep_asked: Vec<u8>,
+    /// In the order in which they are due, for the pause is the same for all.
+    held: VecDeque<Held>,
+    /// Nanoseconds of `CLOCK_MONOTONIC` and the connection's number.
+    stamps: Vec<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    socket: OwnedFd,
+    number: u64,
+    /// The beginning of a request whose end has not come.
+    partial: Vec<u8>,
+    /// What could not be written yet.
+    unsent: Vec<u8>,
+    /// Waits to write instead of to read.
+    blocked: bool,
+    /// Ends when all is written.
+    close: bool,
+}
+
+/// Requests that wait for their answer. The number is there because descriptors are used again.
+#[derive(Debug)]
+struct Held {
+    due: Instant,
+    descriptor: usize,
+    number: u64,
+    found: Found,
+}
+
+impl Answering {
+    pub(crate) fn new(listener: OwnedFd, mode: Mode, counters: &'static Counters) -> io::Result<Answering> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&listener, true)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        let limit = if let Mode::Stamp { limit } = mode { limit } else { 0 };
+        // Written to, so that no page is missing when the first stamp is.
+        let mut stamps = vec![(u64::MAX, u64::MAX); limit];
+        stamps.clear();
+        Ok(Answering {
+            listener,
+            epoll,
+            mode,
+            counters,
+            connections: Vec::new(),
+            finder: Finder::default(),
+            scratch: vec![0; 64 << 10].into_boxed_slice(),
+            keep: KEEP.repeat(BATCH),
+            keep_asked: KEEP_ASKED.repeat(BATCH),
+            held: VecDeque::new(),
+            stamps,
+        })
+    }
+
+    /// Serves until told to stop; returns the stamps as bytes.
+    pub(crate) fn run(mut self) -> io::Result<Vec<u8>> {
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        while !self.counters.stop.load(Ordering::Relaxed) {
+            let timeout = self.timeout();
+            let ready = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
+                Ok((ready, _)) => ready,
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            };
+            for event in ready {
+                match event.data.u64() {
+                    LISTENER => self.accept()?,
+                    descriptor => self.turn(descriptor as usize),
+                }
+            }
+            self.release();
+        }
+        Ok(self.stamps.iter().flat_map(|&(at, number)| [at.to_le_bytes(), number.to_le_bytes()]).flatten().collect())
+    }
+
+    fn timeout(&self) -> Option<Timespec> {
+        let wait = match self.mode {
+            Mode::AtOnce => return None,
+            Mode::Stamp { .. } => Duration::ZERO,
+            Mode::Hold(_) => self.held.front()?.due.saturating_duration_since(Instant::now()),
+        };
+        Some(Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) })
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        loop {
+            let socket = match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => socket,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                // Out of descriptors or memory: the comparison would be worthless.
+                Err(errno) => return Err(errno.into()),
+            };
+            let number = self.counters.connections.fetch_add(1, Ordering::Relaxed);
+            let descriptor = socket.as_raw_fd() as usize;
+            if self.connections.len() <= descriptor {
+                self.connections.resize_with(descriptor + 1, || None);
+            }
+            epoll::add(&self.epoll, &socket, EventData::new_u64(descriptor as u64), EventFlags::IN)?;
+            let connection =
+                Connection { socket, number, partial: Vec::new(), unsent: Vec::new(), blocked: false, close: false };
+            self.connections[descriptor] = Some(connection);
+        }
+    }
+
+    /// Gives the connection its turn, and drops it if that was the last.
+    fn turn(&mut self, descriptor: usize) {
+        let Some(mut connection) = self.connections.get_mut(descriptor).and_then(Option::take) else { return };
+        let lives = if connection.blocked { self.flush(&mut connection) } else { self.read(&mut connection) };
+        if lives {
+            self.connections[descriptor] = Some(connection);
+        }
+    }
+
+    /// Reads what is there and answers it. Returns whether the connection lives on, like all that follow.
+    fn read(&mut self, connection: &mut Connection) -> bool {
+        let n = match recv(&connection.socket, &mut *self.scratch, RecvFlags::empty()) {
+            Ok((n, _)) if n > 0 => n,
+            Err(Errno::AGAIN | Errno::INTR) => return true,
+            _ => return false,
+        };
+        let found = if connection.partial.is_empty() {
+            let (found, used) = self.finder.find_all(&self.scratch[..n]);
+            connection.partial.extend_from_slice(&self.scratch[used..n]);
+            found
+        } else {
+            connection.partial.extend_from_slice(&self.scratch[..n]);
+            let (found, used) = self.finder.find_all(&connection.partial);
+            connection.partial.drain(..used);
+            found
+        };
+        connection.close |= found.close;
+        match self.mode {
+            Mode::AtOnce => self.answer(connection, found),
+            Mode::Stamp { limit } => {
+                self.stamp(connection.number, found.requests().min(limit - self.stamps.len()));
+                self.answer(connection, found)
+            }
+            Mode::Hold(pause) => {
+                let descriptor = connection.socket.as_raw_fd() as usize;
+                self.held.push_back(Held { due: Instant::now() + pause, descriptor, number: connection.number, found });
+                true
+            }
+        }
+    }
+
+    fn stamp(&mut self, number: u64, requests: usize) {
+        let now = clock_gettime(ClockId::Monotonic);
+        let at = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        self.stamps.extend(std::iter::repeat_n((at, number), requests));
+    }
+
+    /// Answers what has waited long enough.
+    fn release(&mut self) {
+        while self.held.front().is_some_and(|held| held.due <= Instant::now())
+            && let Some(held) = self.held.pop_front()
+        {
+            let Some(mut connection) = self.connections.get_mut(held.descriptor).and_then(Option::take) else {
+                continue;
+            };
+            if connection.number != held.number || self.answer(&mut connection, held.found) {
+                self.connections[held.descriptor] = Some(connection);
+            }
+        }
+    }
+
+    fn answer(&self, connection: &mut Connection, found: Found) -> bool {
+        self.counters.requests.fetch_add(found.requests() as u64, Ordering::Relaxed);
+        put(connection, &self.keep, found.keep * KEEP.len())
+            && put(connection, &self.keep_asked, found.keep_asked * KEEP_ASKED.len())
+            && put(connection, CLOSE, if found.close { CLOSE.len() } else { 0 })
+            && self.wait(connection)
+    }
+
+    fn flush(&self, connection: &mut Connection) -> bool {
+        let unsent = std::mem::take(&mut connection.unsent);
+        put(connection, &unsent, unsent.len()) && self.wait(connection)
+    }
+
+    /// Sees to it that the next event is the one wanted.
+    fn wait(&self, connection: &mut Connection) -> bool {
+        let blocked = !connection.unsent.is_empty();
+        if blocked != std::mem::replace(&mut connection.blocked, blocked) {
+            let data = EventData::new_u64(connection.socket.as_raw_fd() as u64);
+            let flags = if blocked { EventFlags::OUT } else { EventFlags::IN };
+            return epoll::modify(&self.epoll, &connection.socket, data, flags).is_ok();
+        }
+        blocked || !connection.close
+    }
+}
+
+/// Sends `len` bytes of `pattern` laid end to end; what the socket does not take is kept.
+fn put(connection: &mut Connection, pattern: &[u8], mut len: usize) -> bool {
+    while len > 0 {
+        let piece = &pattern[..len.min(pattern.len())];
+        let sent = if connection.unsent.is_empty() {
+            match send(&connection.socket, piece, SendFlags::NOSIGNAL) {
+                Ok(n) => n,
+                Err(Errno::AGAIN) => 0,
+                Err(Errno::INTR) => continue,
+                Err(_) => return false,
+            }
+        } else {
+            0
+        };
+        connection.unsent.extend_from_slice(&piece[sent..]);
+        len -= piece.len();
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::thread::JoinHandle;
+
+    fn start(mode: Mode) -> (TcpStream, &'static Counters, JoinHandle<io::Result<Vec<u8>>>) {
+        let counters: &'static Counters = Box::leak(Box::default());
+        let (listener, addr) = crate::listen(16).unwrap();
+        let answering = Answering::new(listener, mode, counters).unwrap();
+        (TcpStream::connect(addr).unwrap(), counters, std::thread::spawn(move || answering.run()))
+    }
+
+    fn receive(client: &mut TcpStream, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        client.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn split_and_pipelined_requests_are_answered_and_close_is_honoured() {
+        let (mut client, counters, _server) = start(Mode::AtOnce);
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n").unwrap();
+        client.write_all(b"\r\nGET").unwrap();
+        assert_eq!(receive(&mut client, KEEP.len()), KEEP);
+        client.write_all(" / HTTP/1.1\r\nHost: a\r\n\r\nGET".repeat(200).as_bytes()).unwrap();
+        assert_eq!(receive(&mut client, 200 * KEEP.len()), KEEP.repeat(200));
+        client.write_all(b" / HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut rest = Vec::new();
+        // The second was not read: closing over it resets the connection, after the answer.
+        let _ = client.read_to_end(&mut rest);
+        assert_eq!(rest, CLOSE);
+        assert_eq!(counters.requests.load(Ordering::Relaxed), 202);
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_answered_later() {
+        let (mut client, _, _server) = start(Mode::AtOnce);
+        let requests = 200_000;
+        let mut writer = client.try_clone().unwrap();
+        let writing =
+            std::thread::spawn(move || writer.write_all("GET / HTTP/1.1\r\n\r\n".repeat(requests).as_bytes()));
+        let (mut left, mut buffer) = (requests * KEEP.len(), [0; 4096]);
+        while left > 0 {
+            left -= client.read(&mut buffer).unwrap();
+        }
+        writing.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn arrivals_are_noted_up_to_the_limit() {
+        let (mut client, counters, server) = start(Mode::Stamp { limit: 2 });
+        for _ in 0..3 {
+            client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+            receive(&mut client, KEEP.len());
+        }
+        counters.stop.store(true, Ordering::Relaxed);
+        let notes = server.join().unwrap().unwrap();
+        let word = |i: usize| u64::from_le_bytes(notes[8 * i..8 * i + 8].try_into().unwrap());
+        assert_eq!(notes.len(), 2 * 16);
+        assert!(word(0) < word(2) && word(2) - word(0) < 60_000_000_000, "{} {}", word(0), word(2));
+        assert_eq!((word(1), word(3)), (0, 0));
+    }
+
+    #[test]
+    fn a_held_answer_comes_after_the_pause() {
+        let pause = Duration::from_millis(50);
+        let (mut client, _, _server) = start(Mode::Hold(pause));
+        let begun = Instant::now();
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(receive(&mut client, KEEP.len()), KEEP);
+        assert!(begun.elapsed() >= pause);
+    }
+}
