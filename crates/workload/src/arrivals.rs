@@ -1,33 +1,111 @@
-//! Arrival processes: endless, reproducible sequences of due times, in [`Nanos`] from the start of the run.
+//! Arrival processes: reproducible sequences of due times, in [`Nanos`] from the start of the run.
+//!
+//! Every one of them is *ticks* of unit rate seen through a *rate curve* λ(t): the call of tick a is due when the area
+//! Λ(t) = ∫λ reaches a, at t = Λ⁻¹(a) (Çinlar 1975, §4.7). Even ticks 0, 1, 2… keep to the curve exactly and never
+//! drift; ticks with exponential gaps make a Poisson process of that rate, and a Cox process where the curve is random.
+//!
+//! | process | ticks | rate curve |
+//! |---|---|---|
+//! | [`Process::Constant`] | even | steady |
+//! | [`Process::Poisson`] | exponential | steady |
+//! | [`OnOff`] | even | a burst at the head of every period |
+//! | [`Mmpp`] | exponential | a two-state Markov chain's |
+//! | [`Process::Fgn`], [`Process::Pareto`] | exponential | self-similar, of one [`Hurst`] parameter |
+//! | [`Arrivals::stages`] | even or exponential | linear pieces |
+//! | [`Arrivals::trace`] | even | the instants of a [`Trace`] |
+//!
+//! Memory does not grow with the length of the run. The rate of a random curve holds in expectation; how far the rate
+//! of one run strays from it is said with each.
 
-use crate::rng;
+mod fgn;
+mod mmpp;
+mod on_off;
+mod pareto;
+mod pieces;
+mod self_similar;
+mod stages;
+mod syntax;
+mod trace;
+
+pub use mmpp::Mmpp;
+pub use on_off::OnOff;
+pub use self_similar::Hurst;
+pub use stages::Stage;
+pub use trace::{Speed, Trace};
+
+use crate::{ArrivalsError, rng};
 use brimful_core::{Nanos, Rate};
+use pieces::Pieces;
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
 
-/// The arrival processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The arrival processes that keep a mean rate. [`FromStr`](std::str::FromStr) reads them as users write them.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Process {
-    /// Calls at equal distances, the first at zero.
+    /// `constant`: calls at equal distances, the first at zero.
     Constant,
-    /// Independent exponential gaps: what many independent users make together.
+    /// `poisson`: independent exponential gaps, what many independent users make together.
     Poisson,
+    /// `onoff:RATIO,SHARE[,PERIOD]`: Banga & Druschel's bursts, one at the head of every period.
+    OnOff(OnOff),
+    /// `mmpp:RATIO,SHARE,SOJOURN`: bursts that come and end at random.
+    Mmpp(Mmpp),
+    /// `selfsimilar:H`: a Poisson process whose rate is fractional Gaussian noise.
+    Fgn(Hurst),
+    /// `selfsimilar:H,pareto`: sources whose times on and off are Pareto distributed, added up.
+    Pareto(Hurst),
 }
 
-/// Due times without end, never decreasing.
+/// Due times, never decreasing. They end where stages or a trace end, and nowhere else.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    process: Process,
-    per_second: f64,
-    index: u64,
-    seconds: f64,
-    rng: Pcg64,
+    ticks: Ticks,
+    curve: Curve,
+    last: Nanos,
 }
 
 impl Arrivals {
-    /// `rate` must be finite and above zero.
+    /// Calls at a mean `rate`, which must be finite and above zero.
     pub fn new(process: Process, rate: Rate, seed: u64) -> Arrivals {
-        Arrivals { process, per_second: rate.0, index: 0, seconds: 0.0, rng: rng(seed, 1) }
+        let rate = rate.0;
+        // A stream of its own for the curve: the ticks must not depend on how often it draws.
+        let curve_rng = || rng(seed, 3);
+        let curve = match process {
+            Process::Constant | Process::Poisson => Curve::Steady(rate),
+            Process::OnOff(bursts) => Curve::OnOff(bursts.curve(rate)),
+            Process::Mmpp(bursts) => Curve::Mmpp(Pieces::new(bursts.curve(rate, curve_rng()))),
+            Process::Fgn(hurst) => Curve::Fgn(Pieces::new(fgn::Curve::new(hurst, rate, curve_rng()))),
+            Process::Pareto(hurst) => Curve::Pareto(Pieces::new(pareto::Curve::new(hurst, rate, curve_rng()))),
+        };
+        let ticks = match process {
+            Process::Constant | Process::OnOff(_) => Ticks::even(),
+            Process::Poisson | Process::Mmpp(_) | Process::Fgn(_) | Process::Pareto(_) => Ticks::exponential(seed),
+        };
+        Arrivals::of(ticks, curve)
+    }
+
+    /// Calls along `stages`, each going linearly from the rate before it, the first from `start`, to its own; after the
+    /// last there are no more. Evenly spaced with [`Process::Constant`], a Poisson process with [`Process::Poisson`].
+    ///
+    /// # Errors
+    /// [`ArrivalsError::StagesOf`] with another process, [`ArrivalsError::EmptyStages`] when no call would come of it.
+    pub fn stages(process: Process, start: Rate, stages: &[Stage], seed: u64) -> Result<Arrivals, ArrivalsError> {
+        let ticks = match process {
+            Process::Constant => Ticks::even(),
+            Process::Poisson => Ticks::exponential(seed),
+            other => return Err(ArrivalsError::StagesOf(other)),
+        };
+        Ok(Arrivals::of(ticks, Curve::Stages(Pieces::new(stages::curve(start, stages)?))))
+    }
+
+    /// The arrivals of `trace`, the first at zero, every gap divided by `speed`; after the last there are no more. What
+    /// arrived at the same instant still does.
+    pub fn trace(trace: Trace, speed: Speed) -> Arrivals {
+        Arrivals::of(Ticks::even(), Curve::Trace(trace, speed))
+    }
+
+    fn of(ticks: Ticks, curve: Curve) -> Arrivals {
+        Arrivals { ticks, curve, last: Nanos::ZERO }
     }
 }
 
@@ -35,17 +113,66 @@ impl Iterator for Arrivals {
     type Item = Nanos;
 
     fn next(&mut self) -> Option<Nanos> {
-        match self.process {
-            // From the index, not by adding gaps up: rounding must not drift over a long run.
-            Process::Constant => self.seconds = self.index as f64 / self.per_second,
-            Process::Poisson => {
-                let gap: f64 = Exp1.sample(&mut self.rng);
-                self.seconds += gap / self.per_second;
+        let tick = self.ticks.next();
+        let due = match &mut self.curve {
+            Curve::Steady(rate) => Nanos::from_secs_f64(tick / *rate),
+            Curve::OnOff(curve) => Nanos::from_secs_f64(curve.at(tick)),
+            Curve::Mmpp(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
+            Curve::Fgn(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
+            Curve::Pareto(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
+            Curve::Stages(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
+            Curve::Trace(trace, speed) => trace.at(tick as usize, *speed)?,
+        };
+        // Where two pieces of a curve meet, rounding may put a call one nanosecond before its predecessor.
+        self.last = self.last.max(due);
+        Some(self.last)
+    }
+}
+
+/// Areas under the rate curve at which calls are due, one a unit on average.
+#[derive(Clone, Debug)]
+enum Ticks {
+    /// 0, 1, 2…, counted, not added up.
+    Even { index: u64 },
+    /// A Poisson process of rate one.
+    Exponential { area: f64, rng: Pcg64 },
+}
+
+impl Ticks {
+    fn even() -> Ticks {
+        Ticks::Even { index: 0 }
+    }
+
+    fn exponential(seed: u64) -> Ticks {
+        Ticks::Exponential { area: 0.0, rng: rng(seed, 1) }
+    }
+
+    fn next(&mut self) -> f64 {
+        match self {
+            Ticks::Even { index } => {
+                let area = *index as f64;
+                *index += 1;
+                area
+            }
+            Ticks::Exponential { area, rng } => {
+                let gap: f64 = Exp1.sample(rng);
+                *area += gap;
+                *area
             }
         }
-        self.index += 1;
-        Some(Nanos::from_secs_f64(self.seconds))
     }
+}
+
+/// Rate curves, each able to invert the area under itself.
+#[derive(Clone, Debug)]
+enum Curve {
+    Steady(f64),
+    OnOff(on_off::Curve),
+    Mmpp(Pieces<mmpp::Curve>),
+    Fgn(Pieces<fgn::Curve>),
+    Pareto(Pieces<pareto::Curve>),
+    Stages(Pieces<std::vec::IntoIter<pieces::Piece>>),
+    Trace(Trace, Speed),
 }
 
 #[cfg(test)]

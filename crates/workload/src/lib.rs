@@ -6,12 +6,14 @@
 
 mod arrivals;
 mod closed;
+mod error;
 mod mix;
 mod open;
 mod s_clients;
 
-pub use arrivals::{Arrivals, Process};
+pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Stage, Trace};
 pub use closed::Closed;
+pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};
 pub use open::Open;
 pub use s_clients::SClients;

@@ -1,0 +1,105 @@
+//! Bursts at random times: the Markov-modulated Poisson process with two states, MMPP(2) (Heffes & Lucantoni 1986; Fischer
+//! & Meier-Hellstern 1993).
+
+use super::on_off::{check_burst, rest_ratio};
+use super::pieces::Piece;
+use super::syntax::exact;
+use crate::ArrivalsError;
+use brimful_core::Nanos;
+use rand::RngExt;
+use rand_distr::{Distribution, Exp1};
+use rand_pcg::Pcg64;
+use std::fmt;
+
+/// The parameters of `mmpp:RATIO,SHARE,SOJOURN`: a Poisson process whose rate is `ratio` times the mean in bursts, which
+/// take `share` of the time in the long run and last `sojourn` on average.
+///
+/// In the literature's terms, for a mean rate m: λ₁ = m·ratio, λ₂ = m·(1 − ratio·share)/(1 − share), r₁ = 1/sojourn,
+/// r₂ = r₁·share/(1 − share). It starts in the state that the long run would find it in, so the mean holds from the
+/// first instant; the calls of one run of length T vary by its index of dispersion, which tends to
+/// 1 + 2(λ₁−λ₂)²r₁r₂ / ((r₁+r₂)²(λ₁r₂+λ₂r₁)): let the run last hundreds of bursts if its own mean is to be close.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mmpp {
+    ratio: f64,
+    share: f64,
+    sojourn: Nanos,
+}
+
+impl Mmpp {
+    /// Shorter bursts are no bursts: with less than a call in each the process is all but a Poisson process.
+    pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
+
+    /// `ratio` at least 1, `share` between 0 and 1, their product at most 1, `sojourn` at least 1 ms.
+    ///
+    /// # Errors
+    /// [`ArrivalsError`] that says which of these does not hold.
+    pub fn new(ratio: f64, share: f64, sojourn: Nanos) -> Result<Mmpp, ArrivalsError> {
+        check_burst(ratio, share)?;
+        if sojourn < Mmpp::SHORTEST_SOJOURN {
+            return Err(ArrivalsError::Sojourn(sojourn));
+        }
+        Ok(Mmpp { ratio, share, sojourn })
+    }
+
+    pub(super) fn curve(self, mean: f64, mut rng: Pcg64) -> Curve {
+        let burst_s = self.sojourn.as_secs_f64();
+        let rest_s = burst_s * (1.0 - self.share) / self.share;
+        let burst = Piece::level(burst_s, mean * self.ratio);
+        let rest = Piece::level(rest_s, mean * rest_ratio(self.ratio, self.share));
+        Curve { states: [rest, burst], next: usize::from(rng.random_bool(self.share)), rng }
+    }
+}
+
+impl fmt::Display for Mmpp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mmpp:{},{},{}", self.ratio, self.share, exact(self.sojourn))
+    }
+}
+
+/// The two states in turn, each for an exponential time. What is left of one when the run begins is exponential too.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    /// Each with its mean length.
+    states: [Piece; 2],
+    next: usize,
+    rng: Pcg64,
+}
+
+impl Iterator for Curve {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let state = self.states[self.next];
+        self.next = 1 - self.next;
+        let length: f64 = Exp1.sample(&mut self.rng);
+        Some(Piece { length_s: state.length_s * length, ..state })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_have_their_share_their_length_and_their_rate() {
+        let bursts = Mmpp::new(4.0, 0.1, Nanos::from_secs(2)).unwrap();
+        let n = 100_000;
+        let pieces: Vec<Piece> = bursts.curve(50.0, crate::rng(5, 3)).take(n).collect();
+        let (burst, rest): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(|piece| piece.from == 200.0);
+        let mean = |pieces: &[Piece]| pieces.iter().map(|piece| piece.length_s).sum::<f64>() / pieces.len() as f64;
+        // Five standard errors of a mean of n/2 exponentials.
+        let five = 5.0 / (n as f64 / 2.0).sqrt();
+        assert!((mean(&burst) / 2.0 - 1.0).abs() < five, "mean burst {}", mean(&burst));
+        assert!((mean(&rest) / 18.0 - 1.0).abs() < five, "mean time between {}", mean(&rest));
+        assert!((rest[0].to - 50.0 * 0.6 / 0.9).abs() < 1e-9);
+    }
+
+    #[test]
+    fn it_starts_as_the_long_run_would_find_it() {
+        let bursts = Mmpp::new(2.0, 0.3, Nanos::from_secs(1)).unwrap();
+        let n = 10_000;
+        let first = |seed| bursts.curve(1.0, crate::rng(seed, 3)).next().unwrap().from;
+        let share = (0..n).filter(|seed| first(*seed) == 2.0).count() as f64 / n as f64;
+        assert!((share - 0.3).abs() < 5.0 * (0.21 / n as f64).sqrt(), "{share}");
+    }
+}

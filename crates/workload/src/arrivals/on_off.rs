@@ -1,0 +1,147 @@
+//! Bursts at fixed times (Banga & Druschel 1997, §5.4): the rate is high at the head of every period and low for the
+//! rest of it, such that the mean holds.
+
+use super::pieces::Piece;
+use super::syntax::exact;
+use crate::ArrivalsError;
+use brimful_core::Nanos;
+use std::fmt;
+
+/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. For the first `share` of every `period` the rate is `ratio` times the
+/// mean, then mean·(1 − ratio·share)/(1 − share). The mean holds over whole periods: let the run last a few of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OnOff {
+    ratio: f64,
+    share: f64,
+    period: Nanos,
+}
+
+impl OnOff {
+    /// Banga & Druschel's.
+    pub const DEFAULT_PERIOD: Nanos = Nanos::from_secs(100);
+
+    /// `ratio` at least 1, `share` between 0 and 1, their product at most 1, `period` not zero.
+    ///
+    /// # Errors
+    /// [`ArrivalsError`] that says which of these does not hold.
+    pub fn new(ratio: f64, share: f64, period: Nanos) -> Result<OnOff, ArrivalsError> {
+        check_burst(ratio, share)?;
+        if period == Nanos::ZERO {
+            return Err(ArrivalsError::Period);
+        }
+        Ok(OnOff { ratio, share, period })
+    }
+
+    pub(super) fn curve(self, mean: f64) -> Curve {
+        let period_s = self.period.as_secs_f64();
+        let burst_s = self.share * period_s;
+        Curve {
+            period_s,
+            period_area: mean * period_s,
+            burst: Piece::level(burst_s, mean * self.ratio),
+            rest: Piece::level(period_s - burst_s, mean * rest_ratio(self.ratio, self.share)),
+        }
+    }
+}
+
+impl fmt::Display for OnOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "onoff:{},{},{}", self.ratio, self.share, exact(self.period))
+    }
+}
+
+/// Refuses bursts that leave less than nothing for the rest of the time.
+pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
+    if !(ratio.is_finite() && ratio >= 1.0) {
+        return Err(ArrivalsError::Ratio(ratio));
+    }
+    if !(share > 0.0 && share < 1.0) {
+        return Err(ArrivalsError::Share(share));
+    }
+    // 3 × 0.3333 and the like are meant to be one.
+    if ratio * share > 1.0 + 1e-9 {
+        return Err(ArrivalsError::TooMuch { ratio, share });
+    }
+    Ok(())
+}
+
+/// The rate between bursts over the mean rate.
+pub(super) fn rest_ratio(ratio: f64, share: f64) -> f64 {
+    ((1.0 - ratio * share) / (1.0 - share)).max(0.0)
+}
+
+/// Periods are counted, not added up, so that nothing drifts.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    period_s: f64,
+    period_area: f64,
+    burst: Piece,
+    rest: Piece,
+}
+
+impl Curve {
+    /// When the area from the start reaches `area`, in seconds.
+    pub fn at(&self, area: f64) -> f64 {
+        let periods = (area / self.period_area).floor();
+        let within = area - periods * self.period_area;
+        let since = if within < self.burst.area() || self.rest.from == 0.0 {
+            self.burst.after(within)
+        } else {
+            self.burst.length_s + self.rest.after(within - self.burst.area())
+        };
+        periods * self.period_s + since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, Process};
+    use brimful_core::Rate;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Evenly spaced calls make each count exact up to the one call that a boundary cuts off at either side.
+        #[test]
+        fn each_phase_has_its_calls(ratio in 1.0..20.0, fill in 0.05..1.0, rate in 1.0..1000.0) {
+            let share = f64::min(fill / ratio, 0.99);
+            let bursts = OnOff::new(ratio, share, Nanos::from_secs(10)).unwrap();
+            let due: Vec<f64> = Arrivals::new(Process::OnOff(bursts), Rate(rate), 0)
+                .map(Nanos::as_secs_f64)
+                .take_while(|due| *due < 50.0)
+                .collect();
+            for period in 0..5 {
+                let start = f64::from(period) * 10.0;
+                let count = |from: f64, to: f64| due.iter().filter(|due| (from..to).contains(*due)).count() as f64;
+                let (burst_end, end) = (start + share * 10.0, start + 10.0);
+                let in_burst = rate * 10.0 * ratio * share;
+                prop_assert!((count(start, burst_end) - in_burst).abs() <= 1.0 + 1e-6);
+                prop_assert!((count(burst_end, end) - (rate * 10.0 - in_burst)).abs() <= 1.0 + 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_drifts_over_many_periods() {
+        // 300 calls in each period of 3 s: the millionth period begins with call 300,000,000, at 3,000,000 s.
+        let curve = OnOff::new(7.0, 0.1, Nanos::from_secs(3)).unwrap().curve(100.0);
+        assert_eq!(curve.at(3e8), 3e6);
+        // 21 calls 1/700 s apart are the same in the last period as in the first.
+        assert!((curve.at(3e8 + 20.0) - 3e6 - 20.0 / 700.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn all_calls_may_be_in_the_bursts() {
+        let bursts = OnOff::new(20.0, 0.05, Nanos::from_secs(1)).unwrap();
+        let due: Vec<Nanos> = Arrivals::new(Process::OnOff(bursts), Rate(10.0), 0).take(21).collect();
+        assert_eq!((due[9], due[10], due[20]), (Nanos::from_millis(45), Nanos::from_secs(1), Nanos::from_secs(2)));
+    }
+
+    #[test]
+    fn impossible_bursts_are_refused() {
+        for (ratio, share) in [(0.9, 0.1), (f64::NAN, 0.1), (2.0, 0.0), (2.0, 1.0), (2.0, f64::NAN), (20.0, 0.06)] {
+            assert!(OnOff::new(ratio, share, Nanos::from_secs(1)).is_err(), "{ratio} {share}");
+        }
+        assert!(OnOff::new(2.0, 0.1, Nanos::ZERO).is_err());
+    }
+}

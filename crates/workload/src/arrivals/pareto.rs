@@ -1,0 +1,114 @@
+//! Self-similar arrivals by their cause (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): 16 sources, each on and off
+//! in turn for Pareto distributed times with α = 3 − 2H and a mean of 100 ms, sending at a steady rate while on. The calls
+//! are a Poisson process whose rate follows the number of sources that are on.
+//!
+//! Self-similarity is the limit of large scales, from some seconds on; the rate varies by 25 %. Times on and off have one
+//! distribution and each source starts as the long run would find it, on with probability ½ and with what is left of that
+//! time, so the mean holds in expectation from the first instant. The nearer H to one, the likelier that a source stays on
+//! or off for the whole run.
+
+use super::pieces::Piece;
+use super::self_similar::Hurst;
+use brimful_core::Nanos;
+use rand::RngExt;
+use rand_distr::{Distribution, OpenClosed01};
+use rand_pcg::Pcg64;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const SOURCES: u32 = 16;
+const MEAN_S: f64 = 0.1;
+
+/// The rate, from one switch of a source to the next.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    /// Of one source while it is on.
+    rate: f64,
+    times: Pareto,
+    /// When each source switches next, and whether it is on until then.
+    sources: BinaryHeap<Reverse<(Nanos, bool)>>,
+    on: u32,
+    now: Nanos,
+    rng: Pcg64,
+}
+
+impl Curve {
+    pub fn new(hurst: Hurst, mean: f64, mut rng: Pcg64) -> Curve {
+        let times = Pareto::new(3.0 - 2.0 * hurst.get());
+        let sources: BinaryHeap<_> = (0..SOURCES)
+            .map(|_| {
+                let left = times.draw_rest(&mut rng);
+                Reverse((left, rng.random_bool(0.5)))
+            })
+            .collect();
+        let on = sources.iter().filter(|Reverse((_, on))| *on).count() as u32;
+        Curve { rate: mean * 2.0 / f64::from(SOURCES), times, sources, on, now: Nanos::ZERO, rng }
+    }
+}
+
+impl Iterator for Curve {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let Reverse((until, was_on)) = self.sources.pop()?;
+        let piece = Piece::level((until - self.now).as_secs_f64(), f64::from(self.on) * self.rate);
+        self.now = until;
+        self.on = if was_on { self.on - 1 } else { self.on + 1 };
+        self.sources.push(Reverse((until + self.times.draw(&mut self.rng), !was_on)));
+        Some(piece)
+    }
+}
+
+/// P(X > x) = (x/least)^−α from `least_s` on, with the mean [`MEAN_S`].
+#[derive(Clone, Copy, Debug)]
+struct Pareto {
+    alpha: f64,
+    least_s: f64,
+}
+
+impl Pareto {
+    fn new(alpha: f64) -> Pareto {
+        Pareto { alpha, least_s: MEAN_S * (alpha - 1.0) / alpha }
+    }
+
+    fn draw(self, rng: &mut Pcg64) -> Nanos {
+        let u: f64 = OpenClosed01.sample(rng);
+        Nanos::from_secs_f64(self.least_s * u.powf(-1.0 / self.alpha))
+    }
+
+    /// What is left of the time that an instant falls into, by the inverse of P(rest > x) = ∫ₓ P(X > y) dy / mean: a
+    /// straight line up to the least time, where 1/α is left, and a Pareto tail with α − 1 beyond.
+    fn draw_rest(self, rng: &mut Pcg64) -> Nanos {
+        let u: f64 = OpenClosed01.sample(rng);
+        let tail = u * self.alpha;
+        Nanos::from_secs_f64(if tail > 1.0 {
+            (1.0 - u) * MEAN_S
+        } else {
+            self.least_s * tail.powf(-1.0 / (self.alpha - 1.0))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Empirical against theoretical distribution, at quantiles; a share of n draws has a standard error ≤ ½/√n.
+    #[test]
+    fn times_and_rests_have_their_distributions() {
+        let (times, mut rng, n) = (Pareto::new(1.4), crate::rng(2, 3), 100_000);
+        let share_above = |draws: &[f64], x: f64| draws.iter().filter(|d| **d > x).count() as f64 / n as f64;
+        let five = 2.5 / f64::from(n).sqrt();
+        let whole: Vec<f64> = (0..n).map(|_| times.draw(&mut rng).as_secs_f64()).collect();
+        let rest: Vec<f64> = (0..n).map(|_| times.draw_rest(&mut rng).as_secs_f64()).collect();
+        let least = times.least_s;
+        assert!((least - 0.1 * 0.4 / 1.4).abs() < 1e-12);
+        for x in [1.0, 1.5, 3.0, 10.0, 1000.0] {
+            let expected = f64::powf(x, -1.4);
+            assert!((share_above(&whole, x * least - 1e-9) - expected).abs() < five, "beyond {x} least times");
+            let expected = f64::powf(x, -0.4) / 1.4;
+            assert!((share_above(&rest, x * least) - expected).abs() < five, "more than {x} least times left");
+        }
+        assert!((share_above(&rest, least / 2.0) - (1.0 - least / 2.0 / 0.1)).abs() < five);
+    }
+}

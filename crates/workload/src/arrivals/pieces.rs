@@ -1,0 +1,89 @@
+//! Rate curves made of linear pieces, and the inverse of the area under them. Lengths are in seconds, rates in calls
+//! per second, areas in calls.
+
+/// The rate goes linearly from `from` to `to` within `length_s`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub length_s: f64,
+    pub from: f64,
+    pub to: f64,
+}
+
+impl Piece {
+    pub fn level(length_s: f64, rate: f64) -> Piece {
+        Piece { length_s, from: rate, to: rate }
+    }
+
+    pub fn area(self) -> f64 {
+        self.length_s * (self.from + self.to) / 2.0
+    }
+
+    /// When the area since the beginning of the piece reaches `area`, in seconds since then.
+    ///
+    /// The positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers of one sign: it
+    /// is exact for a level piece and loses no digits near one, where the schoolbook form divides 0 by 0.
+    pub fn after(self, area: f64) -> f64 {
+        if area <= 0.0 {
+            return 0.0;
+        }
+        let slope = (self.to - self.from) / self.length_s;
+        let rate_then = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
+        (2.0 * area / (self.from + rate_then)).min(self.length_s)
+    }
+}
+
+/// Walks along pieces, inverting the area under all of them.
+#[derive(Clone, Debug)]
+pub(super) struct Pieces<I> {
+    rest: I,
+    piece: Piece,
+    start_s: f64,
+    start_area: f64,
+    end_area: f64,
+}
+
+impl<I: Iterator<Item = Piece>> Pieces<I> {
+    pub fn new(pieces: I) -> Pieces<I> {
+        Pieces { rest: pieces, piece: Piece::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
+    }
+
+    /// When the area from the start exceeds `area`, in seconds; none when it never does. Areas must not decrease from
+    /// call to call. An area reached at the beginning of a pause is exceeded at its end.
+    pub fn at(&mut self, area: f64) -> Option<f64> {
+        while area >= self.end_area {
+            self.start_s += self.piece.length_s;
+            self.start_area = self.end_area;
+            self.piece = self.rest.next()?;
+            self.end_area += self.piece.area();
+        }
+        Some(self.start_s + self.piece.after(area - self.start_area))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_pause_is_skipped_and_the_end_is_the_end() {
+        let pieces = [Piece::level(1.0, 0.0), Piece::level(1.0, 2.0), Piece::level(3.0, 0.0), Piece::level(1.0, 1.0)];
+        let mut pieces = Pieces::new(pieces.into_iter());
+        assert_eq!([0.0, 1.0, 2.0, 3.0].map(|area| pieces.at(area)), [Some(1.0), Some(1.5), Some(5.0), None]);
+    }
+
+    proptest! {
+        /// From level to steep, upwards and downwards: the area up to the instant found is the area asked for.
+        #[test]
+        fn the_inverse_is_the_inverse(from in 0.0..1e6f64, log_slope in -30.0..6.0, down: bool, length_s in 1e-3..1e4, share in 0.0..1.0f64) {
+            let change = 10f64.powf(log_slope) * length_s;
+            let to = if down { f64::max(from - change, 0.0) } else { from + change };
+            let piece = Piece { length_s, from, to };
+            let t = piece.after(share * piece.area());
+            let area = t * (from + (from + (to - from) * t / length_s)) / 2.0;
+            prop_assert!((0.0..=length_s).contains(&t));
+            // Near the end of a fall to zero the area hardly depends on t, hence the tolerance against the whole.
+            prop_assert!((area - share * piece.area()).abs() <= 1e-12 * piece.area(), "{area} of {}", piece.area());
+        }
+    }
+}

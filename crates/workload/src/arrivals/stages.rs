@@ -1,0 +1,137 @@
+//! Ramps: the rate goes linearly from stage to stage, and calls are due where the area under it says.
+
+use super::pieces::Piece;
+use crate::ArrivalsError;
+use brimful_core::{Nanos, Rate};
+use std::str::FromStr;
+
+/// A stage, written `30s:1000`: within `length` the rate goes linearly from where it was to `rate`. A stage of no length
+/// is a jump, one with the rate before it a level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stage {
+    /// How long.
+    pub length: Nanos,
+    /// The rate at its end.
+    pub rate: Rate,
+}
+
+impl Stage {
+    /// How long all of them take together: the window of the run.
+    pub fn total(stages: &[Stage]) -> Nanos {
+        stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.length)
+    }
+}
+
+impl FromStr for Stage {
+    type Err = ArrivalsError;
+
+    fn from_str(text: &str) -> Result<Stage, ArrivalsError> {
+        let stage =
+            |(length, rate): (&str, &str)| Some(Stage { length: length.parse().ok()?, rate: rate.parse().ok()? });
+        text.split_once(':').and_then(stage).ok_or_else(|| ArrivalsError::Stage(text.to_owned()))
+    }
+}
+
+pub(super) fn curve(start: Rate, stages: &[Stage]) -> Result<std::vec::IntoIter<Piece>, ArrivalsError> {
+    let mut from = start.0;
+    let mut piece = |stage: &Stage| {
+        let piece = Piece { length_s: stage.length.as_secs_f64(), from, to: stage.rate.0 };
+        from = piece.to;
+        piece
+    };
+    let pieces: Vec<Piece> = stages.iter().map(&mut piece).collect();
+    if pieces.iter().all(|piece| piece.area() == 0.0) {
+        return Err(ArrivalsError::EmptyStages);
+    }
+    Ok(pieces.into_iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, Process};
+    use proptest::prelude::*;
+
+    fn stage(text: &str) -> Stage {
+        text.parse().unwrap()
+    }
+
+    fn even(start: f64, stages: &[Stage]) -> Vec<f64> {
+        Arrivals::stages(Process::Constant, Rate(start), stages, 0).unwrap().map(Nanos::as_secs_f64).collect()
+    }
+
+    #[test]
+    fn stages_as_people_write_them() {
+        assert_eq!(stage("30s:1000"), Stage { length: Nanos::from_secs(30), rate: Rate(1000.0) });
+        assert_eq!(stage("2m:1.5k"), Stage { length: Nanos::from_secs(120), rate: Rate(1500.0) });
+        for text in ["", "30s", "30s:", ":1000", "30:1000", "30s:-1", "1000:30s"] {
+            assert!(text.parse::<Stage>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_ramp_from_nothing_follows_its_parabola() {
+        // Λ(t) = t²/2·(10/s)/(20 s): call k at √(4k).
+        let due = even(0.0, &[stage("20s:10")]);
+        assert_eq!(due.len(), 100);
+        for (k, due) in due.iter().enumerate() {
+            assert!((due - (4.0 * k as f64).sqrt()).abs() < 1e-9, "call {k} at {due}");
+        }
+    }
+
+    #[test]
+    fn up_level_jump_pause_and_down() {
+        let stages = ["2s:10", "3s:10", "0s:100", "1s:100", "0s:0", "5s:0", "0s:10", "2s:0"].map(stage);
+        let due = even(0.0, &stages);
+        let count = |from: f64, to: f64| due.iter().filter(|due| (from..to).contains(*due)).count();
+        assert_eq!([count(0.0, 2.0), count(2.0, 5.0), count(5.0, 6.0), count(6.0, 11.0)], [10, 30, 100, 0]);
+        assert_eq!(due[140], 11.0);
+        assert_eq!((count(11.0, 13.0), due.len()), (10, 150));
+        assert_eq!(Stage::total(&stages), Nanos::from_secs(13));
+    }
+
+    #[test]
+    fn stages_of_other_processes_or_of_nothing_are_refused() {
+        let bursts = "onoff:2,10%".parse().unwrap();
+        assert!(matches!(Arrivals::stages(bursts, Rate(0.0), &[stage("1s:1")], 0), Err(ArrivalsError::StagesOf(_))));
+        for stages in [&[][..], &[stage("9s:0")], &[stage("0s:9")]] {
+            let refused = Arrivals::stages(Process::Constant, Rate(0.0), stages, 0);
+            assert_eq!(refused.unwrap_err(), ArrivalsError::EmptyStages);
+        }
+    }
+
+    proptest! {
+        /// Whatever the stages: every due time has as much area before it as calls, and all that fit are there.
+        #[test]
+        fn areas_are_kept(
+            start in 0.0..500.0,
+            stages in prop::collection::vec((0u64..5_000, prop_oneof![Just(0.0), 0.0..500.0, Just(250.0)]), 1..8),
+        ) {
+            let stages: Vec<Stage> = stages
+                .into_iter()
+                .map(|(ms, rate)| Stage { length: Nanos::from_millis(ms), rate: Rate(rate) })
+                .collect();
+            let area_at = |t: f64| {
+                let (mut from, mut at, mut area) = (start, 0.0, 0.0);
+                for stage in &stages {
+                    let length = stage.length.as_secs_f64();
+                    let share = ((t - at) / length).clamp(0.0, 1.0);
+                    if length > 0.0 {
+                        area += share * length * (from + from + (stage.rate.0 - from) * share) / 2.0;
+                    }
+                    at += length;
+                    from = stage.rate.0;
+                }
+                area
+            };
+            let all = area_at(f64::INFINITY);
+            prop_assume!(all > 0.0);
+            let due = even(start, &stages);
+            prop_assert!((due.len() as f64 - all.ceil()).abs() <= f64::from(all.fract() < 1e-6 || all.fract() > 1.0 - 1e-6));
+            for (k, due) in due.iter().enumerate() {
+                // Half a nanosecond of rounding at no more than 500 calls a second.
+                prop_assert!((area_at(*due) - k as f64).abs() < 1e-6, "call {} at {}", k, due);
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! How processes are written: `onoff:4,10%,100s`. What [`Display`](fmt::Display) writes, [`FromStr`] reads back as the same.
+
+use super::{Hurst, Mmpp, OnOff, Process};
+use crate::ArrivalsError;
+use brimful_core::Nanos;
+use std::fmt;
+use std::str::FromStr;
+
+impl FromStr for Process {
+    type Err = ArrivalsError;
+
+    fn from_str(text: &str) -> Result<Process, ArrivalsError> {
+        let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
+        let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
+        let like = |form| ArrivalsError::Parameters { text: text.to_owned(), form };
+        match (name, &parameters[..]) {
+            ("constant", [""]) => Ok(Process::Constant),
+            ("poisson", [""]) => Ok(Process::Poisson),
+            ("onoff", [ratio, share, rest @ ..]) if rest.len() <= 1 => {
+                let period = rest.first().map_or(Ok(OnOff::DEFAULT_PERIOD), |period| period.parse());
+                let (Some(ratio), Some(share), Ok(period)) = (number(ratio), fraction(share), period) else {
+                    return Err(like(ON_OFF));
+                };
+                OnOff::new(ratio, share, period).map(Process::OnOff)
+            }
+            ("mmpp", [ratio, share, sojourn]) => {
+                let (Some(ratio), Some(share), Ok(sojourn)) = (number(ratio), fraction(share), sojourn.parse()) else {
+                    return Err(like(MMPP));
+                };
+                Mmpp::new(ratio, share, sojourn).map(Process::Mmpp)
+            }
+            ("selfsimilar", [h, rest @ ..]) if rest.len() <= 1 => {
+                let hurst = Hurst::new(number(h).ok_or_else(|| like(SELF_SIMILAR))?)?;
+                match rest.first() {
+                    None | Some(&"fgn") => Ok(Process::Fgn(hurst)),
+                    Some(&"pareto") => Ok(Process::Pareto(hurst)),
+                    Some(_) => Err(like(SELF_SIMILAR)),
+                }
+            }
+            ("constant", _) => Err(like("constant")),
+            ("poisson", _) => Err(like("poisson")),
+            ("onoff", _) => Err(like(ON_OFF)),
+            ("mmpp", _) => Err(like(MMPP)),
+            ("selfsimilar", _) => Err(like(SELF_SIMILAR)),
+            _ => Err(ArrivalsError::Unknown(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Process::Constant => f.write_str("constant"),
+            Process::Poisson => f.write_str("poisson"),
+            Process::OnOff(bursts) => bursts.fmt(f),
+            Process::Mmpp(bursts) => bursts.fmt(f),
+            Process::Fgn(hurst) => write!(f, "selfsimilar:{}", hurst.get()),
+            Process::Pareto(hurst) => write!(f, "selfsimilar:{},pareto", hurst.get()),
+        }
+    }
+}
+
+const ON_OFF: &str = "onoff:RATIO,SHARE[,PERIOD], like onoff:4,10%,100s for four times the mean rate in the first tenth of \
+                      every 100 s";
+const MMPP: &str = "mmpp:RATIO,SHARE,SOJOURN, like mmpp:4,10%,2s for bursts of four times the mean rate that take a tenth \
+                    of the time and last 2 s on average";
+const SELF_SIMILAR: &str = "selfsimilar:H for fractional Gaussian noise or selfsimilar:H,pareto for Pareto on/off sources, \
+                            like selfsimilar:0.8";
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// `5%` or `0.05`.
+fn fraction(text: &str) -> Option<f64> {
+    match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    }
+}
+
+/// A duration to the nanosecond; [`Nanos`] itself rounds what it displays.
+pub(super) fn exact(duration: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let whole = units.into_iter().find(|(unit, _)| duration.0.is_multiple_of(*unit));
+    let (unit, name) = whole.unwrap_or((1, "ns"));
+    format!("{}{name}", duration.0 / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn process() -> impl Strategy<Value = Process> {
+        let burst = || (1.0..100.0, 0.001..1.0).prop_map(|(ratio, fill)| (ratio, f64::min(fill / ratio, 0.999)));
+        let hurst = || (0.501..0.99).prop_map(|h| Hurst::new(h).unwrap());
+        prop_oneof![
+            Just(Process::Constant),
+            Just(Process::Poisson),
+            (burst(), 1u64..u64::MAX / 4)
+                .prop_map(|((ratio, share), ns)| Process::OnOff(OnOff::new(ratio, share, Nanos(ns)).unwrap())),
+            (burst(), 1u64..1_000_000)
+                .prop_map(|((ratio, share), ms)| Mmpp::new(ratio, share, Nanos::from_millis(ms)).unwrap())
+                .prop_map(Process::Mmpp),
+            hurst().prop_map(Process::Fgn),
+            hurst().prop_map(Process::Pareto),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_displayed_reads_back(process in process()) {
+            prop_assert_eq!(process.to_string().parse(), Ok(process));
+        }
+
+        #[test]
+        fn no_text_panics(text in "(onoff|mmpp|selfsimilar|constant|.*):?[-0-9.e%,smx ]*") {
+            let _ = text.parse::<Process>();
+        }
+    }
+
+    #[test]
+    fn processes_as_people_write_them() {
+        for (text, shown) in [
+            ("constant", "constant"),
+            ("poisson", "poisson"),
+            ("onoff:6,5%", "onoff:6,0.05,100s"),
+            ("onoff:6,0.05,1m 30s", "onoff:6,0.05,90s"),
+            ("mmpp:4, 10%, 1500ms", "mmpp:4,0.1,1500ms"),
+            ("selfsimilar:0.8", "selfsimilar:0.8"),
+            ("selfsimilar:0.8,fgn", "selfsimilar:0.8"),
+            ("selfsimilar:0.8,pareto", "selfsimilar:0.8,pareto"),
+        ] {
+            assert_eq!(text.parse::<Process>().unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_what_could() {
+        for (text, part) in [
+            ("", "constant, poisson, onoff:"),
+            ("pareto", "constant, poisson, onoff:"),
+            ("poisson:3", "write it like poisson"),
+            ("onoff:4", "onoff:4,10%,100s"),
+            ("onoff:4,5,6,7", "onoff:4,10%,100s"),
+            ("onoff:4,10%,30", "onoff:4,10%,100s"),
+            ("onoff:20,10%", "at most 10"),
+            ("onoff:0.5,10%", "1 or more"),
+            ("onoff:2,0", "like 5% or 0.05"),
+            ("onoff:2,10%,0s", "longer than nothing"),
+            ("mmpp:4,10%", "mmpp:4,10%,2s"),
+            ("mmpp:4,10%,1us", "1ms or more"),
+            ("selfsimilar:", "selfsimilar:0.8"),
+            ("selfsimilar:0.8,wavelet", "selfsimilar:0.8"),
+            ("selfsimilar:0.5", "0.7 to 0.9"),
+            ("selfsimilar:1", "0.7 to 0.9"),
+        ] {
+            let message = text.parse::<Process>().unwrap_err().to_string();
+            assert!(message.contains(part), "{text}: {message}");
+        }
+    }
+}

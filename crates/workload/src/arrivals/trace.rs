@@ -1,0 +1,166 @@
+//! Arrivals as they once were: the instants of a recorded trace, played back, faster if wanted.
+
+use crate::ArrivalsError;
+use brimful_core::Nanos;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Recorded arrival instants, counted from the first. Takes 8 bytes per arrival; clones share them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    instants: Arc<[Nanos]>,
+}
+
+impl Trace {
+    /// Reads a trace: one arrival per line, in seconds from whenever, never less than on the line before. What follows the
+    /// number after white space, a comma or a semicolon is ignored, and so are blank lines and those that begin with `#`.
+    /// Seconds since 1970 are read to a quarter of a microsecond.
+    ///
+    /// # Errors
+    /// [`ArrivalsError`] with the number of the line that is not like this; or when there is no arrival at all.
+    pub fn parse(bytes: &[u8]) -> Result<Trace, ArrivalsError> {
+        let mut instants = Vec::new();
+        let (mut first_s, mut last_s) = (None, f64::NEG_INFINITY);
+        for (index, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            let line = index + 1;
+            let text = text.trim_ascii();
+            if text.is_empty() || text[0] == b'#' {
+                continue;
+            }
+            let at_s = seconds(text).ok_or_else(|| ArrivalsError::TraceLine { line, text: excerpt(text) })?;
+            if at_s < last_s {
+                return Err(ArrivalsError::TraceOrder { line, text: excerpt(text) });
+            }
+            last_s = at_s;
+            instants.push(Nanos::from_secs_f64(at_s - *first_s.get_or_insert(at_s)));
+        }
+        if instants.is_empty() {
+            return Err(ArrivalsError::EmptyTrace);
+        }
+        Ok(Trace { instants: instants.into() })
+    }
+
+    /// How many arrivals; at least one.
+    pub fn calls(&self) -> u64 {
+        self.instants.len() as u64
+    }
+
+    /// The shortest window that holds every arrival at `speed`.
+    pub fn window(&self, speed: Speed) -> Nanos {
+        self.at(self.instants.len() - 1, speed).unwrap_or(Nanos::ZERO) + Nanos(1)
+    }
+
+    pub(super) fn at(&self, index: usize, speed: Speed) -> Option<Nanos> {
+        self.instants.get(index).map(|at| if speed == Speed::ORIGINAL { *at } else { speed.compress(*at) })
+    }
+}
+
+/// The number that a line begins with.
+fn seconds(line: &[u8]) -> Option<f64> {
+    let separates = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b';');
+    let number = line.split(separates).next()?;
+    std::str::from_utf8(number).ok()?.parse().ok().filter(|s: &f64| s.is_finite())
+}
+
+/// As much of a line as an error message needs, without what would garble a terminal.
+fn excerpt(line: &[u8]) -> String {
+    line[..line.len().min(40)].escape_ascii().to_string()
+}
+
+/// How many times faster than recorded, written `2x` or `2`; below one is slower.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speed(f64);
+
+impl Speed {
+    /// As it was.
+    pub const ORIGINAL: Speed = Speed(1.0);
+
+    fn compress(self, at: Nanos) -> Nanos {
+        Nanos((at.0 as f64 / self.0).round() as u64)
+    }
+}
+
+impl FromStr for Speed {
+    type Err = ArrivalsError;
+
+    fn from_str(text: &str) -> Result<Speed, ArrivalsError> {
+        let factor = text.strip_suffix('x').unwrap_or(text).parse().ok();
+        let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
+        factor.map(Speed).ok_or_else(|| ArrivalsError::Speed(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Arrivals;
+    use proptest::prelude::*;
+
+    fn due(text: &str, speed: &str) -> Vec<Nanos> {
+        Arrivals::trace(Trace::parse(text.as_bytes()).unwrap(), speed.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn gaps_are_compressed_and_bursts_kept() {
+        let text = "# seconds, path\r\n100.5,/a\r\n\n100.5\t/b\n  100.75 /c\n1.03e2;/d";
+        assert_eq!(due(text, "1x"), [0, 0, 250, 2500].map(Nanos::from_millis));
+        assert_eq!(due(text, "2x"), [0, 0, 125, 1250].map(Nanos::from_millis));
+        assert_eq!(due(text, "0.5"), [0, 0, 500, 5000].map(Nanos::from_millis));
+        let trace = Trace::parse(text.as_bytes()).unwrap();
+        assert_eq!((trace.calls(), trace.window(Speed::ORIGINAL)), (4, Nanos(2_500_000_001)));
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let message = |bytes: &[u8]| Trace::parse(bytes).unwrap_err().to_string();
+        assert!(message(b"1\n\ntwo,2\n").contains("line 3 of the trace, `two,2`,"));
+        assert!(message(b"# t\n2\n1.5\n").contains("line 3 of the trace, `1.5`,"));
+        assert!(message(b"1\n\x1b[2J\xff\n").contains(r"line 2 of the trace, `\x1b[2J\xff`,"));
+        for text in ["NaN", "inf", "-inf", "1e999", ",1", "0x10"] {
+            assert!(message(text.as_bytes()).contains("line 1"), "{text}");
+        }
+        for text in ["", "\n\n", "# only a comment"] {
+            assert_eq!(Trace::parse(text.as_bytes()), Err(ArrivalsError::EmptyTrace));
+        }
+    }
+
+    #[test]
+    fn speeds_as_people_write_them() {
+        assert_eq!("2x".parse(), Ok(Speed(2.0)));
+        assert_eq!("1.5".parse(), Ok(Speed(1.5)));
+        for text in ["", "x", "0x", "-1x", "NaN", "infx", "2xx"] {
+            assert!(text.parse::<Speed>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = Trace::parse(&bytes);
+        }
+
+        /// Likelier to be read than any bytes are.
+        #[test]
+        fn no_numbers_panic(text in "([-+0-9.e]{1,8}[\n,# ]){0,8}", speed in "[0-9.e-]{1,6}x") {
+            if let (Ok(trace), Ok(speed)) = (Trace::parse(text.as_bytes()), speed.parse::<Speed>()) {
+                let due: Vec<Nanos> = Arrivals::trace(trace.clone(), speed).collect();
+                prop_assert_eq!(due.len() as u64, trace.calls());
+                prop_assert_eq!(due[0], Nanos::ZERO);
+                prop_assert!(due.is_sorted() && trace.window(speed) >= due[due.len() - 1]);
+            }
+        }
+
+        #[test]
+        fn gaps_are_divided_by_the_factor(gaps in prop::collection::vec(0u64..10_000_000, 1..50), speed in 1u64..10) {
+            let mut at = 0;
+            let micros: Vec<u64> = gaps.iter().map(|gap| { at += gap; at }).collect();
+            let text: String = micros.iter().map(|us| format!("{}.{:06}\n", us / 1_000_000, us % 1_000_000)).collect();
+            let played = due(&text, &format!("{speed}x"));
+            for (due, us) in played.iter().zip(&micros) {
+                let expected = (us - micros[0]) as f64 * 1000.0 / speed as f64;
+                // Seconds below 500 as f64 are good to 0.06 ns, and two roundings cost half a nanosecond each.
+                prop_assert!((due.0 as f64 - expected).abs() <= 1.2, "{} not {}", due.0, expected);
+            }
+        }
+    }
+}
