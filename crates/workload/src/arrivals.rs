@@ -14,8 +14,8 @@
 //! | [`Arrivals::stages`] | even or exponential | linear pieces |
 //! | [`Arrivals::trace`] | even | the instants of a [`Trace`] |
 //!
-//! Memory does not grow with the length of the run. The rate of a random curve holds in expectation; how far the rate
-//! of one run strays from it is said with each.
+//! Memory does not grow with the length of the run; a trace takes what it takes, once for all shards. The rate of a
+//! random curve holds in expectation; how far the rate of one run strays from it is said with each.
 
 mod fgn;
 mod mmpp;

@@ -8,8 +8,8 @@ use brimful_core::Nanos;
 pub enum ArrivalsError {
     /// No process of that name.
     #[error(
-        "`{0}` is not an arrival process: write constant, poisson, onoff:RATIO,SHARE[,PERIOD], mmpp:RATIO,SHARE,SOJOURN, \
-         selfsimilar:H or selfsimilar:H,pareto"
+        "`{0}` is not an arrival process: write constant, poisson, onoff:RATIO,SHARE[,PERIOD], \
+         mmpp:RATIO,SHARE,SOJOURN, selfsimilar:H or selfsimilar:H,pareto"
     )]
     Unknown(String),
     /// A known process with parameters that cannot be read.
@@ -28,8 +28,8 @@ pub enum ArrivalsError {
     Share(f64),
     /// Bursts that hold more than all calls.
     #[error(
-        "{ratio} times the mean rate for a share of {share} of the time is more than the mean rate allows: make the ratio \
-         at most {:.4}, or the share smaller", 1.0 / .share
+        "{ratio} times the mean rate for a share of {share} of the time is more than the mean rate allows: make \
+         the ratio at most {}, or the share smaller", (1e4 / .share).floor() / 1e4
     )]
     TooMuch {
         /// Burst rate over mean rate.
@@ -60,7 +60,8 @@ pub enum ArrivalsError {
     Speed(String),
     /// A line without a number.
     #[error(
-        "line {line} of the trace, `{text}`, does not begin with a number of seconds: put one there, or a # before the line"
+        "line {line} of the trace, `{text}`, does not begin with a number of seconds: put one there, or a # before \
+         the line"
     )]
     TraceLine {
         /// From 1.

@@ -58,13 +58,25 @@ impl Workload for Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Process;
+    use crate::{Process, Stage, Trace};
     use brimful_core::Rate;
     use proptest::prelude::*;
 
-    fn open(rate: f64, seed: u64, extent: Extent, shard: Shard) -> Open {
-        let mix = Mix::new(&[1.0, 2.0], seed).unwrap();
-        Open::new(Arrivals::new(Process::Poisson, Rate(rate), seed), mix, extent, shard)
+    fn open(arrivals: &Arrivals, seed: u64, extent: Extent, shard: Shard) -> Open {
+        Open::new(arrivals.clone(), Mix::new(&[1.0, 2.0], seed).unwrap(), extent, shard)
+    }
+
+    /// One of every kind, at about `rate` calls per second.
+    fn arrivals(kind: usize, rate: f64, seed: u64) -> Arrivals {
+        const PROCESSES: [&str; 6] =
+            ["constant", "poisson", "onoff:4,10%,20ms", "mmpp:4,10%,2ms", "selfsimilar:0.8", "selfsimilar:0.8,pareto"];
+        let ramp = [Stage { length: Nanos::from_millis(80), rate: Rate(rate) }];
+        match PROCESSES.get(kind) {
+            Some(process) => Arrivals::new(process.parse().unwrap(), Rate(rate), seed),
+            None if kind == 6 => Arrivals::stages(Process::Constant, Rate(0.0), &ramp, seed).unwrap(),
+            None if kind == 7 => Arrivals::stages(Process::Poisson, Rate(0.0), &ramp, seed).unwrap(),
+            None => Arrivals::trace(Trace::parse(b"0\n0.01\n0.01\n0.03\n0.2").unwrap(), "2x".parse().unwrap()),
+        }
     }
 
     fn drain(mut workload: Open) -> Vec<(Nanos, u16)> {
@@ -77,16 +89,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_split_schedule_is_the_same_schedule(seed: u64, shards in 1u64..6, rate in 1f64..1e5, calls in 0u64..500) {
+        fn a_split_schedule_is_the_same_schedule(
+            kind in 0usize..9, seed: u64, shards in 1u64..6, rate in 1f64..1e5, calls in 0u64..500,
+        ) {
+            let arrivals = arrivals(kind, rate, seed);
             let extent = Extent { window: Nanos::from_millis(100), calls };
-            let whole = drain(open(rate, seed, extent, Shard::WHOLE));
+            let whole = drain(open(&arrivals, seed, extent, Shard::WHOLE));
             let mut parts: Vec<_> =
-                Shard::split(shards).flat_map(|shard| drain(open(rate, seed, extent, shard))).collect();
+                Shard::split(shards).flat_map(|shard| drain(open(&arrivals, seed, extent, shard))).collect();
             parts.sort_unstable();
             let mut sorted = whole.clone();
             sorted.sort_unstable();
             prop_assert_eq!(parts, sorted);
-            prop_assert!(whole.len() as u64 <= calls);
+            prop_assert!(whole.is_sorted_by_key(|(due, _)| *due) && whole.len() as u64 <= calls);
             prop_assert!(whole.iter().all(|(due, _)| *due < extent.window));
         }
     }

@@ -1,11 +1,11 @@
-//! Self-similar arrivals by fractional Gaussian noise: the rate is level within slots of 100 ms and goes from slot to slot
-//! as the noise does, with a coefficient of variation of 30 % (the traffic model of Norros 1994).
+//! Self-similar arrivals by fractional Gaussian noise: the rate is level within slots of 100 ms and goes from slot to
+//! slot as the noise does, with a coefficient of variation of 30 % (the traffic model of Norros 1994).
 //!
-//! The noise comes from circulant embedding by the Fourier transform (Davies & Harte 1987; the complex form of Dietrich &
-//! Newsam 1997, in which real and imaginary part are two independent paths), exact in distribution within a path. A path
-//! has 2¹⁶ slots, 109 minutes, and the next is independent of it: self-similarity is claimed up to some ten minutes.
-//! That bounds the memory to 1 MiB for the paths, which shards share while they are in the same two, and 1 MiB for the
-//! spectrum, which they always share. Two new paths every 218 minutes cost each shard some milliseconds.
+//! The noise comes from circulant embedding by the Fourier transform (Davies & Harte 1987; the complex form of Dietrich
+//! & Newsam 1997, in which real and imaginary part are two independent paths), exact in distribution within a path. A
+//! path has 2¹⁶ slots, 109 minutes, and the next is independent of it: self-similarity is claimed up to some ten
+//! minutes. That bounds the memory to 1 MiB for the paths, which shards share while they are in the same two, and 1 MiB
+//! for the spectrum, which they always share. Two new paths every 218 minutes cost each shard some milliseconds.
 //!
 //! A rate cannot be below zero: cutting off what lies 3⅓ deviations below the mean raises the mean by 3·10⁻⁵ of it.
 

@@ -1,5 +1,5 @@
-//! Bursts at random times: the Markov-modulated Poisson process with two states, MMPP(2) (Heffes & Lucantoni 1986; Fischer
-//! & Meier-Hellstern 1993).
+//! Bursts at random times: the Markov-modulated Poisson process with two states, MMPP(2) (Heffes & Lucantoni 1986;
+//! Fischer & Meier-Hellstern 1993).
 
 use super::on_off::{check_burst, rest_ratio};
 use super::pieces::Piece;
@@ -11,8 +11,8 @@ use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
 use std::fmt;
 
-/// The parameters of `mmpp:RATIO,SHARE,SOJOURN`: a Poisson process whose rate is `ratio` times the mean in bursts, which
-/// take `share` of the time in the long run and last `sojourn` on average.
+/// The parameters of `mmpp:RATIO,SHARE,SOJOURN`: a Poisson process whose rate is `ratio` times the mean in bursts,
+/// which take `share` of the time in the long run and last `sojourn` on average.
 ///
 /// In the literature's terms, for a mean rate m: λ₁ = m·ratio, λ₂ = m·(1 − ratio·share)/(1 − share), r₁ = 1/sojourn,
 /// r₂ = r₁·share/(1 − share). It starts in the state that the long run would find it in, so the mean holds from the

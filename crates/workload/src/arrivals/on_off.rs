@@ -7,8 +7,9 @@ use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;
 
-/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. For the first `share` of every `period` the rate is `ratio` times the
-/// mean, then mean·(1 − ratio·share)/(1 − share). The mean holds over whole periods: let the run last a few of them.
+/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. For the first `share` of every `period` the rate is `ratio` times
+/// the mean, then mean·(1 − ratio·share)/(1 − share). The mean holds over whole periods: let the run last a few of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
     ratio: f64,

@@ -20,8 +20,8 @@ impl Piece {
 
     /// When the area since the beginning of the piece reaches `area`, in seconds since then.
     ///
-    /// The positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers of one sign: it
-    /// is exact for a level piece and loses no digits near one, where the schoolbook form divides 0 by 0.
+    /// The positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers of one sign:
+    /// it is exact for a level piece and loses no digits near one, where the schoolbook form divides 0 by 0.
     pub fn after(self, area: f64) -> f64 {
         if area <= 0.0 {
             return 0.0;
@@ -75,7 +75,9 @@ mod tests {
     proptest! {
         /// From level to steep, upwards and downwards: the area up to the instant found is the area asked for.
         #[test]
-        fn the_inverse_is_the_inverse(from in 0.0..1e6f64, log_slope in -30.0..6.0, down: bool, length_s in 1e-3..1e4, share in 0.0..1.0f64) {
+        fn the_inverse_is_the_inverse(
+            from in 0.0..1e6f64, log_slope in -30.0..6.0, down: bool, length_s in 1e-3..1e4, share in 0.0..1.0f64,
+        ) {
             let change = 10f64.powf(log_slope) * length_s;
             let to = if down { f64::max(from - change, 0.0) } else { from + change };
             let piece = Piece { length_s, from, to };

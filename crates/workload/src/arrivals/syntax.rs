@@ -1,4 +1,5 @@
-//! How processes are written: `onoff:4,10%,100s`. What [`Display`](fmt::Display) writes, [`FromStr`] reads back as the same.
+//! How processes are written: `onoff:4,10%,100s`. What [`Display`](fmt::Display) writes, [`FromStr`] reads back as the
+//! same.
 
 use super::{Hurst, Mmpp, OnOff, Process};
 use crate::ArrivalsError;
@@ -60,12 +61,12 @@ impl fmt::Display for Process {
     }
 }
 
-const ON_OFF: &str = "onoff:RATIO,SHARE[,PERIOD], like onoff:4,10%,100s for four times the mean rate in the first tenth of \
-                      every 100 s";
-const MMPP: &str = "mmpp:RATIO,SHARE,SOJOURN, like mmpp:4,10%,2s for bursts of four times the mean rate that take a tenth \
-                    of the time and last 2 s on average";
-const SELF_SIMILAR: &str = "selfsimilar:H for fractional Gaussian noise or selfsimilar:H,pareto for Pareto on/off sources, \
-                            like selfsimilar:0.8";
+const ON_OFF: &str = "onoff:RATIO,SHARE[,PERIOD], like onoff:4,10%,100s for four times the mean rate in the first \
+                      tenth of every 100 s";
+const MMPP: &str = "mmpp:RATIO,SHARE,SOJOURN, like mmpp:4,10%,2s for bursts of four times the mean rate that take a \
+                    tenth of the time and last 2 s on average";
+const SELF_SIMILAR: &str = "selfsimilar:H for fractional Gaussian noise or selfsimilar:H,pareto for Pareto on/off \
+                            sources, like selfsimilar:0.8";
 
 fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
@@ -145,7 +146,9 @@ mod tests {
             ("onoff:4", "onoff:4,10%,100s"),
             ("onoff:4,5,6,7", "onoff:4,10%,100s"),
             ("onoff:4,10%,30", "onoff:4,10%,100s"),
-            ("onoff:20,10%", "at most 10"),
+            ("onoff:20,10%", "at most 10,"),
+            // Rounded down, so that doing as told is accepted.
+            ("onoff:20,15%", "at most 6.6666,"),
             ("onoff:0.5,10%", "1 or more"),
             ("onoff:2,0", "like 5% or 0.05"),
             ("onoff:2,10%,0s", "longer than nothing"),

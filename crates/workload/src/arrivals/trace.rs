@@ -12,9 +12,9 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads a trace: one arrival per line, in seconds from whenever, never less than on the line before. What follows the
-    /// number after white space, a comma or a semicolon is ignored, and so are blank lines and those that begin with `#`.
-    /// Seconds since 1970 are read to a quarter of a microsecond.
+    /// Reads a trace: one arrival per line, in seconds from whenever, never less than on the line before. What follows
+    /// the number after white space, a comma or a semicolon is ignored, and so are blank lines and those that begin
+    /// with `#`. Seconds since 1970 are read to a quarter of a microsecond.
     ///
     /// # Errors
     /// [`ArrivalsError`] with the number of the line that is not like this; or when there is no arrival at all.

@@ -1,0 +1,66 @@
+//! What is estimated from due times.
+
+use brimful_core::{Nanos, Rate};
+use brimful_workload::Arrivals;
+
+pub fn arrivals(process: &str, rate: f64, seed: u64) -> Arrivals {
+    Arrivals::new(process.parse().unwrap(), Rate(rate), seed)
+}
+
+/// Calls in each of the first `slots` slots.
+pub fn counts(arrivals: Arrivals, slot: Nanos, slots: usize) -> Vec<f64> {
+    let mut counts = vec![0.0; slots];
+    for due in arrivals {
+        let Some(count) = counts.get_mut((due.0 / slot.0) as usize) else { break };
+        *count += 1.0;
+    }
+    counts
+}
+
+/// Every `n` counts added up.
+pub fn aggregate(counts: &[f64], n: usize) -> Vec<f64> {
+    counts.chunks_exact(n).map(|chunk| chunk.iter().sum()).collect()
+}
+
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+pub fn variance(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+}
+
+/// Mean squared Haar details of the counts (Abry & Veitch 1998, with the simplest wavelet), octave 1 first, down to
+/// octaves of 16 details: half the squared difference of two neighbouring sums of n = 2^(octave−1) counts, over n.
+///
+/// A Poisson process adds its rate to each, whatever the octave, and that is taken off here: what remains is due to the
+/// rate curve. For fractional Gaussian noise of variance σ² it is σ²·n^(2H−1)·(2 − 2^(2H−1)) at every octave.
+pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
+    let poisson = mean(counts);
+    let (mut sums, mut n) = (counts.to_vec(), 1.0);
+    let mut energies = Vec::new();
+    while sums.len() >= 32 {
+        let details: Vec<f64> = sums.chunks_exact(2).map(|pair| (pair[0] - pair[1]).powi(2) / (2.0 * n)).collect();
+        energies.push((mean(&details) - poisson, details.len()));
+        sums = aggregate(&sums, 2);
+        n *= 2.0;
+    }
+    energies
+}
+
+/// H from the energies of octave `first` on, and its standard error: the slope 2H − 1 of their binary logarithms, each
+/// weighted by its number of details m, as the variance of such a logarithm is 2/(m·ln²2) (Abry & Veitch 1998).
+pub fn hurst(energies: &[(f64, usize)], first: usize) -> (f64, f64) {
+    let points: Vec<(f64, f64, f64)> = energies
+        .iter()
+        .enumerate()
+        .skip(first - 1)
+        .map(|(index, &(energy, m))| (index as f64, energy.log2(), m as f64 * 2f64.ln().powi(2) / 2.0))
+        .collect();
+    let weights: f64 = points.iter().map(|(_, _, w)| w).sum();
+    let centre = points.iter().map(|(x, _, w)| w * x).sum::<f64>() / weights;
+    let spread: f64 = points.iter().map(|(x, _, w)| w * (x - centre).powi(2)).sum();
+    let slope = points.iter().map(|(x, y, w)| w * (x - centre) * y).sum::<f64>() / spread;
+    ((slope + 1.0) / 2.0, spread.sqrt().recip() / 2.0)
+}
