@@ -1,0 +1,132 @@
+"""The command: measures what it is told (default: everything), writes the tables and draws the pictures."""
+
+import argparse
+import contextlib
+import datetime
+import platform
+import re
+import resource
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from . import counters, plots, servers, table, testbed
+from .figures import FULL, QUICK, TABLES, Servers
+from .measure import URL, Lab
+
+HERE = Path(__file__).parent
+FIGURES = {
+    "fig5": "fig5",
+    "fig6": "fig6-7",
+    "fig7": "fig6-7",
+    "fig8": "fig8",
+    "httperf-fig2": "httperf-fig2",
+    "syn-cost": "syn-cost",
+}
+# What the largest number of S-Client descriptors takes, with room for the answers under way.
+DESCRIPTORS = 70_000
+
+
+def main():
+    options = parse()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if not options.draw:
+            measure(options)
+        draw(options.out)
+    except testbed.TestbedError as error:
+        print(f"bench.figures: {error}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="python3 -m bench.figures", description=__doc__)
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"{', '.join(FIGURES)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="few points and short windows, about two minutes in all")
+    parser.add_argument(
+        "--draw", action="store_true", help="measure nothing; draw the pictures from the tables there are"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="directory to write to (default: bench/figures; with --quick: target/figures)"
+    )
+    parser.add_argument(
+        "--brimful", type=Path, default=Path("target/release/brimful"), help="the binary (default: %(default)s)"
+    )
+    parser.add_argument("--server-cpu", type=int, default=0, help="the server's CPU (default: %(default)s)")
+    parser.add_argument("--client-cpu", type=int, default=1, help="the generator's CPU (default: %(default)s)")
+    parser.add_argument("--window", type=float, help="seconds that each point is measured for")
+    parser.add_argument("--period", type=float, help="Figure 8: seconds from burst to burst; the paper's are 100")
+    parser.add_argument("--periods", type=int, help="Figure 8: bursts per point")
+    options = parser.parse_args()
+    unknown = set(options.figures) - set(FIGURES)
+    if unknown:
+        parser.error(f"there is no figure {', '.join(sorted(unknown))}; choose from {', '.join(FIGURES)}")
+    options.out = options.out or (Path("target/figures") if options.quick else HERE)
+    return options
+
+
+def measure(options):
+    """Measures one table after the other, and writes each as soon as it is whole."""
+    check(options)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+    lab = Lab(options.brimful.resolve(), options.server_cpu, options.client_cpu)
+    given = {name: getattr(options, name) for name in ("window", "period", "periods") if getattr(options, name)}
+    plan = replace(QUICK if options.quick else FULL, **given)
+    under_test = Servers(lab, plan.fit)
+    (options.out / "data").mkdir(parents=True, exist_ok=True)
+    for name in dict.fromkeys(FIGURES[figure] for figure in options.figures or FIGURES):
+        kind = TABLES[name]
+        chosen = under_test.of(kind.year) if kind.year else []
+        others = counters.busy(1)
+        if others > 0.1:
+            print(f"bench.figures: other work takes {others:.2f} CPUs, and the figures will show it", file=sys.stderr)
+        rows = list(kind.rows(lab, plan, chosen))
+        notes = [kind.title, "python3 -m bench.figures " + " ".join(sys.argv[1:]), f"brimful load {kind.load} {URL}"]
+        notes += [f"{server.name}: {server.describe()}" for server in chosen]
+        table.write(options.out / "data" / f"{name}.tsv", [*notes, f"{machine(lab)}; other work before: {others:.2f} CPUs"], rows)
+
+
+def check(options):
+    """Refuses to begin without what the measurements need."""
+    testbed.check(options.server_cpu, options.client_cpu)
+    for path, remedy in (
+        (options.brimful, "build it with make build, or name it with --brimful"),
+        (Path(servers.APACHE), "apt install apache2-bin"),
+    ):
+        if not path.exists():
+            raise testbed.TestbedError(f"{path} is not there: {remedy}")
+
+
+def machine(lab):
+    """What the numbers were measured on, and when."""
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    apache, brimful = (
+        subprocess.run(command, capture_output=True, text=True).stdout
+        for command in ([servers.APACHE, "-v"], [lab.brimful, "--version"])
+    )
+    return "; ".join(
+        [
+            f"{cpu[1] if cpu else platform.machine()}, server on CPU {lab.server_cpu}, client on CPU {lab.client_cpu}",
+            f"Linux {platform.release()}",
+            re.search(r"Apache/\S+", apache)[0],
+            brimful.strip(),
+            datetime.date.today().isoformat(),
+        ]
+    )
+
+
+def draw(out):
+    tables = {path.stem: table.read(path) for path in sorted((out / "data").glob("*.tsv"))}
+    for name, svg in plots.pictures(tables):
+        (out / f"{name}.svg").write_text(svg)
+        print(out / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""What is measured for each figure: the servers, the loads and the rows of its table."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from . import syncost
+from .measure import fitted, point
+from .servers import Apache, Target
+
+# Banga & Druschel's server: 130 requests for 1294 bytes per second. Their queue of 1024 was filled by bursts of 5 s and
+# more; ours and our period are both about a tenth of theirs, so that the same share of a burst finds room.
+CAPACITY, SIZE, BACKLOG, PROCESSES = 130, 1294, 128, 8
+DEMAND = "7.6ms"
+ATTEMPT = "500ms"
+# Mosberger & Jin's, by the title of their figure: queue=32 procs=32 timeout=1s, 1 KB, saturated at 800 calls/s.
+CAPACITY_1998, SIZE_1998, BACKLOG_1998, PROCESSES_1998 = 800, 1024, 32, 32
+DEMAND_1998 = "1.15ms"
+# (a, b) of Figure 8: for b % of the time the rate is a times the mean. The paper's text names (6, 5); the others halve
+# the height, double the share, and do both.
+BURSTS = [(3, 5), (6, 5), (3, 10), (6, 10)]
+# Linux repeats a SYN four times at distances of a second before it doubles them; 0 doubles them from the first.
+DOUBLING = {"net.ipv4.tcp_syn_linear_timeouts": 0}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured. Times are in seconds."""
+
+    clients: tuple
+    clients_doubling: tuple
+    descriptors: tuple
+    means: tuple
+    period: float
+    periods: int
+    offered: tuple
+    syn_rates: tuple
+    warm_up: float
+    window: float
+    fit: float
+
+
+FULL = Plan(
+    clients=(1, 4, 16, 64, 128, 192, 256, 384, 512, 768, 1024),
+    clients_doubling=(256, 512, 768, 1024),
+    descriptors=(1, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768),
+    means=(40, 60, 80, 100, 120),
+    period=10,
+    periods=1,
+    offered=(100, 200, 400, 600, 700, 800, 900, 1000, 1200, 1600, 2000),
+    syn_rates=(5_000, 10_000, 20_000, 40_000),
+    warm_up=3,
+    window=5,
+    fit=3,
+)
+QUICK = Plan(
+    clients=(16, 256, 1024),
+    clients_doubling=(),
+    descriptors=(64, 1024, 16384),
+    means=(100,),
+    period=4,
+    periods=1,
+    offered=(400, 800, 1600),
+    syn_rates=(20_000,),
+    warm_up=1.5,
+    window=2,
+    fit=1,
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: what it is of, the load's command line in general, the function that measures its rows."""
+
+    title: str
+    load: str
+    rows: Callable
+    year: str
+
+
+class Servers:
+    """The servers of both papers. Apache's are fitted to the papers' capacities when they are first asked for."""
+
+    def __init__(self, lab, seconds):
+        self.lab, self.seconds, self.made = lab, seconds, {}
+
+    def of(self, year):
+        """Apache and the target, as slow as the server of the paper of that year."""
+        if year not in self.made:
+            say(f"fitting apache to the capacity of {year}")
+            capacity, apache, demand = {
+                "1997": (CAPACITY, Apache(PROCESSES, BACKLOG, SIZE), DEMAND),
+                "1998": (CAPACITY_1998, Apache(PROCESSES_1998, BACKLOG_1998, SIZE_1998), DEMAND_1998),
+            }[year]
+            target = Target(self.lab.brimful, demand, apache.backlog, apache.size)
+            self.made[year] = [fitted(self.lab, apache, capacity, self.seconds), target]
+        return self.made[year]
+
+
+def fig5(lab, plan, servers):
+    """Request rate against simple clients: each waits for its answer, and the kernel repeats its SYNs."""
+    for server in servers:
+        runs = [(lab, "1 s apart at first", n) for n in plan.clients]
+        runs += [(replace(lab, client_sysctls=DOUBLING), "doubling", n) for n in plan.clients_doubling]
+        for where, series, clients in runs:
+            say(f"{server.name}: {clients} simple clients, SYNs repeated {series}")
+            row, _ = point(where, server, ["--clients", clients, "--new-connection"], plan.warm_up, plan.window)
+            yield {"server": server.name, "series": series, "clients": clients} | row
+
+
+def fig6_7(lab, plan, servers):
+    """Request rate and throughput against the descriptors D of S-Clients."""
+    for server in servers:
+        for descriptors in plan.descriptors:
+            say(f"{server.name}: S-Clients with {descriptors} descriptors")
+            load = ["--s-clients", descriptors, "--connect-timeout", ATTEMPT]
+            row, record = point(lab, server, load, plan.warm_up, plan.window)
+            row["established"] = record["rates"]["established"]
+            yield {"server": server.name, "descriptors": descriptors} | row
+
+
+def fig8(lab, plan, servers):
+    """Throughput under bursts against the mean rate."""
+    seconds = plan.period * plan.periods
+    for server in servers:
+        for height, percent in BURSTS:
+            for mean in plan.means:
+                say(f"{server.name}: mean {mean}/s in bursts ({height}, {percent})")
+                bursts = f"onoff:{height},{percent / 100},{plan.period:g}s"
+                load = ["-R", mean, "--arrivals", bursts, "--connect-timeout", ATTEMPT, "--new-connection"]
+                row, record = point(lab, server, load, 0, seconds, to_end=True)
+                row["replies"] = record["counts"]["completed"] / seconds
+                row["errors"] = errors(record)
+                row["expected"] = fluid(server, mean, height, percent / 100, plan.period)
+                yield {"server": server.name, "burst": f"({height}, {percent})", "offered": mean} | row
+
+
+def httperf_fig2(lab, plan, servers):
+    """Reply rate, errors and response time against the offered rate."""
+    for server in servers:
+        for rate in plan.offered:
+            say(f"{server.name}: {rate} calls/s offered")
+            load = ["-R", rate, "--new-connection", "--connect-timeout", "1s", "--timeout", "1s"]
+            row, record = point(lab, server, load, plan.warm_up, plan.window, to_end=True)
+            row["errors"] = errors(record)
+            for name, key in (
+                ("connect", "connect_time_us"),
+                ("response", "first_byte_us"),
+                ("total", "response_time_us"),
+            ):
+                row[name] = record[key] and record[key]["mean"] / 1000
+            yield {"server": server.name, "offered": rate} | row
+
+
+def syn_cost(lab, plan, _servers):
+    """The CPU time of a dropped SYN against the rate of SYNs."""
+    return syncost.rows(lab, plan.syn_rates, plan.window, say)
+
+
+TABLES = {
+    "fig5": Table(
+        "Banga & Druschel 1997, Figure 5: request rate against simple clients",
+        "--clients CLIENTS --new-connection",
+        fig5,
+        "1997",
+    ),
+    "fig6-7": Table(
+        "Banga & Druschel 1997, Figures 6 and 7: request rate and throughput against the descriptors of S-Clients",
+        f"--s-clients DESCRIPTORS --connect-timeout {ATTEMPT}",
+        fig6_7,
+        "1997",
+    ),
+    "fig8": Table(
+        "Banga & Druschel 1997, Figure 8: throughput under bursts (a, b) against the mean request rate",
+        f"-R OFFERED --arrivals onoff:A,B,PERIOD --connect-timeout {ATTEMPT} --new-connection",
+        fig8,
+        "1997",
+    ),
+    "httperf-fig2": Table(
+        "Mosberger & Jin 1998, Figure 2: reply rate, errors and times against the offered rate",
+        "-R OFFERED --new-connection --connect-timeout 1s --timeout 1s",
+        httperf_fig2,
+        "1998",
+    ),
+    "syn-cost": Table(
+        "CPU time per SYN that is dropped at a full accept queue (Banga & Druschel 1997, §5.3: 325 µs)",
+        "-R SYN " + " ".join(syncost.FLOOD),
+        syn_cost,
+        "",
+    ),
+}
+
+
+def errors(record):
+    """Percentage of the scheduled calls that got no whole answer."""
+    counts = record["counts"]
+    return 100 * (1 - counts["completed"] / counts["scheduled"])
+
+
+def fluid(server, mean, height, share, period):
+    """Replies per second if calls were a fluid and a burst lost what is beyond the capacity and the queue's room."""
+    excess = max(0, height * mean - CAPACITY) * share * period
+    return mean - max(0, excess - server.room()) / period
+
+
+def say(what):
+    print(what, file=sys.stderr, flush=True)

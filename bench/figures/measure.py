@@ -1,0 +1,110 @@
+"""One measured point: a fresh test bed, a server, a load, and what both ends' kernels counted meanwhile."""
+
+import json
+import subprocess
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from .counters import between, snapshot
+from .servers import PORT
+from .testbed import SERVER_ADDRESS, TestbedError, testbed
+
+URL = f"http://{SERVER_ADDRESS}:{PORT}/page"
+# How long a run may take to end by itself after its last call: longer than any timeout that we give it.
+PATIENCE_S = 15
+# Loop steps per request at which Apache's capacity is measured, to find the steps for a wanted one.
+TRIALS = (30_000, 90_000)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What all points share."""
+
+    brimful: Path
+    server_cpu: int
+    client_cpu: int
+    server_sysctls: dict = field(default_factory=dict)
+    client_sysctls: dict = field(default_factory=dict)
+
+    def bed(self):
+        return testbed(self.server_cpu, self.client_cpu, self.server_sysctls, self.client_sysctls)
+
+    def load(self, arguments, seconds):
+        """The command line of a load that lasts so long."""
+        cpu = str(self.client_cpu)
+        return [self.brimful, "load", *arguments, "-d", f"{seconds:g}s", "--cpus", cpu, "--json", "--quiet", URL]
+
+
+def point(lab, server, arguments, warm_up, window, to_end=False):
+    """Loads a server; returns a table row of the rates within the window, and the Record of the whole run.
+
+    With `to_end` the run lasts as long as warm-up and window and then ends by itself, so that the Record has the fate
+    of every call. Else it is interrupted after the window: the last calls of an overload need not be waited for.
+    """
+    with lab.bed() as (server_host, client_host):
+        listening(server.start(server_host), server_host)
+        seconds = warm_up + window + (0 if to_end else 1)
+        limit = seconds + PATIENCE_S if to_end else warm_up + window + 0.5
+        command = ["timeout", "--signal=INT", "--preserve-status", f"{limit:g}", *lab.load(arguments, seconds)]
+        generator = client_host.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(warm_up)
+        before = snapshot(server_host.pid, client_host.pid)
+        time.sleep(window)
+        after = snapshot(server_host.pid, client_host.pid)
+        record = finish(generator)
+    row = between(before, after, lab.server_cpu, lab.client_cpu)
+    row["replies"] = completed(record, before.at_ns, after.at_ns) / row["seconds"]
+    row["valid"] = verdict(record)
+    return row, record
+
+
+def finish(generator):
+    """The Record of a load that has ended, whether by itself, by its limit or as invalid."""
+    output, complaints = generator.communicate()
+    try:
+        return json.loads(output)
+    except ValueError:
+        raise TestbedError(f"brimful load printed no Record: {complaints.decode().strip()}") from None
+
+
+def completed(record, start_ns, end_ns):
+    """Replies between two instants of CLOCK_MONOTONIC; within one interval of the Record they are taken as even."""
+    origin = record["started_monotonic_ns"]
+    start, end = (start_ns - origin) / 1e9, (end_ns - origin) / 1e9
+    total = 0.0
+    for interval in record["intervals"]:
+        first, length = interval["t_s"], interval["length_s"]
+        inside = min(end, first + length) - max(start, first)
+        if inside > 0:
+            total += interval["completed"] * inside / length
+    return total
+
+
+def verdict(record):
+    """`yes`, or the codes of what makes the run doubtful; that we interrupted it is no such thing."""
+    codes = [reason["code"] for reason in record["verdict"]["reasons"] if reason["code"] != "interrupted"]
+    return ", ".join(dict.fromkeys(codes)) or "yes"
+
+
+def listening(process, host, proc=Path("/proc"), patience_s=10):
+    """Waits until a server that was just started listens."""
+    deadline = time.monotonic() + patience_s
+    while not listens((proc / str(host.pid) / "net" / "tcp").read_text(), PORT):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise TestbedError("the server does not listen; its words are above")
+        time.sleep(0.02)
+
+
+def listens(text, port):
+    """Whether /proc/net/tcp has a listening socket (state 0A) on a port."""
+    rows = [line.split() for line in text.splitlines()[1:]]
+    return any(int(row[1].partition(":")[2], 16) == port and row[3] == "0A" for row in rows)
+
+
+def fitted(lab, apache, capacity, seconds):
+    """Apache with as many loop steps per request as make its capacity the wanted one, in requests per second."""
+    clients = ["--clients", str(apache.workers), "--new-connection"]
+    demands = [1 / point(lab, replace(apache, steps=n), clients, 0.5, seconds)[0]["replies"] for n in TRIALS]
+    per_step = (demands[1] - demands[0]) / (TRIALS[1] - TRIALS[0])
+    return replace(apache, steps=max(0, round(TRIALS[0] + (1 / capacity - demands[0]) / per_step)))

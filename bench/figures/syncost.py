@@ -1,0 +1,116 @@
+"""What a dropped SYN costs the server's CPU.
+
+Two ways, while nothing but SYNs arrives at a full accept queue:
+
+- by work: a process that only spins on the server's CPU counts its rounds. What it gets done less than in the
+  stretches without SYNs just before and after, divided by the SYNs, is all that a SYN takes away: interrupt, receive
+  work, caches.
+- by softirq: the CPU's softirq time in /proc/stat. The spinner also keeps the clock's tick running; without it an idle
+  CPU's softirq time would be missing there.
+
+A third, from throughput: the slope of Figure 7, as in Banga & Druschel §5.3. If each SYN that gets no reply takes c
+seconds of the CPU and each reply 1/X0, the throughput is X = X0·(1 − c·S), S being the rate of such SYNs.
+"""
+
+import itertools
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+from .counters import between, snapshot
+from .measure import finish, listening, verdict
+from .servers import Deaf
+
+BACKLOG = 128
+SPIN = """import time
+rounds = 0
+with open({path!r}, "w", buffering=1) as out:
+    while True:
+        sum(range(50_000))
+        rounds += 1
+        print(time.monotonic_ns(), rounds, file=out)
+"""
+# Enough for no connection to outlive the filling; the accept queue keeps them.
+FILL = ["-R", 1000, "--new-connection", "--connect-timeout", "50ms", "--timeout", "50ms"]
+# An attempt never lives to see its SYN repeated, and few ports are taken at a time.
+FLOOD = ["--new-connection", "--connect-timeout", "100ms"]
+SETTLE_S = 1
+
+
+def rows(lab, rates, seconds, say):
+    """One row per rate and setting of SYN cookies."""
+    for cookies in (1, 0):
+        where = replace(lab, server_sysctls={"net.ipv4.tcp_syncookies": cookies})
+        with where.bed() as (server, client):
+            listening(Deaf(BACKLOG).start(server), server)
+            finish(client.start(lab.load(FILL, 0.5), stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            spins = "spins"
+            server.start([sys.executable, "-c", SPIN.format(path=str(server.write(spins, "")))])
+            time.sleep(SETTLE_S)
+            quiet = [stretch(server, client, seconds)]
+            loaded = []
+            for rate in rates:
+                say(f"full accept queue, tcp_syncookies={cookies}: {rate} SYN/s")
+                load = lab.load(["-R", rate, *FLOOD], SETTLE_S + seconds + 0.5)
+                generator = client.start(load, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                time.sleep(SETTLE_S)
+                flood = stretch(server, client, seconds)
+                loaded.append((flood, verdict(finish(generator))))
+                quiet.append(stretch(server, client, seconds))
+            # The round that was under way at the last snapshot must have ended.
+            time.sleep(SETTLE_S)
+            samples = read_spins(server.outside(spins).read_text())
+        for (before, after), (flood, valid) in zip(itertools.pairwise(quiet), loaded):
+            row = between(*flood, lab.server_cpu, lab.client_cpu)
+            yield (
+                {"series": f"tcp_syncookies={cookies}"}
+                | row
+                | costs(row, samples, before, flood, after)
+                | {"valid": valid}
+            )
+
+
+def stretch(server, client, seconds):
+    """Two snapshots, so far apart."""
+    first = snapshot(server.pid, client.pid)
+    time.sleep(seconds)
+    return first, snapshot(server.pid, client.pid)
+
+
+def costs(row, samples, before, flood, after):
+    """Both estimates of the CPU time per SYN, in microseconds."""
+    without = (speed(samples, *before) + speed(samples, *after)) / 2
+    work = speed(samples, *flood) / without
+    return {
+        "work": work,
+        "cost_by_work": 1e6 * (1 - work) / row["syn"],
+        "cost_by_softirq": 1e6 * row["server_softirq"] / row["syn"],
+    }
+
+
+def read_spins(text):
+    """(nanoseconds, rounds so far) for every round; the last line may be cut off."""
+    return [tuple(map(int, line.split())) for line in text.splitlines()[:-1]]
+
+
+def speed(samples, first, last):
+    """Rounds per second between two snapshots."""
+    return (rounds_at(samples, last.at_ns) - rounds_at(samples, first.at_ns)) / (last.at_ns - first.at_ns) * 1e9
+
+
+def rounds_at(samples, at_ns):
+    """Rounds done by an instant, fractions included."""
+    for (t0, n0), (t1, n1) in itertools.pairwise(samples):
+        if t0 <= at_ns <= t1:
+            return n0 + (n1 - n0) * (at_ns - t0) / (t1 - t0)
+    raise ValueError("the spinner was not running at that time")
+
+
+def slope(points):
+    """(X0, c) of X = X0·(1 − c·S) through points (S, X), by least squares; c in microseconds."""
+    n = len(points)
+    mean_s, mean_x = sum(s for s, _ in points) / n, sum(x for _, x in points) / n
+    b = sum((s - mean_s) * (x - mean_x) for s, x in points) / sum((s - mean_s) ** 2 for s, _ in points)
+    x0 = mean_x - b * mean_s
+    return x0, -1e6 * b / x0

@@ -1,0 +1,70 @@
+"""Tables of results: tab-separated, one row per measured point.
+
+Lines that begin with `#` say what was measured, by which command and on what machine; then comes a line with the names
+of the columns and their units in brackets. `COLUMNS` is the one list of names and units.
+"""
+
+# Shares are of one CPU: 1 is all its time. Rates are per second of the measured window.
+COLUMNS = {
+    "server": "name",
+    "series": "name",
+    "clients": "1",
+    "descriptors": "1",
+    "burst": "A×mean for B of the time",
+    "offered": "calls/s",
+    "seconds": "s",
+    "syn": "SYN/s, ActiveOpens + TCPSynRetrans of the only client",
+    "syn_repeated": "SYN/s, TCPSynRetrans",
+    "accepted": "connections/s, the server's PassiveOpens",
+    "dropped": "SYN and ACK/s, the server's ListenDrops",
+    "established": "connections/s, as the client sees it, whole run",
+    "cookies": "SYN-ACK/s, the server's SyncookiesSent",
+    "replies": "replies/s",
+    "expected": "replies/s",
+    "errors": "% of calls",
+    "connect": "ms, mean",
+    "response": "ms, mean, first byte sent to first byte received",
+    "total": "ms, mean, due to last byte",
+    "work": "share of the work without SYNs",
+    "cost_by_work": "µs of CPU per SYN",
+    "cost_by_softirq": "µs of CPU per SYN",
+    "server_busy": "share of its CPU",
+    "server_softirq": "share of its CPU",
+    "client_busy": "share of its CPU",
+    "steal": "CPUs",
+    "server_net_rx": "softirqs/s",
+    "client_net_rx": "softirqs/s",
+    "server_packets": "packets/s",
+    "client_packets": "packets/s",
+    "packets_lost": "packets/s",
+    "valid": "yes, or the reasons why not",
+}
+
+
+def write(path, notes, rows):
+    """Writes rows (dicts with keys of `COLUMNS`), in the order of `COLUMNS`, under notes of one line each."""
+    names = sorted({name for row in rows for name in row}, key=list(COLUMNS).index)
+    lines = [f"# {note}" for note in notes]
+    lines.append("\t".join(f"{name} [{COLUMNS[name]}]" for name in names))
+    lines += ["\t".join(cell(row.get(name)) for name in names) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def read(path):
+    """The rows of a table, with numbers as numbers; empty cells are left out."""
+    header, *lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    names = [name.partition(" [")[0] for name in header.split("\t")]
+    return [{n: value(v) for n, v in zip(names, line.split("\t")) if v} for line in lines]
+
+
+def cell(content):
+    if content is None:
+        return ""
+    return f"{content:.6g}" if isinstance(content, float) else str(content)
+
+
+def value(content):
+    try:
+        return float(content)
+    except ValueError:
+        return content

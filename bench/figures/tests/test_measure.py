@@ -1,0 +1,82 @@
+import unittest
+
+from bench.figures import figures, measure, syncost, testbed
+from bench.figures.counters import Snapshot
+from bench.figures.servers import Apache
+
+S = 1_000_000_000
+
+
+class Measure(unittest.TestCase):
+    record = {
+        "started_monotonic_ns": 100 * S,
+        "intervals": [{"t_s": t, "length_s": 1.0, "completed": n} for t, n in enumerate((10, 100, 200, 50))],
+        "verdict": {"reasons": [{"code": "interrupted"}]},
+        "counts": {"scheduled": 400, "completed": 360},
+    }
+
+    def test_replies_are_counted_from_instant_to_instant(self):
+        self.assertEqual(measure.completed(self.record, 101 * S, 103 * S), 300)
+        self.assertEqual(measure.completed(self.record, 100 * S + S // 2, 102 * S + S // 2), 5 + 100 + 100)
+        self.assertEqual(measure.completed(self.record, 0, 1000 * S), 360, "nothing outside the run")
+
+    def test_our_own_interruption_is_no_reason_for_doubt(self):
+        self.assertEqual(measure.verdict(self.record), "yes")
+        late = {"verdict": {"reasons": [{"code": "generator_late"}, {"code": "interrupted"}]}}
+        self.assertEqual(measure.verdict(late), "generator_late")
+
+    def test_errors_are_all_that_was_not_answered(self):
+        self.assertAlmostEqual(figures.errors(self.record), 10)
+
+    def test_a_listener_is_told_from_a_connection_on_its_port(self):
+        header = "  sl  local_address rem_address   st\n"
+        listening = header + "   0: 010012C6:0050 00000000:0000 0A 00000000\n"
+        connected = header + "   0: 010012C6:0050 020012C6:9C40 01 00000000\n"
+        self.assertTrue(measure.listens(listening, 80))
+        self.assertFalse(measure.listens(listening, 8080))
+        self.assertFalse(measure.listens(connected, 80))
+
+    def test_cpu_lists(self):
+        self.assertEqual(testbed.cpu_list("0-1,4,6-7\n"), {0, 1, 4, 6, 7})
+
+
+class Fluid(unittest.TestCase):
+    server = Apache(workers=8, backlog=128, size=1)
+
+    def test_a_burst_that_finds_room_loses_nothing(self):
+        self.assertEqual(figures.fluid(self.server, 40, 3, 0.05, 10), 40)
+
+    def test_what_finds_none_is_lost_once_a_period(self):
+        # 600/s for half a second are (600 - 130)·0.5 = 235 too many; 137 find room.
+        self.assertAlmostEqual(figures.fluid(self.server, 100, 6, 0.05, 10), 100 - (235 - 137) / 10)
+
+
+class SynCost(unittest.TestCase):
+    def at(self, seconds):
+        return Snapshot(round(seconds * S), {}, {}, {})
+
+    def test_the_slope_gives_the_cost_back(self):
+        points = [(s, 130 * (1 - 3e-6 * s)) for s in (1000, 5000, 30000)]
+        x0, cost = syncost.slope(points)
+        self.assertAlmostEqual(x0, 130)
+        self.assertAlmostEqual(cost, 3)
+
+    def test_work_is_compared_with_the_quiet_before_and_after(self):
+        # 100 rounds/s, then 80, then 120: neither drift nor its direction is the SYNs' doing.
+        samples = [(0, 0), (10 * S, 1000), (20 * S, 1800), (30 * S, 3000)]
+        stretches = [(self.at(1), self.at(9)), (self.at(11), self.at(19)), (self.at(21), self.at(29))]
+        row = syncost.costs({"syn": 10_000, "server_softirq": 0.1}, samples, *stretches)
+        self.assertAlmostEqual(row["work"], 80 / 110)
+        self.assertAlmostEqual(row["cost_by_work"], 1e6 * (30 / 110) / 10_000)
+        self.assertAlmostEqual(row["cost_by_softirq"], 10)
+
+    def test_a_line_cut_off_is_left_out(self):
+        self.assertEqual(syncost.read_spins("1000 1\n2000 2\n30"), [(1000, 1), (2000, 2)])
+
+    def test_time_without_samples_is_an_error(self):
+        with self.assertRaises(ValueError):
+            syncost.rounds_at([(1000, 1), (2000, 2)], 3000)
+
+
+if __name__ == "__main__":
+    unittest.main()

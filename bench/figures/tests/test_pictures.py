@@ -1,0 +1,71 @@
+import tempfile
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+from bench.figures import plots, svg, table
+
+
+class Tables(unittest.TestCase):
+    def test_what_is_written_is_read(self):
+        rows = [{"server": "apache", "clients": 4, "syn": 130.25, "valid": "yes"}, {"server": "target", "clients": 8}]
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "t.tsv"
+            table.write(path, ["a note"], rows)
+            self.assertEqual(path.read_text().splitlines()[0], "# a note")
+            self.assertIn("clients [1]\t", path.read_text())
+            self.assertEqual(table.read(path), rows)
+
+    def test_every_column_that_is_measured_has_a_unit(self):
+        with tempfile.TemporaryDirectory() as directory, self.assertRaises(ValueError):
+            table.write(Path(directory) / "t.tsv", [], [{"furlongs": 1}])
+
+
+class Scales(unittest.TestCase):
+    def test_steps_are_round_and_few(self):
+        for most in (0.9, 1, 7, 130, 999, 2065, 40_000):
+            step = svg.nice_step(most)
+            self.assertIn(f"{step:e}"[0], "125")
+            self.assertTrue(4 <= most / step <= 10, (most, step))
+
+    def test_the_axis_reaches_its_largest_value(self):
+        for values in ([3, 137], [200], [0.3]):
+            scale = svg.Scale(svg.Axis("x"), values, 0, 100)
+            self.assertGreaterEqual(scale.ticks[-1], max(values))
+            self.assertEqual(scale(0), 0)
+
+    def test_decades_are_equally_long(self):
+        scale = svg.Scale(svg.Axis("x", log=True), [2, 900], 0, 300)
+        self.assertEqual(scale.ticks, [1, 10, 100, 1000])
+        self.assertAlmostEqual(scale(10), 100)
+        self.assertFalse(scale.shows(0), "a logarithmic axis has no zero")
+
+
+class Pictures(unittest.TestCase):
+    def test_a_picture_is_xml_and_has_every_point(self):
+        line = svg.Series("a < b & c", [(0, 0), (10, 5), (20, 20)])
+        chart = svg.Chart("title", svg.Axis("x"), svg.Axis("y"), [line])
+        root = ElementTree.fromstring(svg.picture([chart, chart]))
+        circles = root.findall(".//{*}circle")
+        self.assertEqual(len(circles), 2 * (3 + 1), "three points and one in the legend, twice")
+
+    def test_every_figure_draws(self):
+        common = {"server": "apache", "syn": 500.0, "replies": 130.0}
+        rows = {
+            "fig5": [common | {"series": "doubling", "clients": n} for n in (1.0, 2.0)],
+            "fig6-7": [common | {"descriptors": n, "syn": 500 * n} for n in (1.0, 2.0)],
+            "fig8": [common | {"burst": "(6, 5)", "offered": n, "expected": n} for n in (40.0, 80.0)],
+            "httperf-fig2": [common | {"offered": n, "errors": 0.0, "response": 1.0, "total": 1.0} for n in (1.0, 2.0)],
+            "syn-cost": [{"series": "tcp_syncookies=1", "syn": n, "work": 0.9} for n in (1.0, 2.0)],
+        }
+        drawn = dict(plots.pictures(rows))
+        self.assertEqual(set(drawn), set(plots.PICTURES))
+        for picture in drawn.values():
+            ElementTree.fromstring(picture)
+
+    def test_only_well_past_saturation_counts_for_the_slope(self):
+        self.assertEqual(plots.overloaded([(130, 130), (250, 130), (300, 120)]), [(300, 120)])
+
+
+if __name__ == "__main__":
+    unittest.main()
