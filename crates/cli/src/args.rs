@@ -3,7 +3,9 @@
 use crate::exit::UsageError;
 use brimful_core::units::Count;
 use brimful_core::workload::Workload;
-use brimful_core::{Nanos, Rate};
+use brimful_core::{Bytes, Nanos, Rate};
+use brimful_engine::Cidr;
+use brimful_workload::{ArrivalsError, Process, Speed, Stage};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -60,7 +62,6 @@ pub struct SurveyArgs {
 
 /// `brimful load`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("pace").required(true).args(["rate", "clients"]))]
 pub struct LoadArgs {
     /// The server, like http://127.0.0.1:8080/index.html
     pub url: String,
@@ -68,14 +69,30 @@ pub struct LoadArgs {
     #[arg(short = 'R', long, value_name = "CALLS/S", allow_hyphen_values = true)]
     pub rate: Option<Rate>,
     /// Closed loop: this many clients, each waiting for its answer before it calls again
-    #[arg(long, value_name = "N", conflicts_with = "arrivals")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "arrivals", "stages", "speed"])]
     pub clients: Option<Count>,
     /// Time between an answer and the client's next call
-    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
+    #[arg(long, value_name = "TIME", default_value = "0s", requires = "clients")]
     pub think: Nanos,
-    /// How calls of an open loop are spaced
-    #[arg(long, value_enum, default_value = "constant")]
+    /// S-Clients: this many connection attempts always under way, one call each, whatever the server does; each is given up after
+    /// --connect-timeout
+    #[arg(long, value_name = "D", conflicts_with_all = ["rate", "clients", "arrivals", "stages", "speed"])]
+    pub s_clients: Option<Count>,
+    /// How calls of an open loop are spaced: constant, poisson, onoff:A,B[,PERIOD] (a share B of each PERIOD at A times the
+    /// mean), mmpp:A,B,TIME (such bursts at random, TIME long on average), selfsimilar:H[,pareto], trace:FILE (one instant in
+    /// seconds per line)
+    #[arg(long, value_name = "PROCESS", default_value = "constant", value_parser = arrivals, verbatim_doc_comment)]
     pub arrivals: Arrivals,
+    /// Go to this rate over this time, from the one before it; the first from --rate or 0 (repeatable)
+    #[arg(long = "stage", value_name = "TIME:CALLS/S")]
+    pub stages: Vec<Stage>,
+    /// Divide the gaps of a trace by this, like 2x
+    #[arg(long, value_name = "FACTOR")]
+    pub speed: Option<Speed>,
+    /// First find out what this client can do: the highest rate at which two generators bring a server no further than one. Alone,
+    /// do nothing else
+    #[arg(long)]
+    pub calibrate: bool,
     /// For how long [default: 10s, or until --requests are made]
     #[arg(short, long, value_name = "TIME")]
     pub duration: Option<Nanos>,
@@ -120,15 +137,31 @@ pub struct RequestArgs {
     /// Close a connection after this many calls
     #[arg(long, value_name = "N")]
     pub calls_per_connection: Option<Count>,
+    /// Have up to this many calls under way on one connection
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub pipeline: Count,
     /// Who closes a connection after its last call
     #[arg(long, value_enum, default_value = "server")]
     pub close: Close,
-    /// Give up a connection attempt after this time, and free its port
-    #[arg(long, value_name = "TIME", default_value = "3s")]
-    pub connect_timeout: Nanos,
+    /// Give up a connection attempt after this time, and free its port [default: 3s; with --clients never, as the kernel tries
+    /// again by itself]
+    #[arg(long, value_name = "TIME")]
+    pub connect_timeout: Option<Nanos>,
     /// Give up a call when its answer is not whole this long after it was sent
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub timeout: Nanos,
+    /// Connect from these addresses of this host in turn, like 127.0.0.0/28: each has ports of its own
+    #[arg(long, value_name = "CIDR")]
+    pub source_ip: Option<Cidr>,
+    /// Send buffer of each socket (SO_SNDBUF) [default: the kernel's]
+    #[arg(long, value_name = "SIZE")]
+    pub send_buffer: Option<Bytes>,
+    /// Receive buffer of each socket (SO_RCVBUF) [default: the kernel's]
+    #[arg(long, value_name = "SIZE")]
+    pub receive_buffer: Option<Bytes>,
+    /// How sockets are driven
+    #[arg(long, value_enum, default_value = "auto")]
+    pub engine: Engine,
     /// Threads of the generator [default: one per CPU of --cpus, else 1]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<Count>,
@@ -191,13 +224,24 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
-/// Arrival processes.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+/// When calls of an open loop are due.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// At equal distances
-    Constant,
-    /// With independent exponential gaps
-    Poisson,
+    /// Of a process with a mean rate.
+    Process(Process),
+    /// At the instants in this file.
+    Trace(PathBuf),
+}
+
+/// I/O engines.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Engine {
+    /// io_uring where it may be used, else epoll
+    Auto,
+    /// io_uring
+    Uring,
+    /// epoll
+    Epoll,
 }
 
 /// HTTP versions.
@@ -264,6 +308,13 @@ fn cpu_list(text: &str) -> Result<CpuList, String> {
         cpus.extend((first..=last).filter(|cpu| !cpus.contains(cpu)).collect::<Vec<_>>());
     }
     Ok(CpuList(cpus))
+}
+
+fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
+    match text.strip_prefix("trace:") {
+        Some(file) => Ok(Arrivals::Trace(file.into())),
+        None => text.parse().map(Arrivals::Process),
+    }
 }
 
 fn mix(text: &str) -> Result<MixList, String> {

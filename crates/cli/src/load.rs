@@ -1,20 +1,22 @@
 //! `brimful load`: one load, one Record.
 
-use crate::args::{Arrivals, Close, Http, LoadArgs, RequestArgs};
+use crate::args::{Arrivals, Close, Engine, Http, LoadArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, deliver};
 use crate::progress;
-use brimful_core::Nanos;
 use brimful_core::workload::Workload;
+use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector};
 use brimful_survey::{Endpoint, Pace, RunPlan, run};
-use brimful_workload::Process;
+use brimful_workload::{Speed, Stage, Trace};
 use std::time::SystemTime;
 
 /// Without `--duration` and `--requests`.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
+/// Without `--connect-timeout`, but for closed loops.
+const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
 /// Runs it.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
@@ -31,24 +33,24 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
 }
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
-    let process = match args.arrivals {
-        Arrivals::Constant => Process::Constant,
-        Arrivals::Poisson => Process::Poisson,
-    };
-    let pace = match (args.rate, args.clients) {
-        (Some(rate), _) => Pace::Open { rate, process },
-        (None, Some(clients)) => Pace::Closed { clients: clients.0, think: args.think },
-        (None, None) => {
-            return Err(UsageError("say how much load: --rate 1000 or --clients 10".to_owned()).into());
-        }
+    let pace = pace(args)?;
+    let scheduled = match &pace {
+        Pace::Stages { stages, .. } => Some(Stage::total(stages)),
+        Pace::Trace { trace, speed } => Some(trace.window(*speed)),
+        _ => None,
     };
     let mut plan = request_plan(&args.url, &args.request, pace)?;
     plan.calls = args.requests.map_or(u64::MAX, |count| count.0);
-    plan.window = match (args.duration, args.requests) {
-        (Some(duration), _) => duration,
-        (None, Some(_)) => Nanos::MAX,
-        (None, None) => DEFAULT_DURATION,
+    plan.window = match (args.duration, scheduled, args.requests) {
+        (Some(duration), _, _) => duration,
+        (None, Some(scheduled), _) => scheduled,
+        (None, None, Some(_)) => Nanos::MAX,
+        (None, None, None) => DEFAULT_DURATION,
     };
+    // Clients by the simple scheme leave it to the kernel to try again, or they could not be told from S-Clients.
+    if args.clients.is_some() {
+        plan.connect_timeout = args.request.connect_timeout;
+    }
     if args.request.workload.is_none() {
         let class = &mut plan.workload.classes[0];
         class.method.clone_from(&args.method);
@@ -64,10 +66,36 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     Ok(plan)
 }
 
+fn pace(args: &LoadArgs) -> anyhow::Result<Pace> {
+    let usage = |message: &str| Err(UsageError(message.to_owned()).into());
+    match (&args.arrivals, args.rate) {
+        _ if args.clients.is_some() => Ok(Pace::Closed { clients: args.clients.map_or(0, |n| n.0), think: args.think }),
+        _ if args.s_clients.is_some() => Ok(Pace::SClients { attempts: args.s_clients.map_or(0, |n| n.0) }),
+        (Arrivals::Trace(_), _) if !args.stages.is_empty() => usage("a trace has a rate of its own: leave out --stage"),
+        (Arrivals::Trace(_), Some(_)) => usage("a trace has a rate of its own: give --speed 2x instead of --rate"),
+        (Arrivals::Trace(file), None) => {
+            let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", file.display()));
+            let bytes = std::fs::read(file).map_err(|error| named(&error))?;
+            let trace = Trace::parse(&bytes).map_err(|error| named(&error))?;
+            Ok(Pace::Trace { trace, speed: args.speed.unwrap_or(Speed::ORIGINAL) })
+        }
+        _ if args.speed.is_some() => usage("--speed is for traces: give --arrivals trace:FILE, or a higher --rate"),
+        (Arrivals::Process(process), start) if !args.stages.is_empty() => {
+            let (start, stages) = (start.unwrap_or(Rate(0.0)), args.stages.clone());
+            Ok(Pace::Stages { start, stages, process: *process })
+        }
+        (Arrivals::Process(process), Some(rate)) => Ok(Pace::Open { rate, process: *process }),
+        (Arrivals::Process(_), None) => {
+            usage("say how much load: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE")
+        }
+    }
+}
+
 /// What `load` and `survey` read alike from the command line.
 pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result<RunPlan> {
     let workload = args.workload()?;
-    let endpoint = Endpoint::resolve(url, args.connect_timeout)?;
+    let connect_timeout = args.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+    let endpoint = Endpoint::resolve(url, connect_timeout)?;
     let workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
     let cpus = args.cpus();
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_micros() as u64);
@@ -89,7 +117,17 @@ pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result
             Close::Rst => brimful_engine::Close::Rst,
         },
         warm_connections: 0,
-        connect_timeout: args.connect_timeout,
+        pipeline: args.pipeline.0 as usize,
+        connect_timeout: Some(connect_timeout),
+        source: args.source_ip,
+        send_buffer: buffer(args.send_buffer)?,
+        receive_buffer: buffer(args.receive_buffer)?,
+        engine: match args.engine {
+            Engine::Auto => brimful_engine::Engine::Auto,
+            Engine::Uring => brimful_engine::Engine::Uring,
+            Engine::Epoll => brimful_engine::Engine::Epoll,
+        },
+        client_max: None,
         response_timeout: args.timeout,
         threads: args.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,
@@ -97,6 +135,11 @@ pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result
         monitor: None,
         command: std::env::args().collect(),
     })
+}
+
+fn buffer(size: Option<Bytes>) -> anyhow::Result<Option<u32>> {
+    let too_large = || UsageError("a socket's buffer is less than 2 GiB: give a smaller size".to_owned());
+    Ok(size.map(|size| i32::try_from(size.0).map(|bytes| bytes as u32)).transpose().map_err(|_| too_large())?)
 }
 
 /// Programs by name or pid.

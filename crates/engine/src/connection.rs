@@ -1,18 +1,17 @@
-//! The connections of one shard: slots that are used again, and a stack of those that are idle.
+//! The connections of one shard: slots that are used again, and which of them can take a call.
 
+use crate::io::Token;
 use brimful_core::{ClassId, Nanos};
 use brimful_http::ResponseParser;
-use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
 
 /// Where a connection is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Not established yet; bears a call.
+    /// Not established yet.
     Connecting,
-    /// Sending a request or receiving its response.
-    Busy,
-    /// Established, without a call.
-    Idle,
+    /// Established; with calls under way, or idle.
+    Open,
     /// Waiting for the server to close.
     Closing,
 }
@@ -23,8 +22,14 @@ pub struct Call<P> {
     pub class: ClassId,
     pub due: Nanos,
     pub observed: P,
-    /// Bytes of the request written.
-    pub written: usize,
+    /// Identifies the call among its connection's; see [`Connection::awaits`].
+    pub stamp: u32,
+    /// The connection ends with it.
+    pub last: bool,
+    /// When its request was handed over.
+    pub sent_at: Nanos,
+    /// Whether the observer has been told of that.
+    pub sent_told: bool,
     /// Bytes of the response read.
     pub received: u64,
 }
@@ -32,16 +37,46 @@ pub struct Call<P> {
 /// One connection.
 #[derive(Debug)]
 pub struct Connection<P> {
-    pub socket: OwnedFd,
     pub phase: Phase,
-    /// Deadlines that bear another stamp are not this connection's any more.
+    /// Deadlines of an attempt, or of waiting for the server to close, that bear another stamp are void.
     pub stamp: u32,
     /// Calls begun on it.
-    pub calls: u64,
-    pub call: Option<Call<P>>,
+    pub begun: u64,
+    /// Calls under way on it, the oldest first: responses come in the order of the requests.
+    pub calls: VecDeque<Call<P>>,
     pub parser: ResponseParser,
-    /// Position in the idle stack.
-    idle_at: u32,
+    /// When its attempt began, and from which source address.
+    pub attempted_at: Nanos,
+    pub source: usize,
+    /// Attempts made so far.
+    pub tries: usize,
+    /// Position in the list of those that can take a call.
+    listed_at: Option<u32>,
+}
+
+impl<P> Connection<P> {
+    /// A connection without calls.
+    pub fn new(phase: Phase, depth: usize) -> Connection<P> {
+        Connection {
+            phase,
+            stamp: 0,
+            begun: 0,
+            calls: VecDeque::with_capacity(depth.min(64)),
+            parser: ResponseParser::new(),
+            attempted_at: Nanos::ZERO,
+            source: 0,
+            tries: 1,
+            listed_at: None,
+        }
+    }
+
+    /// Whether a call that bears this stamp is under way. Stamps grow along the queue, and may wrap.
+    pub fn awaits(&self, stamp: u32) -> bool {
+        match (self.calls.front(), self.calls.back()) {
+            (Some(first), Some(last)) => stamp.wrapping_sub(first.stamp) <= last.stamp.wrapping_sub(first.stamp),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -50,21 +85,29 @@ struct Slot<P> {
     connection: Option<Connection<P>>,
 }
 
-/// All connections of a shard. A token names a slot and its generation, so that an event for a connection that is gone
-/// never reaches the one that took its slot.
+/// All connections of a shard.
 #[derive(Debug)]
 pub struct Connections<P> {
     slots: Vec<Slot<P>>,
     free: Vec<u32>,
+    /// Open and without a call; the one that became idle last is on top.
     idle: Vec<u32>,
+    /// With calls, and room for more.
+    roomy: Vec<u32>,
+    /// Most calls under way on one connection.
+    depth: usize,
+    /// Most calls in a connection's life.
+    lifetime: u64,
     pub open: u64,
     pub max_open: u64,
     stamps: u32,
 }
 
 impl<P> Connections<P> {
-    pub fn new() -> Connections<P> {
-        Connections { slots: Vec::new(), free: Vec::new(), idle: Vec::new(), open: 0, max_open: 0, stamps: 0 }
+    /// None yet. Each may bear `depth` calls at once and `lifetime` in all.
+    pub fn new(depth: usize, lifetime: u64) -> Connections<P> {
+        let (slots, free, idle, roomy) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Connections { slots, free, idle, roomy, depth, lifetime, open: 0, max_open: 0, stamps: 0 }
     }
 
     /// A stamp that no other use of a connection bears.
@@ -73,11 +116,8 @@ impl<P> Connections<P> {
         self.stamps
     }
 
-    /// Takes in a new connection and returns its slot.
-    pub fn insert(&mut self, socket: OwnedFd, phase: Phase, call: Option<Call<P>>) -> u32 {
-        let stamp = self.fresh_stamp();
-        let parser = ResponseParser::new();
-        let connection = Connection { socket, phase, stamp, calls: 0, call, parser, idle_at: 0 };
+    /// Takes in a new connection, with the calls it bears, and returns its token.
+    pub fn insert(&mut self, connection: Connection<P>) -> Token {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, connection: None });
             self.slots.len() as u32 - 1
@@ -85,19 +125,19 @@ impl<P> Connections<P> {
         self.slots[slot as usize].connection = Some(connection);
         self.open += 1;
         self.max_open = self.max_open.max(self.open);
-        slot
+        self.list(slot);
+        self.token(slot)
     }
 
-    /// The token to register a slot's socket under.
-    pub fn token(&self, slot: u32) -> u64 {
-        u64::from(self.slots[slot as usize].generation) << 32 | u64::from(slot)
+    /// The token of the connection in a slot.
+    pub fn token(&self, slot: u32) -> Token {
+        Token { slot, generation: self.slots[slot as usize].generation }
     }
 
-    /// The slot a token names, if its connection is still there.
-    pub fn find(&self, token: u64) -> Option<u32> {
-        let slot = token as u32;
-        let found = self.slots.get(slot as usize)?;
-        (found.connection.is_some() && u64::from(found.generation) == token >> 32).then_some(slot)
+    /// The connection a token names, if it is still there.
+    pub fn find(&mut self, token: Token) -> Option<&mut Connection<P>> {
+        let slot = self.slots.get_mut(token.slot as usize)?;
+        slot.connection.as_mut().filter(|_| slot.generation == token.generation)
     }
 
     pub fn get(&self, slot: u32) -> Option<&Connection<P>> {
@@ -108,89 +148,129 @@ impl<P> Connections<P> {
         self.slots.get_mut(slot as usize)?.connection.as_mut()
     }
 
-    /// Lays an established connection without a call on the idle stack.
-    pub fn make_idle(&mut self, slot: u32) {
-        let stamp = self.fresh_stamp();
-        let idle_at = self.idle.len() as u32;
-        if let Some(connection) = self.get_mut(slot) {
-            connection.phase = Phase::Idle;
-            connection.stamp = stamp;
-            connection.idle_at = idle_at;
-            self.idle.push(slot);
+    /// A connection that can take a call: an idle one, the latest first, as its caches are the warmest and the others can time
+    /// out in peace; else one with room behind other calls. The caller gives it the call, then calls [`Connections::list`].
+    pub fn take_available(&mut self) -> Option<u32> {
+        let slot = self.idle.last().or(self.roomy.last()).copied()?;
+        self.unlist(slot);
+        Some(slot)
+    }
+
+    /// Whether [`Connections::take_available`] would find one.
+    pub fn any_available(&self) -> bool {
+        !self.idle.is_empty() || !self.roomy.is_empty()
+    }
+
+    /// Notes anew whether the connection can take a call, after its calls or its phase have changed.
+    pub fn list(&mut self, slot: u32) {
+        self.unlist(slot);
+        let (depth, lifetime) = (self.depth, self.lifetime);
+        let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) else {
+            return;
+        };
+        let calls = connection.calls.len();
+        let list = match connection.phase {
+            Phase::Closing => return,
+            _ if calls >= depth || connection.begun >= lifetime => return,
+            Phase::Open if calls == 0 => &mut self.idle,
+            _ => &mut self.roomy,
+        };
+        connection.listed_at = Some(list.len() as u32);
+        list.push(slot);
+    }
+
+    fn unlist(&mut self, slot: u32) {
+        let Some(at) = self.get_mut(slot).and_then(|connection| connection.listed_at.take()) else { return };
+        let at = at as usize;
+        let list = if self.idle.get(at) == Some(&slot) { &mut self.idle } else { &mut self.roomy };
+        list.swap_remove(at);
+        if let Some(&moved) = list.get(at)
+            && let Some(other) = self.get_mut(moved)
+        {
+            other.listed_at = Some(at as u32);
         }
-    }
-
-    /// Takes the connection that became idle last: its caches are the warmest, and the others can time out in peace.
-    pub fn pop_idle(&mut self) -> Option<u32> {
-        self.idle.pop()
-    }
-
-    /// Whether [`Connections::pop_idle`] would find one.
-    pub fn any_idle(&self) -> bool {
-        !self.idle.is_empty()
     }
 
     /// Removes a connection; the caller closes its socket.
     pub fn remove(&mut self, slot: u32) -> Option<Connection<P>> {
+        self.unlist(slot);
         let entry = self.slots.get_mut(slot as usize)?;
         let connection = entry.connection.take()?;
         entry.generation = entry.generation.wrapping_add(1);
         self.free.push(slot);
         self.open -= 1;
-        let at = connection.idle_at as usize;
-        if connection.phase == Phase::Idle && self.idle.get(at) == Some(&slot) {
-            self.idle.swap_remove(at);
-            if let Some(&moved) = self.idle.get(at)
-                && let Some(other) = self.get_mut(moved)
-            {
-                other.idle_at = at as u32;
-            }
-        }
         Some(connection)
     }
 
     /// Every slot that holds a connection.
-    pub fn slots(&self) -> impl Iterator<Item = u32> + use<P> {
-        let taken: Vec<u32> =
-            (0..self.slots.len() as u32).filter(|slot| self.slots[*slot as usize].connection.is_some()).collect();
-        taken.into_iter()
+    pub fn slots(&self) -> Vec<u32> {
+        (0..self.slots.len() as u32).filter(|slot| self.slots[*slot as usize].connection.is_some()).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::net::{AddressFamily, SocketType, socket};
 
-    fn insert(connections: &mut Connections<()>) -> u32 {
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        let call = Call { class: ClassId(0), due: Nanos::ZERO, observed: (), written: 0, received: 0 };
-        connections.insert(socket, Phase::Busy, Some(call))
+    fn call(stamp: u32) -> Call<()> {
+        let (class, due, sent_at) = (ClassId(0), Nanos::ZERO, Nanos::ZERO);
+        Call { class, due, observed: (), stamp, last: false, sent_at, sent_told: false, received: 0 }
+    }
+
+    fn insert(connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {
+        let mut connection = Connection::new(phase, 1);
+        connection.calls.extend((0..calls).map(call));
+        connection.begun = u64::from(calls);
+        connections.insert(connection).slot
     }
 
     #[test]
     fn a_token_dies_with_its_connection() {
-        let mut connections = Connections::new();
-        let slot = insert(&mut connections);
+        let mut connections = Connections::new(1, u64::MAX);
+        let slot = insert(&mut connections, Phase::Open, 1);
         let token = connections.token(slot);
-        assert_eq!(connections.find(token), Some(slot));
+        assert!(connections.find(token).is_some());
         connections.remove(slot);
-        assert_eq!(connections.find(token), None);
-        assert_eq!(insert(&mut connections), slot, "the slot is used again");
-        assert_eq!(connections.find(token), None);
+        assert!(connections.find(token).is_none());
+        assert_eq!(insert(&mut connections, Phase::Open, 1), slot, "the slot is used again");
+        assert!(connections.find(token).is_none());
         assert_eq!((connections.open, connections.max_open), (1, 1));
     }
 
     #[test]
-    fn an_idle_connection_that_is_removed_leaves_the_stack() {
-        let mut connections = Connections::new();
-        let slots: Vec<u32> = (0..3).map(|_| insert(&mut connections)).collect();
-        for slot in &slots {
-            connections.make_idle(*slot);
-        }
+    fn an_idle_connection_that_is_removed_can_take_no_call() {
+        let mut connections = Connections::new(1, u64::MAX);
+        let slots: Vec<u32> = (0..3).map(|_| insert(&mut connections, Phase::Open, 0)).collect();
         connections.remove(slots[0]);
         connections.remove(slots[2]);
-        assert_eq!(connections.pop_idle(), Some(slots[1]));
-        assert_eq!(connections.pop_idle(), None);
+        assert_eq!(connections.take_available(), Some(slots[1]));
+        assert_eq!(connections.take_available(), None);
+        assert!(!connections.any_available());
+    }
+
+    #[test]
+    fn idle_connections_come_before_those_with_room_and_full_or_spent_ones_never() {
+        let mut connections = Connections::new(3, 5);
+        let roomy = insert(&mut connections, Phase::Connecting, 2);
+        let idle = insert(&mut connections, Phase::Open, 0);
+        insert(&mut connections, Phase::Open, 3);
+        insert(&mut connections, Phase::Closing, 0);
+        let spent = insert(&mut connections, Phase::Open, 1);
+        connections.get_mut(spent).unwrap().begun = 5;
+        connections.list(spent);
+        assert_eq!(connections.take_available(), Some(idle));
+        assert_eq!(connections.take_available(), Some(roomy));
+        assert_eq!(connections.take_available(), None);
+        connections.list(roomy);
+        assert_eq!(connections.take_available(), Some(roomy));
+    }
+
+    #[test]
+    fn a_connection_knows_the_stamps_of_its_calls_when_they_wrap() {
+        let mut connection = Connection::new(Phase::Open, 4);
+        assert!(!connection.awaits(7));
+        connection.calls.extend([u32::MAX - 1, u32::MAX, 0, 1].map(call));
+        assert!([u32::MAX - 1, u32::MAX, 0, 1].into_iter().all(|stamp| connection.awaits(stamp)));
+        assert!(!connection.awaits(2) && !connection.awaits(u32::MAX - 2));
     }
 }

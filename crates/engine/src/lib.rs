@@ -1,7 +1,7 @@
 //! The load engine: turns a schedule into connections and calls, and emits events.
 //!
-//! One shard per thread, each with its own workload, observer, connections and epoll instance; nothing is shared on the
-//! per-call path and the observers are merged after the run. What holds in every run:
+//! One shard per thread, each with its own workload, observer, connections and means of I/O (io_uring or epoll); nothing is
+//! shared on the per-call path and the observers are merged after the run. What holds in every run:
 //!
 //! - Every call carries its `due` from the schedule; the engine only ever stamps what it did and saw.
 //! - A call that is due never waits for a free connection: where none is idle, one is opened.
@@ -12,23 +12,26 @@
 //!
 //! [`End::ClientLimited`]: brimful_core::End::ClientLimited
 //! [`Outcome`]: brimful_core::Outcome
-#![forbid(unsafe_code)]
 
 mod clock;
 mod connection;
 mod deadlines;
+mod exchange;
 mod host;
-mod poller;
+mod io;
+mod pacing;
 mod requests;
 mod shard;
-mod socket;
+mod sources;
 
 pub use clock::Clock;
 pub use requests::{ClassRequests, Wire};
+pub use sources::{Cidr, CidrError};
 
 use brimful_core::{Nanos, Observer, Workload};
+use io::{Epoll, Io, Settings, SocketOptions, Uring};
 use shard::{Shard, ShardUse};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// What every shard of a run is told.
@@ -40,12 +43,21 @@ pub struct Config {
     pub requests: Vec<ClassRequests>,
     /// Calls after which a connection is closed; `1` is a new connection per call, `None` keeps it while the server does.
     pub calls_per_connection: Option<u64>,
+    /// Calls that may be under way on one connection, at least 1.
+    pub pipeline: usize,
     /// Who closes, and how.
     pub close: Close,
-    /// A connection attempt older than this is abandoned.
-    pub connect_timeout: Nanos,
+    /// A connection attempt older than this is abandoned; `None` leaves it to the kernel, which repeats its SYN after 1, 2, 4 …
+    /// seconds.
+    pub connect_timeout: Option<Nanos>,
     /// A call without a whole response this long after its first byte was sent has timed out.
     pub response_timeout: Nanos,
+    /// Addresses to connect from, in turn; empty leaves it to the kernel.
+    pub sources: Vec<IpAddr>,
+    /// `SO_SNDBUF`, bytes.
+    pub send_buffer: Option<u32>,
+    /// `SO_RCVBUF`, bytes.
+    pub receive_buffer: Option<u32>,
     /// Connections to open before the start, over all shards, for the first calls to find. Without them a high rate begins
     /// with a storm of connection attempts, which keep-alive clients that have been there for a while would not make.
     pub warm_connections: u64,
@@ -53,6 +65,20 @@ pub struct Config {
     pub window: Nanos,
     /// Shard `i` runs on the `i`-th of these, cyclically; empty leaves it to the kernel.
     pub cpus: Vec<usize>,
+    /// How sockets are driven.
+    pub engine: Engine,
+}
+
+/// How sockets are driven. The outcome is the same; the cost differs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// io_uring where it may be used, else epoll.
+    #[default]
+    Auto,
+    /// io_uring.
+    Uring,
+    /// epoll.
+    Epoll,
 }
 
 /// Who closes a connection after its last call, and so who keeps the `TIME_WAIT` (Mosberger & Jin 1998, §4.3).
@@ -93,6 +119,8 @@ pub struct Run<O> {
     pub busy: f64,
     /// Sum over shards of the most connections each had open at once.
     pub max_open_connections: u64,
+    /// The engine that ran.
+    pub engine: &'static str,
 }
 
 /// Why a run could not be started or trusted.
@@ -106,9 +134,20 @@ pub enum EngineError {
         /// What the kernel said.
         source: std::io::Error,
     },
-    /// No epoll instance.
+    /// No epoll instance, or the kernel refuses to wait.
     #[error("cannot wait for sockets: {0}; raise the descriptor limit (`ulimit -n`) and try again")]
-    Poll(std::io::Error),
+    Wait(std::io::Error),
+    /// io_uring was asked for and cannot be used.
+    #[error("cannot use io_uring: {0}; or choose `--engine epoll`")]
+    UringUnavailable(String),
+    /// No address to connect from.
+    #[error("cannot connect from {range}: {why}; `ip address` says which addresses this host has")]
+    Source {
+        /// The range asked for.
+        range: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A thread of the engine could not be started or has panicked.
     #[error("a shard of the engine failed: {0}")]
     Thread(String),
@@ -137,10 +176,36 @@ where
     O: Observer + Send,
 {
     host::raise_descriptor_limit();
-    let mut warm = socket::open_established(&config.address, config.connect_timeout, config.warm_connections);
+    let settings = config.settings();
+    let uring = match config.engine {
+        Engine::Epoll => false,
+        Engine::Auto => Uring::new(&settings).is_ok(),
+        Engine::Uring => Uring::new(&settings).map(|_| true)?,
+    };
+    if uring {
+        run_on::<Uring<'_>, W, O>(config, &settings, shards, stop, progress)
+    } else {
+        run_on::<Epoll<'_>, W, O>(config, &settings, shards, stop, progress)
+    }
+}
+
+fn run_on<'a, I, W, O>(
+    config: &'a Config,
+    settings: &Settings,
+    shards: Vec<(W, O)>,
+    stop: &AtomicBool,
+    progress: &Progress,
+) -> Result<Run<O>, EngineError>
+where
+    I: Io<'a>,
+    W: Workload + Send,
+    O: Observer + Send,
+{
+    let timeout = config.connect_timeout.unwrap_or(config.response_timeout);
+    let mut warm = io::open_established(settings, timeout, config.warm_connections);
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
     // Far enough ahead for every thread to be up: no shard starts late.
-    let clock = Clock::starting_in(Nanos::from_millis(2 + shards.len() as u64));
+    let clock = Clock::starting_in(Nanos::from_millis(2 + 5 * shards.len() as u64));
     let finished: Vec<Result<(O, ShardUse), EngineError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = shards
             .into_iter()
@@ -148,7 +213,10 @@ where
             .map(|(index, (workload, observer))| {
                 let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
                 let warm = warm.split_off(warm.len().saturating_sub(warm_per_shard));
-                let body = move || Shard::new(config, clock, workload, observer, cpu, warm)?.run(stop, progress);
+                let body = move || {
+                    host::settle_thread(cpu)?;
+                    Shard::new(config, clock, workload, observer, I::new(settings)?, warm).run(stop, progress)
+                };
                 std::thread::Builder::new().name(format!("shard-{index}")).spawn_scoped(scope, body)
             })
             .collect();
@@ -161,10 +229,33 @@ where
             })
             .collect()
     });
-    merge(finished, clock)
+    merge(finished, clock, I::NAME)
 }
 
-fn merge<O: Observer>(finished: Vec<Result<(O, ShardUse), EngineError>>, clock: Clock) -> Result<Run<O>, EngineError> {
+impl Config {
+    fn settings(&self) -> Settings {
+        /// What surely fits into one segment.
+        const SEGMENT: usize = 1200;
+        let long = self.requests.iter().any(|request| request.longest() > SEGMENT);
+        Settings {
+            address: self.address,
+            sources: self.sources.iter().map(|source| SocketAddr::new(*source, 0)).collect(),
+            options: SocketOptions {
+                reset_on_close: self.close == Close::Rst,
+                no_delay: self.pipeline > 1 || long,
+                send_buffer: self.send_buffer,
+                receive_buffer: self.receive_buffer,
+            },
+            pipelined: self.pipeline > 1,
+        }
+    }
+}
+
+fn merge<O: Observer>(
+    finished: Vec<Result<(O, ShardUse), EngineError>>,
+    clock: Clock,
+    engine: &'static str,
+) -> Result<Run<O>, EngineError> {
     let mut run: Option<Run<O>> = None;
     for shard in finished {
         let (observer, used) = shard?;
@@ -179,6 +270,7 @@ fn merge<O: Observer>(finished: Vec<Result<(O, ShardUse), EngineError>>, clock: 
                     cpu_system: used.cpu_system,
                     busy: used.busy,
                     max_open_connections: used.max_open,
+                    engine,
                 });
             }
             Some(run) => {

@@ -40,6 +40,11 @@ impl ClassRequests {
         Ok(ClassRequests { on_going: render(false)?, last: render(wire.close == Close::Server)? })
     }
 
+    /// Bytes of the longer one.
+    pub(crate) fn longest(&self) -> usize {
+        self.on_going.bytes().len().max(self.last.bytes().len())
+    }
+
     /// The request to send.
     pub(crate) fn get(&self, last: bool) -> &Request {
         if last { &self.last } else { &self.on_going }

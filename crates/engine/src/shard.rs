@@ -1,62 +1,51 @@
-//! One shard: asks the workload what is due, does it, and tells the observer what happened.
+//! One shard: asks the workload what is due, begins it, and waits. What becomes of it is told in `exchange.rs`.
 //!
-//! Due times come first: the schedule is looked at again after every socket event, so that no batch of responses can hold
-//! up a call that has come due. A generator that is behind reads responses before it begins calls, on the connections that
+//! Due times come first: the schedule is looked at again after everything that has happened, so that no batch of responses can
+//! hold up a call that has come due. A generator that is behind reads responses before it begins calls, on the connections that
 //! the responses left idle; were calls begun first, each would need a new connection and it would fall further behind.
 
 use crate::clock::Clock;
-use crate::connection::{Call, Connections, Phase};
+use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::{Armed, Deadlines};
 use crate::host;
-use crate::poller::{Poller, Ready};
-use crate::socket;
-use crate::{Close, Config, EngineError, Progress};
-use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Next, Observer, Outcome, Workload};
-use brimful_http::{Progress as Parsed, Request, Response};
+use crate::io::Io;
+use crate::sources::Turns;
+use crate::{Config, EngineError, Progress};
+use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Calls begun in a row before the sockets are looked at.
 const BURST: usize = 8;
-/// Reads from one connection in a row before the others have their turn.
-const READS: usize = 16;
 /// A call that has not begun this long after the window's end never will: the load stays bounded in time.
 const OVERRUN: Nanos = Nanos::from_secs(1);
 /// How often the live figures are refreshed.
 const PUBLISH: Nanos = Nanos::from_millis(100);
-const READ_BUFFER: usize = 64 * 1024;
+/// Longest time that something asked for while events are handled is kept from the kernel.
+const HELD: Nanos = Nanos::from_micros(10);
 
 /// One shard of a run.
-pub struct Shard<'a, W, O: Observer> {
-    config: &'a Config,
-    clock: Clock,
-    now: Nanos,
-    workload: W,
-    observer: O,
-    poller: Poller,
-    connections: Connections<O::PerCall>,
-    connecting: Deadlines,
-    responding: Deadlines,
-    /// Connections that still had bytes to read when their turn ended.
-    unread: Vec<u64>,
-    buffer: Vec<u8>,
+pub struct Shard<'a, W, O: Observer, I> {
+    pub(crate) config: &'a Config,
+    pub(crate) clock: Clock,
+    pub(crate) now: Nanos,
+    pub(crate) workload: W,
+    pub(crate) observer: O,
+    pub(crate) io: I,
+    pub(crate) connections: Connections<O::PerCall>,
+    pub(crate) connecting: Deadlines,
+    pub(crate) responding: Deadlines,
+    pub(crate) sources: Turns,
     /// When the workload wants to be asked again.
-    next_due: Nanos,
+    pub(crate) next_due: Nanos,
+    /// When the oldest thing was asked for that the kernel may not know of yet.
+    pub(crate) held_since: Option<Nanos>,
     done: bool,
     /// More was due than could be begun in one go.
     behind: bool,
     in_flight: usize,
     ended: u64,
-}
-
-/// The request of a connection's `calls`-th call.
-fn request(config: &Config, calls: u64, class: ClassId) -> &Request {
-    config.requests[usize::from(class.0)].get(is_last(config, calls))
-}
-
-/// Whether a connection ends with its `calls`-th call.
-fn is_last(config: &Config, calls: u64) -> bool {
-    config.calls_per_connection.is_some_and(|limit| calls >= limit)
+    idle: Nanos,
 }
 
 /// What a shard has used.
@@ -70,42 +59,35 @@ pub struct ShardUse {
     pub max_open: u64,
 }
 
-impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
-    pub fn new(
-        config: &'a Config,
-        clock: Clock,
-        workload: W,
-        observer: O,
-        cpu: Option<usize>,
-        warm: Vec<OwnedFd>,
-    ) -> Result<Self, EngineError> {
-        host::settle_thread(cpu)?;
+impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
+    pub fn new(config: &'a Config, clock: Clock, workload: W, observer: O, io: I, warm: Vec<OwnedFd>) -> Self {
+        let lifetime = config.calls_per_connection.unwrap_or(u64::MAX);
         let mut shard = Shard {
             config,
             clock,
             now: Nanos::ZERO,
             workload,
             observer,
-            poller: Poller::new().map_err(|errno| EngineError::Poll(errno.into()))?,
-            connections: Connections::new(),
-            connecting: Deadlines::new(config.connect_timeout),
+            io,
+            connections: Connections::new(config.pipeline, lifetime),
+            connecting: Deadlines::new(config.connect_timeout.unwrap_or(Nanos::MAX)),
             responding: Deadlines::new(config.response_timeout),
-            unread: Vec::new(),
-            buffer: vec![0; READ_BUFFER],
+            sources: Turns::new(config.sources.len()),
             next_due: Nanos::ZERO,
+            held_since: None,
             done: false,
             behind: false,
             in_flight: 0,
             ended: 0,
+            idle: Nanos::ZERO,
         };
         for socket in warm {
-            let slot = shard.connections.insert(socket, Phase::Idle, None);
-            let (token, connection) = (shard.connections.token(slot), shard.connections.get(slot));
-            if connection.is_some_and(|connection| shard.poller.add(&connection.socket, token).is_ok()) {
-                shard.connections.make_idle(slot);
+            let token = shard.connections.insert(Connection::new(Phase::Open, config.pipeline));
+            if shard.io.adopt(token, socket).is_err() {
+                shard.connections.remove(token.slot);
             }
         }
-        Ok(shard)
+        shard
     }
 
     /// Runs to the end. The observer has then seen every scheduled call end.
@@ -116,7 +98,7 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         let interrupted = loop {
             self.behind = self.begin_due(BURST);
             self.expire();
-            if self.done && self.in_flight == 0 {
+            if self.done && (self.in_flight == 0 || self.nothing_more_to_wait_for()) {
                 break false;
             }
             if stop.load(Ordering::Relaxed) {
@@ -131,9 +113,8 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
             }
             self.wait()?;
         };
-        if interrupted {
-            self.break_off();
-        }
+        self.break_off();
+        self.io.flush()?;
         progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
         let (cpu_user, cpu_system) = host::thread_cpu();
         let used = ShardUse {
@@ -148,12 +129,18 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
     }
 
     fn busy(&self) -> f64 {
-        1.0 - self.poller.idle.0 as f64 / self.now.0.max(1) as f64
+        1.0 - self.idle.0 as f64 / self.now.0.max(1) as f64
     }
 
-    fn tick(&mut self) -> Nanos {
+    pub(crate) fn tick(&mut self) -> Nanos {
         self.now = self.clock.now();
         self.now
+    }
+
+    /// Attempts that only the kernel gives up, after minutes, do not hold up the end.
+    fn nothing_more_to_wait_for(&self) -> bool {
+        let longest = OVERRUN.max(self.config.response_timeout);
+        self.config.connect_timeout.is_none() && self.now > self.config.window + longest
     }
 
     /// Begins at most `limit` of the calls that are due, and learns when to ask again. Returns whether more may be due.
@@ -180,272 +167,88 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
 
     fn begin(&mut self, due: Nanos, spec: CallSpec, now: Nanos) {
         let class = spec.class;
-        let mut call = Call { class, due, observed: O::PerCall::default(), written: 0, received: 0 };
+        let stamp = self.connections.fresh_stamp();
+        let observed = O::PerCall::default();
+        let (last, sent_at, sent_told, received) = (false, now, false, 0);
+        let mut call = Call { class, due, observed, stamp, last, sent_at, sent_told, received };
         self.in_flight += 1;
         self.observer.on(&mut call.observed, &Event::Scheduled { class, due });
         if now > self.config.window + OVERRUN {
-            return self.end(call, End::Unfinished { sent: false });
+            return self.end(call, End::Unfinished { sent: false }, 0);
         }
         self.observer.on(&mut call.observed, &Event::Begun { at: now });
-        let Some(slot) = self.connections.pop_idle() else {
-            return self.connect(call, now);
-        };
-        if let Some(connection) = self.connections.get_mut(slot) {
-            connection.call = Some(call);
-            self.start_request(slot, now);
-        }
-    }
-
-    fn connect(&mut self, mut call: Call<O::PerCall>, now: Nanos) {
-        let attempt = socket::open(&self.config.address);
-        if !matches!(attempt, Err(End::ClientLimited(_))) {
-            self.observer.on(&mut call.observed, &Event::ConnectStarted { at: now });
-        }
-        let attempt = match attempt {
-            Ok(attempt) => attempt,
-            Err(end) => {
-                self.tick();
-                return self.end(call, end);
-            }
-        };
-        let established = attempt.established;
-        let slot = self.connections.insert(attempt.socket, Phase::Connecting, Some(call));
-        let token = self.connections.token(slot);
-        let Some(connection) = self.connections.get(slot) else {
-            return;
-        };
-        let stamp = connection.stamp;
-        if self.poller.add(&connection.socket, token).is_err() {
-            // The kernel has no memory left to watch one more socket.
-            return self.drop_call(slot, End::ClientLimited(Limit::Memory));
-        }
-        self.connecting.arm(now, Armed { slot, stamp });
-        if established {
-            self.established(slot);
-        }
-    }
-
-    fn established(&mut self, slot: u32) {
-        let at = self.tick();
-        let Some(connection) = self.connections.get_mut(slot) else {
-            return;
-        };
-        if let Some(call) = &mut connection.call {
-            self.observer.on(&mut call.observed, &Event::Established { at });
-        }
-        self.start_request(slot, at);
-    }
-
-    fn start_request(&mut self, slot: u32, now: Nanos) {
-        let stamp = self.connections.fresh_stamp();
-        let Some(connection) = self.connections.get_mut(slot) else {
-            return;
-        };
-        let Some(call) = &connection.call else { return };
-        connection.phase = Phase::Busy;
-        connection.stamp = stamp;
-        connection.calls += 1;
-        connection.parser.start(request(self.config, connection.calls, call.class).is_head());
-        self.responding.arm(now, Armed { slot, stamp });
-        self.write_request(slot, now);
-    }
-
-    fn write_request(&mut self, slot: u32, now: Nanos) {
-        let Some(connection) = self.connections.get_mut(slot) else {
-            return;
-        };
-        let Some(call) = &mut connection.call else {
-            return;
-        };
-        let bytes = request(self.config, connection.calls, call.class).bytes();
-        while call.written < bytes.len() {
-            match socket::write(&connection.socket, &bytes[call.written..]) {
-                Ok(0) => return,
-                Ok(n) => {
-                    if call.written == 0 {
-                        self.observer.on(&mut call.observed, &Event::Sent { at: now });
-                    }
-                    call.written += n;
-                }
-                Err(_) => {
-                    // The server may have answered and closed before it had read everything.
-                    return self.read_response(slot, true);
-                }
+        match self.connections.take_available() {
+            Some(slot) => self.give(slot, call, now),
+            None => {
+                let mut connection = Connection::new(Phase::Connecting, self.config.pipeline);
+                self.load(&mut connection, call);
+                self.attempt(connection, now);
             }
         }
+    }
+
+    /// Has an existing connection bear the call.
+    fn give(&mut self, slot: u32, call: Call<O::PerCall>, now: Nanos) {
+        let lifetime = self.config.calls_per_connection;
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        load(connection, call, lifetime);
+        let open = connection.phase == Phase::Open;
+        let first = connection.calls.len() == 1;
+        self.connections.list(slot);
+        if open {
+            if first {
+                self.expect_response(slot);
+            }
+            self.send_last(slot, now);
+        }
+    }
+
+    fn load(&self, connection: &mut Connection<O::PerCall>, call: Call<O::PerCall>) {
+        load(connection, call, self.config.calls_per_connection);
     }
 
     fn wait(&mut self) -> Result<(), EngineError> {
         let until =
             [self.connecting.next(), self.responding.next()].into_iter().flatten().fold(self.next_due, Nanos::min);
-        let failed = |errno: rustix::io::Errno| EngineError::Poll(errno.into());
-        if until <= self.now || !self.unread.is_empty() {
-            self.poller.poll_now().map_err(failed)?;
-        } else {
-            self.poller.wait(self.clock, until).map_err(failed)?;
-        }
+        self.held_since = None;
+        self.idle += self.io.wait(self.clock, until)?;
         self.tick();
-        for token in std::mem::take(&mut self.unread) {
-            self.ready(Ready { token, writable: false, readable: true, hung_up: true });
-        }
-        while let Some(ready) = self.poller.take() {
-            self.ready(ready);
-            if self.next_due <= self.now && (!self.behind || self.connections.any_idle()) {
+        while let Some((token, happened)) = self.io.next() {
+            self.happened(token, happened);
+            if self.next_due <= self.now && (!self.behind || self.connections.any_available()) {
                 self.begin_due(1);
+            }
+            if self.held_since.is_some_and(|since| self.now > since + HELD) {
+                self.io.flush()?;
+                self.held_since = None;
             }
         }
         Ok(())
     }
 
-    fn ready(&mut self, ready: Ready) {
-        let Some(slot) = self.connections.find(ready.token) else {
-            return;
-        };
-        let Some(connection) = self.connections.get_mut(slot) else {
-            return;
-        };
-        match connection.phase {
-            Phase::Connecting if ready.writable || ready.hung_up => {
-                match socket::attempt_result(&connection.socket) {
-                    Ok(()) => {
-                        self.established(slot);
-                        // What the server sent or closed at once has no event of its own.
-                        if ready.hung_up {
-                            self.read_response(slot, true);
-                        }
-                    }
-                    Err(end) => {
-                        self.tick();
-                        self.drop_call(slot, end);
-                    }
-                }
-            }
-            Phase::Connecting => {}
-            Phase::Busy => {
-                let request = |call: &Call<_>| request(self.config, connection.calls, call.class).bytes().len();
-                if ready.writable && connection.call.as_ref().is_some_and(|call| call.written < request(call)) {
-                    let now = self.tick();
-                    self.write_request(slot, now);
-                }
-                if ready.readable {
-                    self.read_response(slot, ready.hung_up);
-                }
-            }
-            // Nothing is owed on an idle connection: whatever comes, it is of no more use.
-            Phase::Idle if ready.readable => self.close(slot, Close::Fin),
-            Phase::Idle => {}
-            Phase::Closing if ready.readable => self.read_to_end(slot),
-            Phase::Closing => {}
-        }
-    }
-
-    fn read_response(&mut self, slot: u32, hung_up: bool) {
-        for _ in 0..READS {
-            let Some(connection) = self.connections.get_mut(slot) else {
-                return;
-            };
-            let Some(call) = &mut connection.call else {
-                return;
-            };
-            let read = socket::read(&connection.socket, &mut self.buffer);
-            self.now = self.clock.now();
-            let n = match read {
-                Ok(None) => return,
-                Ok(Some(0)) => return self.end_of_stream(slot),
-                Ok(Some(n)) => n,
-                Err(_) => {
-                    let sent = call.written > 0;
-                    return self.drop_call(slot, End::Reset { sent });
-                }
-            };
-            if call.received == 0 {
-                self.observer.on(&mut call.observed, &Event::FirstByte { at: self.now });
-            }
-            call.received += n as u64;
-            match connection.parser.feed(&self.buffer[..n]) {
-                Err(_) => return self.drop_malformed(slot),
-                Ok(fed) => {
-                    if let Parsed::Complete(response) = fed.state {
-                        // More than the response was sent: what follows on this connection cannot be trusted.
-                        return self.complete(slot, response, hung_up || fed.consumed < n);
-                    }
-                }
-            }
-            // A short read has emptied the socket, and what comes later brings an event; but an end that was signalled
-            // already brings none.
-            if n < self.buffer.len() && !hung_up {
-                return;
-            }
-        }
-        self.unread.push(self.connections.token(slot));
-    }
-
-    fn end_of_stream(&mut self, slot: u32) {
-        let Some(connection) = self.connections.get_mut(slot) else {
-            return;
-        };
-        let Some(call) = &connection.call else { return };
-        let sent = call.written > 0;
-        match connection.parser.finish() {
-            Ok(response) => self.complete(slot, response, true),
-            Err(_) => self.drop_call(slot, End::Reset { sent }),
-        }
-    }
-
-    fn complete(&mut self, slot: u32, response: Response, spent: bool) {
-        let Some(connection) = self.connections.get_mut(slot) else {
-            return;
-        };
-        let Some(call) = connection.call.take() else {
-            return;
-        };
-        let whole = call.written == request(self.config, connection.calls, call.class).bytes().len();
-        if spent || !whole {
-            self.close(slot, self.config.close);
-        } else if response.keep_alive && !is_last(self.config, connection.calls) {
-            self.connections.make_idle(slot);
-        } else if self.config.close == Close::Server {
-            let stamp = self.connections.fresh_stamp();
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.phase = Phase::Closing;
-                connection.stamp = stamp;
-            }
-            self.responding.arm(self.now, Armed { slot, stamp });
-        } else {
-            self.close(slot, self.config.close);
-        }
-        self.end(call, End::Completed { status: response.status });
-    }
-
-    fn read_to_end(&mut self, slot: u32) {
-        for _ in 0..READS {
-            let Some(connection) = self.connections.get(slot) else {
-                return;
-            };
-            match socket::read(&connection.socket, &mut self.buffer) {
-                Ok(None) => return,
-                Ok(Some(n)) if n > 0 => {}
-                Ok(Some(_)) | Err(_) => return self.close(slot, Close::Fin),
-            }
-        }
-        // A server that keeps talking after its response is not waited for.
-        self.close(slot, Close::Fin);
+    pub(crate) fn hold(&mut self) {
+        self.held_since = self.held_since.or(Some(self.now));
     }
 
     fn expire(&mut self) {
         let now = self.now;
         loop {
             let connections = &self.connections;
-            let live = |armed: Armed| connections.get(armed.slot).is_some_and(|c| c.stamp == armed.stamp);
-            if let Some(armed) = self.connecting.expired(now, live) {
-                self.drop_call(armed.slot, End::Abandoned);
-            } else if let Some(armed) = self.responding.expired(now, live) {
-                let call = self.connections.get(armed.slot).and_then(|c| c.call.as_ref());
-                match call.map(|call| call.written > 0) {
-                    Some(true) => self.drop_call(armed.slot, End::TimedOut),
-                    Some(false) => self.drop_call(armed.slot, End::Reset { sent: false }),
-                    None => self.close(armed.slot, Close::Fin),
-                }
+            let attempt = |armed: Armed| {
+                connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Connecting && c.stamp == armed.stamp)
+            };
+            let answer = |armed: Armed| {
+                connections.get(armed.slot).is_some_and(|c| match c.phase {
+                    Phase::Open => c.awaits(armed.stamp),
+                    Phase::Closing => c.stamp == armed.stamp,
+                    Phase::Connecting => false,
+                })
+            };
+            if let Some(armed) = self.connecting.expired(now, attempt) {
+                self.drop_attempt(armed.slot, End::Abandoned);
+            } else if let Some(armed) = self.responding.expired(now, answer) {
+                // The calls behind the one that is overdue go with their connection.
+                self.drop_connection(armed.slot, |sent| if sent { End::TimedOut } else { End::Reset { sent } });
             } else {
                 return;
             }
@@ -456,38 +259,20 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
     fn break_off(&mut self) {
         self.tick();
         for slot in self.connections.slots() {
-            let sent = self.connections.get(slot).and_then(|c| c.call.as_ref()).is_some_and(|call| call.written > 0);
-            self.drop_call(slot, End::Unfinished { sent });
+            match self.connections.get(slot).map(|connection| connection.phase) {
+                Some(Phase::Connecting) => self.drop_attempt(slot, End::Unfinished { sent: false }),
+                _ => self.drop_connection(slot, |sent| End::Unfinished { sent }),
+            }
         }
     }
 
-    /// Malformed bytes, unless not a byte of the request was sent: then it is not an answer to it.
-    fn drop_malformed(&mut self, slot: u32) {
-        let sent = self.connections.get(slot).and_then(|c| c.call.as_ref()).is_some_and(|call| call.written > 0);
-        self.drop_call(slot, if sent { End::Malformed } else { End::Reset { sent } });
-    }
-
-    /// Closes a connection and ends its call, if it bears one.
-    fn drop_call(&mut self, slot: u32, end: End) {
-        let Some(mut connection) = self.connections.remove(slot) else {
-            return;
-        };
-        let call = connection.call.take();
-        socket::close(connection.socket, self.config.close);
-        if let Some(call) = call {
-            self.end(call, end);
+    /// Ends a call of whose request the kernel took `bytes_sent` bytes.
+    pub(crate) fn end(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
+        if bytes_sent > 0 && !call.sent_told {
+            self.observer.on(&mut call.observed, &Event::Sent { at: call.sent_at });
         }
-    }
-
-    fn close(&mut self, slot: u32, how: Close) {
-        if let Some(connection) = self.connections.remove(slot) {
-            socket::close(connection.socket, how);
-        }
-    }
-
-    fn end(&mut self, mut call: Call<O::PerCall>, end: End) {
         let (class, due, at): (ClassId, _, _) = (call.class, call.due, self.now);
-        let outcome = Outcome { class, due, at, end, bytes_sent: call.written as u64, bytes_received: call.received };
+        let outcome = Outcome { class, due, at, end, bytes_sent, bytes_received: call.received };
         self.observer.on(&mut call.observed, &Event::Ended(outcome));
         self.workload.on_outcome(&outcome);
         self.in_flight -= 1;
@@ -495,4 +280,11 @@ impl<'a, W: Workload, O: Observer> Shard<'a, W, O> {
         // The workload may want something at once.
         self.next_due = Nanos::ZERO;
     }
+}
+
+/// Puts a call into a connection's queue.
+fn load<P>(connection: &mut Connection<P>, mut call: Call<P>, lifetime: Option<u64>) {
+    connection.begun += 1;
+    call.last = lifetime.is_some_and(|lifetime| connection.begun >= lifetime);
+    connection.calls.push_back(call);
 }

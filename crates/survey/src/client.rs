@@ -46,6 +46,7 @@ pub fn max_rate(
         window: TRY,
         // What the responder cannot answer by then is not waited for.
         response_timeout: TRY.min(like.response_timeout),
+        connect_timeout: Some(TRY.min(like.connect_timeout.unwrap_or(TRY))),
         monitor: None,
         ..like.clone()
     };

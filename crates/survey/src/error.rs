@@ -39,6 +39,9 @@ pub enum SurveyError {
     /// From the mix.
     #[error(transparent)]
     Mix(#[from] brimful_workload::MixError),
+    /// From the arrival process.
+    #[error(transparent)]
+    Arrivals(#[from] brimful_workload::ArrivalsError),
     /// From the engine.
     #[error(transparent)]
     Engine(#[from] brimful_engine::EngineError),
@@ -57,13 +60,14 @@ impl SurveyError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use SurveyError::{
-            BadLoad, BadUrl, Engine, Mix, Model, Monitor, NothingListens, Target, Unfit, Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, Engine, Mix, Model, Monitor, NothingListens, Target, Unfit, Unresolvable,
+            Workload,
         };
+        use brimful_engine::EngineError::{Cpu, Request, Source};
         match self {
             BadUrl { .. } | Unresolvable { .. } | BadLoad(_) | Workload(_) | Mix(_) | Unfit(_) | Model(_) => true,
-            Engine(error) => {
-                matches!(error, brimful_engine::EngineError::Request { .. } | brimful_engine::EngineError::Cpu { .. })
-            }
+            Arrivals(_) | Engine(Request { .. } | Cpu { .. } | Source { .. }) => true,
+            Engine(_) => false,
             Monitor(error) => matches!(error, brimful_monitor::MonitorError::NoSuchCpu { .. }),
             Target(_) | NothingListens { .. } => false,
         }

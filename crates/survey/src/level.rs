@@ -82,7 +82,7 @@ impl Measured {
         let record = &self.record;
         let planned = match plan.pace {
             Pace::Open { rate, .. } => rate.0,
-            Pace::Closed { .. } => record.rates.offered,
+            _ => record.rates.offered,
         };
         let predicted = about.predicted;
         let response = record.response_time_us;
@@ -108,7 +108,7 @@ impl Measured {
             workload: about.workload.to_owned(),
             clients: match plan.pace {
                 Pace::Closed { clients, .. } => Some(clients),
-                Pace::Open { .. } => None,
+                _ => None,
             },
             window_s: record.window_s,
             throughput: compare(

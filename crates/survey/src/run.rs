@@ -4,11 +4,11 @@ use crate::{Endpoint, SurveyError};
 use brimful_core::record::{Generator, Record};
 use brimful_core::workload::Workload;
 use brimful_core::{Nanos, Rate};
-use brimful_engine::{ClassRequests, Close, Config, Progress, Run, Wire};
+use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Progress, Run, Wire};
 use brimful_http::Version;
 use brimful_monitor::{Monitor, MonitorConfig};
 use brimful_stats::{Collector, RunFacts};
-use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, Shard};
+use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard, Speed, Stage, Trace};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -29,22 +29,34 @@ pub struct RunPlan {
     pub version: Version,
     /// Header fields of every request.
     pub headers: Vec<(String, String)>,
-    /// As in [`Config`].
+    /// As in [`Config`]; S-Clients make one call per connection whatever this says.
     pub calls_per_connection: Option<u64>,
+    /// As in [`Config`].
+    pub pipeline: usize,
     /// As in [`Config`].
     pub close: Close,
     /// As in [`Config`]; none with a new connection per call.
     pub warm_connections: u64,
-    /// As in [`Config`].
-    pub connect_timeout: Nanos,
+    /// As in [`Config`]; S-Clients cannot do without.
+    pub connect_timeout: Option<Nanos>,
     /// As in [`Config`].
     pub response_timeout: Nanos,
+    /// Addresses to connect from; `None` leaves it to the kernel.
+    pub source: Option<Cidr>,
+    /// As in [`Config`].
+    pub send_buffer: Option<u32>,
+    /// As in [`Config`].
+    pub receive_buffer: Option<u32>,
+    /// As in [`Config`].
+    pub engine: Engine,
     /// Shards, one thread each.
     pub threads: u64,
     /// As in [`Config`].
     pub cpus: Vec<usize>,
     /// Seed of all randomness.
     pub seed: u64,
+    /// The highest rate this client can offer without being the limit, per second, if that is known.
+    pub client_max: Option<f64>,
     /// What to watch meanwhile.
     pub monitor: Option<MonitorConfig>,
     /// For the Record.
@@ -52,7 +64,7 @@ pub struct RunPlan {
 }
 
 /// When calls are due.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Pace {
     /// At a rate, whatever the server does.
     Open {
@@ -60,6 +72,27 @@ pub enum Pace {
         rate: Rate,
         /// How they are spaced.
         process: Process,
+    },
+    /// At a rate that changes linearly from stage to stage, whatever the server does.
+    Stages {
+        /// The rate before the first.
+        start: Rate,
+        /// One after another.
+        stages: Vec<Stage>,
+        /// Constant or Poisson.
+        process: Process,
+    },
+    /// At the instants of a trace.
+    Trace {
+        /// The instants.
+        trace: Trace,
+        /// What the gaps between them are divided by.
+        speed: Speed,
+    },
+    /// By connection attempts of which a constant number is always under way (Banga & Druschel 1997).
+    SClients {
+        /// How many (D), over all shards.
+        attempts: u64,
     },
     /// By clients that wait for their answers.
     Closed {
@@ -83,21 +116,26 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     let collector = || Collector::new(&names, plan.window);
     let monitor = plan.monitor.clone().map(Monitor::start).transpose()?;
     let started_at = SystemTime::now();
+    // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
+    let shard_mix = |shard: Shard| Mix::new(&mix, plan.seed.wrapping_add(shard.index));
+    let shards = || Shard::split(plan.threads);
     let run = match plan.pace {
-        Pace::Open { rate, process } => {
-            let arrivals = Arrivals::new(process, rate, plan.seed);
-            let mix = Mix::new(&mix, plan.seed)?;
-            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), collector());
-            brimful_engine::run(&config, Shard::split(plan.threads).map(open).collect(), stop, progress)?
-        }
         Pace::Closed { clients, think } => {
-            let closed = |shard: Shard| {
-                // Each shard draws classes of its own, or all would ask for the same at the same time.
-                let mix = Mix::new(&mix, plan.seed.wrapping_add(shard.index))?;
-                Ok((Closed::new(clients, think, mix, extent, shard), collector()))
-            };
-            let shards = Shard::split(plan.threads).map(closed).collect::<Result<_, SurveyError>>()?;
+            let closed = |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), collector()));
+            let shards = shards().map(closed).collect::<Result<_, SurveyError>>()?;
             brimful_engine::run(&config, shards, stop, progress)?
+        }
+        Pace::SClients { attempts } => {
+            let timeout = config.connect_timeout.unwrap_or(config.response_timeout);
+            let s_clients =
+                |shard| Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), collector()));
+            let shards = shards().map(s_clients).collect::<Result<_, SurveyError>>()?;
+            brimful_engine::run(&config, shards, stop, progress)?
+        }
+        Pace::Open { .. } | Pace::Stages { .. } | Pace::Trace { .. } => {
+            let (arrivals, mix) = (plan.arrivals()?, Mix::new(&mix, plan.seed)?);
+            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), collector());
+            brimful_engine::run(&config, shards().map(open).collect(), stop, progress)?
         }
     };
     Ok(plan.record(run, started_at, monitor))
@@ -116,21 +154,42 @@ impl RunPlan {
     pub fn validate(&self) -> Result<(), SurveyError> {
         self.workload.validate()?;
         let bad = |message: &str| Err(SurveyError::BadLoad(message.to_owned()));
-        match self.pace {
+        match &self.pace {
             Pace::Open { rate, .. } if !(rate.0.is_finite() && rate.0 > 0.0) => {
                 bad("a rate is above zero: give --rate a number of calls per second, like 1000")
+            }
+            Pace::SClients { attempts: 0 } => bad("no attempts make no load: give --s-clients at least 1"),
+            Pace::SClients { .. } if self.pipeline > 1 => {
+                bad("S-Clients make one call per connection: leave out --pipeline, or give a --rate instead")
             }
             Pace::Closed { clients: 0, .. } => bad("no clients make no load: give --clients at least 1"),
             _ if self.threads == 0 => bad("no threads make no load: give --threads at least 1"),
             _ if self.window == Nanos::ZERO => bad("a run of no length measures nothing: give --duration more than 0s"),
             _ if self.calls == 0 => bad("no requests make no load: give --requests at least 1"),
-            _ if self.response_timeout == Nanos::ZERO || self.connect_timeout == Nanos::ZERO => {
+            _ if self.response_timeout == Nanos::ZERO || self.connect_timeout == Some(Nanos::ZERO) => {
                 bad("a timeout of nothing fails every call: give --timeout and --connect-timeout more than 0s")
             }
             _ if self.calls_per_connection == Some(0) => {
                 bad("a connection without calls makes no load: give --calls-per-connection at least 1")
             }
+            _ if self.pipeline == 0 => bad("a connection bears one call or more: give --pipeline at least 1"),
+            _ if self.send_buffer == Some(0) || self.receive_buffer == Some(0) => {
+                bad("a socket needs a buffer: give --send-buffer and --receive-buffer more than 0")
+            }
+            Pace::Stages { .. } => self.arrivals().map(drop),
             _ => Ok(()),
+        }
+    }
+
+    /// The due times of an open load.
+    fn arrivals(&self) -> Result<Arrivals, SurveyError> {
+        match &self.pace {
+            Pace::Stages { start, stages, process } => Ok(Arrivals::stages(*process, *start, stages, self.seed)?),
+            Pace::Trace { trace, speed } => Ok(Arrivals::trace(trace.clone(), *speed)),
+            Pace::Open { rate, process } => Ok(Arrivals::new(*process, *rate, self.seed)),
+            Pace::Closed { .. } | Pace::SClients { .. } => {
+                Err(SurveyError::BadLoad("this load has no schedule: give --rate, --stage or a trace".to_owned()))
+            }
         }
     }
 
@@ -142,16 +201,24 @@ impl RunPlan {
             close: self.close,
         };
         let render = |class| ClassRequests::render(class, &wire);
+        let s_clients = matches!(self.pace, Pace::SClients { .. });
+        let calls_per_connection = if s_clients { Some(1) } else { self.calls_per_connection };
+        let sources = self.source.map(|range| range.usable(&self.endpoint.address)).transpose()?;
         Ok(Config {
             address: self.endpoint.address,
             requests: self.workload.classes.iter().map(render).collect::<Result<_, _>>()?,
-            calls_per_connection: self.calls_per_connection,
+            calls_per_connection,
+            pipeline: self.pipeline,
             close: self.close,
-            connect_timeout: self.connect_timeout.min(self.response_timeout),
+            connect_timeout: self.connect_timeout,
             response_timeout: self.response_timeout,
-            warm_connections: if self.calls_per_connection == Some(1) { 0 } else { self.warm_connections },
+            sources: sources.unwrap_or_default(),
+            send_buffer: self.send_buffer,
+            receive_buffer: self.receive_buffer,
+            warm_connections: if calls_per_connection == Some(1) { 0 } else { self.warm_connections },
             window: self.window,
             cpus: self.cpus.clone(),
+            engine: self.engine,
         })
     }
 
@@ -167,8 +234,8 @@ impl RunPlan {
             busy: run.busy,
             threads: self.threads,
             max_open_connections: run.max_open_connections,
-            engine: "epoll".to_owned(),
-            max_rate: None,
+            engine: run.engine.to_owned(),
+            max_rate: self.client_max,
         };
         run.observer.into_record(RunFacts {
             started_at: humantime::format_rfc3339_millis(started_at).to_string(),
@@ -181,7 +248,7 @@ impl RunPlan {
             interrupted: run.interrupted,
             generator,
             server,
-            open: matches!(self.pace, Pace::Open { .. }),
+            open: matches!(self.pace, Pace::Open { .. } | Pace::Stages { .. } | Pace::Trace { .. }),
         })
     }
 }

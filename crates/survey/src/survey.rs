@@ -396,6 +396,7 @@ impl<'a> Surveyor<'a> {
             let lasts = Nanos::from_secs_f64(length);
             self.begin(what, lasts);
             let prediction = fit.predict(fraction.max(1.001) * saturation)?;
+            let closed = matches!(pace, Pace::Closed { .. });
             let plan = self.run_plan(pace, lasts);
             let before = truth(self.like.endpoint.address);
             let measured = self.measure(&plan)?;
@@ -406,7 +407,7 @@ impl<'a> Surveyor<'a> {
             let record = &measured.record;
             // The closed level is the longest and keeps the server busy without overrunning it; the open ones show what
             // becomes of it then.
-            if record.verdict.valid && matches!(pace, Pace::Closed { .. }) {
+            if record.verdict.valid && closed {
                 self.measured_saturation = Some((record.rates.completed, record.reply_rate.ci95_half_width));
                 self.truth = before.zip(after);
             }
@@ -453,7 +454,7 @@ impl<'a> Surveyor<'a> {
 
     fn keep(&mut self, plan: &RunPlan, measured: &Measured, about: &About<'_>) {
         let mut level = measured.level(plan, about, self.server.servers());
-        if let (Some(max), Pace::Open { .. }) = (self.client_max, plan.pace)
+        if let (Some(max), Pace::Open { .. }) = (self.client_max, &plan.pace)
             && level.offered > max
             && level.verdict.valid
         {

@@ -1,0 +1,239 @@
+//! What becomes of a shard's connections and calls: attempts, requests going out, responses coming in, and their ends.
+
+use crate::Close;
+use crate::connection::{Connection, Phase};
+use crate::deadlines::Armed;
+use crate::io::{Happened, Io, Token, end_of_attempt};
+use crate::shard::Shard;
+use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Workload};
+use brimful_http::{Progress as Parsed, Request, Response};
+use rustix::io::Errno;
+
+impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
+    /// Starts an attempt to establish a connection for the calls it bears; from another source address, if there is one and the
+    /// first has no port left.
+    pub(crate) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
+        connection.attempted_at = now;
+        connection.source = self.sources.take(now);
+        connection.stamp = self.connections.fresh_stamp();
+        let (source, stamp) = (connection.source, connection.stamp);
+        let token = self.connections.insert(connection);
+        match self.io.connect(token, source) {
+            Ok(()) => {
+                if self.config.connect_timeout.is_some() {
+                    self.connecting.arm(now, Armed { slot: token.slot, stamp });
+                }
+                self.hold();
+            }
+            Err(errno) => {
+                self.tick();
+                self.not_established(token.slot, errno);
+            }
+        }
+    }
+
+    pub(crate) fn happened(&mut self, token: Token, happened: Happened) {
+        let now = self.tick();
+        let Some(connection) = self.connections.find(token) else { return };
+        let slot = token.slot;
+        match (connection.phase, happened) {
+            (Phase::Connecting, Happened::Established) => self.established(slot, now),
+            (Phase::Connecting, Happened::NotEstablished(errno)) => self.not_established(slot, errno),
+            (Phase::Connecting, _) => {}
+            (Phase::Open, Happened::Received { last }) => self.received(slot, last),
+            (Phase::Open, Happened::EndOfStream) => self.end_of_stream(slot),
+            (Phase::Open, Happened::Reset) => self.drop_connection(slot, |sent| End::Reset { sent }),
+            // A server that keeps talking after its last response is not waited for.
+            (Phase::Closing, _) => self.close(slot),
+            (Phase::Open, Happened::Established | Happened::NotEstablished(_)) => {}
+        }
+    }
+
+    fn established(&mut self, slot: u32, now: Nanos) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        connection.phase = Phase::Open;
+        let attempted_at = connection.attempted_at;
+        let calls = connection.calls.len();
+        if let Some(call) = connection.calls.front_mut() {
+            self.observer.on(&mut call.observed, &Event::ConnectStarted { at: attempted_at });
+            self.observer.on(&mut call.observed, &Event::Established { at: now });
+        }
+        self.workload.on_established(now);
+        self.next_due = Nanos::ZERO;
+        self.expect_response(slot);
+        (0..calls).for_each(|nth| self.send(slot, nth, now));
+    }
+
+    /// The attempt failed. Without a port it is made again from the next source address, until all have been tried.
+    fn not_established(&mut self, slot: u32, errno: Errno) {
+        let end = end_of_attempt(errno);
+        let Some(connection) = self.connections.get(slot) else { return };
+        if end == End::ClientLimited(Limit::Ports) {
+            self.sources.ran_dry(connection.source, self.now);
+            if connection.tries < self.sources.count() {
+                self.io.close(self.connections.token(slot));
+                if let Some(mut connection) = self.connections.remove(slot) {
+                    connection.tries += 1;
+                    self.attempt(connection, self.now);
+                }
+                return;
+            }
+        }
+        self.drop_attempt(slot, end);
+    }
+
+    /// Gives up an attempt, and with it the calls it bears.
+    pub(crate) fn drop_attempt(&mut self, slot: u32, end: End) {
+        if let Some(connection) = self.connections.get_mut(slot)
+            && let (at, Some(call)) = (connection.attempted_at, connection.calls.front_mut())
+            && !matches!(end, End::ClientLimited(_))
+        {
+            self.observer.on(&mut call.observed, &Event::ConnectStarted { at });
+        }
+        self.io.close(self.connections.token(slot));
+        self.hold();
+        for call in self.connections.remove(slot).into_iter().flat_map(|connection| connection.calls) {
+            self.end(call, end, 0);
+        }
+    }
+
+    /// Makes the parser ready for the response to the oldest call.
+    pub(crate) fn expect_response(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if let Some(call) = connection.calls.front() {
+            let head = self.config.requests[usize::from(call.class.0)].get(call.last).is_head();
+            connection.parser.start(head);
+        }
+    }
+
+    /// Sends the request of the call that was queued last.
+    pub(crate) fn send_last(&mut self, slot: u32, now: Nanos) {
+        let calls = self.connections.get(slot).map_or(0, |connection| connection.calls.len());
+        self.send(slot, calls.saturating_sub(1), now);
+    }
+
+    fn send(&mut self, slot: u32, nth: usize, now: Nanos) {
+        let token = self.connections.token(slot);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let Some(call) = connection.calls.get_mut(nth) else { return };
+        call.sent_at = now;
+        let config = self.config;
+        self.responding.arm(now, Armed { slot, stamp: call.stamp });
+        self.io.send(token, config.requests[usize::from(call.class.0)].get(call.last).bytes());
+        self.hold();
+    }
+
+    fn received(&mut self, slot: u32, end_follows: bool) {
+        let mut from = 0;
+        loop {
+            let bytes = self.io.received().get(from..).unwrap_or_default();
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            let Some(call) = connection.calls.front_mut() else {
+                // Nothing is owed on an idle connection: whatever comes, it is of no more use.
+                return if bytes.is_empty() { () } else { self.close(slot) };
+            };
+            if bytes.is_empty() {
+                return;
+            }
+            if call.received == 0 {
+                if !call.sent_told {
+                    call.sent_told = true;
+                    self.observer.on(&mut call.observed, &Event::Sent { at: call.sent_at });
+                }
+                self.observer.on(&mut call.observed, &Event::FirstByte { at: self.now });
+            }
+            match connection.parser.feed(bytes) {
+                Err(_) => return self.drop_malformed(slot),
+                Ok(fed) => {
+                    call.received += fed.consumed as u64;
+                    from += fed.consumed;
+                    let Parsed::Complete(response) = fed.state else { return };
+                    // Bytes beyond the last response: what follows on this connection cannot be trusted.
+                    let excess = fed.consumed < bytes.len() && connection.calls.len() == 1;
+                    self.complete(slot, response, end_follows || excess);
+                }
+            }
+        }
+    }
+
+    fn end_of_stream(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if connection.calls.is_empty() {
+            return self.close(slot);
+        }
+        match connection.parser.finish() {
+            Ok(response) => self.complete(slot, response, true),
+            Err(_) => self.drop_connection(slot, |sent| End::Reset { sent }),
+        }
+    }
+
+    /// The oldest call's response is whole. A `spent` connection bears no further call.
+    fn complete(&mut self, slot: u32, response: Response, spent: bool) {
+        let (unsent, config) = (self.io.unsent(slot), self.config);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let Some(call) = connection.calls.pop_front() else { return };
+        let length = |class: ClassId, last| config.requests[usize::from(class.0)].get(last).bytes().len();
+        let unsent_behind: usize =
+            if unsent == 0 { 0 } else { connection.calls.iter().map(|call| length(call.class, call.last)).sum() };
+        let unsent = unsent.saturating_sub(unsent_behind);
+        let bytes = length(call.class, call.last);
+        let goes_on = response.keep_alive && !call.last;
+        let behind = connection.calls.len();
+        let whole = unsent == 0;
+        self.end(call, End::Completed { status: response.status }, bytes.saturating_sub(unsent) as u64);
+        match (behind > 0, whole && goes_on, spent) {
+            (true, true, _) => {
+                self.expect_response(slot);
+                self.connections.list(slot);
+            }
+            // The server answers no more of them.
+            (true, false, _) => self.drop_connection(slot, |sent| End::Reset { sent }),
+            (false, true, false) => self.connections.list(slot),
+            (false, false, false) if whole && config.close == Close::Server => self.await_close(slot),
+            _ => self.close(slot),
+        }
+    }
+
+    /// Leaves it to the server to close first.
+    fn await_close(&mut self, slot: u32) {
+        let stamp = self.connections.fresh_stamp();
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.phase = Phase::Closing;
+            connection.stamp = stamp;
+            self.responding.arm(self.now, Armed { slot, stamp });
+        }
+    }
+
+    /// Malformed bytes, unless not a byte of the request was sent: then they are not an answer to it. What was asked behind it
+    /// has lost its connection.
+    fn drop_malformed(&mut self, slot: u32) {
+        let mut first = true;
+        self.drop_connection(slot, |sent| {
+            if std::mem::take(&mut first) && sent { End::Malformed } else { End::Reset { sent } }
+        });
+    }
+
+    /// Closes a connection and ends its calls, the oldest first; `how` is told of each whether any of it was sent.
+    pub(crate) fn drop_connection(&mut self, slot: u32, mut how: impl FnMut(bool) -> End) {
+        let mut unsent = self.io.unsent(slot);
+        self.io.close(self.connections.token(slot));
+        self.hold();
+        let Some(mut connection) = self.connections.remove(slot) else { return };
+        let requests = &self.config.requests;
+        let sent = |call: &crate::connection::Call<O::PerCall>| {
+            let request: &Request = requests[usize::from(call.class.0)].get(call.last);
+            let length = request.bytes().len();
+            let missing = unsent.min(length);
+            unsent -= missing;
+            (length - missing) as u64
+        };
+        let mut bytes: Vec<u64> = connection.calls.iter().rev().map(sent).collect();
+        while let (Some(call), Some(bytes)) = (connection.calls.pop_front(), bytes.pop()) {
+            self.end(call, how(bytes > 0), bytes);
+        }
+    }
+
+    fn close(&mut self, slot: u32) {
+        self.drop_connection(slot, |sent| End::Reset { sent });
+    }
+}

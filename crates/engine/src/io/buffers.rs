@@ -1,0 +1,94 @@
+//! The ring of buffers from which the kernel takes one whenever bytes arrive (`io_uring_register_buf_ring(3)`): connections
+//! that have nothing to receive hold no memory for it.
+
+use io_uring::types::BufRingEntry;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// Number of buffers, a power of two. As they are used in turn, all of them together should stay in the cache.
+pub const COUNT: u16 = 128;
+/// Bytes of each.
+pub const SIZE: usize = 4096;
+const PAGE: usize = 4096;
+/// The descriptors come first, on a page of their own.
+const DATA: usize = COUNT as usize * size_of::<BufRingEntry>();
+
+/// One block of memory: the kernel's ring of descriptors, then the buffers.
+///
+/// Invariant: a buffer belongs either to the kernel or, between [`Buffers::get`] and [`Buffers::give_back`], to us.
+pub struct Buffers {
+    memory: NonNull<u8>,
+    tail: u16,
+}
+
+impl Buffers {
+    pub fn new() -> Buffers {
+        let layout = Buffers::layout();
+        // SAFETY: the layout is not of size zero.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        let mut buffers = Buffers { memory, tail: 0 };
+        (0..COUNT).for_each(|id| buffers.give_back(id));
+        buffers
+    }
+
+    fn layout() -> Layout {
+        const {
+            match Layout::from_size_align(DATA + COUNT as usize * SIZE, PAGE) {
+                Ok(layout) => layout,
+                Err(_) => panic!("a page is a power of two"),
+            }
+        }
+    }
+
+    /// Where the kernel finds the ring.
+    pub fn address(&self) -> u64 {
+        self.memory.as_ptr() as u64
+    }
+
+    /// The first `length` bytes of a buffer that the kernel has filled.
+    pub fn get(&self, id: u16, length: usize) -> &[u8] {
+        let start = DATA + usize::from(id % COUNT) * SIZE;
+        // SAFETY: the range lies within `memory`, all of which is initialized, and a buffer that was filled is not written to
+        // before it is given back, which needs `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length.min(SIZE)) }
+    }
+
+    /// Lets the kernel fill this buffer again.
+    pub fn give_back(&mut self, id: u16) {
+        let ring = self.memory.as_ptr().cast::<BufRingEntry>();
+        // SAFETY: the index is below COUNT, so the entry lies within the descriptors; the kernel does not read entries at or
+        // past the tail, and of those before it only such that were published by the store below.
+        let entry = unsafe { &mut *ring.add(usize::from(self.tail % COUNT)) };
+        entry.set_addr(self.address() + (DATA + usize::from(id % COUNT) * SIZE) as u64);
+        entry.set_len(SIZE as u32);
+        entry.set_bid(id);
+        self.tail = self.tail.wrapping_add(1);
+        // SAFETY: `ring` is the base of the ring, page-aligned and initialized; the kernel reads the tail atomically.
+        let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(ring).cast_mut()) };
+        tail.store(self.tail, Ordering::Release);
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: allocated with the same layout; the owner drops the ring, and with it the kernel's use, before.
+        unsafe { dealloc(self.memory.as_ptr(), Buffers::layout()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_lie_apart_and_inside() {
+        let buffers = Buffers::new();
+        let starts: Vec<usize> = (0..COUNT).map(|id| buffers.get(id, SIZE).as_ptr() as usize).collect();
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == SIZE));
+        assert!(starts[0] >= buffers.address() as usize + DATA);
+        assert_eq!(buffers.get(0, usize::MAX).len(), SIZE);
+        assert_eq!(buffers.tail, COUNT);
+    }
+}

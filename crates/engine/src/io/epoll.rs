@@ -1,0 +1,286 @@
+//! I/O by system calls, on sockets that edge-triggered epoll says are ready. Runs on every Linux since 5.11.
+
+use super::unsent::Unsent;
+use super::{Happened, Io, NAP, Settings, Token, socket};
+use crate::EngineError;
+use crate::clock::Clock;
+use crate::pacing::Pacer;
+use brimful_core::Nanos;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
+use rustix::time::Timespec;
+
+/// Most events taken at once.
+const BATCH: usize = 64;
+/// Reads from one connection in a row before the others have their turn.
+const READS: u32 = 16;
+const READ_BUFFER: usize = 64 * 1024;
+
+/// An epoll instance and its sockets.
+pub struct Epoll<'a> {
+    epoll: OwnedFd,
+    settings: Settings,
+    sockets: Vec<Option<Socket<'a>>>,
+    events: Vec<epoll::Event>,
+    taken: usize,
+    reading: Option<Reading>,
+    /// Connections that may have more to read although no event will say so.
+    unread: Vec<Reading>,
+    /// Connections with requests to gather into one write.
+    gathering: Vec<Token>,
+    buffer: Vec<u8>,
+    received: usize,
+    pacer: Pacer,
+}
+
+struct Socket<'a> {
+    generation: u32,
+    connecting: bool,
+    fd: OwnedFd,
+    unsent: Unsent<'a>,
+}
+
+/// A connection that is being read.
+#[derive(Clone, Copy)]
+struct Reading {
+    token: Token,
+    /// Its end was signalled already and brings no further event: it must be read to the end.
+    hung_up: bool,
+    reads_left: u32,
+}
+
+impl<'a> Io<'a> for Epoll<'a> {
+    const NAME: &'static str = "epoll";
+
+    fn new(settings: &Settings) -> Result<Self, EngineError> {
+        Ok(Epoll {
+            epoll: epoll::create(CreateFlags::CLOEXEC).map_err(wait_failed)?,
+            settings: settings.clone(),
+            sockets: Vec::new(),
+            events: Vec::with_capacity(BATCH),
+            taken: 0,
+            reading: None,
+            unread: Vec::new(),
+            gathering: Vec::new(),
+            buffer: vec![0; READ_BUFFER],
+            received: 0,
+            pacer: Pacer::new(),
+        })
+    }
+
+    fn adopt(&mut self, token: Token, socket: OwnedFd) -> Result<(), Errno> {
+        self.watch(token, socket, false)
+    }
+
+    fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno> {
+        let Settings { address, sources, options, .. } = &self.settings;
+        let socket = socket::open(address, options, sources.get(source))?;
+        // Edge-triggered epoll reports at once what holds already, so an established socket needs nothing special.
+        self.watch(token, socket, true)
+    }
+
+    fn send(&mut self, token: Token, request: &'a [u8]) {
+        let gather = self.settings.pipelined;
+        let Some(socket) = self.get_mut(token) else { return };
+        if gather || !socket.unsent.is_empty() {
+            let first = socket.unsent.is_empty();
+            socket.unsent.push(request);
+            if first {
+                self.gathering.push(token);
+            }
+            return;
+        }
+        match write(send(&socket.fd, request, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)) {
+            Some(n) if n == request.len() => {}
+            written => {
+                socket.unsent.push(&request[written.unwrap_or(0)..]);
+                if written.is_none() {
+                    self.read_to_the_end(token);
+                }
+            }
+        }
+    }
+
+    fn unsent(&self, slot: u32) -> usize {
+        self.sockets.get(slot as usize).and_then(Option::as_ref).map_or(0, |socket| socket.unsent.bytes())
+    }
+
+    fn close(&mut self, token: Token) {
+        if self.get_mut(token).is_some() {
+            self.sockets[token.slot as usize] = None;
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), EngineError> {
+        while let Some(token) = self.gathering.pop() {
+            self.write_unsent(token);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Nanos, EngineError> {
+        self.flush()?;
+        let began = clock.now();
+        if until <= began || !self.unread.is_empty() {
+            self.poll(Nanos::ZERO)?;
+            return Ok(Nanos::ZERO);
+        }
+        let limit = until.min(began + NAP);
+        let mut now = began;
+        loop {
+            let sleep = self.pacer.sleep(limit - now);
+            self.poll(sleep.unwrap_or_default())?;
+            let woke = clock.now();
+            if !self.events.is_empty() {
+                return Ok(woke - began);
+            }
+            if let Some(sleep) = sleep {
+                self.pacer.woke(woke - (now + sleep));
+            }
+            now = woke;
+            if now >= limit {
+                return Ok(now - began);
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<(Token, Happened)> {
+        loop {
+            if let Some(reading) = self.reading.take()
+                && let Some(happened) = self.read(reading)
+            {
+                return Some((reading.token, happened));
+            }
+            if let Some(event) = self.events.get(self.taken).copied() {
+                self.taken += 1;
+                if let Some(happened) = self.ready(event) {
+                    return Some(happened);
+                }
+            } else {
+                // What is unread has its turn after the events, and is then not unread any more but for what `read` adds.
+                let again = self.unread.iter().position(|reading| reading.reads_left > 0)?;
+                self.reading = Some(self.unread.swap_remove(again));
+            }
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.buffer[..self.received]
+    }
+}
+
+impl<'a> Epoll<'a> {
+    fn get_mut(&mut self, token: Token) -> Option<&mut Socket<'a>> {
+        let socket = self.sockets.get_mut(token.slot as usize)?.as_mut()?;
+        (socket.generation == token.generation).then_some(socket)
+    }
+
+    /// Registers a socket once for its whole life.
+    fn watch(&mut self, token: Token, fd: OwnedFd, connecting: bool) -> Result<(), Errno> {
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, &fd, EventData::new_u64(token.into()), flags)?;
+        let slot = token.slot as usize;
+        if slot >= self.sockets.len() {
+            self.sockets.resize_with(slot + 1, || None);
+        }
+        let unsent = Unsent::default();
+        self.sockets[slot] = Some(Socket { generation: token.generation, connecting, fd, unsent });
+        Ok(())
+    }
+
+    fn poll(&mut self, sleep: Nanos) -> Result<(), EngineError> {
+        self.events.clear();
+        self.taken = 0;
+        for reading in &mut self.unread {
+            reading.reads_left = READS;
+        }
+        let timeout = Timespec { tv_sec: (sleep.0 / 1_000_000_000) as i64, tv_nsec: (sleep.0 % 1_000_000_000) as i64 };
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(wait_failed(errno)),
+        }
+    }
+
+    fn ready(&mut self, event: epoll::Event) -> Option<(Token, Happened)> {
+        let token = Token::from(event.data.u64());
+        let flags = event.flags;
+        let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+        let socket = self.get_mut(token)?;
+        let was_connecting = socket.connecting;
+        if was_connecting {
+            if !hung_up && !flags.contains(EventFlags::OUT) {
+                return None;
+            }
+            if let Err(errno) = sockopt::socket_error(&socket.fd).unwrap_or_else(Err) {
+                return Some((token, Happened::NotEstablished(errno)));
+            }
+            socket.connecting = false;
+        } else if flags.contains(EventFlags::OUT) && !socket.unsent.is_empty() {
+            self.write_unsent(token);
+        }
+        if hung_up || flags.contains(EventFlags::IN) {
+            self.reading = Some(Reading { token, hung_up, reads_left: READS });
+        }
+        was_connecting.then_some((token, Happened::Established))
+    }
+
+    fn read(&mut self, mut reading: Reading) -> Option<Happened> {
+        let slot = self.sockets.get_mut(reading.token.slot as usize)?.as_mut()?;
+        if slot.generation != reading.token.generation {
+            return None;
+        }
+        match recv(&slot.fd, &mut self.buffer[..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => Some(Happened::EndOfStream),
+            Ok((n, _)) => {
+                self.received = n;
+                // A short read has emptied the socket, and what comes later brings an event; but an end that was signalled
+                // already brings none.
+                if n == self.buffer.len() || reading.hung_up {
+                    reading.reads_left -= 1;
+                    if reading.reads_left > 0 {
+                        self.reading = Some(reading);
+                    } else {
+                        self.unread.push(reading);
+                    }
+                }
+                Some(Happened::Received { last: reading.hung_up })
+            }
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(_) => Some(Happened::Reset),
+        }
+    }
+
+    fn write_unsent(&mut self, token: Token) {
+        let Some(socket) = self.get_mut(token) else { return };
+        while !socket.unsent.is_empty() {
+            let (pieces, n) = socket.unsent.pieces();
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match write(sendmsg(&socket.fd, &pieces[..n], &mut SendAncillaryBuffer::default(), flags)) {
+                Some(0) => return,
+                Some(n) => socket.unsent.took(n),
+                None => return self.read_to_the_end(token),
+            }
+        }
+    }
+
+    /// The connection takes no more requests, but the server may have answered and closed before it had read everything.
+    fn read_to_the_end(&mut self, token: Token) {
+        self.unread.push(Reading { token, hung_up: true, reads_left: READS });
+    }
+}
+
+/// How much was written, `None` when the connection takes no more.
+fn write(result: rustix::io::Result<usize>) -> Option<usize> {
+    match result {
+        Ok(n) => Some(n),
+        Err(Errno::AGAIN | Errno::INTR) => Some(0),
+        Err(_) => None,
+    }
+}
+
+fn wait_failed(errno: Errno) -> EngineError {
+    EngineError::Wait(errno.into())
+}

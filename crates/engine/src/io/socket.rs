@@ -1,0 +1,110 @@
+//! TCP sockets and the options they are opened with.
+
+use super::Settings;
+use brimful_core::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What every socket of a run is opened with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketOptions {
+    /// Close by RST.
+    pub reset_on_close: bool,
+    /// Send a segment at once although another is not acknowledged yet: needed where a request goes out in several.
+    pub no_delay: bool,
+    /// `SO_SNDBUF`, bytes; the kernel takes twice as much for its own needs.
+    pub send_buffer: Option<u32>,
+    /// `SO_RCVBUF`, likewise.
+    pub receive_buffer: Option<u32>,
+}
+
+/// Opens a non-blocking socket and starts to connect it.
+pub fn open(address: &SocketAddr, options: &SocketOptions, source: Option<&SocketAddr>) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    options.apply(&socket)?;
+    if let Some(source) = source {
+        // The port is chosen by `connect`, which may share it between servers; `bind` would have to take it whole.
+        set_bind_address_no_port(&socket)?;
+        bind(&socket, source)?;
+    }
+    match connect(&socket, address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
+    let on: libc::c_int = 1;
+    let (value, size) = ((&raw const on).cast(), size_of_val(&on) as libc::socklen_t);
+    // SAFETY: the descriptor is open, and `value` points to `size` bytes that outlive the call.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, value, size)
+    };
+    if result == 0 { Ok(()) } else { Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)) }
+}
+
+/// Opens up to `count` connections, one after another, and stops at the first that is not established in time: whatever
+/// hinders it will show in the run.
+pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<OwnedFd> {
+    let Settings { address, sources, options, .. } = settings;
+    let mut sources = sources.iter().cycle();
+    let mut open_one = || {
+        let socket = open(address, options, sources.next()).ok()?;
+        becomes_established(&socket, timeout).then_some(socket)
+    };
+    (0..count).map_while(|_| open_one()).collect()
+}
+
+fn becomes_established(socket: &OwnedFd, timeout: Nanos) -> bool {
+    let timeout = Timespec { tv_sec: (timeout.0 / 1_000_000_000) as i64, tv_nsec: (timeout.0 % 1_000_000_000) as i64 };
+    let mut polled = [PollFd::new(socket, PollFlags::OUT)];
+    poll(&mut polled, Some(&timeout)) == Ok(1) && matches!(sockopt::socket_error(socket), Ok(Ok(())))
+}
+
+impl SocketOptions {
+    fn apply(&self, socket: &OwnedFd) -> Result<(), Errno> {
+        if self.reset_on_close {
+            sockopt::set_socket_linger(socket, Some(Duration::ZERO))?;
+        }
+        if self.no_delay {
+            sockopt::set_tcp_nodelay(socket, true)?;
+        }
+        if let Some(bytes) = self.send_buffer {
+            sockopt::set_socket_send_buffer_size(socket, bytes as usize)?;
+        }
+        if let Some(bytes) = self.receive_buffer {
+            sockopt::set_socket_recv_buffer_size(socket, bytes as usize)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_socket_has_the_options_and_the_source_that_were_asked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let options = SocketOptions {
+            reset_on_close: true,
+            no_delay: true,
+            send_buffer: Some(8192),
+            receive_buffer: Some(16384),
+        };
+        let source = SocketAddr::from(([127, 0, 0, 9], 0));
+        let socket = open(&listener.local_addr().unwrap(), &options, Some(&source)).unwrap();
+        assert_eq!(listener.accept().unwrap().1.ip(), source.ip());
+        assert_eq!(sockopt::socket_linger(&socket), Ok(Some(Duration::ZERO)));
+        assert_eq!(sockopt::tcp_nodelay(&socket), Ok(true));
+        assert_eq!(sockopt::socket_send_buffer_size(&socket), Ok(2 * 8192));
+        assert_eq!(sockopt::socket_recv_buffer_size(&socket), Ok(2 * 16384));
+    }
+}

@@ -1,0 +1,562 @@
+//! I/O by io_uring: what a turn of the loop wants done goes to the kernel in one call, which also waits.
+//!
+//! - One ring per shard, used by its thread alone, which runs completions only when it asks for them (`SINGLE_ISSUER`,
+//!   `DEFER_TASKRUN`; Linux 6.1). Nothing completes unless the ring is entered for events.
+//! - Sockets are direct descriptors: their index is the connection's slot, and they count against the descriptor limit per ring.
+//! - A new connection is one chain of linked operations: socket, its options, bind, connect.
+//! - One receive per connection stays armed (multishot), but for pipelined connections, which gain by taking all that has
+//!   come in one go when they are ready for it.
+//! - A request's send says nothing when it succeeds, as it nearly always does at once.
+
+use super::buffers::{self, Buffers};
+use super::unsent::Unsent;
+use super::{Happened, Io, NAP, Settings, SocketOptions, Token};
+use crate::EngineError;
+use crate::clock::Clock;
+use crate::pacing::Pacer;
+use brimful_core::Nanos;
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{CancelBuilder, DestinationSlot, Fixed, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+use rustix::process::{Resource, getrlimit};
+
+const SUBMISSIONS: u32 = 512;
+const COMPLETIONS: u32 = 8192;
+/// Room for the longest chain.
+const CHAIN: usize = 9;
+/// Requests longer than this are accounted for when they have gone, shorter ones when they are handed over.
+const LONG_REQUEST: usize = 4096;
+/// Most slots a ring can name in its user data.
+const MOST_SLOTS: u64 = 1 << 28;
+
+/// What an operation was for; in its user data beside the connection's token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A part of a new connection's chain before `Connect`.
+    Setup,
+    Connect,
+    Receive,
+    Send,
+    /// Nobody waits for it.
+    Farewell,
+}
+
+/// A ring and its connections.
+pub struct Uring<'a> {
+    /// Before `buffers` and all that operations point to, so that it is dropped first.
+    ring: IoUring,
+    buffers: Buffers,
+    constants: Box<Constants>,
+    settings: Settings,
+    limit: u32,
+    slots: Vec<Slot<'a>>,
+    /// Completions that were there when the kernel was last asked, and the one that was looked at ahead of its turn.
+    ready: usize,
+    ahead: Option<cqueue::Entry>,
+    received: Option<(u16, usize)>,
+    /// A connection whose receive has to be armed again.
+    rearm: Option<Token>,
+    gathering: Vec<Token>,
+    /// What sends of closed connections still send, until they say that they have ended.
+    farewells: Vec<(u64, Vec<u8>)>,
+    pacer: Pacer,
+    failed: Option<std::io::Error>,
+}
+
+/// What operations under way point to.
+struct Constants {
+    address: SocketAddrAny,
+    sources: Vec<SocketAddrAny>,
+    on: libc::c_int,
+    send_buffer: libc::c_int,
+    receive_buffer: libc::c_int,
+    no_linger: libc::linger,
+}
+
+#[derive(Default)]
+struct Slot<'a> {
+    generation: u32,
+    connecting: bool,
+    receiving: bool,
+    /// A send is under way that will say how it ended.
+    sending: bool,
+    /// Bytes that failed to go, or have not been accounted for yet.
+    short: usize,
+    unsent: Unsent<'a>,
+    /// What the send under way sends.
+    outgoing: Vec<u8>,
+}
+
+impl<'a> Io<'a> for Uring<'a> {
+    const NAME: &'static str = "io_uring";
+
+    fn new(settings: &Settings) -> Result<Self, EngineError> {
+        let unavailable = |error| EngineError::UringUnavailable(unavailable(error));
+        let ring: IoUring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_submit_all()
+            .setup_cqsize(COMPLETIONS)
+            .build(SUBMISSIONS)
+            .map_err(unavailable)?;
+        let mut probe = Probe::new();
+        ring.submitter().register_probe(&mut probe).map_err(unavailable)?;
+        // The youngest operation of ours; socket options by ring are older than it.
+        if !probe.is_supported(opcode::Bind::CODE) {
+            return Err(unavailable(std::io::ErrorKind::Unsupported.into()));
+        }
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(MOST_SLOTS).min(MOST_SLOTS) as u32;
+        ring.submitter().register_files_sparse(limit).map_err(unavailable)?;
+        let buffers = Buffers::new();
+        // SAFETY: the memory holds that many entries, and lives until the ring has been dropped.
+        unsafe { ring.submitter().register_buf_ring_with_flags(buffers.address(), buffers::COUNT, 0, 0) }
+            .map_err(unavailable)?;
+        Ok(Uring {
+            ring,
+            buffers,
+            constants: Box::new(Constants::new(settings)),
+            settings: settings.clone(),
+            limit,
+            slots: Vec::new(),
+            ready: 0,
+            ahead: None,
+            received: None,
+            rearm: None,
+            gathering: Vec::new(),
+            farewells: Vec::new(),
+            pacer: Pacer::new(),
+            failed: None,
+        })
+    }
+
+    fn adopt(&mut self, token: Token, socket: OwnedFd) -> Result<(), Errno> {
+        self.occupy(token, false)?;
+        let update = self.ring.submitter().register_files_update(token.slot, &[socket.as_raw_fd()]);
+        update.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
+        self.receive(token);
+        Ok(())
+    }
+
+    fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno> {
+        self.occupy(token, true)?;
+        let (chain, length) = self.chain(token, source);
+        // A chain that is cut in two by a submission is no chain.
+        if self.room() < length {
+            self.submit();
+        }
+        for entry in &chain[..length] {
+            self.push(entry);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, token: Token, request: &'a [u8]) {
+        let pipelined = self.settings.pipelined;
+        let Some(slot) = self.get_mut(token) else { return };
+        if pipelined {
+            let first = slot.unsent.is_empty();
+            slot.unsent.push(request);
+            if first && !slot.sending {
+                self.gathering.push(token);
+            }
+            return;
+        }
+        let mut flags = Flags::SKIP_SUCCESS;
+        if request.len() > LONG_REQUEST {
+            flags = Flags::empty();
+            slot.short += request.len();
+            slot.sending = true;
+        }
+        let entry = send(token, request.as_ptr(), request.len()).flags(flags);
+        self.push(&entry);
+    }
+
+    fn unsent(&self, slot: u32) -> usize {
+        self.slots.get(slot as usize).map_or(0, |slot| slot.unsent.bytes().saturating_add(slot.short))
+    }
+
+    fn close(&mut self, token: Token) {
+        let Some(slot) = self.get_mut(token) else { return };
+        let Slot { connecting, receiving, sending, .. } = *slot;
+        let Slot { outgoing, .. } = std::mem::take(slot);
+        slot.generation = token.generation.wrapping_add(1);
+        if sending {
+            self.farewells.push((user_data(token, Kind::Send), outgoing));
+        }
+        // Operations under way hold on to their socket, whatever happens to its descriptor.
+        for (under_way, kind) in [(connecting, Kind::Connect), (receiving, Kind::Receive), (sending, Kind::Send)] {
+            if under_way {
+                let entry = opcode::AsyncCancel::new(user_data(token, kind)).build();
+                self.push(&farewell(entry, token));
+            }
+        }
+        self.push(&farewell(opcode::Close::new(Fixed(token.slot)).build(), token));
+    }
+
+    fn flush(&mut self) -> Result<(), EngineError> {
+        while let Some(token) = self.gathering.pop() {
+            self.send_unsent(token);
+        }
+        if !self.ring.submission().is_empty() {
+            self.submit();
+        }
+        self.failed.take().map_or(Ok(()), |error| Err(EngineError::Wait(error)))
+    }
+
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Nanos, EngineError> {
+        while let Some(token) = self.gathering.pop() {
+            self.send_unsent(token);
+        }
+        self.rearm_receive();
+        let began = clock.now();
+        if until <= began {
+            self.enter(None)?;
+            self.ready = self.ring.completion().len();
+            return Ok(Nanos::ZERO);
+        }
+        let limit = until.min(began + NAP);
+        let mut now = began;
+        loop {
+            let sleep = self.pacer.sleep(limit - now);
+            if sleep.is_some() || self.has_business() {
+                self.enter(sleep)?;
+            } else {
+                std::hint::spin_loop();
+            }
+            let woke = clock.now();
+            self.ready = self.ring.completion().len();
+            if self.ready > 0 {
+                return Ok(woke - began);
+            }
+            if let Some(sleep) = sleep {
+                self.pacer.woke(woke - (now + sleep));
+            }
+            now = woke;
+            if now >= limit {
+                return Ok(now - began);
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<(Token, Happened)> {
+        self.rearm_receive();
+        if let Some((id, _)) = self.received.take() {
+            self.buffers.give_back(id);
+        }
+        while let Some(entry) = self.ahead.take().or_else(|| self.completion()) {
+            if let Some(happened) = self.completed(&entry) {
+                return Some(happened);
+            }
+        }
+        None
+    }
+
+    fn received(&self) -> &[u8] {
+        self.received.map_or(&[], |(id, length)| self.buffers.get(id, length))
+    }
+}
+
+impl<'a> Uring<'a> {
+    fn get_mut(&mut self, token: Token) -> Option<&mut Slot<'a>> {
+        self.slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation)
+    }
+
+    fn occupy(&mut self, token: Token, connecting: bool) -> Result<(), Errno> {
+        if token.slot >= self.limit {
+            return Err(Errno::MFILE);
+        }
+        if token.slot as usize >= self.slots.len() {
+            self.slots.resize_with(token.slot as usize + 1, Slot::default);
+        }
+        self.slots[token.slot as usize] = Slot { generation: token.generation, connecting, ..Slot::default() };
+        Ok(())
+    }
+
+    /// The operations that make a connection, linked, and how many they are.
+    fn chain(&self, token: Token, source: usize) -> ([Entry; CHAIN], usize) {
+        let Constants { address, sources, on, send_buffer, receive_buffer, no_linger } = &*self.constants;
+        let SocketOptions { reset_on_close, no_delay, .. } = self.settings.options;
+        let fd = Fixed(token.slot);
+        let family = if self.settings.address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let setup = user_data(token, Kind::Setup);
+        let nothing = opcode::Nop::new().build();
+        let mut chain = std::array::from_fn(|_| nothing.clone());
+        let mut length = 0;
+        let mut link = |entry: Entry, flags: Flags, user_data| {
+            chain[length] = entry.flags(flags).user_data(user_data);
+            length += 1;
+        };
+        let part = Flags::IO_LINK | Flags::SKIP_SUCCESS;
+        let slot = DestinationSlot::try_from_slot_target(token.slot).ok();
+        link(opcode::Socket::new(family, libc::SOCK_STREAM, 0).file_index(slot).build(), part, setup);
+        let mut option = |wanted: bool, level: i32, name: i32, value: *const libc::c_void, size: usize| {
+            if wanted {
+                let entry = opcode::SetSockOpt::new(fd, level as u32, name as u32, value, size as u32).build();
+                link(entry, part, setup);
+            }
+        };
+        let int = |value: &libc::c_int| std::ptr::from_ref(value).cast::<libc::c_void>();
+        let linger = std::ptr::from_ref(no_linger).cast();
+        option(reset_on_close, libc::SOL_SOCKET, libc::SO_LINGER, linger, size_of::<libc::linger>());
+        option(no_delay, libc::IPPROTO_TCP, libc::TCP_NODELAY, int(on), 4);
+        option(*send_buffer > 0, libc::SOL_SOCKET, libc::SO_SNDBUF, int(send_buffer), 4);
+        option(*receive_buffer > 0, libc::SOL_SOCKET, libc::SO_RCVBUF, int(receive_buffer), 4);
+        if let Some(source) = sources.get(source) {
+            option(true, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, int(on), 4);
+            let bind = opcode::Bind::new(fd, source.as_ptr().cast(), source.addr_len()).build();
+            link(bind, part, setup);
+        }
+        let connect = opcode::Connect::new(fd, address.as_ptr().cast(), address.addr_len()).build();
+        link(connect, Flags::empty(), user_data(token, Kind::Connect));
+        (chain, length)
+    }
+
+    /// Arms the receive.
+    fn receive(&mut self, token: Token) {
+        let multishot = !self.settings.pipelined;
+        let Some(slot) = self.get_mut(token) else { return };
+        slot.receiving = true;
+        let fd = Fixed(token.slot);
+        let entry = if multishot {
+            opcode::RecvMulti::new(fd, 0).build()
+        } else {
+            let size = buffers::SIZE as u32;
+            opcode::Recv::new(fd, std::ptr::null_mut(), size).buf_group(0).build().flags(Flags::BUFFER_SELECT)
+        };
+        self.push(&entry.user_data(user_data(token, Kind::Receive)));
+    }
+
+    fn rearm_receive(&mut self) {
+        if let Some(token) = self.rearm.take() {
+            self.receive(token);
+        }
+    }
+
+    /// Sends what has been gathered for a connection. One send at a time, or they could overtake one another.
+    fn send_unsent(&mut self, token: Token) {
+        let Some(slot) = self.get_mut(token) else { return };
+        if slot.sending || slot.unsent.is_empty() {
+            return;
+        }
+        slot.outgoing.clear();
+        slot.unsent.take_into(&mut slot.outgoing);
+        slot.sending = true;
+        slot.short += slot.outgoing.len();
+        let entry = send(token, slot.outgoing.as_ptr(), slot.outgoing.len());
+        self.push(&entry);
+    }
+
+    fn completion(&mut self) -> Option<cqueue::Entry> {
+        self.ready = self.ready.checked_sub(1)?;
+        self.ring.completion().next()
+    }
+
+    fn completed(&mut self, entry: &cqueue::Entry) -> Option<(Token, Happened)> {
+        let (token, kind) = of_user_data(entry.user_data());
+        let result = entry.result();
+        let filled = cqueue::buffer_select(entry.flags()).map(|id| (id, result.max(0) as usize));
+        let more = cqueue::more(entry.flags());
+        let pipelined = self.settings.pipelined;
+        let Some(slot) = self.get_mut(token) else {
+            if let Some((id, _)) = filled {
+                self.buffers.give_back(id);
+            }
+            if kind == Kind::Send {
+                self.farewells.retain(|(send, _)| *send != entry.user_data());
+            }
+            return None;
+        };
+        match kind {
+            Kind::Farewell => None,
+            Kind::Setup | Kind::Connect => {
+                slot.connecting = false;
+                match result {
+                    // An earlier part of the chain has failed and said why.
+                    _ if result == -libc::ECANCELED => None,
+                    _ if result < 0 => Some((token, Happened::NotEstablished(Errno::from_raw_os_error(-result)))),
+                    _ => {
+                        // Armed after whoever hears of this has sent its request.
+                        self.rearm = Some(token);
+                        Some((token, Happened::Established))
+                    }
+                }
+            }
+            Kind::Send => {
+                slot.sending = false;
+                let (sent, gathered) = (result.max(0) as usize, std::mem::take(&mut slot.outgoing));
+                if pipelined {
+                    slot.short = gathered.len().saturating_sub(sent);
+                    let go_on = slot.short == 0 && !slot.unsent.is_empty();
+                    slot.outgoing = gathered;
+                    if go_on {
+                        self.gathering.push(token);
+                    }
+                } else if slot.short > 0 {
+                    slot.short = slot.short.saturating_sub(sent);
+                } else {
+                    // A short request that has failed: nothing of it has gone.
+                    slot.short = usize::MAX;
+                }
+                // What the server may have sent before it stopped reading, the receive says.
+                None
+            }
+            Kind::Receive => {
+                slot.receiving = more;
+                self.received = filled;
+                match result {
+                    1.. => {
+                        if !more {
+                            self.rearm = Some(token);
+                        }
+                        // The end of the stream comes right behind the bytes before it.
+                        self.ahead = self.completion();
+                        let same = |next: &cqueue::Entry| next.user_data() == entry.user_data() && next.result() == 0;
+                        Some((token, Happened::Received { last: self.ahead.as_ref().is_some_and(same) }))
+                    }
+                    0 => Some((token, Happened::EndOfStream)),
+                    _ if result == -libc::ENOBUFS || result == -libc::EINTR => {
+                        self.receive(token);
+                        None
+                    }
+                    _ => Some((token, Happened::Reset)),
+                }
+            }
+        }
+    }
+
+    fn has_business(&mut self) -> bool {
+        let queue = self.ring.submission();
+        !queue.is_empty() || queue.taskrun() || queue.cq_overflow()
+    }
+
+    fn room(&mut self) -> usize {
+        let queue = self.ring.submission();
+        queue.capacity() - queue.len()
+    }
+
+    fn push(&mut self, entry: &Entry) {
+        // SAFETY: what the entry points to stays where it is until the kernel has read it: the constants and the buffers live
+        // as long as the ring, requests longer (`'a`), and a slot's `outgoing` is kept as it is while its send is under way.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.submit();
+            if self.failed.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn submit(&mut self) {
+        if let Err(error) = self.ring.submit()
+            && !passes(&error)
+        {
+            self.failed = Some(error);
+        }
+    }
+
+    /// Submits, and has the kernel complete what it can; sleeps for something to complete, or not at all.
+    fn enter(&mut self, sleep: Option<Nanos>) -> Result<(), EngineError> {
+        let entered = match sleep {
+            Some(sleep) => {
+                let timespec = Timespec::new().sec(sleep.0 / 1_000_000_000).nsec((sleep.0 % 1_000_000_000) as u32);
+                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timespec))
+            }
+            None => {
+                let waiting = self.ring.submission().len() as u32;
+                // SAFETY: without an argument there is nothing that could be invalid.
+                unsafe { self.ring.submitter().enter::<libc::sigset_t>(waiting, 0, EnterFlags::GETEVENTS.bits(), None) }
+            }
+        };
+        match (entered, self.failed.take()) {
+            (Err(error), _) if !passes(&error) => Err(EngineError::Wait(error)),
+            (_, Some(error)) => Err(EngineError::Wait(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Uring<'_> {
+    fn drop(&mut self) {
+        // Otherwise the kernel closes the sockets some time after the ring.
+        let submitter = self.ring.submitter();
+        let _ = submitter.register_sync_cancel(None, CancelBuilder::any());
+        let _ = submitter.unregister_files();
+        let _ = submitter.unregister_buf_ring(0);
+    }
+}
+
+impl Constants {
+    fn new(settings: &Settings) -> Constants {
+        Constants {
+            address: settings.address.into(),
+            sources: settings.sources.iter().copied().map(SocketAddrAny::from).collect(),
+            on: 1,
+            send_buffer: settings.options.send_buffer.map_or(0, |bytes| bytes as libc::c_int),
+            receive_buffer: settings.options.receive_buffer.map_or(0, |bytes| bytes as libc::c_int),
+            no_linger: libc::linger { l_onoff: 1, l_linger: 0 },
+        }
+    }
+}
+
+fn send(token: Token, bytes: *const u8, length: usize) -> Entry {
+    // MSG_WAITALL: a send that the socket's buffer does not hold at once goes on by itself.
+    let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL);
+    entry.build().user_data(user_data(token, Kind::Send))
+}
+
+fn farewell(entry: Entry, token: Token) -> Entry {
+    entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, Kind::Farewell))
+}
+
+fn user_data(token: Token, kind: Kind) -> u64 {
+    u64::from(token) | (kind as u64) << 28
+}
+
+fn of_user_data(bits: u64) -> (Token, Kind) {
+    let Token { slot, generation } = Token::from(bits);
+    let kind = match slot >> 28 {
+        0 => Kind::Setup,
+        1 => Kind::Connect,
+        2 => Kind::Receive,
+        3 => Kind::Send,
+        _ => Kind::Farewell,
+    };
+    (Token { slot: slot & ((1 << 28) - 1), generation }, kind)
+}
+
+/// The wait is over, or the kernel is short of something that completions will give back.
+fn passes(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}
+
+/// Why there is no ring, and what to do about it.
+fn unavailable(error: std::io::Error) -> String {
+    let disabled = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
+    match (error.raw_os_error(), disabled.trim()) {
+        (Some(libc::EPERM), "1" | "2") => {
+            "it is switched off here: `sysctl kernel.io_uring_disabled=0` switches it on".to_owned()
+        }
+        (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) => {
+            format!("it is forbidden here ({error}), as many containers do by seccomp: allow io_uring_setup, io_uring_enter and io_uring_register")
+        }
+        (Some(libc::EMFILE | libc::ENFILE), _) => "there is no descriptor left for it: raise `ulimit -n`".to_owned(),
+        (Some(libc::ENOMEM), _) => "there is no memory for it: raise `ulimit -l`".to_owned(),
+        _ => format!("this kernel's is too old ({error}); it takes Linux 6.11"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_data_keeps_token_and_kind() {
+        for kind in [Kind::Setup, Kind::Connect, Kind::Receive, Kind::Send, Kind::Farewell] {
+            let token = Token { slot: (1 << 28) - 1, generation: u32::MAX };
+            assert_eq!(of_user_data(user_data(token, kind)), (token, kind));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Source addresses: more of them mean more local ports, and shorter searches for a free one.
+
+use crate::EngineError;
+use brimful_core::Nanos;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+/// More addresses than this are not used: with 28,000 ports each they are enough for seven million connections.
+const MOST: u128 = 256;
+/// How long an address without a free port is passed over.
+const REST: Nanos = Nanos::from_millis(100);
+
+/// A range of addresses like `127.0.0.0/28`, or a single one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cidr {
+    address: IpAddr,
+    prefix: u8,
+}
+
+/// Why a text is no [`Cidr`].
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{0}` is not a range of addresses: write it like 127.0.0.0/28 or 10.0.0.7")]
+pub struct CidrError(String);
+
+impl FromStr for Cidr {
+    type Err = CidrError;
+
+    fn from_str(text: &str) -> Result<Cidr, CidrError> {
+        let error = || CidrError(text.to_owned());
+        let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let address: IpAddr = address.parse().map_err(|_| error())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.map_or(Ok(bits), |prefix| prefix.parse().map_err(|_| error()))?;
+        if prefix > bits { Err(error()) } else { Ok(Cidr { address, prefix }) }
+    }
+}
+
+impl std::fmt::Display for Cidr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Cidr {
+    /// Its first addresses that this host can connect from, at most 256. An IPv4 range's network and broadcast addresses are
+    /// not among them.
+    ///
+    /// # Errors
+    /// [`EngineError::Source`] when there is none, or when they cannot reach `target` because of their family.
+    pub fn usable(self, target: &SocketAddr) -> Result<Vec<IpAddr>, EngineError> {
+        if self.address.is_ipv4() != target.is_ipv4() {
+            let why = format!("the server's address {} is of another family", target.ip());
+            return Err(EngineError::Source { range: self.to_string(), why });
+        }
+        let usable: Vec<IpAddr> = self.addresses().filter(|address| is_ours(*address)).collect();
+        if usable.is_empty() {
+            let why = "none of its addresses is this host's".to_owned();
+            return Err(EngineError::Source { range: self.to_string(), why });
+        }
+        Ok(usable)
+    }
+
+    fn addresses(self) -> impl Iterator<Item = IpAddr> {
+        let bits: u32 = if self.address.is_ipv4() { 32 } else { 128 };
+        let host_bits = bits - u32::from(self.prefix);
+        let size = 1u128.checked_shl(host_bits).unwrap_or(u128::MAX);
+        let base = match self.address {
+            IpAddr::V4(address) => u128::from(u32::from(address)),
+            IpAddr::V6(address) => u128::from(address),
+        };
+        let base = base.checked_shr(host_bits).and_then(|base| base.checked_shl(host_bits)).unwrap_or(0);
+        // A range of one or two has no network and broadcast address (RFC 3021).
+        let ends = u128::from(self.address.is_ipv4() && host_bits > 1);
+        let v4 = self.address.is_ipv4();
+        (ends..size - ends).take(MOST as usize).map(move |offset| {
+            if v4 { Ipv4Addr::from((base + offset) as u32).into() } else { Ipv6Addr::from(base + offset).into() }
+        })
+    }
+}
+
+fn is_ours(address: IpAddr) -> bool {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .and_then(|socket| bind(&socket, &SocketAddr::new(address, 0)))
+        .is_ok()
+}
+
+/// Takes turns among source addresses, passing over those that have just had no free port.
+#[derive(Debug)]
+pub struct Turns {
+    dry_until: Vec<Nanos>,
+    next: usize,
+}
+
+impl Turns {
+    /// Turns among `count` addresses; with none of them, the kernel's own choice stands for one.
+    pub fn new(count: usize) -> Turns {
+        Turns { dry_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.dry_until.len()
+    }
+
+    /// Index of the address whose turn it is: the next one that is not dry, or if all are, the next one.
+    pub fn take(&mut self, now: Nanos) -> usize {
+        let count = self.count();
+        let turn = (0..count).map(|i| (self.next + i) % count).find(|i| self.dry_until[*i] <= now).unwrap_or(self.next);
+        self.next = (turn + 1) % count;
+        turn
+    }
+
+    /// This one has no free port.
+    pub fn ran_dry(&mut self, source: usize, now: Nanos) {
+        self.dry_until[source] = now + REST;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: &str = "127.0.0.1:80";
+
+    fn addresses(text: &str) -> Vec<String> {
+        text.parse::<Cidr>().unwrap().addresses().map(|a| a.to_string()).collect()
+    }
+
+    #[test]
+    fn ranges() {
+        assert_eq!(addresses("10.0.0.7"), ["10.0.0.7"]);
+        assert_eq!(addresses("10.0.0.7/31"), ["10.0.0.6", "10.0.0.7"]);
+        assert_eq!(addresses("10.0.0.7/29").first().unwrap(), "10.0.0.1");
+        assert_eq!(addresses("10.0.0.7/29").len(), 6);
+        assert_eq!(addresses("0.0.0.0/0").len(), 256);
+        assert_eq!(addresses("fd00::/127"), ["fd00::", "fd00::1"]);
+        assert_eq!(addresses("::/0").len(), 256);
+        for text in ["", "/", "10.0.0.0/33", "10.0.0/8", "::/129", "a/8", "10.0.0.0/-1"] {
+            assert_eq!(text.parse::<Cidr>(), Err(CidrError(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn only_this_hosts_addresses_are_usable() {
+        let target = TARGET.parse().unwrap();
+        let usable = "127.0.0.0/29".parse::<Cidr>().unwrap().usable(&target).unwrap();
+        assert_eq!(usable.len(), 6);
+        // TEST-NET-1 (RFC 5737) is nobody's.
+        let error = "192.0.2.0/30".parse::<Cidr>().unwrap().usable(&target).unwrap_err().to_string();
+        assert!(error.contains("192.0.2.0/30") && error.contains("ip address"), "{error}");
+        assert!("::1".parse::<Cidr>().unwrap().usable(&target).is_err());
+    }
+
+    #[test]
+    fn a_dry_address_is_passed_over_for_a_while() {
+        let mut turns = Turns::new(3);
+        let at = Nanos::from_millis;
+        assert_eq!([0, 0, 0, 0].map(|t| turns.take(at(t))), [0, 1, 2, 0]);
+        turns.ran_dry(1, at(0));
+        assert_eq!([1, 2, 3].map(|t| turns.take(at(t))), [2, 0, 2]);
+        assert_eq!([200, 200].map(|t| turns.take(at(t))), [0, 1]);
+        (0..3).for_each(|i| turns.ran_dry(i, at(300)));
+        assert_eq!([300, 300].map(|t| turns.take(at(t))), [2, 0], "when all are dry, each is tried in its turn");
+    }
+}
