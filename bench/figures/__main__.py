@@ -87,9 +87,15 @@ def measure(options):
         if others > 0.1:
             print(f"bench.figures: other work takes {others:.2f} CPUs, and the figures will show it", file=sys.stderr)
         rows = list(kind.rows(lab, plan, chosen))
-        notes = [kind.title, "python3 -m bench.figures " + " ".join(sys.argv[1:]), f"brimful load {kind.load} {URL}"]
-        notes += [f"{server.name}: {server.describe()}" for server in chosen]
-        table.write(options.out / "data" / f"{name}.tsv", [*notes, f"{machine(lab)}; other work before: {others:.2f} CPUs"], rows)
+        asked = [figure for figure, of in FIGURES.items() if of == name]
+        notes = [
+            kind.title,
+            f"python3 -m bench.figures {' '.join(asked)}: warm-up {plan.warm_up:g} s, window {plan.window:g} s",
+            f"brimful load {kind.load.format(**vars(plan))} {URL}",
+            *(f"{server.name}: {server.describe()}" for server in chosen),
+            f"{machine(lab)}; other work before: {others:.2f} CPUs",
+        ]
+        table.write(options.out / "data" / f"{name}.tsv", notes, rows)
 
 
 def check(options):

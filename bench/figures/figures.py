@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from . import syncost
-from .measure import fitted, point
+from .measure import SPARE_S, fitted, point
 from .servers import Apache, Target
 
 # Banga & Druschel's server: 130 requests for 1294 bytes per second. Their queue of 1024 was filled by bursts of 5 s and
@@ -128,7 +128,7 @@ def fig8(lab, plan, servers):
                 say(f"{server.name}: mean {mean}/s in bursts ({height}, {percent})")
                 bursts = f"onoff:{height},{percent / 100},{plan.period:g}s"
                 load = ["-R", mean, "--arrivals", bursts, "--connect-timeout", ATTEMPT, "--new-connection"]
-                row, record = point(lab, server, load, 0, seconds, to_end=True)
+                row, record = point(lab, server, load, 0, seconds, lasting=seconds)
                 row["replies"] = record["counts"]["completed"] / seconds
                 row["errors"] = errors(record)
                 row["expected"] = fluid(server, mean, height, percent / 100, plan.period)
@@ -141,7 +141,9 @@ def httperf_fig2(lab, plan, servers):
         for rate in plan.offered:
             say(f"{server.name}: {rate} calls/s offered")
             load = ["-R", rate, "--new-connection", "--connect-timeout", "1s", "--timeout", "1s"]
-            row, record = point(lab, server, load, plan.warm_up, plan.window, to_end=True)
+            row, record = point(
+                lab, server, load, plan.warm_up, plan.window, lasting=plan.warm_up + plan.window + SPARE_S
+            )
             row["errors"] = errors(record)
             for name, key in (
                 ("connect", "connect_time_us"),
@@ -172,7 +174,7 @@ TABLES = {
     ),
     "fig8": Table(
         "Banga & Druschel 1997, Figure 8: throughput under bursts (a, b) against the mean request rate",
-        f"-R OFFERED --arrivals onoff:A,B,PERIOD --connect-timeout {ATTEMPT} --new-connection",
+        f"-R OFFERED --arrivals onoff:A,B,{{period:g}}s --connect-timeout {ATTEMPT} --new-connection",
         fig8,
         "1997",
     ),

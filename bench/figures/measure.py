@@ -13,6 +13,8 @@ from .testbed import SERVER_ADDRESS, TestbedError, testbed
 URL = f"http://{SERVER_ADDRESS}:{PORT}/page"
 # How long a run may take to end by itself after its last call: longer than any timeout that we give it.
 PATIENCE_S = 15
+# How much longer than the window a load lasts: the Record's last interval, which may be cut short, is not in the window.
+SPARE_S = 1
 # Loop steps per request at which Apache's capacity is measured, to find the steps for a wanted one.
 TRIALS = (30_000, 90_000)
 
@@ -36,17 +38,18 @@ class Lab:
         return [self.brimful, "load", *arguments, "-d", f"{seconds:g}s", "--cpus", cpu, "--json", "--quiet", URL]
 
 
-def point(lab, server, arguments, warm_up, window, to_end=False):
+def point(lab, server, arguments, warm_up, window, lasting=None):
     """Loads a server; returns a table row of the rates within the window, and the Record of the whole run.
 
-    With `to_end` the run lasts as long as warm-up and window and then ends by itself, so that the Record has the fate
-    of every call. Else it is interrupted after the window: the last calls of an overload need not be waited for.
+    A load `lasting` so many seconds then ends by itself, so that the Record has the fate of every call. Else it is
+    interrupted after the window: the last calls of an overload need not be waited for.
     """
     with lab.bed() as (server_host, client_host):
         listening(server.start(server_host), server_host)
-        seconds = warm_up + window + (0 if to_end else 1)
-        limit = seconds + PATIENCE_S if to_end else warm_up + window + 0.5
-        command = ["timeout", "--signal=INT", "--preserve-status", f"{limit:g}", *lab.load(arguments, seconds)]
+        limit = lasting + PATIENCE_S if lasting else warm_up + window + SPARE_S / 2
+        # In the foreground it sends one signal; else it sends another to its group, and two end a load without a Record.
+        limited = ["timeout", "--foreground", "--signal=INT", "--preserve-status", f"{limit:g}"]
+        command = [*limited, *lab.load(arguments, lasting or warm_up + window + SPARE_S)]
         generator = client_host.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(warm_up)
         before = snapshot(server_host.pid, client_host.pid)

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-WIDTH, LEGEND, HEIGHT = 760, 210, 320
+WIDTH, LEGEND, HEIGHT = 820, 260, 320
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 40, 54
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
 FONT = 'font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#222"'
