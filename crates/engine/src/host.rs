@@ -27,10 +27,15 @@ pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     sched_setaffinity(None, &set).map_err(|errno| failed(errno.into()))
 }
 
+/// CPU time of the calling thread.
+pub fn thread_cpu_time() -> Nanos {
+    let t = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
 /// CPU time of the calling thread, (user, system). The sum is exact; the split is as fine as the kernel's ticks.
 pub fn thread_cpu() -> (Nanos, Nanos) {
-    let t = clock_gettime(ClockId::ThreadCPUTime);
-    let total = t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
+    let Nanos(total) = thread_cpu_time();
     let share = std::fs::read_to_string("/proc/thread-self/stat").ok().and_then(|stat| user_share(&stat));
     let user = (total as f64 * share.unwrap_or(0.0)).round() as u64;
     (Nanos(user), Nanos(total - user.min(total)))

@@ -76,6 +76,15 @@ pub enum Happened {
     Reset,
 }
 
+/// How a wait was spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// From its beginning to its end.
+    pub total: Nanos,
+    /// Of that, without sleeping.
+    pub spun: Nanos,
+}
+
 /// One way to do it. `'a` is the life of the requests' bytes.
 pub trait Io<'a>: Sized {
     /// Its name in Records and on the command line.
@@ -103,9 +112,8 @@ pub trait Io<'a>: Sized {
     /// Brings what was asked for to the kernel.
     fn flush(&mut self) -> Result<(), EngineError>;
 
-    /// Flushes, then returns when something has happened, `until` has come or a short while has passed. Returns how long
-    /// there was nothing to do.
-    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Nanos, EngineError>;
+    /// Flushes, then returns when something has happened, `until` has come or a short while has passed.
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError>;
 
     /// The next thing that has happened.
     fn next(&mut self) -> Option<(Token, Happened)>;

@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::{Armed, Deadlines};
 use crate::host;
-use crate::io::Io;
+use crate::io::{Io, Waited};
 use crate::sources::Turns;
 use crate::{Config, EngineError, Progress};
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
@@ -45,7 +45,7 @@ pub struct Shard<'a, W, O: Observer, I> {
     behind: bool,
     in_flight: usize,
     ended: u64,
-    idle: Nanos,
+    waited: Waited,
 }
 
 /// What a shard has used.
@@ -79,7 +79,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             behind: false,
             in_flight: 0,
             ended: 0,
-            idle: Nanos::ZERO,
+            waited: Waited::default(),
         };
         for socket in warm {
             let token = shard.connections.insert(Connection::new(Phase::Open, config.pipeline));
@@ -128,8 +128,13 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         Ok((self.observer, used))
     }
 
+    /// Share of the time so far with work to do: what was not spent waiting, or what CPU time was used without spinning,
+    /// whichever is more. The former sees a thread that is kept from its CPU, the latter work that the kernel does while it is
+    /// asked to wait.
     fn busy(&self) -> f64 {
-        1.0 - self.idle.0 as f64 / self.now.0.max(1) as f64
+        let cpu = host::thread_cpu_time().0.saturating_sub(self.waited.spun.0);
+        let elsewhere = self.now.0.saturating_sub(self.waited.total.0);
+        cpu.max(elsewhere).min(self.now.0) as f64 / self.now.0.max(1) as f64
     }
 
     pub(crate) fn tick(&mut self) -> Nanos {
@@ -211,7 +216,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let until =
             [self.connecting.next(), self.responding.next()].into_iter().flatten().fold(self.next_due, Nanos::min);
         self.held_since = None;
-        self.idle += self.io.wait(self.clock, until)?;
+        let Waited { total, spun } = self.io.wait(self.clock, until)?;
+        self.waited = Waited { total: self.waited.total + total, spun: self.waited.spun + spun };
         self.tick();
         while let Some((token, happened)) = self.io.next() {
             self.happened(token, happened);

@@ -147,9 +147,9 @@ mod tests {
         let target = TARGET.parse().unwrap();
         let usable = "127.0.0.0/29".parse::<Cidr>().unwrap().usable(&target).unwrap();
         assert_eq!(usable.len(), 6);
-        // TEST-NET-1 (RFC 5737) is nobody's.
-        let error = "192.0.2.0/30".parse::<Cidr>().unwrap().usable(&target).unwrap_err().to_string();
-        assert!(error.contains("192.0.2.0/30") && error.contains("ip address"), "{error}");
+        // TEST-NET-2 (RFC 5737) is nobody's.
+        let error = "198.51.100.0/30".parse::<Cidr>().unwrap().usable(&target).unwrap_err().to_string();
+        assert!(error.contains("198.51.100.0/30") && error.contains("ip address"), "{error}");
         assert!("::1".parse::<Cidr>().unwrap().usable(&target).is_err());
     }
 

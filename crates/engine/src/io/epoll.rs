@@ -1,7 +1,7 @@
 //! I/O by system calls, on sockets that edge-triggered epoll says are ready. Runs on every Linux since 5.11.
 
 use super::unsent::Unsent;
-use super::{Happened, Io, NAP, Settings, Token, socket};
+use super::{Happened, Io, NAP, Settings, Token, Waited, socket};
 use crate::EngineError;
 use crate::clock::Clock;
 use crate::pacing::Pacer;
@@ -121,28 +121,29 @@ impl<'a> Io<'a> for Epoll<'a> {
         Ok(())
     }
 
-    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Nanos, EngineError> {
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
         self.flush()?;
         let began = clock.now();
         if until <= began || !self.unread.is_empty() {
             self.poll(Nanos::ZERO)?;
-            return Ok(Nanos::ZERO);
+            return Ok(Waited::default());
         }
         let limit = until.min(began + NAP);
-        let mut now = began;
+        let (mut now, mut spun) = (began, Nanos::ZERO);
         loop {
             let sleep = self.pacer.sleep(limit - now);
             self.poll(sleep.unwrap_or_default())?;
             let woke = clock.now();
             if !self.events.is_empty() {
-                return Ok(woke - began);
+                return Ok(Waited { total: woke - began, spun });
             }
-            if let Some(sleep) = sleep {
-                self.pacer.woke(woke - (now + sleep));
+            match sleep {
+                Some(sleep) => self.pacer.woke(woke - (now + sleep)),
+                None => spun += woke - now,
             }
             now = woke;
             if now >= limit {
-                return Ok(now - began);
+                return Ok(Waited { total: now - began, spun });
             }
         }
     }

@@ -10,7 +10,7 @@
 
 use super::buffers::{self, Buffers};
 use super::unsent::Unsent;
-use super::{Happened, Io, NAP, Settings, SocketOptions, Token};
+use super::{Happened, Io, NAP, Settings, SocketOptions, Token, Waited};
 use crate::EngineError;
 use crate::clock::Clock;
 use crate::pacing::Pacer;
@@ -207,7 +207,7 @@ impl<'a> Io<'a> for Uring<'a> {
         self.failed.take().map_or(Ok(()), |error| Err(EngineError::Wait(error)))
     }
 
-    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Nanos, EngineError> {
+    fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
         while let Some(token) = self.gathering.pop() {
             self.send_unsent(token);
         }
@@ -216,10 +216,10 @@ impl<'a> Io<'a> for Uring<'a> {
         if until <= began {
             self.enter(None)?;
             self.ready = self.ring.completion().len();
-            return Ok(Nanos::ZERO);
+            return Ok(Waited::default());
         }
         let limit = until.min(began + NAP);
-        let mut now = began;
+        let (mut now, mut spun) = (began, Nanos::ZERO);
         loop {
             let sleep = self.pacer.sleep(limit - now);
             if sleep.is_some() || self.has_business() {
@@ -230,14 +230,15 @@ impl<'a> Io<'a> for Uring<'a> {
             let woke = clock.now();
             self.ready = self.ring.completion().len();
             if self.ready > 0 {
-                return Ok(woke - began);
+                return Ok(Waited { total: woke - began, spun });
             }
-            if let Some(sleep) = sleep {
-                self.pacer.woke(woke - (now + sleep));
+            match sleep {
+                Some(sleep) => self.pacer.woke(woke - (now + sleep)),
+                None => spun += woke - now,
             }
             now = woke;
             if now >= limit {
-                return Ok(now - began);
+                return Ok(Waited { total: now - began, spun });
             }
         }
     }
