@@ -1,43 +1,42 @@
-//! Every call is accounted for, whatever happens to it, and what this host lacks is not the server's failure.
+//! Every call is accounted for, whatever happens to it. That the counts add up is checked in every run of these tests
+//! (`Seen::check`); here they must be the right ones.
 
-use crate::support::{Plan, completed, count};
-use brimful_core::{End, Nanos};
-use brimful_testkit::{RawServer, free_port, full_backlog_listener};
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, completed, connects, count, refused, reset};
+use crate::support::{Control, Plan};
+use brimful_core::End;
+use brimful_core::workload::Class;
+use brimful_engine::{Close, Engine};
+use brimful_testkit::{RawServer, Request, Step, free_port, script, with_length};
+use std::collections::BTreeMap;
+use std::io::{BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::Ordering;
 
-#[test]
-fn an_attempt_that_is_not_answered_is_abandoned_after_t() {
-    let server = full_backlog_listener();
-    let plan = Plan::new(server.addr()).calls(50).configure(|c| c.connect_timeout = Nanos::from_millis(40));
-    let calls = plan.open(1000.0);
-    assert_eq!(count(&calls, |end| end == End::Abandoned), 50);
-    for call in &calls {
-        let took = call.outcome.unwrap().at - call.connect_started.unwrap();
-        assert!(took >= Nanos::from_millis(40) && took < Nanos::from_millis(100), "{took}");
-        assert!(call.established.is_none() && call.sent.is_none());
-    }
+on_each_engine!(
+    a_port_where_nothing_listens_refuses,
+    a_stop_ends_every_call_in_flight,
+    a_server_that_dies_is_reset_then_refused,
+    a_listener_that_comes_back_is_found_again,
+    shards_account_for_the_same_calls,
+);
+
+fn a_port_where_nothing_listens_refuses(case: Case) {
+    let calls = Plan::new(case, SocketAddr::from(([127, 0, 0, 1], free_port()))).calls(20).open(1000.0);
+    assert_eq!((count(&calls, refused), connects(&calls)), (20, 20));
 }
 
-#[test]
-fn a_port_where_nothing_listens_refuses() {
-    let calls = Plan::new(SocketAddr::from(([127, 0, 0, 1], free_port()))).calls(20).open(1000.0);
-    assert_eq!(count(&calls, |end| end == End::Refused), 20);
-    assert!(calls.iter().all(|call| call.connect_started.is_some() && call.sent.is_none()));
-}
-
-#[test]
-fn a_stop_ends_every_call_in_flight() {
+fn a_stop_ends_every_call_in_flight(case: Case) {
     let server = RawServer::never_answers();
-    let stop = AtomicBool::new(false);
+    let control = Control::default();
     let run = std::thread::scope(|scope| {
         scope.spawn(|| {
             while server.connections() < 3 {
                 std::thread::yield_now();
             }
-            stop.store(true, Ordering::Relaxed);
+            control.stop.store(true, Ordering::Relaxed);
         });
-        Plan::new(server.addr()).open_until(100.0, &stop)
+        Plan::new(case, server.addr()).open_under(100.0, &control)
     });
     assert!(run.interrupted);
     let calls = run.observer.calls;
@@ -45,11 +44,104 @@ fn a_stop_ends_every_call_in_flight() {
     assert!(calls.iter().all(|call| matches!(call.end(), End::Unfinished { .. })), "{calls:?}");
 }
 
-#[test]
-fn a_server_that_dies_is_reset_then_refused() {
+fn a_server_that_dies_is_reset_then_refused(case: Case) {
     let server = RawServer::dies_after(10);
-    let calls = Plan::new(server.addr()).calls(40).open(400.0);
-    assert_eq!(calls.len(), 40);
-    assert_eq!(count(&calls, completed), 10);
-    assert_eq!(count(&calls, |end| matches!(end, End::Refused | End::Reset { .. })), 30);
+    let calls = Plan::new(case, server.addr()).calls(40).open(400.0);
+    assert_eq!((calls.len(), count(&calls, completed)), (40, 10));
+    assert_eq!(count(&calls, |end| refused(end) || reset(end)), 30);
+}
+
+/// The calls made meanwhile are refused, and those in flight reset; before and after, all complete.
+fn a_listener_that_comes_back_is_found_again(case: Case) {
+    let answering = || script([Step::Request, Step::Send(with_length(b"hello"))]);
+    let server = RawServer::start(answering());
+    let addr = server.addr();
+    let control = Control::default();
+    let await_ended = |calls| {
+        while control.progress.ended.load(Ordering::Relaxed) < calls {
+            std::thread::yield_now();
+        }
+        control.progress.ended.load(Ordering::Relaxed)
+    };
+    let run = std::thread::scope(|scope| {
+        let _again = scope.spawn(|| {
+            let before = await_ended(20);
+            drop(server);
+            await_ended(before + 50);
+            let _server = RawServer::start_on(TcpListener::bind(addr).unwrap(), answering());
+            await_ended(400);
+        });
+        Plan::new(case, addr).calls(400).open_under(400.0, &control)
+    });
+    let calls = run.observer.calls;
+    let (answered, refused, reset) = (count(&calls, completed), count(&calls, refused), count(&calls, reset));
+    assert_eq!((calls.len(), answered + refused + reset), (400, 400));
+    assert!(refused >= 20, "{refused} refused");
+    assert!(calls[..15].iter().chain(&calls[calls.len() - 15..]).all(|call| completed(call.end())));
+    let first_failed = calls.iter().position(|call| !completed(call.end())).unwrap();
+    let last_failed = calls.iter().rposition(|call| !completed(call.end())).unwrap();
+    // Around its end and its return a call may fare either way.
+    let meanwhile = &calls[first_failed + 5..last_failed - 5];
+    assert!(meanwhile.iter().all(|call| !completed(call.end())), "the server was away");
+}
+
+fn shards_account_for_the_same_calls(case: Case) {
+    let server = mixed_server();
+    let mut plan = mixed_plan(case.engine, server.addr()).calls(300);
+    plan.shards = 3;
+    assert_eq!(plan.closed(9).len(), 300);
+}
+
+/// The same seed and a server whose answers depend on the request alone: there is nothing for the engines to disagree on.
+#[test]
+fn both_engines_count_the_same() {
+    let path = concat!(module_path!(), "::both_engines_count_the_same");
+    let Some(_) = Case::new(Engine::Uring, path) else { return };
+    let server = mixed_server();
+    let figures = |engine| {
+        let calls = mixed_plan(engine, server.addr()).calls(3000).closed(10);
+        let mut figures: BTreeMap<_, (u64, u64, u64)> = BTreeMap::new();
+        for outcome in calls.iter().map(Seen::outcome) {
+            let figure = figures.entry((outcome.class, format!("{:?}", outcome.end))).or_default();
+            figure.0 += 1;
+            figure.1 += outcome.bytes_sent;
+            figure.2 += outcome.bytes_received;
+        }
+        figures
+    };
+    let epoll = figures(Engine::Epoll);
+    assert_eq!(epoll.len(), 5, "each class has one way to end: {epoll:?}");
+    assert_eq!(epoll, figures(Engine::Uring));
+}
+
+fn mixed_plan(engine: Engine, addr: SocketAddr) -> Plan {
+    let class = |name: &str| Class {
+        name: name.to_owned(),
+        weight: 1.0,
+        method: if name == "post" { "POST" } else { "GET" }.to_owned(),
+        path: format!("/{name}"),
+        headers: BTreeMap::new(),
+        body: if name == "post" { "x".repeat(10_000) } else { String::new() },
+    };
+    Plan::of_classes(engine, addr, &["good", "post", "absent", "cut", "garbage"].map(class), Close::Fin)
+}
+
+fn mixed_server() -> RawServer {
+    RawServer::start(|conn, _| {
+        let mut reader = BufReader::new(&conn);
+        while let Some(request) = Request::read(&mut reader) {
+            let (answer, goes_on) = match request.target.as_str() {
+                "/good" => (with_length(&[b'x'; 3000]), true),
+                "/post" => (with_length(request.body.len().to_string().as_bytes()), true),
+                "/absent" => {
+                    (b"HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n?\r\n0\r\n\r\n".to_vec(), true)
+                }
+                "/cut" => (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut".to_vec(), false),
+                _ => (b"nonsense\r\n\r\n".to_vec(), false),
+            };
+            if (&conn).write_all(&answer).is_err() || !goes_on {
+                return;
+            }
+        }
+    })
 }

@@ -1,106 +1,135 @@
-//! Every framing of a response, and everything a server can do instead of one.
+//! Every framing of a response, however it is cut, and everything a server can send instead of one.
 
-use crate::support::{Plan, Seen, completed, count};
-use brimful_core::{End, Nanos};
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, completed, connects, count};
+use crate::support::Plan;
+use brimful_core::End;
 use brimful_engine::Close;
-use brimful_testkit::RawServer;
-use std::io::{Read, Write};
+use brimful_testkit::{RawServer, Step, script, with_length};
 use std::time::Duration;
 
-fn three(server: &RawServer) -> Vec<Seen> {
-    Plan::new(server.addr()).calls(3).closed(1)
+on_each_engine!(
+    every_framing_is_understood,
+    a_response_in_single_bytes_is_whole_in_the_end,
+    a_response_may_be_cut_anywhere,
+    a_large_body_is_counted_to_the_byte,
+    what_is_not_http_is_malformed,
+    more_than_the_response_spoils_the_connection_but_not_the_call,
+    what_comes_after_the_response_spoils_the_connection_too,
+    informational_responses_are_passed_over,
+    an_answer_may_come_before_the_request_is_sent,
+    a_large_request_is_sent_whole,
+);
+
+const TRAILERS: &[u8] =
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\n0\r\nDigest: x\r\nA: b\r\n\r\n";
+
+/// Three calls, one after another.
+fn three(case: Case, server: &RawServer) -> Vec<Seen> {
+    Plan::new(case, server.addr()).calls(3).closed(1)
 }
 
-fn connects(calls: &[Seen]) -> usize {
-    calls.iter().filter(|call| call.connect_started.is_some()).count()
-}
-
-#[test]
-fn every_framing_is_understood() {
-    let kept = three(&RawServer::content_length(b"hello".to_vec()));
+fn every_framing_is_understood(case: Case) {
+    let kept = three(case, &RawServer::content_length("hello"));
     assert_eq!((count(&kept, completed), connects(&kept)), (3, 1), "Content-Length");
-    let kept = three(&RawServer::chunked(&[b"hel".to_vec(), b"lo".to_vec()]));
+    let kept = three(case, &RawServer::chunked(&["hel", "lo"]));
     assert_eq!((count(&kept, completed), connects(&kept)), (3, 1), "chunked");
-    let closed = three(&RawServer::close_delimited(b"hello".to_vec()));
+    let kept = three(case, &RawServer::start(script([Step::Request, Step::Send(TRAILERS.to_vec())])));
+    assert_eq!((count(&kept, completed), connects(&kept)), (3, 1), "trailers");
+    let closed = three(case, &RawServer::close_delimited("hello"));
     assert_eq!((count(&closed, completed), connects(&closed)), (3, 3), "by close");
     for code in [204, 304] {
-        let kept = three(&RawServer::status(code));
+        let kept = three(case, &RawServer::status(code));
         assert!(kept.iter().all(|call| call.end() == End::Completed { status: code }), "{code}");
         assert_eq!(connects(&kept), 1, "{code}");
     }
-    let head = RawServer::content_length(b"hello".to_vec());
-    let head = Plan::requesting(head.addr(), "HEAD", Close::Server).calls(3).closed(1);
+    let head = RawServer::content_length("hello");
+    let head = Plan::requesting(case, head.addr(), "HEAD", Close::Server).calls(3).closed(1);
     assert_eq!((count(&head, completed), connects(&head)), (3, 1), "HEAD");
 }
 
-#[test]
-fn a_response_in_single_bytes_is_whole_in_the_end() {
-    let calls = three(&RawServer::one_byte_at_a_time(Duration::from_micros(200)));
+fn a_response_in_single_bytes_is_whole_in_the_end(case: Case) {
+    let calls = three(case, &RawServer::one_byte_at_a_time(Duration::from_micros(200)));
     assert_eq!(count(&calls, completed), 3);
-    assert!(calls.iter().all(|call| call.first_byte.unwrap() < call.outcome.unwrap().at));
+    assert!(calls.iter().all(|call| call.first_byte.unwrap() < call.outcome().at));
 }
 
-#[test]
-fn a_large_body_is_read_to_its_end_and_not_kept() {
-    let body = vec![b'x'; 20 << 20];
-    let calls = three(&RawServer::content_length(body));
-    assert_eq!(count(&calls, completed), 3);
-    assert!(calls.iter().all(|call| call.outcome.unwrap().bytes_received > 20 << 20));
-}
-
-#[test]
-fn what_is_not_http_is_malformed() {
-    let calls = three(&RawServer::garbage());
-    assert!(calls.iter().all(|call| call.end() == End::Malformed), "{calls:?}");
-}
-
-#[test]
-fn a_connection_that_ends_early_is_reset() {
-    for (what, server) in [
-        ("closes on accept", RawServer::closes_on_accept()),
-        ("truncated", RawServer::truncated(b"hello".to_vec(), 3)),
-        ("reset in the head", RawServer::resets_after(10)),
-        ("closes after none", RawServer::closes_after(0)),
-    ] {
-        let calls = three(&server);
-        assert_eq!(calls.len(), 3, "{what}");
-        assert!(calls.iter().all(|call| matches!(call.end(), End::Reset { .. })), "{what}: {calls:?}");
+fn a_response_may_be_cut_anywhere(case: Case) {
+    let informed = [b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", &with_length(b"hello")[..]].concat();
+    for response in [with_length(b"hello"), TRAILERS.to_vec(), informed] {
+        let cut = |at: usize| {
+            let (first, rest) = response.split_at(at);
+            let pause = Step::Pause(Duration::from_micros(100));
+            [Step::Request, Step::Send(first.to_vec()), pause, Step::Send(rest.to_vec())]
+        };
+        let server = RawServer::start(script((1..response.len()).flat_map(cut)));
+        let calls = Plan::new(case, server.addr()).calls(response.len() as u64 - 1).closed(1);
+        assert_eq!((count(&calls, completed), connects(&calls)), (response.len() - 1, 1));
+        assert!(calls.iter().all(|call| call.outcome().bytes_received == response.len() as u64));
     }
 }
 
-#[test]
-fn more_than_the_response_spoils_the_connection_but_not_the_call() {
-    let server = RawServer::start(|mut conn, _| {
-        let mut request = [0; 4096];
-        while matches!(conn.read(&mut request), Ok(1..)) {
-            let _ = conn.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi, and more");
-        }
-    });
-    let calls = three(&server);
+fn a_large_body_is_counted_to_the_byte(case: Case) {
+    const LENGTH: usize = 64 << 20;
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n").into_bytes();
+    let expected = (head.len() + LENGTH) as u64;
+    let body = vec![Step::Send(vec![b'x'; 1 << 18]); LENGTH >> 18];
+    let server = RawServer::start(script([Step::Request, Step::Send(head)].into_iter().chain(body)));
+    let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.response_timeout = c.window);
+    let calls = plan.closed(1);
+    assert_eq!((count(&calls, completed), connects(&calls)), (2, 1));
+    assert!(calls.iter().all(|call| call.outcome().bytes_received == expected), "{calls:?}");
+}
+
+fn what_is_not_http_is_malformed(case: Case) {
+    let calls = three(case, &RawServer::garbage());
+    assert!(calls.iter().all(|call| call.end() == End::Malformed), "{calls:?}");
+}
+
+fn more_than_the_response_spoils_the_connection_but_not_the_call(case: Case) {
+    let excess = [&with_length(b"hi")[..], b", and more"].concat();
+    let calls = three(case, &RawServer::start(script([Step::Request, Step::Send(excess)])));
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
 }
 
-#[test]
-fn informational_responses_are_passed_over() {
-    let server = RawServer::start(|mut conn, _| {
-        let mut request = [0; 4096];
-        while matches!(conn.read(&mut request), Ok(1..)) {
-            let _ = conn.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
-            let _ = conn.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
-        }
-    });
-    let calls = three(&server);
-    assert!(calls.iter().all(|call| call.end() == End::Completed { status: 200 }));
+/// The connection is idle when more comes; the next call is far off.
+fn what_comes_after_the_response_spoils_the_connection_too(case: Case) {
+    let late = [Step::Pause(Duration::from_millis(5)), Step::Send(b", and more".to_vec()), Step::Drain];
+    let steps = [Step::Request, Step::Send(with_length(b"hi"))].into_iter().chain(late);
+    let server = RawServer::start(script(steps));
+    let calls = Plan::new(case, server.addr()).calls(3).open(8.0);
+    assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
 }
 
-#[test]
-fn a_server_that_never_answers_times_out() {
-    let server = RawServer::never_answers();
-    let plan = Plan::new(server.addr()).calls(5).configure(|c| c.response_timeout = Nanos::from_millis(80));
-    let calls = plan.open(1000.0);
-    assert_eq!(count(&calls, |end| end == End::TimedOut), 5);
-    for call in &calls {
-        let took = call.service();
-        assert!(took >= Nanos::from_millis(80) && took < Nanos::from_millis(200), "{took}");
+fn informational_responses_are_passed_over(case: Case) {
+    let informational =
+        [b"HTTP/1.1 100 Continue\r\n\r\n".to_vec(), b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".to_vec()];
+    let [first, second] = informational.map(Step::Send);
+    let server = RawServer::start(script([Step::Request, first, second, Step::Send(with_length(b"hi"))]));
+    let calls = three(case, &server);
+    assert!(calls.iter().all(|call| call.end() == End::Completed { status: 200 }));
+    assert_eq!(connects(&calls), 1);
+}
+
+const BIG: usize = 8 << 20;
+
+/// A request larger than all buffers on its way, answered when a part of it has arrived. The server then reads the rest, or
+/// closes and so resets the connection.
+fn an_answer_may_come_before_the_request_is_sent(case: Case) {
+    let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
+    for end in [Step::Finish, Step::Close] {
+        let server = RawServer::start(script([Step::Read(1000), Step::Send(answer.clone()), end.clone()]));
+        let calls = Plan::posting(case, server.addr(), "x".repeat(BIG)).closed(1);
+        assert_eq!(calls[0].end(), End::Completed { status: 413 }, "{end:?}");
+    }
+}
+
+fn a_large_request_is_sent_whole(case: Case) {
+    let server = RawServer::answering(|request| with_length(request.body.len().to_string().as_bytes()));
+    let calls = Plan::posting(case, server.addr(), "x".repeat(BIG)).calls(3).closed(1);
+    assert_eq!((count(&calls, completed), connects(&calls)), (3, 1));
+    for outcome in calls.iter().map(Seen::outcome) {
+        assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "head and body: {outcome:?}");
+        assert_eq!(outcome.bytes_received, with_length(BIG.to_string().as_bytes()).len() as u64, "it got all of it");
     }
 }

@@ -1,7 +1,14 @@
-//! The engine against real sockets.
+//! The engine against real sockets: one suite that both engines must pass alike.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accounting;
+mod case;
 mod framing;
+mod limits;
+mod overload;
+mod pipeline;
+mod resets;
+mod seen;
+mod slow;
 mod support;
 mod timing;

@@ -1,117 +1,64 @@
-//! What the tests share: a small observer that keeps every outcome, and runs of a few lines.
+//! Runs of a few lines.
 
-use brimful_core::workload::Workload as WorkloadDoc;
-use brimful_core::{End, Event, Nanos, Observer, Outcome, Rate, Workload};
-use brimful_engine::{ClassRequests, Close, Config, Progress, Run, Wire, run};
-use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, Shard};
+use crate::case::Case;
+use crate::seen::{Keeper, Seen};
+use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::{Nanos, Rate, Workload};
+use brimful_engine::{ClassRequests, Close, Config, Engine, EngineError, Progress, Run, Wire, run};
+use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard};
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-/// One call as it was seen from outside.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
-    pub due: Nanos,
-    pub begun: Option<Nanos>,
-    pub connect_started: Option<Nanos>,
-    pub established: Option<Nanos>,
-    pub sent: Option<Nanos>,
-    pub first_byte: Option<Nanos>,
-    pub outcome: Option<Outcome>,
-}
-
-impl Seen {
-    /// From due to the end.
-    pub fn response(&self) -> Nanos {
-        self.ended() - self.due
-    }
-
-    /// From the first byte sent to the end.
-    pub fn service(&self) -> Nanos {
-        self.ended() - self.sent.expect("was sent")
-    }
-
-    pub fn lateness(&self) -> Nanos {
-        self.begun.expect("was begun") - self.due
-    }
-
-    pub fn end(&self) -> End {
-        self.outcome.expect("every call ends").end
-    }
-
-    fn ended(&self) -> Nanos {
-        self.outcome.expect("every call ends").at
-    }
-}
-
-/// Keeps every call: for tests only, where runs are short.
-#[derive(Debug, Default)]
-pub struct Keeper {
-    pub calls: Vec<Seen>,
-    /// Blocks the shard's thread for this long when the call with this index has ended.
-    pub stall: Option<(usize, std::time::Duration)>,
-}
-
-#[derive(Debug, Default)]
-pub struct PerCall(Option<usize>);
-
-impl Observer for Keeper {
-    type PerCall = PerCall;
-
-    fn on(&mut self, call: &mut PerCall, event: &Event) {
-        let index = *call.0.get_or_insert_with(|| {
-            self.calls.push(Seen::default());
-            self.calls.len() - 1
-        });
-        let seen = &mut self.calls[index];
-        let set = |field: &mut Option<Nanos>, at: Nanos| {
-            assert!(field.replace(at).is_none(), "call {index}: {event:?} came twice");
-        };
-        match *event {
-            Event::Scheduled { due, .. } => seen.due = due,
-            Event::Begun { at } => set(&mut seen.begun, at),
-            Event::ConnectStarted { at } => set(&mut seen.connect_started, at),
-            Event::Established { at } => set(&mut seen.established, at),
-            Event::Sent { at } => set(&mut seen.sent, at),
-            Event::FirstByte { at } => set(&mut seen.first_byte, at),
-            Event::Ended(outcome) => {
-                assert!(seen.outcome.replace(outcome).is_none(), "call {index} ended twice");
-            }
-        }
-        if let (Event::Ended(_), Some((at, pause))) = (event, self.stall)
-            && at == index
-        {
-            std::thread::sleep(pause);
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.calls.extend(other.calls);
-    }
-}
-
 /// A run's settings, with those defaults that most tests want.
+#[derive(Clone)]
 pub struct Plan {
     pub config: Config,
     pub calls: u64,
     pub shards: u64,
 }
 
+/// What a run can be watched and stopped by.
+#[derive(Default)]
+pub struct Control {
+    pub stop: AtomicBool,
+    pub progress: Progress,
+}
+
 impl Plan {
-    pub fn new(address: SocketAddr) -> Plan {
-        Plan::requesting(address, "GET", Close::Server)
+    pub fn new(case: Case, address: SocketAddr) -> Plan {
+        Plan::requesting(case, address, "GET", Close::Server)
     }
 
-    pub fn requesting(address: SocketAddr, method: &str, close: Close) -> Plan {
+    pub fn requesting(case: Case, address: SocketAddr, method: &str, close: Close) -> Plan {
+        Plan::of_classes(case.engine, address, &WorkloadDoc::single(method, "/").classes, close)
+    }
+
+    pub fn with_engine(engine: Engine, address: SocketAddr) -> Plan {
+        Plan::of_classes(engine, address, &WorkloadDoc::single("GET", "/").classes, Close::Server)
+    }
+
+    /// One request with this body.
+    pub fn posting(case: Case, address: SocketAddr, body: String) -> Plan {
+        let mut classes = WorkloadDoc::single("POST", "/").classes;
+        classes[0].body = body;
+        Plan::of_classes(case.engine, address, &classes, Close::Server).calls(1)
+    }
+
+    pub fn of_classes(engine: Engine, address: SocketAddr, classes: &[Class], close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
         let wire = Wire { authority: address.to_string(), version, headers: Vec::new(), close };
-        let class = &WorkloadDoc::single(method, "/").classes[0];
         let config = Config {
+            engine,
             address,
-            requests: vec![ClassRequests::render(class, &wire).unwrap()],
+            sources: Vec::new(),
+            requests: classes.iter().map(|class| ClassRequests::render(class, &wire).unwrap()).collect(),
+            pipeline: 1,
             calls_per_connection: None,
             close,
-            connect_timeout: Nanos::from_millis(500),
+            connect_timeout: Some(Nanos::from_millis(500)),
             response_timeout: Nanos::from_secs(2),
+            send_buffer: None,
+            receive_buffer: None,
             warm_connections: 0,
             window: Nanos::from_secs(5),
             cpus: Vec::new(),
@@ -129,53 +76,66 @@ impl Plan {
         self
     }
 
-    fn extent(&self) -> Extent {
-        Extent { window: self.config.window, calls: self.calls }
-    }
-
     /// Open workload at a constant rate.
     pub fn open(&self, rate: f64) -> Vec<Seen> {
-        self.open_with(rate, Keeper::default)
+        self.open_under(rate, &Control::default()).observer.calls
     }
 
+    pub fn open_under(&self, rate: f64, control: &Control) -> Run<Keeper> {
+        self.go(|shard| self.constant(rate, shard), Keeper::default, control)
+    }
+
+    /// The same, with an observer that gets in the way.
     pub fn open_with(&self, rate: f64, keeper: impl Fn() -> Keeper) -> Vec<Seen> {
-        let arrivals = Arrivals::new(Process::Constant, Rate(rate), 1);
-        self.go(|shard| Open::new(arrivals.clone(), mix(), self.extent(), shard), keeper, &AtomicBool::new(false))
-            .observer
-            .calls
+        self.go(|shard| self.constant(rate, shard), keeper, &Control::default()).observer.calls
     }
 
-    /// Closed workload without think time.
+    /// Closed workload without think time; one class as likely as another.
     pub fn closed(&self, clients: u64) -> Vec<Seen> {
-        let workload = |shard| Closed::new(clients, Nanos::ZERO, mix(), self.extent(), shard);
-        self.go(workload, Keeper::default, &AtomicBool::new(false)).observer.calls
+        let workload = |shard| Closed::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard);
+        self.go(workload, Keeper::default, &Control::default()).observer.calls
     }
 
-    pub fn open_until(&self, rate: f64, stop: &AtomicBool) -> Run<Keeper> {
-        let arrivals = Arrivals::new(Process::Constant, Rate(rate), 1);
-        self.go(|shard| Open::new(arrivals.clone(), mix(), self.extent(), shard), Keeper::default, stop)
+    /// S-Clients, with the connect timeout as their T.
+    pub fn s_clients(&self, attempts: u64) -> Run<Keeper> {
+        let timeout = self.config.connect_timeout.expect("S-Clients give attempts up");
+        let workload = |shard| SClients::new(attempts, timeout, self.mix(), self.extent(), shard);
+        self.go(workload, Keeper::default, &Control::default())
+    }
+
+    /// Why it cannot even start.
+    pub fn fails(&self) -> EngineError {
+        let workload = Closed::new(1, Nanos::ZERO, self.mix(), self.extent(), Shard::WHOLE);
+        let Control { stop, progress } = Control::default();
+        run(&self.config, vec![(workload, Keeper::default())], &stop, &progress).unwrap_err()
+    }
+
+    fn constant(&self, rate: f64, shard: Shard) -> Open {
+        Open::new(Arrivals::new(Process::Constant, Rate(rate), 1), self.mix(), self.extent(), shard)
+    }
+
+    fn mix(&self) -> Mix {
+        Mix::new(&vec![1.0; self.config.requests.len()], 1).unwrap()
+    }
+
+    fn extent(&self) -> Extent {
+        Extent { window: self.config.window, calls: self.calls }
     }
 
     fn go<W: Workload + Send>(
         &self,
         workload: impl Fn(Shard) -> W,
         keeper: impl Fn() -> Keeper,
-        stop: &AtomicBool,
+        control: &Control,
     ) -> Run<Keeper> {
         let shards = Shard::split(self.shards).map(|shard| (workload(shard), keeper())).collect();
-        run(&self.config, shards, stop, &Progress::default()).unwrap()
+        let run = run(&self.config, shards, &control.stop, &control.progress).unwrap();
+        match self.config.engine {
+            Engine::Epoll => assert_eq!(run.engine, "epoll"),
+            Engine::Uring => assert_eq!(run.engine, "io_uring"),
+            Engine::Auto => {}
+        }
+        run.observer.calls.iter().for_each(Seen::check);
+        run
     }
-}
-
-fn mix() -> Mix {
-    Mix::new(&[1.0], 1).unwrap()
-}
-
-/// How many calls ended so.
-pub fn count(calls: &[Seen], end: impl Fn(End) -> bool) -> usize {
-    calls.iter().filter(|call| end(call.end())).count()
-}
-
-pub fn completed(end: End) -> bool {
-    matches!(end, End::Completed { .. })
 }

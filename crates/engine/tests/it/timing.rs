@@ -1,18 +1,29 @@
 //! Due times, response times and lateness: the numbers must survive a stall, on either side.
 
-use crate::support::{Keeper, Plan, Seen, completed, count};
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Keeper, Seen, completed, connects, count, median};
+use crate::support::Plan;
 use brimful_core::Nanos;
 use brimful_engine::Close;
 use brimful_testkit::serial_server;
 use std::time::Duration;
 
+on_each_engine!(
+    a_stall_of_the_server_shows_in_every_call_that_it_delayed,
+    a_stall_of_the_generator_is_lateness_and_never_service_time,
+    an_open_workload_never_waits_for_a_free_connection,
+    connections_are_kept_or_renewed_as_asked,
+    warm_connections_are_there_for_the_first_calls,
+    events_of_a_call_come_in_order,
+    shards_together_make_the_same_calls,
+);
+
 /// The first test of the engine. 100 calls due 10 ms apart at a server that takes 1 ms for each and stalls once for
 /// 100 ms. The call that met the stall takes 101 ms, those that came due meanwhile 92, 83, 74 … ms; a generator that
 /// waits for answers before it sends would report a single slow call.
-#[test]
-fn a_stall_of_the_server_shows_in_every_call_that_it_delayed() {
+fn a_stall_of_the_server_shows_in_every_call_that_it_delayed(case: Case) {
     let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
-    let calls = Plan::new(server.addr()).calls(100).open(100.0);
+    let calls = Plan::new(case, server.addr()).calls(100).open(100.0);
     assert_eq!(count(&calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due comes from the schedule");
@@ -30,11 +41,10 @@ fn a_stall_of_the_server_shows_in_every_call_that_it_delayed() {
 
 /// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, and service
 /// time does not.
-#[test]
-fn a_stall_of_the_generator_is_lateness_and_never_service_time() {
+fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = serial_server(Duration::from_millis(1), None);
     let keeper = || Keeper { stall: Some((30, Duration::from_millis(100))), ..Keeper::default() };
-    let calls = Plan::new(server.addr()).calls(100).open_with(100.0, keeper);
+    let calls = Plan::new(case, server.addr()).calls(100).open_with(100.0, keeper);
     assert_eq!(count(&calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due comes from the schedule");
@@ -51,29 +61,27 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time() {
     assert!(lateness < Nanos::from_millis(2), "median lateness {lateness} once the stall was over");
 }
 
-#[test]
-fn an_open_workload_never_waits_for_a_free_connection() {
+fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     let server = serial_server(Duration::from_millis(20), None);
     // Ten times what the server can take.
-    let calls = Plan::new(server.addr()).calls(50).open(500.0);
+    let calls = Plan::new(case, server.addr()).calls(50).open(500.0);
     assert_eq!(count(&calls, completed), 50);
     let lateness = median(calls.iter().map(Seen::lateness));
     assert!(lateness < Nanos::from_millis(5), "median lateness {lateness}");
-    let connections = calls.iter().filter(|call| call.connect_started.is_some()).count();
+    let connections = connects(&calls);
     assert!(connections > 25, "{connections} connections: calls in flight together need one each");
     let slowest = calls.iter().map(Seen::response).max().unwrap();
     assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
 }
 
-#[test]
-fn connections_are_kept_or_renewed_as_asked() {
+fn connections_are_kept_or_renewed_as_asked(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
     let connections = |limit, close| {
         let plan =
-            Plan::requesting(server.addr(), "GET", close).calls(60).configure(|c| c.calls_per_connection = limit);
+            Plan::requesting(case, server.addr(), "GET", close).calls(60).configure(|c| c.calls_per_connection = limit);
         let calls = plan.closed(1);
         assert_eq!(count(&calls, completed), 60);
-        calls.iter().filter(|call| call.connect_started.is_some()).count()
+        connects(&calls)
     };
     assert_eq!(connections(None, Close::Server), 1);
     for close in [Close::Server, Close::Fin, Close::Rst] {
@@ -82,24 +90,22 @@ fn connections_are_kept_or_renewed_as_asked() {
     }
 }
 
-#[test]
-fn warm_connections_are_there_for_the_first_calls() {
+fn warm_connections_are_there_for_the_first_calls(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
     let connections = |warm, shards| {
-        let mut plan = Plan::new(server.addr()).calls(60).configure(|c| c.warm_connections = warm);
+        let mut plan = Plan::new(case, server.addr()).calls(60).configure(|c| c.warm_connections = warm);
         plan.shards = shards;
         let calls = plan.closed(6);
         assert_eq!(count(&calls, completed), 60);
-        calls.iter().filter(|call| call.connect_started.is_some()).count()
+        connects(&calls)
     };
     assert_eq!((connections(0, 1), connections(4, 1), connections(6, 1)), (6, 2, 0));
     assert_eq!(connections(6, 3), 0, "each shard gets its share");
 }
 
-#[test]
-fn events_of_a_call_come_in_order() {
+fn events_of_a_call_come_in_order(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
-    let calls = Plan::new(server.addr()).calls(40).configure(|c| c.calls_per_connection = Some(1)).open(1000.0);
+    let calls = Plan::new(case, server.addr()).calls(40).configure(|c| c.calls_per_connection = Some(1)).open(1000.0);
     for call in &calls {
         let at = [Some(call.due), call.begun, call.connect_started, call.established, call.sent, call.first_byte];
         let at: Vec<Nanos> = at.into_iter().map(|at| at.expect("every event")).collect();
@@ -108,21 +114,14 @@ fn events_of_a_call_come_in_order() {
     }
 }
 
-#[test]
-fn shards_together_make_the_same_calls() {
+fn shards_together_make_the_same_calls(case: Case) {
     let server = serial_server(Duration::ZERO, None);
     let due = |shards| {
-        let mut plan = Plan::new(server.addr()).calls(200);
+        let mut plan = Plan::new(case, server.addr()).calls(200);
         plan.shards = shards;
         let mut due: Vec<Nanos> = plan.open(2000.0).iter().map(|call| call.due).collect();
         due.sort_unstable();
         due
     };
     assert_eq!(due(1), due(3));
-}
-
-fn median(times: impl Iterator<Item = Nanos>) -> Nanos {
-    let mut times: Vec<Nanos> = times.collect();
-    times.sort_unstable();
-    times[times.len() / 2]
 }

@@ -1,0 +1,99 @@
+//! One test, two engines: which one a test runs on, and a process or a network of its own for those that need one.
+
+use brimful_engine::Engine;
+use std::io::Write;
+use std::process::Command;
+
+/// Set in a process that a test has to itself; the value is the test's own.
+const ISOLATED: &str = "BRIMFUL_TEST_ISOLATED";
+
+/// What a test is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub engine: Engine,
+    /// The test's name as the test program knows it.
+    name: &'static str,
+}
+
+/// Makes two tests, `epoll::NAME` and `uring::NAME`, of each function that takes a [`Case`].
+macro_rules! on_each_engine {
+    ($($test:ident),+ $(,)?) => {
+        mod epoll { $crate::case::on_engine!(Epoll $($test)+); }
+        mod uring { $crate::case::on_engine!(Uring $($test)+); }
+    };
+}
+
+macro_rules! on_engine {
+    ($engine:ident $($test:ident)+) => {
+        $(#[test]
+        fn $test() {
+            let path = concat!(module_path!(), "::", stringify!($test));
+            if let Some(case) = $crate::case::Case::new(brimful_engine::Engine::$engine, path) {
+                super::$test(case);
+            }
+        })+
+    };
+}
+
+pub(crate) use {on_each_engine, on_engine};
+
+impl Case {
+    /// `None`, loudly, where the engine cannot run.
+    pub fn new(engine: Engine, path: &'static str) -> Option<Case> {
+        let (_program, name) = path.split_once("::").expect("a path of more than one part");
+        let case = Case { engine, name };
+        let can_run = engine != Engine::Uring || uring_is_allowed();
+        can_run
+            .then_some(case)
+            .or_else(|| case.cannot_run("io_uring is forbidden: `sysctl kernel.io_uring_disabled=0`"))
+    }
+
+    /// Runs the test again in a process of its own, for which a shell has run `setup`. There it returns `argument`; here
+    /// `None`, once the test has passed there.
+    pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
+        self.again(Command::new("sh"), setup, argument)
+    }
+
+    /// The same in a network of its own, which has nothing but a loopback interface, as root there.
+    pub fn in_own_network(self, setup: &str) -> Option<String> {
+        let unshare = || {
+            let mut command = Command::new("unshare");
+            command.args(["--net", "--map-root-user"]);
+            command
+        };
+        if !unshare().arg("true").status().is_ok_and(|status| status.success()) {
+            return self.cannot_run("making a network namespace is forbidden: run the tests as root");
+        }
+        let mut command = unshare();
+        command.arg("sh");
+        self.again(command, &format!("ip link set lo up && {setup}"), "")
+    }
+
+    fn again(self, mut shell: Command, setup: &str, argument: &str) -> Option<String> {
+        if let Ok(argument) = std::env::var(ISOLATED) {
+            return Some(argument);
+        }
+        shell.args(["-c", &format!("{setup} && exec \"$0\" \"$@\"")]);
+        shell.arg(std::env::current_exe().expect("the path of this program"));
+        let output = shell.args([self.name, "--exact", "--nocapture"]).env(ISOLATED, argument).output();
+        let output = output.expect("start a shell");
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+        assert!(output.status.success() && said.contains("1 passed"), "{}\n{said}", output.status);
+        None
+    }
+
+    /// Says loudly that the test did not run; where everything must run, that is a failure.
+    fn cannot_run<T>(self, why: &str) -> Option<T> {
+        assert!(std::env::var_os("CI").is_none(), "{} cannot run: {why}", self.name);
+        // Written past the capture of a test's output, which is shown for failures only.
+        let _ = writeln!(std::io::stderr(), "NOT RUN: {}: {why}", self.name);
+        None
+    }
+}
+
+/// Whether the kernel lets this process have a ring.
+fn uring_is_allowed() -> bool {
+    // SAFETY: no parameters to write to, so that the call fails in any case: by EFAULT where it is allowed.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };
+    result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
+}

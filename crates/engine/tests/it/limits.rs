@@ -1,0 +1,137 @@
+//! What this host lacks is its own failure: it is told apart from the server's, and the run goes on.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, completed, count, median};
+use crate::support::{Control, Plan};
+use brimful_core::{End, Limit, Nanos};
+use brimful_engine::{Close, Engine, EngineError};
+use brimful_testkit::{RawServer, Step, full_backlog_listener, script, with_length};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+on_each_engine!(
+    a_lack_of_descriptors_stops_only_what_needs_more,
+    more_attempts_than_descriptors_are_no_busy_loop,
+    a_lack_of_ports_is_no_failure_of_the_server,
+    an_address_without_ports_leaves_the_calls_to_the_others,
+    a_cpu_that_is_not_there_is_an_error,
+);
+
+fn descriptors(end: End) -> bool {
+    end == End::ClientLimited(Limit::Descriptors)
+}
+
+fn ports(end: End) -> bool {
+    end == End::ClientLimited(Limit::Ports)
+}
+
+/// 400 calls a second that take 300 ms need 120 connections. The server has descriptors of its own: it is in this process,
+/// the calls are made in the other.
+fn a_lack_of_descriptors_stops_only_what_needs_more(case: Case) {
+    let answer_late = [Step::Request, Step::Pause(Duration::from_millis(300)), Step::Send(with_length(b"hello"))];
+    let server = RawServer::start(script(answer_late));
+    let Some(addr) = case.in_own_process("ulimit -n 64", &server.addr().to_string()) else { return };
+    let run = Plan::new(case, addr.parse().unwrap()).calls(400).open_under(400.0, &Control::default());
+    let calls = run.observer.calls;
+    assert_eq!((calls.len(), count(&calls, completed) + count(&calls, descriptors)), (400, 400));
+    for (i, part) in calls.chunks(200).enumerate() {
+        let (answered, limited) = (count(part, completed), count(part, descriptors));
+        assert!(answered > 20 && limited > 20, "half {i}: {answered} answered, {limited} limited");
+    }
+    assert!((20..=64).contains(&run.max_open_connections), "{} open", run.max_open_connections);
+}
+
+fn more_attempts_than_descriptors_are_no_busy_loop(case: Case) {
+    let server = full_backlog_listener();
+    let Some(addr) = case.in_own_process("ulimit -n 64", &server.addr().to_string()) else { return };
+    let (timeout, window) = (Nanos::from_millis(50), Nanos::from_millis(500));
+    let plan = Plan::new(case, addr.parse().unwrap()).calls(u64::MAX).configure(|c| {
+        (c.connect_timeout, c.window, c.calls_per_connection) = (Some(timeout), window, Some(1));
+    });
+    let run = plan.s_clients(200);
+    let calls = run.observer.calls;
+    let (abandoned, limited) = (count(&calls, |end| end == End::Abandoned), count(&calls, descriptors));
+    assert_eq!(abandoned + limited, calls.len());
+    assert!(abandoned > 50 && limited > 50, "{abandoned} abandoned, {limited} limited");
+    assert!(calls.len() <= 200 * 10, "{} attempts: each has its turn once in {timeout}", calls.len());
+}
+
+/// 60 connections to be held at once, for which the host has 20 ports on each address.
+fn a_lack_of_ports_is_no_failure_of_the_server(case: Case) {
+    let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
+    let server = outside_the_range();
+    for addresses in 0..=3 {
+        let calls = holding(case, server.addr(), addresses).calls(60).open(1000.0);
+        let expected = 20 * usize::from(addresses.max(1));
+        assert_eq!((count(&calls, |end| end == End::TimedOut), count(&calls, ports)), (expected, 60 - expected));
+        assert!(calls.iter().filter(|call| ports(call.end())).all(|call| call.response() < Nanos::from_millis(200)));
+    }
+}
+
+fn an_address_without_ports_leaves_the_calls_to_the_others(case: Case) {
+    let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
+    let server = outside_the_range();
+    let _held: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server.addr()).unwrap()).collect();
+    let calls = holding(case, server.addr(), 2).calls(20).open(1000.0);
+    assert_eq!(count(&calls, |end| end == End::TimedOut), 20, "127.0.0.1 has no port left, 127.0.0.2 has 20");
+    let lateness = median(calls.iter().map(Seen::lateness));
+    assert!(lateness < Nanos::from_millis(5), "median lateness {lateness}");
+}
+
+const TWENTY_PORTS: &str = "echo '40000 40019' > /proc/sys/net/ipv4/ip_local_port_range";
+
+/// Takes connections and keeps them, on a port that no client is given.
+fn outside_the_range() -> RawServer {
+    RawServer::start_on(TcpListener::bind("127.0.0.1:8080").unwrap(), script([Step::Drain]))
+}
+
+/// Holds connections from this many addresses, or from none in particular. Closed by RST, their ports are free at the end.
+fn holding(case: Case, server: SocketAddr, addresses: u8) -> Plan {
+    Plan::requesting(case, server, "GET", Close::Rst).configure(|c| {
+        c.sources = (1..=addresses).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect();
+        c.response_timeout = Nanos::from_millis(500);
+    })
+}
+
+fn a_cpu_that_is_not_there_is_an_error(case: Case) {
+    let server = RawServer::content_length("hello");
+    let plan = |cpu| Plan::new(case, server.addr()).calls(1).configure(|c| c.cpus = vec![cpu]);
+    for absent in [1000, 1 << 20] {
+        let error = plan(absent).fails();
+        assert!(matches!(&error, EngineError::Cpu { cpu, .. } if *cpu == absent), "{error}");
+        assert!(error.to_string().contains("nproc"), "{error}");
+    }
+}
+
+/// As in many containers. The filter holds for one thread and those that it starts.
+#[test]
+fn where_io_uring_is_forbidden_epoll_takes_its_place() {
+    std::thread::spawn(|| {
+        forbid_io_uring();
+        let server = RawServer::content_length("hello");
+        let plan = |engine| Plan::with_engine(engine, server.addr()).calls(5);
+        let run = plan(Engine::Auto).open_under(1000.0, &Control::default());
+        assert_eq!((run.engine, count(&run.observer.calls, completed)), ("epoll", 5));
+        let message = plan(Engine::Uring).fails().to_string();
+        assert!(message.contains("io_uring") && message.contains("epoll"), "{message}");
+    })
+    .join()
+    .unwrap();
+}
+
+/// A seccomp filter of four instructions, under which `io_uring_setup` fails by EPERM. (It takes any architecture's system
+/// calls for this one's, which would not do for a sandbox.)
+fn forbid_io_uring() {
+    rustix::thread::set_no_new_privs(true).expect("give up new privileges");
+    let instruction = |code: u32, jump_false, k| libc::sock_filter { code: code as u16, jt: 0, jf: jump_false, k };
+    let mut filter = [
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_io_uring_setup as u32),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel copies the program, which outlives the call.
+    let result = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+}

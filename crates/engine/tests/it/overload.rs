@@ -1,0 +1,104 @@
+//! Connection attempts at a server that cannot take them: the load does not depend on it (Banga & Druschel 1997, §4.2).
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, completed, connects, count, median};
+use crate::support::Plan;
+use brimful_core::{End, Nanos};
+use brimful_testkit::{FullBacklog, full_backlog_listener};
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+on_each_engine!(
+    an_attempt_is_abandoned_after_t,
+    an_abandoned_attempt_costs_one_syn_and_frees_its_port,
+    s_clients_keep_their_rate_whatever_the_server_does,
+);
+
+/// D attempts under way for this window.
+fn s_clients(case: Case, server: SocketAddr, attempts: u64, timeout: Nanos, window: Nanos) -> Vec<Seen> {
+    let plan = Plan::new(case, server).calls(u64::MAX).configure(|c| {
+        (c.connect_timeout, c.window, c.calls_per_connection) = (Some(timeout), window, Some(1));
+    });
+    plan.s_clients(attempts).observer.calls
+}
+
+fn an_attempt_is_abandoned_after_t(case: Case) {
+    let server = full_backlog_listener();
+    let timeout = Nanos::from_millis(40);
+    let calls = Plan::new(case, server.addr()).calls(50).configure(|c| c.connect_timeout = Some(timeout)).open(1000.0);
+    assert_eq!(count(&calls, |end| end == End::Abandoned), 50);
+    assert!(calls.iter().all(|call| call.took_to_connect() >= timeout));
+    let took = median(calls.iter().map(Seen::took_to_connect));
+    assert!(took < timeout + Nanos::from_millis(5), "median {took}");
+}
+
+/// 48 attempts at a time have 64 ports between them.
+fn an_abandoned_attempt_costs_one_syn_and_frees_its_port(case: Case) {
+    let Some(_) = case.in_own_network("echo '40000 40063' > /proc/sys/net/ipv4/ip_local_port_range") else { return };
+    let server = full_backlog_listener();
+    let before = syns_dropped();
+    let calls = s_clients(case, server.addr(), 48, Nanos::from_millis(20), Nanos::from_millis(600));
+    assert_eq!(count(&calls, |end| end == End::Abandoned), calls.len(), "no attempt is without a port");
+    assert_eq!(syns_dropped() - before, calls.len() as u64, "the kernel has seen one SYN of each");
+    assert!(calls.len() > 48 * 30 / 2, "{} attempts of about {}", calls.len(), 48 * 30);
+}
+
+/// `ListenDrops` of this network.
+fn syns_dropped() -> u64 {
+    let netstat = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
+    let mut lines = netstat.lines().filter(|line| line.starts_with("TcpExt:")).map(str::split_ascii_whitespace);
+    let (names, figures) = (lines.next().unwrap(), lines.next().unwrap());
+    names.zip(figures).find(|(name, _)| *name == "ListenDrops").unwrap().1.parse().unwrap()
+}
+
+fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
+    const D: usize = 400;
+    let (timeout, window) = (Nanos::from_millis(250), Nanos::from_millis(1500));
+    let run = |server: &FullBacklog| s_clients(case, server.addr(), D as u64, timeout, window);
+
+    let dead = full_backlog_listener();
+    let at_dead = run(&dead);
+    let slow = full_backlog_listener();
+    let stop = AtomicBool::new(false);
+    let at_slow = std::thread::scope(|scope| {
+        scope.spawn(|| serve_130_a_second(&slow, &stop));
+        let calls = run(&slow);
+        stop.store(true, Ordering::Relaxed);
+        calls
+    });
+
+    assert_eq!(count(&at_dead, |end| end == End::Abandoned), at_dead.len());
+    for (i, call) in at_dead[..D].iter().enumerate() {
+        assert_eq!(call.due, Nanos(timeout.0 * i as u64 / D as u64), "the first are spaced over T");
+    }
+    let served = count(&at_slow, completed);
+    assert!(served > 80, "{served} of about 195 were served");
+    let least = D * 6 * 95 / 100;
+    for (calls, served) in [(&at_dead, 0), (&at_slow, served)] {
+        let attempts = connects(calls);
+        // An attempt that succeeds makes room for another before its T is over.
+        assert!((least..=D * 6 + served).contains(&attempts), "{attempts} attempts, {served} served");
+        for quarter in 4..24 {
+            let at = Nanos(timeout.0 * quarter / 4);
+            let under_way = calls.iter().filter(|call| call.is_attempting(at)).count();
+            assert!((D * 9 / 10..=D).contains(&under_way), "{under_way} attempts under way at {at}");
+        }
+    }
+}
+
+/// Accepts and answers at the rate of the paper's server.
+fn serve_130_a_second(server: &FullBacklog, stop: &AtomicBool) {
+    server.listener().set_nonblocking(true).unwrap();
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_micros(7700));
+        let Ok((mut conn, _)) = server.listener().accept() else { continue };
+        conn.set_nonblocking(false).unwrap();
+        conn.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        // The connections that filled the queue send nothing.
+        if matches!(conn.read(&mut [0; 4096]), Ok(1..)) {
+            let _ = conn.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    }
+}

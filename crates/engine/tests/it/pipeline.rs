@@ -1,0 +1,135 @@
+//! Several calls under way on one connection: responses belong to the calls in the order of the requests, whatever pieces
+//! they come in, and a connection that ends takes along what was not answered.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, completed, connects, count};
+use crate::support::Plan;
+use brimful_core::End;
+use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_engine::Close;
+use brimful_testkit::{RawServer, Request, Step, script, with_length};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+on_each_engine!(
+    responses_may_come_in_one_piece_or_many,
+    each_call_gets_its_own_response,
+    what_is_not_answered_when_the_server_closes_is_reset,
+    what_is_behind_a_malformed_response_is_reset,
+    a_response_too_many_spoils_the_connection_but_no_call,
+    a_connection_ends_after_its_calls,
+    large_requests_are_sent_whole_and_in_order,
+);
+
+/// Four clients on one connection.
+const DEPTH: usize = 4;
+
+fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<Seen> {
+    Plan::new(case, addr).calls(calls).configure(|c| c.pipeline = DEPTH).closed(DEPTH as u64)
+}
+
+/// Reads four requests, then does this.
+fn after_four(steps: impl IntoIterator<Item = Step>) -> RawServer {
+    RawServer::start(script(vec![Step::Request; DEPTH].into_iter().chain(steps)))
+}
+
+fn hello(times: usize) -> Vec<u8> {
+    with_length(b"hello").repeat(times)
+}
+
+fn responses_may_come_in_one_piece_or_many(case: Case) {
+    let once = [Step::Send(hello(DEPTH))];
+    let singly = [Step::Trickle(hello(DEPTH), Duration::from_micros(20))];
+    // Each piece but the first begins in the middle of a response.
+    let middle = hello(1).len() + 20;
+    let astride = [Step::Send(hello(DEPTH)[..middle].to_vec()), Step::Send(hello(DEPTH)[middle..].to_vec())];
+    for server in [after_four(once), after_four(singly), after_four(astride)] {
+        let calls = four(case, server.addr(), 40);
+        assert_eq!((count(&calls, completed), connects(&calls)), (40, 1));
+        assert!(calls.iter().all(|call| call.outcome().bytes_received == hello(1).len() as u64));
+    }
+}
+
+/// Lengths and methods differ, and the length of what was received says whose response it was.
+fn each_call_gets_its_own_response(case: Case) {
+    let class = |n: usize| Class {
+        path: format!("/{}", n * 1000),
+        name: n.to_string(),
+        ..WorkloadDoc::single(if n == 3 { "HEAD" } else { "GET" }, "/").classes[0].clone()
+    };
+    let answer = |request: &Request| {
+        let whole = with_length(&vec![b'x'; request.target[1..].parse().unwrap()]);
+        let body = if request.method == "HEAD" { 3000 } else { 0 };
+        whole[..whole.len() - body].to_vec()
+    };
+    let server = RawServer::answering(answer);
+    let classes: Vec<Class> = (0..6).map(class).collect();
+    let plan = Plan::of_classes(case.engine, server.addr(), &classes, Close::Server).calls(1000);
+    let calls = plan.configure(|c| c.pipeline = DEPTH).closed(3 * DEPTH as u64);
+    assert_eq!(count(&calls, completed), 1000);
+    assert_eq!(connects(&calls), 3, "clients share connections, and none is lost");
+    for outcome in calls.iter().map(Seen::outcome) {
+        let n = usize::from(outcome.class.0);
+        let method = if n == 3 { "HEAD" } else { "GET" }.to_owned();
+        let request = Request { method, target: classes[n].path.clone(), headers: Vec::new(), body: Vec::new() };
+        assert_eq!(outcome.bytes_received, answer(&request).len() as u64, "{outcome:?}");
+    }
+}
+
+fn what_is_not_answered_when_the_server_closes_is_reset(case: Case) {
+    for end in [Step::Close, Step::Reset] {
+        for answered in 0..DEPTH {
+            let server = after_four([Step::Send(hello(answered)), end.clone()]);
+            let calls = four(case, server.addr(), DEPTH as u64);
+            for (i, call) in calls.iter().enumerate() {
+                let expected = if i < answered { End::Completed { status: 200 } } else { End::Reset { sent: true } };
+                assert_eq!(call.end(), expected, "call {i} of {DEPTH}, {answered} answered, then {end:?}");
+            }
+        }
+    }
+}
+
+fn what_is_behind_a_malformed_response_is_reset(case: Case) {
+    let server = after_four([Step::Send([hello(1), b"nonsense\r\n\r\n".to_vec()].concat()), Step::Drain]);
+    let ends: Vec<End> = four(case, server.addr(), DEPTH as u64).iter().map(Seen::end).collect();
+    let reset = End::Reset { sent: true };
+    assert_eq!(ends, [End::Completed { status: 200 }, End::Malformed, reset, reset]);
+}
+
+fn a_response_too_many_spoils_the_connection_but_no_call(case: Case) {
+    let server = after_four([Step::Send(hello(DEPTH + 1))]);
+    let calls = four(case, server.addr(), 12);
+    assert_eq!((count(&calls, completed), connects(&calls)), (12, 3));
+}
+
+fn a_connection_ends_after_its_calls(case: Case) {
+    for close in [Close::Server, Close::Fin, Close::Rst] {
+        let server = RawServer::start(|conn, _| {
+            let mut reader = std::io::BufReader::new(&conn);
+            while let Some(request) = Request::read(&mut reader) {
+                if std::io::Write::write_all(&mut &conn, &hello(1)).is_err() || request.header("connection").is_some() {
+                    return;
+                }
+            }
+        });
+        let plan = Plan::requesting(case, server.addr(), "GET", close).calls(60);
+        let calls = plan.configure(|c| (c.pipeline, c.calls_per_connection) = (DEPTH, Some(6))).closed(DEPTH as u64);
+        assert_eq!(count(&calls, completed), 60, "{close:?}");
+        assert_eq!(connects(&calls), server.connections(), "{close:?}");
+        // A connection that has begun its last call leaves the others' next ones to another.
+        assert!((10..=20).contains(&connects(&calls)), "{close:?}: {} connections", connects(&calls));
+    }
+}
+
+fn large_requests_are_sent_whole_and_in_order(case: Case) {
+    const BIG: usize = 1 << 20;
+    let server = RawServer::answering(|request| with_length(request.body.len().to_string().as_bytes()));
+    let plan = Plan::posting(case, server.addr(), "x".repeat(BIG)).calls(20);
+    let calls = plan.configure(|c| c.pipeline = DEPTH).closed(DEPTH as u64);
+    assert_eq!((count(&calls, completed), connects(&calls)), (20, 1));
+    let answer = with_length(BIG.to_string().as_bytes()).len() as u64;
+    for outcome in calls.iter().map(Seen::outcome) {
+        assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "head and body: {outcome:?}");
+        assert_eq!(outcome.bytes_received, answer, "the server got all of it");
+    }
+}

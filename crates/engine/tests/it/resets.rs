@@ -1,0 +1,81 @@
+//! Connections that end at each stage of a call, by RST and by FIN.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Keeper, completed, connects, count, reset};
+use crate::support::Plan;
+use brimful_core::End;
+use brimful_testkit::{RawServer, Step, script, with_length};
+use std::time::Duration;
+
+on_each_engine!(
+    a_connection_that_ends_early_is_reset_at_whatever_stage,
+    a_connection_that_ends_before_it_is_noticed_was_not_refused,
+    a_connection_that_ends_within_a_large_request_is_reset,
+    a_connection_that_ends_between_calls_is_replaced,
+    a_reset_ends_no_body_that_a_close_would_have_ended,
+);
+
+fn a_connection_that_ends_early_is_reset_at_whatever_stage(case: Case) {
+    let whole = with_length(b"hello");
+    let (head, body) = (b"HTTP/1.1 200 OK\r\nConte".len(), whole.len() - 2);
+    for end in [Step::Reset, Step::Close] {
+        for (stage, steps, received) in [
+            ("accept", vec![], 0),
+            ("part of the request", vec![Step::Read(10)], 0),
+            ("the request", vec![Step::Request], 0),
+            ("part of the head", vec![Step::Request, Step::Send(whole[..head].to_vec())], head),
+            ("part of the body", vec![Step::Request, Step::Send(whole[..body].to_vec())], body),
+        ] {
+            let server = RawServer::start(script(steps.into_iter().chain([end.clone()])));
+            for calls in
+                [Plan::new(case, server.addr()).calls(4).closed(2), Plan::new(case, server.addr()).calls(4).open(200.0)]
+            {
+                assert_eq!((calls.len(), count(&calls, reset), connects(&calls)), (4, 4, 4), "{end:?} after {stage}");
+                for call in &calls {
+                    assert_eq!(call.outcome().bytes_received, received as u64, "{end:?} after {stage}");
+                    let unsent_is_possible = stage == "accept";
+                    assert!(unsent_is_possible || call.end() == End::Reset { sent: true }, "{end:?} after {stage}");
+                }
+            }
+        }
+    }
+}
+
+/// The end of the first call keeps the generator busy while the server accepts and ends the other connections.
+fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
+    for end in [Step::Reset, Step::Close] {
+        let server = RawServer::start(script([end.clone()]));
+        let stall = || Keeper { stall: Some((0, Duration::from_millis(20))), ..Keeper::default() };
+        let calls = Plan::new(case, server.addr()).calls(8).open_with(1e6, stall);
+        assert_eq!((calls.len(), count(&calls, reset)), (8, 8), "{end:?}: {calls:?}");
+    }
+}
+
+/// Larger than all buffers on its way: it is still being sent.
+fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
+    const BIG: usize = 8 << 20;
+    for end in [Step::Reset, Step::Close] {
+        let server = RawServer::start(script([Step::Read(1000), end.clone()]));
+        let calls = Plan::posting(case, server.addr(), "x".repeat(BIG)).calls(2).closed(1);
+        for call in &calls {
+            assert_eq!(call.end(), End::Reset { sent: true }, "{end:?}");
+            assert!((1000..BIG as u64).contains(&call.outcome().bytes_sent), "{end:?}: {call:?}");
+        }
+    }
+}
+
+/// The next call is far off, so that none meets the connection while it ends.
+fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
+    for end in [Step::Reset, Step::Close] {
+        let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), end.clone()]));
+        let calls = Plan::new(case, server.addr()).calls(3).open(8.0);
+        assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "{end:?}");
+    }
+}
+
+fn a_reset_ends_no_body_that_a_close_would_have_ended(case: Case) {
+    let cut = b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec();
+    let server = RawServer::start(script([Step::Request, Step::Send(cut), Step::Reset]));
+    let calls = Plan::new(case, server.addr()).calls(3).closed(1);
+    assert_eq!(count(&calls, |end| end == End::Reset { sent: true }), 3, "{calls:?}");
+}

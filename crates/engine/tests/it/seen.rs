@@ -1,0 +1,144 @@
+//! What the tests see of each call, and that it adds up.
+
+use brimful_core::{End, Event, Nanos, Observer, Outcome};
+use std::time::Duration;
+
+/// One call as it was seen from outside.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    pub due: Nanos,
+    pub begun: Option<Nanos>,
+    pub connect_started: Option<Nanos>,
+    pub established: Option<Nanos>,
+    pub sent: Option<Nanos>,
+    pub first_byte: Option<Nanos>,
+    pub outcome: Option<Outcome>,
+}
+
+impl Seen {
+    /// From due to the end.
+    pub fn response(&self) -> Nanos {
+        self.outcome().at - self.due
+    }
+
+    /// From the first byte sent to the end.
+    pub fn service(&self) -> Nanos {
+        self.outcome().at - self.sent.expect("was sent")
+    }
+
+    pub fn lateness(&self) -> Nanos {
+        self.begun.expect("was begun") - self.due
+    }
+
+    /// From the start of its connection attempt to whatever became of it.
+    pub fn took_to_connect(&self) -> Nanos {
+        self.established.unwrap_or(self.outcome().at) - self.connect_started.expect("an attempt")
+    }
+
+    /// Whether its connection attempt was under way.
+    pub fn is_attempting(&self, at: Nanos) -> bool {
+        self.connect_started.is_some_and(|started| started <= at && at < started + self.took_to_connect())
+    }
+
+    pub fn end(&self) -> End {
+        self.outcome().end
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        self.outcome.expect("every call ends")
+    }
+
+    /// That the events tell the same story as the outcome, in order. Over all calls this is conservation: scheduled = sent +
+    /// client-limited + abandoned + refused + unsent, and sent = completed + timed out + reset + malformed + unfinished.
+    pub fn check(&self) {
+        let outcome = self.outcome();
+        let was_sent = match outcome.end {
+            End::Completed { .. } | End::TimedOut | End::Malformed => true,
+            End::Reset { sent } | End::Unfinished { sent } => sent,
+            End::Abandoned | End::Refused | End::ClientLimited(_) => {
+                assert!(self.established.is_none(), "not connected after all: {self:?}");
+                false
+            }
+        };
+        assert_eq!(self.sent.is_some(), was_sent, "{self:?}");
+        assert_eq!(outcome.bytes_sent > 0, was_sent, "{self:?}");
+        assert_eq!(self.first_byte.is_some(), outcome.bytes_received > 0, "{self:?}");
+        assert!(self.connect_started.is_some() || self.established.is_none(), "{self:?}");
+        let begun = [self.begun, self.connect_started, self.established, self.sent, self.first_byte];
+        let times: Vec<Nanos> = [Some(self.due)].into_iter().chain(begun).chain([Some(outcome.at)]).flatten().collect();
+        assert!(times.is_sorted(), "{self:?}");
+    }
+}
+
+/// Keeps every call: for tests only, where runs are short.
+#[derive(Debug, Default)]
+pub struct Keeper {
+    pub calls: Vec<Seen>,
+    /// Blocks the shard's thread for this long when the call with this index has ended.
+    pub stall: Option<(usize, Duration)>,
+}
+
+#[derive(Debug, Default)]
+pub struct PerCall(Option<usize>);
+
+impl Observer for Keeper {
+    type PerCall = PerCall;
+
+    fn on(&mut self, call: &mut PerCall, event: &Event) {
+        let index = *call.0.get_or_insert_with(|| {
+            self.calls.push(Seen::default());
+            self.calls.len() - 1
+        });
+        let seen = &mut self.calls[index];
+        assert!(seen.outcome.is_none(), "call {index} had ended: {event:?}");
+        let set = |field: &mut Option<Nanos>, at: Nanos| {
+            assert!(field.replace(at).is_none(), "call {index}: {event:?} came twice");
+        };
+        match *event {
+            Event::Scheduled { due, .. } => seen.due = due,
+            Event::Begun { at } => set(&mut seen.begun, at),
+            Event::ConnectStarted { at } => set(&mut seen.connect_started, at),
+            Event::Established { at } => set(&mut seen.established, at),
+            Event::Sent { at } => set(&mut seen.sent, at),
+            Event::FirstByte { at } => set(&mut seen.first_byte, at),
+            Event::Ended(outcome) => seen.outcome = Some(outcome),
+        }
+        if let (Event::Ended(_), Some((at, pause))) = (event, self.stall)
+            && at == index
+        {
+            std::thread::sleep(pause);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.calls.extend(other.calls);
+    }
+}
+
+/// How many calls ended so.
+pub fn count(calls: &[Seen], end: impl Fn(End) -> bool) -> usize {
+    calls.iter().filter(|call| end(call.end())).count()
+}
+
+/// How many connections were opened.
+pub fn connects(calls: &[Seen]) -> usize {
+    calls.iter().filter(|call| call.connect_started.is_some()).count()
+}
+
+pub fn median(times: impl Iterator<Item = Nanos>) -> Nanos {
+    let mut times: Vec<Nanos> = times.collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+pub fn completed(end: End) -> bool {
+    matches!(end, End::Completed { .. })
+}
+
+pub fn refused(end: End) -> bool {
+    end == End::Refused
+}
+
+pub fn reset(end: End) -> bool {
+    matches!(end, End::Reset { .. })
+}

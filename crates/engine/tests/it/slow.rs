@@ -1,0 +1,61 @@
+//! Servers that take for ever: the call ends at its timeout, what came is counted, and neither time nor memory is wasted on
+//! it.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::count;
+use crate::support::{Control, Plan};
+use brimful_core::{End, Nanos};
+use brimful_testkit::{RawServer, Step, script};
+use std::time::Duration;
+
+on_each_engine!(
+    a_server_that_never_answers_times_out,
+    a_server_that_is_never_done_costs_no_time,
+    a_body_without_end_costs_no_memory,
+);
+
+fn a_server_that_never_answers_times_out(case: Case) {
+    let server = RawServer::never_answers();
+    let timeout = Nanos::from_millis(80);
+    let calls = Plan::new(case, server.addr()).calls(5).configure(|c| c.response_timeout = timeout).open(1000.0);
+    assert_eq!(count(&calls, |end| end == End::TimedOut), 5);
+    for call in &calls {
+        let took = call.service();
+        assert!(took >= timeout && took < timeout + Nanos::from_millis(120), "{took}");
+    }
+}
+
+fn a_server_that_is_never_done_costs_no_time(case: Case) {
+    let server = RawServer::one_byte_at_a_time(Duration::from_millis(100));
+    let plan = Plan::new(case, server.addr()).calls(10).configure(|c| c.response_timeout = Nanos::from_millis(950));
+    let run = plan.open_under(1000.0, &Control::default());
+    for call in &run.observer.calls {
+        assert_eq!(call.end(), End::TimedOut);
+        assert!((2..=10).contains(&call.outcome().bytes_received), "{call:?}");
+    }
+    // 100 bytes came: a generator that waits for them needs next to no CPU, one that asks for them all of it.
+    let cpu = run.cpu_user + run.cpu_system;
+    assert!(cpu.0 < run.duration.0 / 8, "{cpu} of {}", run.duration);
+}
+
+/// In a process of its own, whose high-water mark of memory nobody else raises.
+fn a_body_without_end_costs_no_memory(case: Case) {
+    let Some(_) = case.in_own_process("true", "") else { return };
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n".to_vec();
+    let server = RawServer::start(script([Step::Request, Step::Send(head), Step::Flood]));
+    let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.response_timeout = Nanos::from_millis(400));
+    let before = high_water_mark();
+    let calls = plan.closed(2);
+    let grown = high_water_mark() - before;
+    assert_eq!(count(&calls, |end| end == End::TimedOut), 2);
+    let received: u64 = calls.iter().map(|call| call.outcome().bytes_received).sum();
+    assert!(received > 64 << 20, "only {received} bytes came: this machine is too slow for the test");
+    assert!(grown < 8 << 20, "{grown} bytes of memory for {received} received");
+}
+
+/// The most memory this process has had, in bytes.
+fn high_water_mark() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
