@@ -13,7 +13,7 @@ from .testbed import SERVER_ADDRESS, TestbedError, testbed
 URL = f"http://{SERVER_ADDRESS}:{PORT}/page"
 # How long a run may take to end by itself after its last call: longer than any timeout that we give it.
 PATIENCE_S = 15
-# How much longer than the window a load lasts: the Record's last interval, which may be cut short, is not in the window.
+# How much longer than the window a load lasts, so that the Record's last interval, perhaps a short one, is outside it.
 SPARE_S = 1
 # Loop steps per request at which Apache's capacity is measured, to find the steps for a wanted one.
 TRIALS = (30_000, 90_000)
@@ -28,9 +28,10 @@ class Lab:
     client_cpu: int
     server_sysctls: dict = field(default_factory=dict)
     client_sysctls: dict = field(default_factory=dict)
+    steered: bool = True
 
     def bed(self):
-        return testbed(self.server_cpu, self.client_cpu, self.server_sysctls, self.client_sysctls)
+        return testbed(self.server_cpu, self.client_cpu, self.server_sysctls, self.client_sysctls, self.steered)
 
     def load(self, arguments, seconds):
         """The command line of a load that lasts so long."""
@@ -47,7 +48,7 @@ def point(lab, server, arguments, warm_up, window, lasting=None):
     with lab.bed() as (server_host, client_host):
         listening(server.start(server_host), server_host)
         limit = lasting + PATIENCE_S if lasting else warm_up + window + SPARE_S / 2
-        # In the foreground it sends one signal; else it sends another to its group, and two end a load without a Record.
+        # In the foreground it sends one signal, else another to its group; and two end a load without a Record.
         limited = ["timeout", "--foreground", "--signal=INT", "--preserve-status", f"{limit:g}"]
         command = [*limited, *lab.load(arguments, lasting or warm_up + window + SPARE_S)]
         generator = client_host.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

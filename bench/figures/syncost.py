@@ -5,8 +5,8 @@ Two ways, while nothing but SYNs arrives at a full accept queue:
 - by work: a process that only spins on the server's CPU counts its rounds. What it gets done less than in the
   stretches without SYNs just before and after, divided by the SYNs, is all that a SYN takes away: interrupt, receive
   work, caches.
-- by softirq: the CPU's softirq time in /proc/stat. The spinner also keeps the clock's tick running; without it an idle
-  CPU's softirq time would be missing there.
+- by softirq: the CPU's softirq time in /proc/stat, less that of the stretches without. The spinner also keeps the
+  clock's tick running; without it an idle CPU's softirq time would be missing there.
 
 A third, from throughput: the slope of Figure 7, as in Banga & Druschel §5.3. If each SYN that gets no reply takes c
 seconds of the CPU and each reply 1/X0, the throughput is X = X0·(1 − c·S), S being the rate of such SYNs.
@@ -19,7 +19,7 @@ import time
 from dataclasses import replace
 
 from .counters import between, snapshot
-from .measure import finish, listening, verdict
+from .measure import SPARE_S, finish, listening, verdict
 from .servers import Deaf
 
 BACKLOG = 128
@@ -39,9 +39,12 @@ SETTLE_S = 1
 
 
 def rows(lab, rates, seconds, say):
-    """One row per rate and setting of SYN cookies."""
-    for cookies in (1, 0):
-        where = replace(lab, server_sysctls={"net.ipv4.tcp_syncookies": cookies})
+    """One row per rate and way to receive: SYN cookies or not, and without steering for comparison."""
+    for series, where in (
+        ("tcp_syncookies=1", lab),
+        ("tcp_syncookies=0", replace(lab, server_sysctls={"net.ipv4.tcp_syncookies": 0})),
+        ("not steered", replace(lab, steered=False)),
+    ):
         with where.bed() as (server, client):
             listening(Deaf(BACKLOG).start(server), server)
             finish(client.start(lab.load(FILL, 0.5), stdout=subprocess.PIPE, stderr=subprocess.PIPE))
@@ -51,8 +54,8 @@ def rows(lab, rates, seconds, say):
             quiet = [stretch(server, client, seconds)]
             loaded = []
             for rate in rates:
-                say(f"full accept queue, tcp_syncookies={cookies}: {rate} SYN/s")
-                load = lab.load(["-R", rate, *FLOOD], SETTLE_S + seconds + 0.5)
+                say(f"full accept queue, {series}: {rate} SYN/s")
+                load = lab.load(["-R", rate, *FLOOD], SETTLE_S + seconds + SPARE_S)
                 generator = client.start(load, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 time.sleep(SETTLE_S)
                 flood = stretch(server, client, seconds)
@@ -61,14 +64,13 @@ def rows(lab, rates, seconds, say):
             # The round that was under way at the last snapshot must have ended.
             time.sleep(SETTLE_S)
             samples = read_spins(server.outside(spins).read_text())
-        for (before, after), (flood, valid) in zip(itertools.pairwise(quiet), loaded):
-            row = between(*flood, lab.server_cpu, lab.client_cpu)
-            yield (
-                {"series": f"tcp_syncookies={cookies}"}
-                | row
-                | costs(row, samples, before, flood, after)
-                | {"valid": valid}
+        for around, (flood, valid) in zip(itertools.pairwise(quiet), loaded):
+            before, during, after = (
+                between(*pair, lab.server_cpu, lab.client_cpu) | {"rounds": rounds(samples, *pair)}
+                for pair in (around[0], flood, around[1])
             )
+            found = costs(before, during, after)
+            yield {"series": series} | during | found | {"valid": valid}
 
 
 def stretch(server, client, seconds):
@@ -78,14 +80,14 @@ def stretch(server, client, seconds):
     return first, snapshot(server.pid, client.pid)
 
 
-def costs(row, samples, before, flood, after):
-    """Both estimates of the CPU time per SYN, in microseconds."""
-    without = (speed(samples, *before) + speed(samples, *after)) / 2
-    work = speed(samples, *flood) / without
+def costs(before, during, after):
+    """Both estimates of the CPU time per SYN, in microseconds, from the stretch with SYNs and the two around it."""
+    rounds, softirq = ((before[name] + after[name]) / 2 for name in ("rounds", "server_softirq"))
+    work = during["rounds"] / rounds
     return {
         "work": work,
-        "cost_by_work": 1e6 * (1 - work) / row["syn"],
-        "cost_by_softirq": 1e6 * row["server_softirq"] / row["syn"],
+        "cost_by_work": 1e6 * (1 - work) / during["syn"],
+        "cost_by_softirq": 1e6 * (during["server_softirq"] - softirq) / during["syn"],
     }
 
 
@@ -94,7 +96,7 @@ def read_spins(text):
     return [tuple(map(int, line.split())) for line in text.splitlines()[:-1]]
 
 
-def speed(samples, first, last):
+def rounds(samples, first, last):
     """Rounds per second between two snapshots."""
     return (rounds_at(samples, last.at_ns) - rounds_at(samples, first.at_ns)) / (last.at_ns - first.at_ns) * 1e9
 

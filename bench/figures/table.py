@@ -25,6 +25,7 @@ COLUMNS = {
     "connect": "ms, mean",
     "response": "ms, mean, first byte sent to first byte received",
     "total": "ms, mean, due to last byte",
+    "rounds": "rounds/s of the spinner",
     "work": "share of the work without SYNs",
     "cost_by_work": "µs of CPU per SYN",
     "cost_by_softirq": "µs of CPU per SYN",

@@ -18,7 +18,8 @@ from pathlib import Path
 SERVER_ADDRESS = "198.18.0.1"
 CLIENT_ADDRESS = "198.18.0.2"
 PREFIX = 15
-# With one address, so many ports; the default range is half of it.
+# The client's as well: tens of thousands of sockets leave too few ports of one address to find a free one quickly.
+SOURCES = "198.18.16.0/29"
 PORTS = "1024 65535"
 
 # Where a host keeps its servers' files: in memory, seen by nobody else, gone with the host.
@@ -88,7 +89,7 @@ class Host:
 
 
 @contextlib.contextmanager
-def testbed(server_cpu, client_cpu, server_sysctls=None, client_sysctls=None):
+def testbed(server_cpu, client_cpu, server_sysctls=None, client_sysctls=None, steered=True):
     """A server and a client that reach each other and nothing else."""
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(contextlib.closing(Host(server_cpu)))
@@ -97,7 +98,9 @@ def testbed(server_cpu, client_cpu, server_sysctls=None, client_sysctls=None):
         for host, address in ((server, SERVER_ADDRESS), (client, CLIENT_ADDRESS)):
             host.run("ip", "address", "add", f"{address}/{PREFIX}", "dev", "wire")
             host.run("ip", "link", "set", "wire", "up")
-            steer(host)
+            if steered:
+                steer(host)
+        client.run("ip", "route", "add", "local", SOURCES, "dev", "lo")
         client.sysctl("net.ipv4.ip_local_port_range", PORTS)
         for host, sysctls in ((server, server_sysctls), (client, client_sysctls)):
             for name, value in (sysctls or {}).items():

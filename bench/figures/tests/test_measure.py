@@ -61,14 +61,17 @@ class SynCost(unittest.TestCase):
         self.assertAlmostEqual(x0, 130)
         self.assertAlmostEqual(cost, 3)
 
-    def test_work_is_compared_with_the_quiet_before_and_after(self):
-        # 100 rounds/s, then 80, then 120: neither drift nor its direction is the SYNs' doing.
-        samples = [(0, 0), (10 * S, 1000), (20 * S, 1800), (30 * S, 3000)]
-        stretches = [(self.at(1), self.at(9)), (self.at(11), self.at(19)), (self.at(21), self.at(29))]
-        row = syncost.costs({"syn": 10_000, "server_softirq": 0.1}, samples, *stretches)
-        self.assertAlmostEqual(row["work"], 80 / 110)
-        self.assertAlmostEqual(row["cost_by_work"], 1e6 * (30 / 110) / 10_000)
-        self.assertAlmostEqual(row["cost_by_softirq"], 10)
+    def test_a_stretch_is_compared_with_the_quiet_before_and_after(self):
+        # A spinner that slows down or speeds up by itself, and softirqs of its own, are not the SYNs' doing.
+        before, after = {"rounds": 100, "server_softirq": 0.02}, {"rounds": 120, "server_softirq": 0.04}
+        found = syncost.costs(before, {"rounds": 88, "server_softirq": 0.13, "syn": 10_000}, after)
+        self.assertAlmostEqual(found["work"], 0.8)
+        self.assertAlmostEqual(found["cost_by_work"], 20)
+        self.assertAlmostEqual(found["cost_by_softirq"], 10)
+
+    def test_rounds_are_counted_from_instant_to_instant(self):
+        samples = [(0, 0), (10 * S, 1000), (20 * S, 1800)]
+        self.assertAlmostEqual(syncost.rounds(samples, self.at(5), self.at(15)), (1400 - 500) / 10)
 
     def test_a_line_cut_off_is_left_out(self):
         self.assertEqual(syncost.read_spins("1000 1\n2000 2\n30"), [(1000, 1), (2000, 2)])
