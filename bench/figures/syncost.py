@@ -48,29 +48,26 @@ def rows(lab, rates, seconds, say):
         with where.bed() as (server, client):
             listening(Deaf(BACKLOG).start(server), server)
             finish(client.start(lab.load(FILL, 0.5), stdout=subprocess.PIPE, stderr=subprocess.PIPE))
-            spins = "spins"
-            server.start([sys.executable, "-c", SPIN.format(path=str(server.write(spins, "")))])
+            server.start([sys.executable, "-c", SPIN.format(path=str(server.write("spins", "")))])
             time.sleep(SETTLE_S)
-            quiet = [stretch(server, client, seconds)]
-            loaded = []
+            stretches, verdicts = [stretch(server, client, seconds)], []
             for rate in rates:
                 say(f"full accept queue, {series}: {rate} SYN/s")
                 load = lab.load(["-R", rate, *FLOOD], SETTLE_S + seconds + SPARE_S)
                 generator = client.start(load, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 time.sleep(SETTLE_S)
-                flood = stretch(server, client, seconds)
-                loaded.append((flood, verdict(finish(generator))))
-                quiet.append(stretch(server, client, seconds))
+                stretches.append(stretch(server, client, seconds))
+                verdicts.append(verdict(finish(generator)))
+                stretches.append(stretch(server, client, seconds))
             # The round that was under way at the last snapshot must have ended.
             time.sleep(SETTLE_S)
-            samples = read_spins(server.outside(spins).read_text())
-        for around, (flood, valid) in zip(itertools.pairwise(quiet), loaded):
-            before, during, after = (
-                between(*pair, lab.server_cpu, lab.client_cpu) | {"rounds": rounds(samples, *pair)}
-                for pair in (around[0], flood, around[1])
-            )
-            found = costs(before, during, after)
-            yield {"series": series} | during | found | {"valid": valid}
+            samples = read_spins(server.outside("spins").read_text())
+        found = [
+            between(*pair, lab.server_cpu, lab.client_cpu) | {"rounds": rounds(samples, *pair)} for pair in stretches
+        ]
+        # Quiet and loaded stretches take turns.
+        for before, during, after, valid in zip(found[::2], found[1::2], found[2::2], verdicts):
+            yield {"series": series} | during | costs(before, during, after) | {"valid": valid}
 
 
 def stretch(server, client, seconds):
