@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build web test lint fmt clean tools rules
+.PHONY: help setup demo build web test lint bench fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -36,6 +36,10 @@ test: setup lint ## Run every check and every test
 lint: rules $(PAGE) ## Check formatting, house rules, types and clippy
 	cd web && npm run check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+bench: build ## Compare brimful with other load generators on this machine (bench/README.md)
+	cargo build --locked --release --package brimful-bench-server
+	python3 -m bench.side_by_side --build $(TARGET_DIR)/release $(BENCH)
 
 tools:
 	scripts/setup.sh build

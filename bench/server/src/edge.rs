@@ -26,10 +26,10 @@ pub(crate) fn full(_listener: &OwnedFd, addr: SocketAddr) -> io::Result<Vec<u8>>
 }
 
 /// Serves one connection per `slot`. It counts as requests those it answered.
-pub(crate) fn slow(listener: OwnedFd, slot: Duration, counters: &Counters) -> io::Result<Vec<u8>> {
+pub(crate) fn slow(listener: &OwnedFd, slot: Duration, counters: &Counters) -> io::Result<Vec<u8>> {
     let mut free = Instant::now();
     loop {
-        let socket = accept_with(&listener, SocketFlags::CLOEXEC)?;
+        let socket = accept_with(listener, SocketFlags::CLOEXEC)?;
         counters.connections.fetch_add(1, Ordering::Relaxed);
         // From now if it was idle; else from when the last slot ended, so that no time is lost between two.
         free = free.max(Instant::now() - slot) + slot;

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 /// What the server does with a connection.
 #[derive(Debug, Parser)]
+#[command(version)]
 enum Args {
     /// Answers every request at once
     Answer,
@@ -37,9 +38,9 @@ enum Args {
     },
     /// Answers every request after a pause, so that as many connections are opened as there are clients
     Hold {
-        /// The pause, in milliseconds
+        /// The pause, in seconds
         #[arg(long)]
-        pause_ms: u64,
+        pause_s: u64,
     },
     /// Never accepts, and has its accept queue filled from the start: every attempt to connect is ignored
     Full,
@@ -81,28 +82,38 @@ fn run(args: &Args) -> io::Result<()> {
     let server = match args {
         Args::Answer => serve(listener, Mode::AtOnce, counters)?,
         Args::Stamp { limit, .. } => serve(listener, Mode::Stamp { limit: *limit }, counters)?,
-        Args::Hold { pause_ms } => serve(listener, Mode::Hold(Duration::from_millis(*pause_ms)), counters)?,
-        Args::Full => thread::spawn(move || edge::full(&listener, addr)),
+        Args::Hold { pause_s } => serve(listener, Mode::Hold(Duration::from_secs(*pause_s)), counters)?,
+        Args::Full => spawn(move || edge::full(&listener, addr)),
         Args::Slow { per_second } => {
             let slot = Duration::from_secs(1) / (*per_second).max(1);
-            thread::spawn(move || edge::slow(listener, slot, counters))
+            spawn(move || edge::slow(&listener, slot, counters))
         }
     };
     report(addr, counters)?;
     if let Args::Stamp { out, .. } = args {
         counters.stop.store(true, Ordering::Relaxed);
-        let stamps = server.join().map_err(|_| io::Error::other("the serving thread panicked"))??;
+        let stamps = server.join().map_err(|_| io::Error::other("the serving thread panicked"))?;
         std::fs::write(out, stamps)?;
     }
     Ok(())
 }
 
-/// A thread that serves; it ends by itself only on errors, or when it was told to stop. Returns its notes, if it makes any.
-type Server = JoinHandle<io::Result<Vec<u8>>>;
+/// A thread that serves, and returns its notes, if it makes any, when it is told to stop.
+type Server = JoinHandle<Vec<u8>>;
 
 fn serve(listener: OwnedFd, mode: Mode, counters: &'static Counters) -> io::Result<Server> {
     let answering = Answering::new(listener, mode, counters)?;
-    Ok(thread::spawn(move || answering.run()))
+    Ok(spawn(move || answering.run()))
+}
+
+/// A server that fails takes the process with it: the harness must not measure what is left.
+fn spawn(serve: impl FnOnce() -> io::Result<Vec<u8>> + Send + 'static) -> Server {
+    thread::spawn(move || {
+        serve().unwrap_or_else(|error| {
+            eprintln!("brimful-bench-server: {error}");
+            std::process::exit(1)
+        })
+    })
 }
 
 /// Tells the port, then the counters as often as asked.

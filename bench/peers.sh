@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs the load generators that brimful is compared with, each by its registry's own client:
+#
+#   bench/peers.sh            all of them; what is there already is left alone
+#   bench/peers.sh k6 oha     only these
+#
+# Debian's packages need root. One that cannot be had is named, and the comparison goes on without it.
+set -euo pipefail
+
+main() {
+    local peer missing=()
+    (($#)) || set -- nginx wrk httperf h2load ab hey vegeta k6 oha
+    for peer in "$@"; do
+        have "$peer" || get "$peer" || missing+=("$peer")
+    done
+    have wrk2 || echo "peers: wrk2 is in no registry; built from its sources and on PATH under that name, it takes part" >&2
+    ((${#missing[@]} == 0)) || { echo "peers: not to be had: ${missing[*]}" >&2; exit 3; }
+}
+
+have() { PATH=$PATH:/usr/sbin:$HOME/.cargo/bin:$HOME/go/bin command -v "$1" >/dev/null; }
+
+get() {
+    case $1 in
+        nginx | wrk | httperf | hey) debian "$1" ;;
+        h2load) debian nghttp2-client ;;
+        ab) debian apache2-utils ;;
+        vegeta) go install github.com/tsenart/vegeta/v12@latest ;;
+        k6) go install go.k6.io/k6@latest ;;
+        oha) cargo install --locked oha ;;
+        *) echo "peers: $1 is unknown" >&2; return 1 ;;
+    esac
+}
+
+debian() { DEBIAN_FRONTEND=noninteractive apt-get -q install --yes --no-install-recommends "$1"; }
+
+main "$@"

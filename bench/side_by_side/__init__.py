@@ -1,0 +1,1 @@
+"""Load generators side by side; see bench/README.md."""

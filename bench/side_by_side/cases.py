@@ -1,0 +1,247 @@
+"""The cases, and what brimful is required to reach in each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import measure
+from .entry import (
+    Entry,
+    ab,
+    brimful,
+    brimful_with,
+    h2load,
+    hey,
+    httperf,
+    httperf_keep_alive,
+    k6,
+    oha,
+    vegeta,
+    wrk,
+    wrk2,
+)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A bound on a metric of brimful, or on its ratio to the same metric of another generator."""
+
+    text: str
+    metric: str
+    required: float | None
+    aim: float | None = None
+    against: str | None = None
+    at_least: bool = False
+
+    def meets(self, value: float, bound: float) -> bool:
+        return value >= bound if self.at_least else value <= bound
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    title: str
+    server: str
+    entries: tuple[Entry, ...]
+    # What its table shows, and of which of these it shows brimful's ratio to the others.
+    columns: tuple[str, ...]
+    compared: tuple[str, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    measure: Callable[..., dict] = measure.load
+    rate: int = 0
+    # One run, as long as --growth-seconds says.
+    long: bool = False
+
+    @property
+    def probe(self) -> Entry:
+        """brimful in this case with the engine of its own choice."""
+        flags = next(entry.flags for entry in self.entries if entry.tool.startswith("brimful"))
+        return brimful_with("auto", *flags)
+
+
+CPU = "cpu_us_per_request"
+COST = (CPU, "core_us_per_request", "requests_per_s", "peak_rss_mib")
+SEEN = (
+    "lateness_p50_us",
+    "lateness_p90_us",
+    "lateness_p99_us",
+    "lateness_p99.9_us",
+    "lateness_max_us",
+    "missing",
+    "own_lateness_p50_us",
+    "own_lateness_p99_us",
+    "cpu_percent",
+)
+KEEP_ALIVE = (
+    *brimful("--clients", "64"),
+    wrk(64),
+    h2load(64),
+    httperf_keep_alive(64, 40_000),
+    ab(64, "-k"),
+    hey(64),
+    oha(64),
+    vegeta(0, 64),
+    k6("closed.js", CLIENTS=64),
+)
+PIPELINED = (*brimful("--clients", "1024", "--pipeline", "16"), wrk(64, "-s", "pipeline.lua"), h2load(64, "-m16"))
+# More than one core can make, so that the rate found is the most it makes.
+ATTEMPTS = ("--s-clients", "2000", "--connect-timeout", "20ms")
+HTTPERF_ATTEMPTS = httperf(60_000, "--timeout=0.02")
+# So that the server closes, for everyone.
+CLOSE = "Connection: close"
+
+
+def ratio(
+    against: str, required: float | None, aim: float | None, metric: str = CPU, text: str = "CPU/request"
+) -> Requirement:
+    return Requirement(f"{text} vs {against}", metric, required, aim, against)
+
+
+def lateness(rate: int, requirements: tuple[Requirement, ...]) -> Case:
+    """Ten connections, for those that must be told how many."""
+    return Case(
+        f"lateness-{rate // 1000}k",
+        f"lateness at {rate:,}/s, seen from outside",
+        "stamp",
+        (
+            *brimful("-R", str(rate)),
+            wrk2(10, rate),
+            vegeta(rate, 50),
+            httperf(rate),
+            h2load(10, rate=rate),
+            oha(10, "-q", str(rate)),
+            hey(1, "-q", str(rate)),
+            k6("constant_rate.js", RATE=rate),
+        ),
+        SEEN,
+        ("lateness_p50_us", "lateness_p99_us"),
+        requirements,
+        measure.late,
+        rate,
+    )
+
+
+CASES = (
+    Case(
+        "keep-alive-nginx",
+        "keep-alive, 64 connections, nginx",
+        "nginx",
+        KEEP_ALIVE,
+        COST,
+        (CPU, "requests_per_s", "peak_rss_mib"),
+        (ratio("wrk", 0.95, 0.85), ratio("h2load", 0.95, 0.85)),
+    ),
+    Case(
+        "keep-alive-trivial",
+        "keep-alive, 64 connections, trivial server",
+        "trivial",
+        KEEP_ALIVE,
+        COST,
+        (CPU, "requests_per_s", "peak_rss_mib"),
+        (ratio("wrk", 0.88, 0.78),),
+    ),
+    Case(
+        "pipelined-trivial",
+        "pipelined, 64 connections x 16, trivial server",
+        "trivial",
+        PIPELINED,
+        COST,
+        (CPU, "requests_per_s"),
+        (ratio("wrk", 0.70, 0.58),),
+    ),
+    Case(
+        "pipelined-nginx",
+        "pipelined, 64 connections x 16, nginx",
+        "nginx",
+        PIPELINED,
+        COST,
+        (CPU, "requests_per_s"),
+    ),
+    Case(
+        "new-connection",
+        "a new connection per request, nginx",
+        "nginx",
+        (
+            *brimful("--new-connection", "--close", "server", "--clients", "64"),
+            wrk(64, "-H", CLOSE),
+            # More than it can make: then it wastes least on waiting. What it made is counted by the server.
+            httperf(20_000, "--timeout=5", f"--add-header={CLOSE}\\n"),
+            ab(64),
+            hey(64, "-disable-keepalive"),
+            oha(64, "--disable-keepalive"),
+        ),
+        ("connections", *COST),
+        (CPU, "requests_per_s"),
+        (ratio("wrk", 0.82, 0.72), ratio("httperf", 0.65, 0.55)),
+    ),
+    Case(
+        "fixed-20k",
+        "20,000/s at exact times, nginx",
+        "nginx",
+        (*brimful("-R", "20000"), wrk2(64, 20_000), h2load(64, rate=20_000), vegeta(20_000, 64)),
+        COST,
+        (CPU,),
+        (ratio("wrk2", 1.3, 1.0),),
+    ),
+    lateness(
+        1_000,
+        (
+            Requirement("own lateness, median, µs", "own_lateness_p50_us", 1),
+            *(ratio(tool, 1, None, "lateness_p99_us", "p99") for tool in ("wrk2", "vegeta", "httperf")),
+        ),
+    ),
+    lateness(
+        10_000,
+        tuple(
+            ratio(tool, None, 1, "lateness_p99_us", "p99")
+            for tool in ("wrk2", "vegeta", "httperf", "h2load", "oha", "hey", "k6")
+        ),
+    ),
+    Case(
+        "idle-1k",
+        "CPU at 1,000/s, one connection per call for both",
+        "trivial",
+        (*brimful("-R", "1000", "--new-connection", "--close", "server"), httperf(1000, f"--add-header={CLOSE}\\n")),
+        ("cpu_percent", CPU, "requests_per_s"),
+        (CPU,),
+        (ratio("httperf", 0.20, 0.10),),
+    ),
+    Case(
+        "abandoned",
+        "attempts abandoned after 20 ms at a full accept queue",
+        "full",
+        (*brimful(*ATTEMPTS), HTTPERF_ATTEMPTS),
+        ("attempts_per_s", "ignored_per_s", "cpu_percent", "peak_rss_mib"),
+        ("attempts_per_s",),
+        (Requirement("abandoned attempts/s", "ignored_per_s", 40_000, 60_000, at_least=True),),
+    ),
+    Case(
+        "overload",
+        f"attempts on a server of {measure.SLOW_PER_SECOND} connections/s",
+        "slow",
+        (*brimful(*ATTEMPTS), HTTPERF_ATTEMPTS),
+        ("overload_factor", "attempts_per_s", "requests_per_s", "cpu_percent"),
+        ("overload_factor",),
+        (Requirement("offered connections/s ÷ capacity", "overload_factor", 50, 300, at_least=True),),
+    ),
+    Case(
+        "memory",
+        "memory per open idle connection",
+        "hold",
+        brimful("--clients", "{connections}", "--think", f"{measure.THINK_S}s"),
+        ("bytes_per_connection", "few_rss_kib", "many_rss_kib"),
+        (),
+        (Requirement("bytes per connection", "bytes_per_connection", 1536, 512),),
+        measure.held,
+    ),
+    Case(
+        "growth",
+        "memory over a long run of 20,000/s",
+        "trivial",
+        brimful("-R", "20000"),
+        ("growth_kib_per_min", "growth_low_kib_per_min", "growth_high_kib_per_min", "peak_rss_mib"),
+        (),
+        (Requirement("growth above chance, KiB/min", "growth_low_kib_per_min", 0),),
+        measure.growth,
+        long=True,
+    ),
+)

@@ -1,0 +1,296 @@
+"""One run of one generator: a fresh server, the generator pinned to its own CPU, and what both have cost and counted.
+
+CPU time is the kernel's account of the finished process (wait4), its start and its report included. Requests are
+counted by the server, not taken from the generator's word.
+"""
+
+import json
+import os
+import select
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from . import host, lateness, stats
+from .entry import Entry, Setting
+from .servers import Nginx, Server, Trivial
+from .tools import Failed, Programs
+
+if TYPE_CHECKING:
+    from .cases import Case
+
+SCRIPTS = Path(__file__).parent / "scripts"
+# How often a running generator's memory is read.
+PERIOD_S = 0.2
+# Connection attempts per second of the server that is to be overloaded: the one of Banga & Druschel (1997), Figure 7.
+SLOW_PER_SECOND = 130
+# How long the holding server waits with its answers, and brimful's clients with their next calls. brimful spreads their
+# first calls over the think time: all have connected before the first is answered, and when the last is answered the
+# first is about to call again. At that moment all connections are open and idle.
+HOLD_S = 3
+THINK_S = 2
+# Numbers of connections whose difference in memory is measured.
+HELD = (2000, 10000)
+
+
+@dataclass
+class Finished:
+    """A generator's run."""
+
+    command: list[str]
+    wall_s: float
+    cpu_s: float
+    core_busy_s: float
+    peak_rss_kib: int
+    output: str
+    # Seconds since its start, KiB.
+    memory: list[tuple[float, int]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all runs share."""
+
+    programs: Programs
+    directory: Path
+    server_cpu: int
+    generator_cpu: int
+
+    def start(self, kind: str, room: int = 0) -> Server:
+        """A server; `room` is how many requests the stamping one can note."""
+        if kind == "nginx":
+            if (path := self.programs.path("nginx")) is None:
+                raise Failed("nginx is absent")
+            return Nginx(path, self.directory, self.server_cpu)
+        mode = {
+            "trivial": ["answer"],
+            "stamp": ["stamp", "--limit", str(room), "--out", str(self.stamps)],
+            "hold": ["hold", "--pause-s", str(HOLD_S)],
+            "full": ["full"],
+            "slow": ["slow", "--per-second", str(SLOW_PER_SECOND)],
+        }[kind]
+        return Trivial(self.programs.path("brimful-bench-server"), mode, self.server_cpu)
+
+    @property
+    def stamps(self) -> Path:
+        return self.directory / "stamps"
+
+    def run(self, entry: Entry, setting: Setting) -> Finished:
+        """Runs a generator to its end."""
+        with Generator(self, entry, setting) as generator:
+            return generator.finish()
+
+
+class Generator:
+    """A running generator. It is killed when it outlives its time threefold, or is left before its end."""
+
+    def __init__(self, bench: Bench, entry: Entry, setting: Setting) -> None:
+        argv = entry.argv(setting)
+        self._entry = entry
+        self._cpu = bench.generator_cpu
+        self._limit_s = 3 * setting.seconds + 60
+        # Without directories, which are nobody's business.
+        self.command = ["taskset", "-c", str(self._cpu), *argv]
+        self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+        real = [*self.command[:3], bench.programs.path(entry.program), *argv[1:]]
+        self._busy_before = host.cpu_busy_s(self._cpu)
+        self._begun = time.monotonic()
+        self._process = subprocess.Popen(
+            real,
+            cwd=SCRIPTS,
+            stdin=subprocess.PIPE if entry.stdin else subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._errors,
+        )
+        self._pidfd = os.pidfd_open(self._process.pid)
+        if entry.stdin:
+            with self._process.stdin as stdin:
+                stdin.write(entry.stdin(setting).encode())
+        self._memory: list[tuple[float, int]] = []
+        self._peak_kib = 0
+
+    @property
+    def pid(self) -> int:
+        # taskset replaces itself by the generator.
+        return self._process.pid
+
+    def finish(self) -> Finished:
+        while not self._ends_within(PERIOD_S):
+            at = time.monotonic() - self._begun
+            if at > self._limit_s:
+                raise Failed(f"still running after {self._limit_s:.0f} s: killed")
+            now_kib, peak_kib = host.memory_kib(self.pid)
+            if now_kib:
+                self._memory.append((at, now_kib))
+                self._peak_kib = peak_kib
+        wall_s = time.monotonic() - self._begun
+        _, status, usage = os.wait4(self.pid, 0)
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        busy = host.cpu_busy_s(self._cpu) - self._busy_before
+        if self._process.returncode not in self._entry.good_exits:
+            raise Failed(f"exit {self._process.returncode}: {complaint(text(self._errors) or text(self._output))}")
+        return Finished(
+            self.command,
+            wall_s,
+            usage.ru_utime + usage.ru_stime,
+            busy,
+            self._peak(usage.ru_maxrss),
+            text(self._output),
+            self._memory,
+        )
+
+    def _ends_within(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return bool(poll.poll(1000 * seconds))
+
+    def _peak(self, maxrss_kib: int) -> int:
+        # The kernel's maximum begins with that of the process which made the child, ours; below that only our own
+        # readings tell, the last of which may be PERIOD_S old.
+        own = host.memory_kib(os.getpid())[1]
+        return max(self._peak_kib, maxrss_kib if maxrss_kib > own else 0)
+
+    def __enter__(self) -> "Generator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._pidfd)
+        self._output.close()
+        self._errors.close()
+
+
+def load(bench: Bench, case: "Case", entry: Entry, seconds: int) -> dict:
+    """The ordinary measurement: what a request costs, as counted by the server."""
+    return loaded(bench, case, entry, seconds)[1]
+
+
+def growth(bench: Bench, case: "Case", entry: Entry, seconds: int) -> dict:
+    """The same over a long run, whose memory is watched once it has settled, after a tenth of it."""
+    finished, run = loaded(bench, case, entry, seconds)
+    slope, half_width = stats.slope([(at, kib) for at, kib in finished.memory if at > finished.wall_s / 10])
+    run["values"] |= {
+        "growth_kib_per_min": 60 * slope,
+        "growth_low_kib_per_min": 60 * (slope - half_width),
+        "growth_high_kib_per_min": 60 * (slope + half_width),
+    }
+    # One reading in a second is enough to draw it.
+    return run | {"memory_kib": [kib for _, kib in finished.memory][:: round(1 / PERIOD_S)]}
+
+
+def loaded(bench: Bench, case: "Case", entry: Entry, seconds: int) -> tuple[Finished, dict]:
+    server = bench.start(case.server)
+    try:
+        before, attempts, ignored = server.counted(), host.connection_attempts(), host.ignored_attempts()
+        finished = bench.run(entry, Setting(server.port, seconds + entry.extra_seconds))
+        attempts, ignored = host.connection_attempts() - attempts, host.ignored_attempts() - ignored
+        after = server.counted()
+    finally:
+        server.stop()
+    requests = after.requests - before.requests
+    values = cost(finished, requests) | {
+        "connections": after.connections - before.connections,
+        "attempts_per_s": attempts / finished.wall_s,
+        "ignored_per_s": ignored / finished.wall_s,
+        "overload_factor": attempts / finished.wall_s / SLOW_PER_SECOND,
+    }
+    return finished, {"command": finished.command, "values": values} | own_account(finished)
+
+
+def late(bench: Bench, case: "Case", entry: Entry, seconds: int) -> dict:
+    """Lateness, by the arrivals that the server has noted, and by the generator's own account if it gives one."""
+    seconds += entry.extra_seconds
+    server = bench.start("stamp", room=round(case.rate * seconds * 1.2) + 1000)
+    try:
+        finished = bench.run(entry, Setting(server.port, seconds))
+        requests = server.counted().requests
+    finally:
+        server.stop()
+    seen = lateness.measure(bench.stamps, case.rate, entry.connections, seconds)
+    if not seen:
+        raise Failed(f"only {requests} requests arrived: nothing to judge")
+    values, own = cost(finished, requests) | seen, own_account(finished)
+    if own:
+        values |= {f"own_lateness_{p}_us": own["own"]["lateness_us"][p] for p in ("p50", "p99")}
+    return {"command": finished.command, "values": values} | own
+
+
+def held(bench: Bench, case: "Case", entry: Entry, _seconds: int) -> dict:
+    """Memory per open connection: the difference between many and few."""
+    few, many = (held_kib(bench, case, entry, number) for number in HELD)
+    return {
+        "command": entry.argv(Setting(0, 0, HELD[1])),
+        "values": {
+            "few_rss_kib": few,
+            "many_rss_kib": many,
+            "bytes_per_connection": (many - few) * 1024 / (HELD[1] - HELD[0]),
+        },
+    }
+
+
+def held_kib(bench: Bench, case: "Case", entry: Entry, number: int) -> int:
+    """Resident memory with so many connections open, each of which has had its answer."""
+    server = bench.start(case.server)
+    # Ample time to connect them all and to wait for the answers.
+    setting = Setting(server.port, 3 * (HOLD_S + THINK_S), number)
+    try:
+        with Generator(bench, entry, setting) as generator:
+            deadline = time.monotonic() + setting.seconds - 1
+            while (counted := server.counted()).requests < number:
+                if time.monotonic() > deadline:
+                    raise Failed(
+                        f"of {number} connections {counted.connections} were made, {counted.requests} answered in time"
+                    )
+                time.sleep(0.02)
+            if counted.connections < number:
+                raise Failed(f"{counted.connections} connections were made where {number} were meant")
+            return host.memory_kib(generator.pid)[0]
+    finally:
+        server.stop()
+
+
+def cost(finished: Finished, requests: int) -> dict:
+    values = {
+        "requests": requests,
+        "requests_per_s": requests / finished.wall_s,
+        "wall_s": finished.wall_s,
+        "cpu_s": finished.cpu_s,
+        "cpu_percent": 100 * finished.cpu_s / finished.wall_s,
+        "others_percent": 100 * max(finished.core_busy_s - finished.cpu_s, 0) / finished.wall_s,
+        "peak_rss_mib": finished.peak_rss_kib / 1024,
+    }
+    if requests:
+        values["cpu_us_per_request"] = 1e6 * finished.cpu_s / requests
+        values["core_us_per_request"] = 1e6 * finished.core_busy_s / requests
+    return values
+
+
+def own_account(finished: Finished) -> dict:
+    """What brimful says of its own run; nothing for others."""
+    try:
+        record = json.loads(finished.output)
+        own = {
+            "counts": {name: count for name, count in record["counts"].items() if count and name != "status"},
+            "lateness_us": {name: record["lateness_us"][name] for name in ("p50", "p99", "max")},
+            "engine": record["generator"]["engine"],
+            "verdict": [reason["code"] for reason in record["verdict"]["reasons"]],
+        }
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return {"own": own}
+
+
+def text(file: TextIO) -> str:
+    file.seek(0)
+    return file.read()
+
+
+def complaint(said: str) -> str:
+    """The line of an output that most likely says what went wrong: the first error, else the last line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it said nothing")

@@ -1,0 +1,38 @@
+"""The few statistics needed: order statistics, and a straight line with the interval of its slope."""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, median
+
+# Student's t for 95 %, two-sided, with BLOCKS - 2 degrees of freedom.
+BLOCKS = 12
+T_95 = 2.228
+
+
+def percentile(ordered: Sequence[float], p: float) -> float:
+    """Nearest rank: the smallest value that at least p percent do not exceed."""
+    rank = math.ceil(p / 100 * len(ordered))
+    return ordered[max(rank, 1) - 1]
+
+
+def spread(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median, minimum and maximum."""
+    return median(values), min(values), max(values)
+
+
+def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Least squares through the means of blocks, and the half-width of the slope's 95 % interval.
+
+    Neighbouring readings of a process's memory are almost the same reading; means of BLOCKS long blocks are nearly
+    independent, which the interval supposes.
+    """
+    if len(points) < 2 * BLOCKS:
+        raise ValueError(f"{len(points)} readings are too few for a slope")
+    size = len(points) // BLOCKS
+    blocks = [points[i * size : (i + 1) * size] for i in range(BLOCKS)]
+    xs, ys = ([fmean(point[axis] for point in block) for block in blocks] for axis in (0, 1))
+    x_mean, y_mean = fmean(xs), fmean(ys)
+    sxx = sum((x - x_mean) ** 2 for x in xs)
+    b = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True)) / sxx
+    residual = sum((y - y_mean - b * (x - x_mean)) ** 2 for x, y in zip(xs, ys, strict=True))
+    return b, T_95 * math.sqrt(residual / (BLOCKS - 2) / sxx)

@@ -1,0 +1,85 @@
+"""The programs: where they are, which version, and where a missing one comes from."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class Failed(Exception):
+    """A program could not do what was asked of it. It is reported, and the comparison goes on."""
+
+
+# How a program tells its version, and where it comes from.
+KNOWN = {
+    "brimful": (["--version"], "make build"),
+    "brimful-bench-server": (["--version"], "make bench"),
+    "nginx": (["-v"], "Debian package nginx"),
+    "wrk": (["--version"], "Debian package wrk"),
+    "wrk2": (["--version"], "no registry has it: build it from its sources as `wrk2`"),
+    "httperf": (["--version"], "Debian package httperf"),
+    "h2load": (["--version"], "Debian package nghttp2-client"),
+    "ab": (["-V"], "Debian package apache2-utils"),
+    "hey": ([], "Debian package hey"),
+    "oha": (["--version"], "cargo install oha"),
+    "k6": (["version"], "go install go.k6.io/k6@latest"),
+    "vegeta": (["-version"], "go install github.com/tsenart/vegeta/v12@latest"),
+}
+
+# Where Debian, cargo and go put programs, whether or not PATH has it.
+PLACES = ("/usr/sbin", "~/.cargo/bin", "~/go/bin")
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Every known program's path, or None."""
+
+    paths: dict[str, str | None]
+
+    @staticmethod
+    def find(build: Path) -> "Programs":
+        places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
+        return Programs(
+            {name: shutil.which(name, path=str(build) if name.startswith("brimful") else places) for name in KNOWN}
+        )
+
+    def path(self, name: str) -> str | None:
+        return self.paths[name]
+
+    def versions(self) -> dict[str, str | None]:
+        return {name: version(path, KNOWN[name][0]) if path else None for name, path in self.paths.items()}
+
+
+def version(path: str, arguments: list[str]) -> str:
+    """What the program says its version is, or who installed it; "unknown" if nobody says."""
+    said = output([path, *arguments]) if arguments else ""
+    return version_in(said) or debian_version(path) or go_version(path) or "unknown"
+
+
+def version_in(said: str) -> str | None:
+    # Not the version of Go.
+    found = re.search(r"(?<!go)(?<![\d.])\d+\.\d+(?:[.\w+~-]*\w)?", said)
+    return found[0] if found else None
+
+
+def debian_version(path: str) -> str | None:
+    package = output(["dpkg-query", "--search", path]).partition(":")[0]
+    return version_in(output(["dpkg-query", "--show", "--showformat=${Version}", package]))
+
+
+def go_version(path: str) -> str | None:
+    """What Go wrote into the program about its module."""
+    found = re.search(r"^\s*mod\s+\S+\s+v(\S+)", output(["go", "version", "-m", path]), re.MULTILINE)
+    return found[1] if found else None
+
+
+def output(command: list[str]) -> str:
+    """What a command prints; nothing if there is no such command."""
+    try:
+        return subprocess.run(
+            command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        ).stdout
+    except FileNotFoundError:
+        return ""
