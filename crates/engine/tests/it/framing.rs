@@ -19,6 +19,7 @@ on_each_engine!(
     informational_responses_are_passed_over,
     an_answer_may_come_before_the_request_is_sent,
     a_large_request_is_sent_whole,
+    small_buffers_lose_nothing,
 );
 
 const TRAILERS: &[u8] =
@@ -131,5 +132,18 @@ fn a_large_request_is_sent_whole(case: Case) {
     for outcome in calls.iter().map(Seen::outcome) {
         assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "head and body: {outcome:?}");
         assert_eq!(outcome.bytes_received, with_length(BIG.to_string().as_bytes()).len() as u64, "it got all of it");
+    }
+}
+
+/// Hardly anything fits into a buffer of the smallest size, on the way there or back.
+fn small_buffers_lose_nothing(case: Case) {
+    let server = RawServer::answering(|request| with_length(&request.body));
+    for length in [4000, 100_000] {
+        let plan = Plan::posting(case, server.addr(), "x".repeat(length)).calls(5);
+        let plan = plan.configure(|c| (c.send_buffer, c.receive_buffer) = (Some(1), Some(1)));
+        let calls = plan.closed(1);
+        assert_eq!((count(&calls, completed), connects(&calls)), (5, 1));
+        let answer = with_length(&vec![b'x'; length]).len() as u64;
+        assert!(calls.iter().all(|call| call.outcome().bytes_received == answer), "{length}");
     }
 }
