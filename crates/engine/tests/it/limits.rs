@@ -75,7 +75,7 @@ fn an_address_without_ports_leaves_the_calls_to_the_others(case: Case) {
     let calls = holding(case, server.addr(), 2).calls(20).open(1000.0);
     assert_eq!(count(&calls, |end| end == End::TimedOut), 20, "127.0.0.1 has no port left, 127.0.0.2 has 20");
     let lateness = median(calls.iter().map(Seen::lateness));
-    assert!(lateness < Nanos::from_millis(5), "median lateness {lateness}");
+    assert!(lateness < Nanos::from_millis(25), "median lateness {lateness}");
 }
 
 const TWENTY_PORTS: &str = "echo '40000 40019' > /proc/sys/net/ipv4/ip_local_port_range";

@@ -31,7 +31,7 @@ fn an_attempt_is_abandoned_after_t(case: Case) {
     assert_eq!(count(&calls, |end| end == End::Abandoned), 50);
     assert!(calls.iter().all(|call| call.took_to_connect() >= timeout));
     let took = median(calls.iter().map(Seen::took_to_connect));
-    assert!(took < timeout + Nanos::from_millis(5), "median {took}");
+    assert!(took < timeout + Nanos::from_millis(20), "median {took}");
 }
 
 /// 48 attempts at a time have 64 ports between them.
