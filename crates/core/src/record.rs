@@ -65,6 +65,8 @@ pub struct Record {
     pub generator: Generator,
     /// What the monitor saw, if one was running.
     pub server: Option<Server>,
+    /// How [`Generator::max_rate`] was found, if this command found it.
+    pub calibration: Option<ClientCalibration>,
 }
 
 /// Whether a run can be trusted.
@@ -283,6 +285,43 @@ pub struct Generator {
     pub engine: String,
     /// The highest rate this client was found to offer without being the limit itself, if that was measured.
     pub max_rate: Option<f64>,
+}
+
+/// What this client can offer: the largest load of which a server answers as much when it comes from one generator as when
+/// it comes from two, half from each (Banga & Druschel 1997, §4.3). Loads and throughputs are calls per second, or connection
+/// attempts per second for S-Clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientCalibration {
+    /// That load; `None` when the client was its own limit at every load tried.
+    pub max_rate: Option<f64>,
+    /// Whether the maximum may be higher: the built-in server that answered fell short before the client did.
+    pub lower_bound: bool,
+    /// Whether the second generator had to share CPUs with the first or with the server, for want of free ones. Its help is then
+    /// smaller than another host's would be, and the client's own lateness and CPU time decide more.
+    pub second_shares_cpus: bool,
+    /// Every load tried, in increasing order.
+    pub curve: Vec<ClientLevel>,
+}
+
+/// One load of a [`ClientCalibration`]. Throughputs are means over short runs, made in pairs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientLevel {
+    /// The load.
+    pub load: f64,
+    /// Pairs of runs: one with one generator, one with two.
+    pub pairs: u64,
+    /// Throughput with one generator.
+    pub one: f64,
+    /// Its standard deviation.
+    pub one_stddev: Option<f64>,
+    /// Throughput with two generators.
+    pub two: f64,
+    /// Its standard deviation.
+    pub two_stddev: Option<f64>,
+    /// Half width of the 95 % confidence interval of `two − one`, from the differences within pairs.
+    pub difference_ci95_half_width: Option<f64>,
+    /// Why the client was held to be the limit at this load; `None` where it was not.
+    pub limited: Option<String>,
 }
 
 /// What the monitor saw of the server, averaged over the run.

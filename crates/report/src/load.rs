@@ -396,6 +396,7 @@ mod tests {
                 max_rate: None,
             },
             server: None,
+            calibration: None,
         }
     }
 

@@ -104,8 +104,12 @@ impl Collector {
         let total = total.unwrap_or_else(|| Tally::new(String::new()));
         let totals = total.to_record();
         let counts = totals.counts;
+        let per_second = |n: u64| {
+            if run.window == Nanos::ZERO { 0.0 } else { n as f64 / run.window.as_secs_f64() }
+        };
         let verdict = judge(&Evidence {
             counts: &counts,
+            offered: per_second(counts.scheduled),
             limited: self.limited,
             generator: &run.generator,
             response_time_us: totals.response_time_us.as_ref(),
@@ -113,9 +117,6 @@ impl Collector {
             open: run.open,
             interrupted: run.interrupted,
         });
-        let per_second = |n: u64| {
-            if run.window == Nanos::ZERO { 0.0 } else { n as f64 / run.window.as_secs_f64() }
-        };
         let hdr = [
             ("response_time_us", &total.response),
             ("service_time_us", &total.service),
@@ -160,6 +161,7 @@ impl Collector {
             hdr_value_unit: "ns".to_owned(),
             generator: run.generator,
             server: run.server,
+            calibration: None,
         }
     }
 

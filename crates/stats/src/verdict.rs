@@ -23,6 +23,9 @@ const LATE_TOLERATED: Nanos = Nanos::from_millis(2);
 /// (its lateness then grows as long as the run lasts), whatever the response times are.
 const LATE_ALWAYS: Nanos = Nanos::from_millis(10);
 
+/// The client's maximum is known to a few percent only, and a random schedule brings a little more or less than its rate.
+const BEYOND: f64 = 1.05;
+
 /// Calls that this host had no means for, by what was lacking. Together they are [`Counts::client_limited`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limited {
@@ -39,6 +42,8 @@ pub struct Limited {
 pub struct Evidence<'a> {
     /// What became of the calls.
     pub counts: &'a Counts,
+    /// Calls due per second: connection attempts per second for S-Clients, who begin each call with one.
+    pub offered: f64,
     /// What the generator's host ran out of.
     pub limited: Limited,
     /// What the load cost the generator.
@@ -67,6 +72,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         left_over(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         late(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         busy(evidence.generator).map(|message| reason(ReasonCode::GeneratorCpu, message)),
+        beyond(evidence).map(|message| reason(ReasonCode::BeyondClientMax, message)),
         lacking(
             descriptors,
             ReasonCode::Descriptors,
@@ -138,6 +144,16 @@ fn busy(generator: &Generator) -> Option<String> {
     })
 }
 
+/// What was not shown to be within this client's power, however well it seems to have gone (Banga & Druschel 1997, §4.3).
+fn beyond(evidence: &Evidence<'_>) -> Option<String> {
+    let max = evidence.generator.max_rate.filter(|max| evidence.offered > BEYOND * max)?;
+    Some(format!(
+        "{:.0}/s were offered, more than the {max:.0}/s that this client was shown to offer without being the limit. \
+         Lower the load, or give the generator more --threads and --cpus.",
+        evidence.offered
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +164,7 @@ mod tests {
         let response = Summary { count: 1_000, mean: response_mean, ..Summary::default() };
         let mut evidence = Evidence {
             counts: &Counts { scheduled: 1_000, completed: 1_000, ..Counts::default() },
+            offered: 100.0,
             limited: Limited::default(),
             generator: &Generator { busy: 0.5, ..Generator::default() },
             response_time_us: Some(&response),
@@ -166,6 +183,7 @@ mod tests {
         let judged = |interrupted| {
             judge(&Evidence {
                 counts: &counts,
+                offered: 100.0,
                 limited: Limited::default(),
                 generator: &generator,
                 response_time_us: None,
@@ -221,6 +239,7 @@ mod tests {
         let saturated = Generator { busy: 0.97, ..Generator::default() };
         let verdict = judge(&Evidence {
             counts: &Counts::default(),
+            offered: 0.0,
             limited: Limited::default(),
             generator: &saturated,
             response_time_us: None,
@@ -230,6 +249,29 @@ mod tests {
         });
         assert_eq!(codes(&verdict), [ReasonCode::GeneratorCpu]);
         assert!(verdict.reasons[0].message.contains("had work 97 % of the time"));
+    }
+
+    #[test]
+    fn more_than_the_client_was_shown_to_do_is_in_doubt() {
+        let judged = |max_rate, offered| {
+            let generator = Generator { max_rate, ..Generator::default() };
+            let counts = Counts::default();
+            judge(&Evidence {
+                counts: &counts,
+                offered,
+                limited: Limited::default(),
+                generator: &generator,
+                response_time_us: None,
+                lateness_us: None,
+                open: false,
+                interrupted: false,
+            })
+        };
+        assert!(judged(None, 1e6).valid);
+        assert!(judged(Some(1_000.0), 1_040.0).valid, "a random schedule at the maximum is not beyond it");
+        let verdict = judged(Some(1_000.0), 1_234.0);
+        assert_eq!(codes(&verdict), [ReasonCode::BeyondClientMax]);
+        assert!(verdict.reasons[0].message.starts_with("1234/s were offered, more than the 1000/s that this client"));
     }
 
     #[test]
@@ -245,6 +287,7 @@ mod tests {
         let nothing = Counts::default();
         let evidence = Evidence {
             counts: &nothing,
+            offered: 0.0,
             limited: Limited::default(),
             generator: &Generator::default(),
             response_time_us: None,
