@@ -72,16 +72,16 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "arrivals", "stages", "speed"])]
     pub clients: Option<Count>,
     /// Time between an answer and the client's next call
-    #[arg(long, value_name = "TIME", default_value = "0s", requires = "clients")]
+    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with_all = ["rate", "s_clients", "stages"])]
     pub think: Nanos,
     /// S-Clients: this many connection attempts always under way, one call each, whatever the server does; each is given up after
     /// --connect-timeout
     #[arg(long, value_name = "D", conflicts_with_all = ["rate", "clients", "arrivals", "stages", "speed"])]
     pub s_clients: Option<Count>,
-    /// How calls of an open loop are spaced: constant, poisson, onoff:A,B[,PERIOD] (a share B of each PERIOD at A times the
-    /// mean), mmpp:A,B,TIME (such bursts at random, TIME long on average), selfsimilar:H[,pareto], trace:FILE (one instant in
-    /// seconds per line)
-    #[arg(long, value_name = "PROCESS", default_value = "constant", value_parser = arrivals, verbatim_doc_comment)]
+    /// How calls of an open loop are spaced: constant, poisson, onoff:A,B[,PERIOD] (for a share B of each PERIOD at A times the
+    /// mean rate), mmpp:A,B,TIME (such bursts at random, of this mean length), selfsimilar:H[,pareto] (of this Hurst parameter),
+    /// trace:FILE (one instant in seconds per line)
+    #[arg(long, value_name = "PROCESS", default_value = "constant", value_parser = arrivals)]
     pub arrivals: Arrivals,
     /// Go to this rate over this time, from the one before it; the first from --rate or 0 (repeatable)
     #[arg(long = "stage", value_name = "TIME:CALLS/S")]
@@ -143,8 +143,8 @@ pub struct RequestArgs {
     /// Who closes a connection after its last call
     #[arg(long, value_enum, default_value = "server")]
     pub close: Close,
-    /// Give up a connection attempt after this time, and free its port [default: 3s; with --clients never, as the kernel tries
-    /// again by itself]
+    /// Give up a connection attempt after this time, and free its port [default: 3s; for clients of a closed loop the kernel's own
+    /// time, as it tries again by itself]
     #[arg(long, value_name = "TIME")]
     pub connect_timeout: Option<Nanos>,
     /// Give up a call when its answer is not whole this long after it was sent

@@ -85,9 +85,9 @@ fn pace(args: &LoadArgs) -> anyhow::Result<Pace> {
             Ok(Pace::Stages { start, stages, process: *process })
         }
         (Arrivals::Process(process), Some(rate)) => Ok(Pace::Open { rate, process: *process }),
-        (Arrivals::Process(_), None) => {
-            usage("say how much load: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE")
-        }
+        (Arrivals::Process(_), None) => usage(
+            "say how much load: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE",
+        ),
     }
 }
 

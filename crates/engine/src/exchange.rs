@@ -20,6 +20,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let token = self.connections.insert(connection);
         match self.io.connect(token, source) {
             Ok(()) => {
+                self.connections.opened();
                 if self.config.connect_timeout.is_some() {
                     self.connecting.arm(now, Armed { slot: token.slot, stamp });
                 }

@@ -46,6 +46,8 @@ pub struct Shard<'a, W, O: Observer, I> {
     in_flight: usize,
     ended: u64,
     waited: Waited,
+    /// CPU time the thread had used when the run began.
+    cpu_before: Nanos,
 }
 
 /// What a shard has used.
@@ -80,11 +82,13 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             in_flight: 0,
             ended: 0,
             waited: Waited::default(),
+            cpu_before: Nanos::ZERO,
         };
         for socket in warm {
             let token = shard.connections.insert(Connection::new(Phase::Open, config.pipeline));
-            if shard.io.adopt(token, socket).is_err() {
-                shard.connections.remove(token.slot);
+            match shard.io.adopt(token, socket) {
+                Ok(()) => shard.connections.opened(),
+                Err(_) => drop(shard.connections.remove(token.slot)),
             }
         }
         shard
@@ -93,6 +97,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
     /// Runs to the end. The observer has then seen every scheduled call end.
     pub fn run(mut self, stop: &AtomicBool, progress: &Progress) -> Result<(O, ShardUse), EngineError> {
         self.clock.wait_for_start();
+        self.cpu_before = host::thread_cpu_time();
         let (mut published, mut published_at) = (0, Nanos::ZERO);
         let mut busy = None;
         let interrupted = loop {
@@ -132,7 +137,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
     /// whichever is more. The former sees a thread that is kept from its CPU, the latter work that the kernel does while it is
     /// asked to wait.
     fn busy(&self) -> f64 {
-        let cpu = host::thread_cpu_time().0.saturating_sub(self.waited.spun.0);
+        let cpu = host::thread_cpu_time().0.saturating_sub(self.cpu_before.0 + self.waited.spun.0);
         let elsewhere = self.now.0.saturating_sub(self.waited.total.0);
         cpu.max(elsewhere).min(self.now.0) as f64 / self.now.0.max(1) as f64
     }

@@ -57,7 +57,7 @@ fn a_lack_of_descriptors_is_the_generators_fault() {
     assert_eq!(counts.scheduled, 500, "the run goes on to its end");
     assert!(counts.client_limited > 0 && counts.timed_out > 0, "{counts:#?}");
     assert_eq!(counts.client_limited + counts.timed_out, 500);
-    assert!(record.generator.max_open_connections < 40);
+    assert!(record.generator.max_open_connections <= 40);
     let reason = record.verdict.reasons.iter().find(|reason| reason.code == ReasonCode::Descriptors);
     assert!(reason.is_some_and(|reason| reason.message.contains("ulimit -n")), "{:#?}", record.verdict);
 }

@@ -12,6 +12,7 @@ mod help;
 mod load;
 mod output;
 mod program;
+mod shapes;
 mod signals;
 mod survey;
 mod target;

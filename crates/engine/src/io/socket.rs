@@ -43,10 +43,13 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     let on: libc::c_int = 1;
     let (value, size) = ((&raw const on).cast(), size_of_val(&on) as libc::socklen_t);
     // SAFETY: the descriptor is open, and `value` points to `size` bytes that outlive the call.
-    let result = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, value, size)
-    };
-    if result == 0 { Ok(()) } else { Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)) }
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, value, size) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL))
+    }
 }
 
 /// Opens up to `count` connections, one after another, and stops at the first that is not established in time: whatever

@@ -504,7 +504,8 @@ impl Constants {
 
 fn send(token: Token, bytes: *const u8, length: usize) -> Entry {
     // MSG_WAITALL: a send that the socket's buffer does not hold at once goes on by itself.
-    let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL);
+    let entry =
+        opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL);
     entry.build().user_data(user_data(token, Kind::Send))
 }
 
@@ -541,7 +542,9 @@ fn unavailable(error: std::io::Error) -> String {
             "it is switched off here: `sysctl kernel.io_uring_disabled=0` switches it on".to_owned()
         }
         (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) => {
-            format!("it is forbidden here ({error}), as many containers do by seccomp: allow io_uring_setup, io_uring_enter and io_uring_register")
+            format!(
+                "it is forbidden here ({error}), as many containers do by seccomp: allow io_uring_setup, io_uring_enter and io_uring_register"
+            )
         }
         (Some(libc::EMFILE | libc::ENFILE), _) => "there is no descriptor left for it: raise `ulimit -n`".to_owned(),
         (Some(libc::ENOMEM), _) => "there is no memory for it: raise `ulimit -l`".to_owned(),

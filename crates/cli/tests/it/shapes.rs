@@ -1,0 +1,96 @@
+//! The shapes of load beside a steady rate and a number of clients: S-Clients, stages, bursts, traces; and what they run on.
+
+use crate::documents;
+use crate::program::run;
+use brimful_core::record::Record;
+use brimful_testkit::{Nginx, NginxOptions, full_backlog_listener};
+use std::fs;
+
+fn load(args: &[&str]) -> Record {
+    let args = [&["load", "--json"], args].concat();
+    documents::record(&run(&args).exits(&[0, 4]).stdout)
+}
+
+/// Calls due in each second.
+fn offered(record: &Record) -> Vec<u64> {
+    assert!(record.intervals.iter().all(|interval| interval.length_s <= 1.0), "{:#?}", record.intervals);
+    record.intervals.iter().map(|interval| interval.offered).collect()
+}
+
+#[test]
+fn s_clients_overload_a_server_that_accepts_nothing() {
+    let server = full_backlog_listener();
+    let record = load(&[&server.url(), "--s-clients", "50", "--connect-timeout", "100ms", "--duration", "2s"]);
+    let counts = record.counts;
+    // D/T = 500 attempts a second, and a tenth of that in what is abandoned after the end.
+    assert!((900..=1050).contains(&counts.connect_attempts), "{counts:#?}");
+    assert_eq!(counts.abandoned, counts.connect_attempts);
+    assert!(record.generator.max_open_connections <= 50);
+}
+
+#[test]
+fn s_clients_make_one_call_per_connection() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let record = load(&[&nginx.url(), "--s-clients", "2", "--connect-timeout", "200ms", "--requests", "50"]);
+    let counts = record.counts;
+    assert_eq!((counts.scheduled, counts.established, counts.status.s2xx), (50, 50, 50), "{counts:#?}");
+}
+
+#[test]
+fn stages_ramp_to_their_rates() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let record =
+        load(&[&nginx.url(), "--stage", "1s:400", "--stage", "1s:400", "--stage", "0s:0", "--stage", "500ms:0"]);
+    assert_eq!(record.window_s, 2.5);
+    // Half of 1 s × 400/s, then all of it, then nothing to wait for.
+    assert_eq!(offered(&record), [200, 400]);
+}
+
+#[test]
+fn bursts_keep_the_mean() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let record = load(&[&nginx.url(), "--rate", "200", "--arrivals", "onoff:1.5,50%,2s", "--duration", "4s"]);
+    assert_eq!(offered(&record), [300, 100, 300, 100]);
+}
+
+#[test]
+fn a_trace_is_compressed_and_its_bursts_stay() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("trace.txt");
+    fs::write(&path, "# seconds\n100.0\n100.0\n100.0\n108.0\n").unwrap();
+    let trace = format!("trace:{}", path.display());
+    let record = load(&[&nginx.url(), "--arrivals", &trace, "--speed", "4x"]);
+    let counts = record.counts;
+    assert_eq!((counts.scheduled, counts.completed), (4, 4), "{counts:#?}");
+    assert_eq!(offered(&record), [3, 0, 1]);
+    fs::write(&path, "1.0\nsoon\n").unwrap();
+    run(&["load", &nginx.url(), "--arrivals", &trace]).fails(2, "line 2");
+}
+
+#[test]
+fn pipelined_calls_share_connections() {
+    let nginx = Nginx::start(NginxOptions::default());
+    for engine in ["auto", "epoll"] {
+        let record =
+            load(&[&nginx.url(), "--clients", "40", "--pipeline", "8", "--requests", "2000", "--engine", engine]);
+        let counts = record.counts;
+        assert_eq!((counts.status.s2xx, counts.errors()), (2000, 0), "{counts:#?}");
+        // nginx closes a connection after 1,000 requests.
+        assert!(record.generator.max_open_connections <= 6, "{:?}", record.generator);
+    }
+}
+
+#[test]
+fn the_record_names_the_engine_and_sockets_can_be_tuned() {
+    let nginx = Nginx::start(NginxOptions::default());
+    for (engine, names) in [("epoll", &["epoll"][..]), ("auto", &["io_uring", "epoll"])] {
+        let tuned =
+            ["--source-ip", "127.0.0.0/29", "--send-buffer", "4KiB", "--receive-buffer", "16KiB", "--close", "rst"];
+        let args =
+            [&[&*nginx.url(), "--rate", "500", "--requests", "50", "--new-connection", "--engine", engine], &tuned[..]];
+        let record = load(&args.concat());
+        assert!(names.contains(&record.generator.engine.as_str()), "{}", record.generator.engine);
+        assert_eq!((record.counts.established, record.counts.status.s2xx), (50, 50), "{:#?}", record.counts);
+    }
+}
