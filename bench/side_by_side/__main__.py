@@ -101,8 +101,7 @@ def auto_engine(bench: Bench, case: Case) -> str | None:
             finished = bench.run(case.probe, Setting(server.port, 1, connections=1))
         finally:
             server.stop()
-        # The Record names the kernel's interface; --engine has a shorter word.
-        return json.loads(finished.output)["generator"]["engine"].removeprefix("io_")
+        return json.loads(finished.output)["generator"]["engine"]
     except (Failed, ValueError, KeyError) as failure:
         note(f"  {case.name}: brimful does not say which engine it would take: {failure}")
         return None

@@ -84,7 +84,7 @@ fn pipelined_calls_share_connections() {
 #[test]
 fn the_record_names_the_engine_and_sockets_can_be_tuned() {
     let nginx = Nginx::start(NginxOptions::default());
-    for (engine, names) in [("epoll", &["epoll"][..]), ("auto", &["io_uring", "epoll"])] {
+    for (engine, names) in [("epoll", &["epoll"][..]), ("auto", &["uring", "epoll"])] {
         let tuned =
             ["--source-ip", "127.0.0.0/29", "--send-buffer", "4KiB", "--receive-buffer", "16KiB", "--close", "rst"];
         let args =

@@ -91,7 +91,7 @@ struct Slot<'a> {
 }
 
 impl<'a> Io<'a> for Uring<'a> {
-    const NAME: &'static str = "io_uring";
+    const NAME: &'static str = "uring";
 
     fn new(settings: &Settings) -> Result<Self, EngineError> {
         let unavailable = |error| EngineError::UringUnavailable(unavailable(error));
