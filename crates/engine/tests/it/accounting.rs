@@ -3,7 +3,7 @@
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, refused, reset};
-use crate::support::{Control, Plan};
+use crate::support::{Control, Plan, until};
 use brimful_core::workload::Class;
 use brimful_core::{End, Nanos};
 use brimful_engine::{Clock, Close, Engine};
@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 on_each_engine!(
     a_port_where_nothing_listens_refuses,
@@ -32,9 +31,7 @@ fn a_stop_ends_every_call_in_flight(case: Case) {
     let control = Control::default();
     let run = std::thread::scope(|scope| {
         scope.spawn(|| {
-            while server.connections() < 3 {
-                std::thread::yield_now();
-            }
+            until(|| server.connections() >= 3);
             control.stop.store(true, Ordering::Relaxed);
         });
         Plan::new(case, server.addr()).open_under(100.0, &control)
@@ -60,23 +57,19 @@ fn a_listener_that_comes_back_is_found_again(case: Case) {
     let addr = server.addr();
     let control = Control::default();
     let ended = || control.progress.ended.load(Ordering::Relaxed);
-    let await_ended = |calls| {
-        while ended() < calls {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    };
     let now = || Clock::starting_in(Nanos::ZERO).epoch_ns();
     let (run, times) = std::thread::scope(|scope| {
         let away = scope.spawn(|| {
-            await_ended(20);
+            until(|| ended() >= 20);
             let leaving = now();
             drop(server);
             let away = [leaving, now()];
-            await_ended(ended() + 100);
+            let before = ended();
+            until(|| ended() >= before + 100);
             let returning = now();
             let server = RawServer::start_on(TcpListener::bind(addr).unwrap(), answering());
             let back = now();
-            await_ended(400);
+            until(|| ended() == 400);
             drop(server);
             (away, [returning, back])
         });

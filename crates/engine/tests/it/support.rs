@@ -8,6 +8,7 @@ use brimful_engine::{ClassRequests, Close, Config, Engine, EngineError, Progress
 use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard};
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// A run's settings, with those defaults that most tests want.
 #[derive(Clone)]
@@ -132,10 +133,19 @@ impl Plan {
         let run = run(&self.config, shards, &control.stop, &control.progress).unwrap();
         match self.config.engine {
             Engine::Epoll => assert_eq!(run.engine, "epoll"),
-            Engine::Uring => assert_eq!(run.engine, "uring"),
+            Engine::Uring => assert_eq!(run.engine, "io_uring"),
             Engine::Auto => {}
         }
         run.observer.calls.iter().for_each(Seen::check);
         run
+    }
+}
+
+/// Waits for what another thread brings about.
+pub fn until(happened: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !happened() {
+        assert!(began.elapsed() < Duration::from_secs(20), "what the test waits for does not happen");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
