@@ -133,7 +133,7 @@ impl Plan {
         let run = run(&self.config, shards, &control.stop, &control.progress).unwrap();
         match self.config.engine {
             Engine::Epoll => assert_eq!(run.engine, "epoll"),
-            Engine::Uring => assert_eq!(run.engine, "io_uring"),
+            Engine::Uring => assert_eq!(run.engine, "uring"),
             Engine::Auto => {}
         }
         run.observer.calls.iter().for_each(Seen::check);
