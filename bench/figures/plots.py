@@ -59,7 +59,7 @@ def fig8(rows):
             lines.append(Series(burst, pick(rows, "offered", "replies", server=server, burst=burst), colour))
         for colour, (burst,) in enumerate(distinct(rows, "burst")):
             points = pick(rows, "offered", "expected", server=server, burst=burst)
-            lines.append(Series(f"{burst}, queue overflow alone", points, colour, dashed=True, marked=False))
+            lines.append(Series(f"{burst}, overflow alone", points, colour, dashed=True, marked=False))
         most = max(row["offered"] for row in rows)
         lines.append(Series("no loss", [(0, 0), (most, most)], 6, marked=False))
         title = f"{NAMES[server]}: throughput under bursts (a, b)"
