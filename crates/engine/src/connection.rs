@@ -26,8 +26,8 @@ pub struct Call<P> {
     pub stamp: u32,
     /// The connection ends with it.
     pub last: bool,
-    /// When its request was handed over.
-    pub sent_at: Nanos,
+    /// When its request was handed over, if it was.
+    pub sent_at: Option<Nanos>,
     /// Whether the observer has been told of that.
     pub sent_told: bool,
     /// Bytes of the response read.
@@ -218,8 +218,8 @@ mod tests {
     use super::*;
 
     fn call(stamp: u32) -> Call<()> {
-        let (class, due, sent_at) = (ClassId(0), Nanos::ZERO, Nanos::ZERO);
-        Call { class, due, observed: (), stamp, last: false, sent_at, sent_told: false, received: 0 }
+        let (class, due) = (ClassId(0), Nanos::ZERO);
+        Call { class, due, observed: (), stamp, last: false, sent_at: None, sent_told: false, received: 0 }
     }
 
     fn insert(connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {

@@ -1,7 +1,7 @@
 //! What becomes of a shard's connections and calls: attempts, requests going out, responses coming in, and their ends.
 
 use crate::Close;
-use crate::connection::{Connection, Phase};
+use crate::connection::{Call, Connection, Phase};
 use crate::deadlines::Armed;
 use crate::io::{Happened, Io, Token, end_of_attempt};
 use crate::shard::Shard;
@@ -39,6 +39,11 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let slot = token.slot;
         match (connection.phase, happened) {
             (Phase::Connecting, Happened::Established) => self.established(slot, now),
+            // An attempt can only be refused: a reset is of a connection that was established and closed before anyone looked.
+            (Phase::Connecting, Happened::NotEstablished(Errno::CONNRESET | Errno::PIPE)) => {
+                self.open(slot, now);
+                self.drop_connection(slot, |sent| End::Reset { sent });
+            }
             (Phase::Connecting, Happened::NotEstablished(errno)) => self.not_established(slot, errno),
             (Phase::Connecting, _) => {}
             (Phase::Open, Happened::Received { last }) => self.received(slot, last),
@@ -51,7 +56,14 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
     }
 
     fn established(&mut self, slot: u32, now: Nanos) {
-        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let calls = self.open(slot, now);
+        self.expect_response(slot);
+        (0..calls).for_each(|nth| self.send(slot, nth, now));
+    }
+
+    /// Tells that the connection is established. Returns how many calls it bears.
+    fn open(&mut self, slot: u32, now: Nanos) -> usize {
+        let Some(connection) = self.connections.get_mut(slot) else { return 0 };
         connection.phase = Phase::Open;
         let attempted_at = connection.attempted_at;
         let calls = connection.calls.len();
@@ -61,8 +73,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         }
         self.workload.on_established(now);
         self.next_due = Nanos::ZERO;
-        self.expect_response(slot);
-        (0..calls).for_each(|nth| self.send(slot, nth, now));
+        calls
     }
 
     /// The attempt failed. Without a port it is made again from the next source address, until all have been tried.
@@ -117,7 +128,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(call) = connection.calls.get_mut(nth) else { return };
-        call.sent_at = now;
+        call.sent_at = Some(now);
         let config = self.config;
         self.responding.arm(now, Armed { slot, stamp: call.stamp });
         self.io.send(token, config.requests[usize::from(call.class.0)].get(call.last).bytes());
@@ -137,14 +148,14 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
                 return;
             }
             if call.received == 0 {
-                if !call.sent_told {
-                    call.sent_told = true;
-                    self.observer.on(&mut call.observed, &Event::Sent { at: call.sent_at });
-                }
+                tell_sent(&mut self.observer, call);
                 self.observer.on(&mut call.observed, &Event::FirstByte { at: self.now });
             }
             match connection.parser.feed(bytes) {
-                Err(_) => return self.drop_malformed(slot),
+                Err(_) => {
+                    call.received += bytes.len() as u64;
+                    return self.drop_malformed(slot);
+                }
                 Ok(fed) => {
                     call.received += fed.consumed as u64;
                     from += fed.consumed;
@@ -221,7 +232,10 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         self.hold();
         let Some(mut connection) = self.connections.remove(slot) else { return };
         let requests = &self.config.requests;
-        let sent = |call: &crate::connection::Call<O::PerCall>| {
+        let sent = |call: &Call<O::PerCall>| {
+            if call.sent_at.is_none() {
+                return 0;
+            }
             let request: &Request = requests[usize::from(call.class.0)].get(call.last);
             let length = request.bytes().len();
             let missing = unsent.min(length);
@@ -236,5 +250,13 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
 
     fn close(&mut self, slot: u32) {
         self.drop_connection(slot, |sent| End::Reset { sent });
+    }
+}
+
+/// Tells the observer, once, that a request was sent: that is known for sure only when an answer or the end has come.
+pub(crate) fn tell_sent<O: Observer>(observer: &mut O, call: &mut Call<O::PerCall>) {
+    if let (Some(at), false) = (call.sent_at, call.sent_told) {
+        call.sent_told = true;
+        observer.on(&mut call.observed, &Event::Sent { at });
     }
 }

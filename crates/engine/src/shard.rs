@@ -7,6 +7,7 @@
 use crate::clock::Clock;
 use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::{Armed, Deadlines};
+use crate::exchange::tell_sent;
 use crate::host;
 use crate::io::{Io, Waited};
 use crate::sources::Turns;
@@ -179,7 +180,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let class = spec.class;
         let stamp = self.connections.fresh_stamp();
         let observed = O::PerCall::default();
-        let (last, sent_at, sent_told, received) = (false, now, false, 0);
+        let (last, sent_at, sent_told, received) = (false, None, false, 0);
         let mut call = Call { class, due, observed, stamp, last, sent_at, sent_told, received };
         self.in_flight += 1;
         self.observer.on(&mut call.observed, &Event::Scheduled { class, due });
@@ -279,8 +280,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
 
     /// Ends a call of whose request the kernel took `bytes_sent` bytes.
     pub(crate) fn end(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
-        if bytes_sent > 0 && !call.sent_told {
-            self.observer.on(&mut call.observed, &Event::Sent { at: call.sent_at });
+        if bytes_sent > 0 {
+            tell_sent(&mut self.observer, &mut call);
         }
         let (class, due, at): (ClassId, _, _) = (call.class, call.due, self.now);
         let outcome = Outcome { class, due, at, end, bytes_sent, bytes_received: call.received };

@@ -37,10 +37,11 @@ impl<'a> Unsent<'a> {
         (pieces, self.requests.len().min(GATHER))
     }
 
-    /// Moves the first pieces into `buffer`.
-    pub fn take_into(&mut self, buffer: &mut Vec<u8>) {
-        for _ in 0..GATHER {
-            let Some(request) = self.requests.pop_front() else { break };
+    /// Moves the first pieces into `buffer`, until it holds `enough` bytes.
+    pub fn take_into(&mut self, buffer: &mut Vec<u8>, enough: usize) {
+        while buffer.len() < enough
+            && let Some(request) = self.requests.pop_front()
+        {
             self.bytes -= request.len();
             buffer.extend_from_slice(request);
         }
@@ -75,7 +76,9 @@ mod tests {
         let (pieces, n) = unsent.pieces();
         assert_eq!(pieces[..n].iter().map(|p| p.len()).collect::<Vec<_>>(), [1, 3]);
         let mut rest = Vec::new();
-        unsent.take_into(&mut rest);
+        unsent.take_into(&mut rest, 1);
+        assert_eq!(rest, b"e");
+        unsent.take_into(&mut rest, 100);
         assert_eq!(rest, b"efgh");
         assert!(unsent.is_empty());
     }

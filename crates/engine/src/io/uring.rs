@@ -27,7 +27,7 @@ const SUBMISSIONS: u32 = 512;
 const COMPLETIONS: u32 = 8192;
 /// Room for the longest chain.
 const CHAIN: usize = 9;
-/// Requests longer than this are accounted for when they have gone, shorter ones when they are handed over.
+/// So much of a request is accounted for when it is handed over, as an empty socket takes that much; the rest when it has gone.
 const LONG_REQUEST: usize = 4096;
 /// Most slots a ring can name in its user data.
 const MOST_SLOTS: u64 = 1 << 28;
@@ -168,7 +168,7 @@ impl<'a> Io<'a> for Uring<'a> {
         let mut flags = Flags::SKIP_SUCCESS;
         if request.len() > LONG_REQUEST {
             flags = Flags::empty();
-            slot.short += request.len();
+            slot.short = request.len() - LONG_REQUEST;
             slot.sending = true;
         }
         let entry = send(token, request.as_ptr(), request.len()).flags(flags);
@@ -344,9 +344,9 @@ impl<'a> Uring<'a> {
             return;
         }
         slot.outgoing.clear();
-        slot.unsent.take_into(&mut slot.outgoing);
+        slot.unsent.take_into(&mut slot.outgoing, LONG_REQUEST);
         slot.sending = true;
-        slot.short += slot.outgoing.len();
+        slot.short = slot.outgoing.len().saturating_sub(LONG_REQUEST);
         let entry = send(token, slot.outgoing.as_ptr(), slot.outgoing.len());
         self.push(&entry);
     }
@@ -397,7 +397,7 @@ impl<'a> Uring<'a> {
                         self.gathering.push(token);
                     }
                 } else if slot.short > 0 {
-                    slot.short = slot.short.saturating_sub(sent);
+                    slot.short = (LONG_REQUEST + slot.short).saturating_sub(sent);
                 } else {
                     // A short request that has failed: nothing of it has gone.
                     slot.short = usize::MAX;
