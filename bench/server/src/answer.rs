@@ -20,11 +20,35 @@ const BATCH: usize = 64;
 const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 
-const KEEP: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\nHello World\n";
-const KEEP_ASKED: &[u8] =
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\nConnection: keep-alive\r\n\r\nHello World\n";
-const CLOSE: &[u8] =
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\nConnection: close\r\n\r\nHello World\n";
+/// The answers, with the fields that every origin server sends (RFC 9110 §6.6.1 requires the date), renewed every second.
+#[derive(Debug)]
+struct Answers {
+    second: i64,
+    /// `BATCH` of them.
+    keep: Vec<u8>,
+    keep_asked: Vec<u8>,
+    close: Vec<u8>,
+}
+
+impl Answers {
+    fn now() -> Answers {
+        let date = httpdate::fmt_http_date(std::time::SystemTime::now());
+        let answer = |connection: &str| {
+            let head = format!("HTTP/1.1 200 OK\r\nServer: trivial\r\nDate: {date}\r\nContent-Type: text/plain\r\n");
+            format!("{head}Content-Length: 12\r\n{connection}\r\nHello World\n").into_bytes()
+        };
+        Answers {
+            second: second(),
+            keep: answer("").repeat(BATCH),
+            keep_asked: answer("Connection: keep-alive\r\n").repeat(BATCH),
+            close: answer("Connection: close\r\n"),
+        }
+    }
+}
+
+fn second() -> i64 {
+    clock_gettime(ClockId::RealtimeCoarse).tv_sec
+}
 
 /// When requests are answered.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +72,7 @@ pub(crate) struct Answering {
     connections: Vec<Option<Connection>>,
     finder: Finder,
     scratch: Box<[u8]>,
-    keep: Vec<u8>,
-    keep_asked: Vec<u8>,
+    answers: Answers,
     /// In the order in which they are due, for the pause is the same for all.
     held: VecDeque<Held>,
     /// Nanoseconds of `CLOCK_MONOTONIC` and the connection's number.
@@ -96,8 +119,7 @@ impl Answering {
             connections: Vec::new(),
             finder: Finder::default(),
             scratch: vec![0; 64 << 10].into_boxed_slice(),
-            keep: KEEP.repeat(BATCH),
-            keep_asked: KEEP_ASKED.repeat(BATCH),
+            answers: Answers::now(),
             held: VecDeque::new(),
             stamps,
         })
@@ -113,6 +135,9 @@ impl Answering {
                 Err(Errno::INTR) => continue,
                 Err(errno) => return Err(errno.into()),
             };
+            if self.answers.second != second() {
+                self.answers = Answers::now();
+            }
             for event in ready {
                 match event.data.u64() {
                     LISTENER => self.accept()?,
@@ -217,9 +242,10 @@ impl Answering {
 
     fn answer(&self, connection: &mut Connection, found: Found) -> bool {
         self.counters.requests.fetch_add(found.requests() as u64, Ordering::Relaxed);
-        put(connection, &self.keep, found.keep * KEEP.len())
-            && put(connection, &self.keep_asked, found.keep_asked * KEEP_ASKED.len())
-            && put(connection, CLOSE, if found.close { CLOSE.len() } else { 0 })
+        let Answers { keep, keep_asked, close, .. } = &self.answers;
+        put(connection, keep, found.keep * keep.len() / BATCH)
+            && put(connection, keep_asked, found.keep_asked * keep_asked.len() / BATCH)
+            && put(connection, close, if found.close { close.len() } else { 0 })
             && self.wait(connection)
     }
 
@@ -274,10 +300,11 @@ mod tests {
         (TcpStream::connect(addr).unwrap(), counters, std::thread::spawn(move || answering.run()))
     }
 
-    fn receive(client: &mut TcpStream, len: usize) -> Vec<u8> {
-        let mut bytes = vec![0; len];
+    fn receive_answers(client: &mut TcpStream, n: usize) {
+        let mut bytes = vec![0; n * Answers::now().keep.len() / BATCH];
         client.read_exact(&mut bytes).unwrap();
-        bytes
+        assert!(bytes.starts_with(b"HTTP/1.1 200 OK\r\n") && bytes.ends_with(b"\r\n\r\nHello World\n"));
+        assert_eq!(bytes.windows(2).filter(|pair| pair == b"\nH").count(), n - 1 + n, "heads and bodies alternate");
     }
 
     #[test]
@@ -285,14 +312,15 @@ mod tests {
         let (mut client, counters, _server) = start(Mode::AtOnce);
         client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n").unwrap();
         client.write_all(b"\r\nGET").unwrap();
-        assert_eq!(receive(&mut client, KEEP.len()), KEEP);
+        receive_answers(&mut client, 1);
         client.write_all(" / HTTP/1.1\r\nHost: a\r\n\r\nGET".repeat(200).as_bytes()).unwrap();
-        assert_eq!(receive(&mut client, 200 * KEEP.len()), KEEP.repeat(200));
+        receive_answers(&mut client, 200);
         client.write_all(b" / HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\n\r\n").unwrap();
         let mut rest = Vec::new();
         // The second was not read: closing over it resets the connection, after the answer.
         let _ = client.read_to_end(&mut rest);
-        assert_eq!(rest, CLOSE);
+        let rest = String::from_utf8(rest).unwrap();
+        assert!(rest.contains("Connection: close") && rest.ends_with("\r\n\r\nHello World\n"), "{rest}");
         assert_eq!(counters.requests.load(Ordering::Relaxed), 202);
     }
 
@@ -303,7 +331,7 @@ mod tests {
         let mut writer = client.try_clone().unwrap();
         let writing =
             std::thread::spawn(move || writer.write_all("GET / HTTP/1.1\r\n\r\n".repeat(requests).as_bytes()));
-        let (mut left, mut buffer) = (requests * KEEP.len(), [0; 4096]);
+        let (mut left, mut buffer) = (requests * Answers::now().keep.len() / BATCH, [0; 4096]);
         while left > 0 {
             left -= client.read(&mut buffer).unwrap();
         }
@@ -315,7 +343,7 @@ mod tests {
         let (mut client, counters, server) = start(Mode::Stamp { limit: 2 });
         for _ in 0..3 {
             client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-            receive(&mut client, KEEP.len());
+            receive_answers(&mut client, 1);
         }
         counters.stop.store(true, Ordering::Relaxed);
         let notes = server.join().unwrap().unwrap();
@@ -331,7 +359,7 @@ mod tests {
         let (mut client, _, _server) = start(Mode::Hold(pause));
         let begun = Instant::now();
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        assert_eq!(receive(&mut client, KEEP.len()), KEEP);
+        receive_answers(&mut client, 1);
         assert!(begun.elapsed() >= pause);
     }
 }

@@ -142,7 +142,10 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             let Some(connection) = self.connections.get_mut(slot) else { return };
             let Some(call) = connection.calls.front_mut() else {
                 // Nothing is owed on an idle connection: whatever comes, it is of no more use.
-                return if bytes.is_empty() { () } else { self.close(slot) };
+                if !bytes.is_empty() {
+                    self.close(slot);
+                }
+                return;
             };
             if bytes.is_empty() {
                 return;
@@ -151,7 +154,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
                 tell_sent(&mut self.observer, call);
                 self.observer.on(&mut call.observed, &Event::FirstByte { at: self.now });
             }
-            match connection.parser.feed(bytes) {
+            match connection.parser.feed_with(&mut self.recent_head, bytes) {
                 Err(_) => {
                     call.received += bytes.len() as u64;
                     return self.drop_malformed(slot);

@@ -13,6 +13,7 @@ use crate::io::{Io, Waited};
 use crate::sources::Turns;
 use crate::{Config, EngineError, Progress};
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
+use brimful_http::RecentHead;
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -37,6 +38,7 @@ pub struct Shard<'a, W, O: Observer, I> {
     pub(crate) connecting: Deadlines,
     pub(crate) responding: Deadlines,
     pub(crate) sources: Turns,
+    pub(crate) recent_head: RecentHead,
     /// When the workload wants to be asked again.
     pub(crate) next_due: Nanos,
     /// When the oldest thing was asked for that the kernel may not know of yet.
@@ -76,6 +78,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             connecting: Deadlines::new(config.connect_timeout.unwrap_or(Nanos::MAX)),
             responding: Deadlines::new(config.response_timeout),
             sources: Turns::new(config.sources.len()),
+            recent_head: RecentHead::default(),
             next_due: Nanos::ZERO,
             held_since: None,
             done: false,
@@ -228,7 +231,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         while let Some((token, happened)) = self.io.next() {
             self.happened(token, happened);
             if self.next_due <= self.now && (!self.behind || self.connections.any_available()) {
-                self.begin_due(1);
+                // As many as one read may have made room for.
+                self.begin_due(self.config.pipeline);
             }
             if self.held_since.is_some_and(|since| self.now > since + HELD) {
                 self.io.flush()?;

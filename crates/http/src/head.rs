@@ -11,6 +11,29 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The most fields that a response head may have.
 pub const MAX_FIELDS: usize = 256;
 
+/// The head that was parsed last. A server's answers mostly begin with the same head, at least within a second: then it need
+/// not be parsed again. Have all connections to one server share one.
+#[derive(Clone, Debug, Default)]
+pub struct RecentHead {
+    bytes: Vec<u8>,
+    parsed: Option<(bool, Head)>,
+}
+
+impl RecentHead {
+    /// What [`parse`] would say of the head that `bytes` begin with, and how long that is, if it is this one. Where a head ends
+    /// depends on nothing behind it, so that the same bytes are the same head.
+    pub(crate) fn find(&self, bytes: &[u8], head_request: bool) -> Option<(usize, Head)> {
+        let (of_head_request, head) = self.parsed?;
+        (of_head_request == head_request && bytes.starts_with(&self.bytes)).then_some((self.bytes.len(), head))
+    }
+
+    pub(crate) fn remember(&mut self, bytes: &[u8], head_request: bool, head: Head) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.parsed = Some((head_request, head));
+    }
+}
+
 /// What of a head matters from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {

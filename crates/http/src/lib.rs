@@ -30,6 +30,6 @@ mod request;
 mod response;
 
 pub use error::ParseError;
-pub use head::{MAX_FIELDS, MAX_HEAD_BYTES};
+pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
 pub use request::{Request, RequestError, Version};
 pub use response::{Fed, Progress, Response, ResponseParser};

@@ -6,7 +6,7 @@
 
 use crate::chunked::Chunked;
 use crate::error::ParseError;
-use crate::head::{self, Framing, Head, MAX_HEAD_BYTES};
+use crate::head::{self, Framing, Head, MAX_HEAD_BYTES, RecentHead};
 
 /// Finds the end of each response on one connection. [`start`](Self::start) it anew for every response.
 #[derive(Debug, Default)]
@@ -83,9 +83,14 @@ impl ResponseParser {
     /// after which the connection speaks another protocol. Once the response is whole, or an error was found, it
     /// consumes nothing and says so again.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, ParseError> {
+        self.feed_with(&mut RecentHead::default(), bytes)
+    }
+
+    /// Does and says the same as [`feed`](Self::feed), sooner when the response begins with the head that was parsed last.
+    pub fn feed_with(&mut self, recent: &mut RecentHead, bytes: &[u8]) -> Result<Fed, ParseError> {
         let mut consumed = 0;
         while consumed < bytes.len() && !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
-            match self.step(&bytes[consumed..]) {
+            match self.step(&bytes[consumed..], recent) {
                 Ok(n) => consumed += n,
                 Err(error) => self.stage = Stage::Failed(error),
             }
@@ -117,9 +122,9 @@ impl ResponseParser {
     }
 
     /// Consumes some of `bytes`, which are not none, within one stage.
-    fn step(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
+    fn step(&mut self, bytes: &[u8], recent: &mut RecentHead) -> Result<usize, ParseError> {
         match &mut self.stage {
-            Stage::Head => self.step_head(bytes),
+            Stage::Head => self.step_head(bytes, recent),
             Stage::Length { left } => {
                 let n = (bytes.len() as u64).min(*left);
                 *left -= n;
@@ -146,8 +151,15 @@ impl ResponseParser {
     }
 
     /// Parses a head where it lies if all of it is there, and else keeps what there is.
-    fn step_head(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
+    fn step_head(&mut self, bytes: &[u8], recent: &mut RecentHead) -> Result<usize, ParseError> {
         let kept = self.partial_head.len();
+        if kept == 0
+            && let Some((end, head)) = recent.find(bytes, self.head_request)
+        {
+            self.response.head_bytes += end as u64;
+            self.begin_body(head);
+            return Ok(end);
+        }
         if !continues(b"HTTP/1.", kept, bytes) {
             return Err(ParseError::NotHttp);
         }
@@ -160,7 +172,9 @@ impl ResponseParser {
             return Ok(bytes.len());
         };
         let head = if kept == 0 {
-            head::parse(&bytes[..end], self.head_request)?
+            let head = head::parse(&bytes[..end], self.head_request)?;
+            recent.remember(&bytes[..end], self.head_request, head);
+            head
         } else {
             self.partial_head.extend_from_slice(&bytes[..end]);
             let head = head::parse(&self.partial_head, self.head_request)?;
@@ -211,6 +225,30 @@ mod tests {
 
     fn response(status: u16, keep_alive: bool, head_bytes: u64, body_bytes: u64) -> Response {
         Response { status, keep_alive, head_bytes, body_bytes }
+    }
+
+    #[test]
+    fn a_head_that_came_before_says_the_same_again() {
+        let texts = [
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 404",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
+            "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            "HTTP/1.1 200 OK\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 2x\r\n\r\nhi",
+        ];
+        let mut recent = RecentHead::default();
+        for (first, second, head_request) in
+            texts.iter().flat_map(|a| texts.iter().flat_map(move |b| [(a, b, false), (a, b, true)]))
+        {
+            for (text, head_request) in [(first, head_request), (second, false), (second, true), (second, true)] {
+                let (mut plain, mut with) = (ResponseParser::new(), ResponseParser::new());
+                plain.start(head_request);
+                with.start(head_request);
+                assert_eq!(with.feed_with(&mut recent, text.as_bytes()), plain.feed(text.as_bytes()), "{text:?}");
+                assert_eq!(with.finish(), plain.finish(), "{text:?}");
+            }
+        }
     }
 
     #[test]

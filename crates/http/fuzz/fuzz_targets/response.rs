@@ -5,7 +5,7 @@
 //! `RUSTC_BOOTSTRAP=1 cargo fuzz run response -- -dict=fuzz/http.dict -max_total_time=120`.
 #![no_main]
 
-use brimful_http::{MAX_HEAD_BYTES, ParseError, Progress, Response, ResponseParser};
+use brimful_http::{MAX_HEAD_BYTES, ParseError, Progress, RecentHead, Response, ResponseParser};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -40,13 +40,14 @@ fn responses(
     pieces: &[&[u8]],
 ) -> (Vec<(Response, usize)>, Result<Response, ParseError>) {
     let mut parser = ResponseParser::new();
+    let mut recent = RecentHead::default();
     parser.start(head_request);
     let mut complete = Vec::new();
     let mut taken = 0;
     for piece in pieces {
         let mut left = *piece;
         loop {
-            let fed = match parser.feed(left) {
+            let fed = match parser.feed_with(&mut recent, left) {
                 Ok(fed) => fed,
                 Err(error) => {
                     assert_eq!(parser.finish(), Err(error), "an error stays");
