@@ -89,8 +89,8 @@ pub struct LoadArgs {
     /// Divide the gaps of a trace by this, like 2x
     #[arg(long, value_name = "FACTOR")]
     pub speed: Option<Speed>,
-    /// First find out what this client can do: the highest rate at which two generators bring a server no further than one. Alone,
-    /// do nothing else
+    /// First find this client's maximum, the highest load of which a server on this host answers no more when two generators
+    /// share it; a load beyond it is then invalid. Without a load that is all. Takes some 10 s
     #[arg(long)]
     pub calibrate: bool,
     /// For how long [default: 10s, or until --requests are made]

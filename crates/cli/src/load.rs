@@ -4,13 +4,15 @@ use crate::args::{Arrivals, Close, Engine, Http, LoadArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, deliver};
 use crate::progress;
+use brimful_core::record::Record;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector};
-use brimful_survey::{Endpoint, Pace, RunPlan, run};
-use brimful_workload::{Speed, Stage, Trace};
+use brimful_survey::{CALIBRATION_LASTS, Endpoint, LOWEST_LOAD, Pace, RunPlan, calibrate, response_size, run};
+use brimful_workload::{Process, Speed, Stage, Trace};
+use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 /// Without `--duration` and `--requests`.
@@ -20,16 +22,55 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
 /// Runs it.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
-    let plan = plan(args)?;
+    let mut plan = plan(args)?;
     plan.validate()?;
     let out = args.output.out.as_deref().map(OutFile::create).transpose()?;
     let stop = progress::stop_flag()?;
+    let found = args.calibrate.then(|| calibrate_client(&plan, args.output.quiet, &stop)).transpose()?;
+    if let Some(record) = found.as_ref().filter(|_| only_calibrates(args)) {
+        return deliver_calibration(record, args, out);
+    }
+    plan.client_max = found.as_ref().and_then(|record| record.generator.max_rate);
     let live = Progress::default();
-    let record = progress::during("load", plan.window, &live, args.output.quiet, || run(&plan, &stop, &live))?;
+    let mut record = progress::during("load", plan.window, &live, args.output.quiet, || run(&plan, &stop, &live))?;
+    record.calibration = found.and_then(|record| record.calibration);
     let json = brimful_report::json::record(&record)?;
     let text = if args.output.json { json.clone() } else { brimful_report::load::text(&record) };
     deliver(out, &json, &text)?;
     Ok(exit::of_verdict(&record.verdict, record.interrupted))
+}
+
+/// Whether there is no load to run once the client's maximum is known.
+fn only_calibrates(args: &LoadArgs) -> bool {
+    let paced = args.rate.is_some() || args.clients.is_some() || args.s_clients.is_some() || !args.stages.is_empty();
+    args.calibrate && !paced && !matches!(args.arrivals, Arrivals::Trace(_))
+}
+
+/// Finds the client's maximum for loads of this shape.
+fn calibrate_client(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
+    let note = |text: String| {
+        if !quiet {
+            anstream::eprintln!("{text}");
+        }
+    };
+    note(format!("what this client can offer before it is the limit itself ({})", CALIBRATION_LASTS.rounded()));
+    // S-Clients are calibrated by attempts that nobody answers.
+    let response = match plan.pace {
+        Pace::SClients { .. } => Bytes(0),
+        _ => response_size(plan, stop)?,
+    };
+    Ok(calibrate(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
+}
+
+fn deliver_calibration(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
+    let json = brimful_report::json::record(record)?;
+    let text = || record.calibration.as_ref().map(brimful_report::load::calibration).unwrap_or_default();
+    deliver(out, &json, &if args.output.json { json.clone() } else { text() })?;
+    Ok(match record.generator.max_rate {
+        _ if record.interrupted => Exit::Interrupted,
+        Some(_) => Exit::Ok,
+        None => Exit::Generator,
+    })
 }
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
@@ -85,6 +126,9 @@ fn pace(args: &LoadArgs) -> anyhow::Result<Pace> {
             Ok(Pace::Stages { start, stages, process: *process })
         }
         (Arrivals::Process(process), Some(rate)) => Ok(Pace::Open { rate, process: *process }),
+        (Arrivals::Process(_), None) if args.calibrate => {
+            Ok(Pace::Open { rate: Rate(LOWEST_LOAD), process: Process::Poisson })
+        }
         (Arrivals::Process(_), None) => usage(
             "say how much load: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE",
         ),

@@ -299,7 +299,7 @@ pub struct ClientCalibration {
     /// Whether the second generator had to share CPUs with the first or with the server, for want of free ones. Its help is then
     /// smaller than another host's would be, and the client's own lateness and CPU time decide more.
     pub second_shares_cpus: bool,
-    /// Every load tried, in increasing order.
+    /// Every load tried, in increasing order; one that was tried again is there twice.
     pub curve: Vec<ClientLevel>,
 }
 

@@ -3,7 +3,9 @@
 //!
 //! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
 
-use brimful_core::record::{ClassRecord, Counts, Record, ReplyRate, Server, Summary, Verdict};
+use brimful_core::record::{
+    ClassRecord, ClientCalibration, ClientLevel, Counts, Record, ReplyRate, Server, Summary, Verdict,
+};
 
 /// What a table shows of a distribution of times.
 type Figure = fn(&Summary) -> f64;
@@ -107,7 +109,13 @@ fn resources(record: &Record) -> Vec<String> {
     let (received, sent) = (rate(record.bytes.received), rate(record.bytes.sent));
     let megabits = 8.0 * (received + sent) / 1e6;
     let network = format!("{}/s received, {}/s sent ({megabits:.1} Mbit/s)", size(received), size(sent));
-    vec![labelled("CPU time", &cpu), labelled("Network", &network)]
+    let mut lines = vec![labelled("CPU time", &cpu), labelled("Network", &network)];
+    lines.extend(generator.max_rate.map(|max| {
+        let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
+        let at_least = if lower_bound { "at least " } else { "" };
+        labelled("Client maximum", &format!("{at_least}{max:.0}/s"))
+    }));
+    lines
 }
 
 fn errors(counts: &Counts) -> Vec<String> {
@@ -237,6 +245,44 @@ fn notes(record: &Record) -> Vec<String> {
         format!("The run was interrupted; load was offered for {offered}.")
     });
     answers.into_iter().chain(interrupted).map(|note| format!("note: {note}")).collect()
+}
+
+/// What a client can offer, and how that was found, as plain text, ending in a newline.
+pub fn calibration(found: &ClientCalibration) -> String {
+    let maximum = match found.max_rate {
+        Some(max) if found.lower_bound => {
+            format!("at least {max:.0}/s: what answered fell short before the client did, or the search was cut short")
+        }
+        Some(max) => format!("{max:.0}/s: the largest load of which two generators bring no more than one"),
+        None => "none: at every load that was tried the client was the limit itself".to_owned(),
+    };
+    let mut lines = vec![labelled("Client maximum", &maximum), String::new()];
+    let figure = |mean: f64, stddev: Option<f64>| format!("{mean:.0}{}", spread(stddev));
+    let of_level = |level: &ClientLevel| {
+        let difference = format!("{:+.0}{}", level.two - level.one, spread(level.difference_ci95_half_width));
+        row(
+            &format!("{:.0}/s", level.load),
+            [figure(level.one, level.one_stddev), figure(level.two, level.two_stddev), difference],
+        )
+    };
+    let heads = ["one generator", "two", "difference (95 %)"].map(str::to_owned);
+    let rows: Vec<_> = [row("Load", heads)].into_iter().chain(found.curve.iter().map(of_level)).collect();
+    let limits = [None].into_iter().chain(found.curve.iter().map(|level| level.limited.as_ref()));
+    let with_limit = |(line, limit): (String, Option<&String>)| match limit {
+        Some(limit) => format!("{line}  {limit}"),
+        None => line,
+    };
+    lines.extend(table(&rows).into_iter().zip(limits).map(with_limit));
+    if found.second_shares_cpus {
+        let note = "note: For want of free CPUs the second generator shared those of the first or of the server, so two \
+                    may look worse here than from two hosts; the client's own lateness and CPU time decide more.";
+        lines.extend([String::new(), note.to_owned()]);
+    }
+    lines.join("\n") + "\n"
+}
+
+fn spread(half_width: Option<f64>) -> String {
+    half_width.map_or(String::new(), |half_width| format!(" ± {half_width:.0}"))
 }
 
 /// Each reason's first sentence says what happened, the rest what to do.
@@ -436,6 +482,46 @@ max                50.0 ms    46.5 ms    3.00 ms     46.0 ms    80.0 µs
 Verdict          valid
 ";
         assert_eq!(text(&record()), expected);
+    }
+
+    #[test]
+    fn what_a_client_can_offer_and_how_that_was_found() {
+        let level = |load: f64, one: f64, two: f64, limited: Option<&str>| ClientLevel {
+            load,
+            pairs: 3,
+            one,
+            one_stddev: Some(12.4),
+            two,
+            two_stddev: Some(7.0),
+            difference_ci95_half_width: Some(30.0),
+            limited: limited.map(str::to_owned),
+        };
+        let curve = vec![
+            level(2_000.0, 1_999.0, 2_000.0, None),
+            level(4_000.0, 3_000.0, 3_950.0, Some("two bring 950/s more")),
+        ];
+        let mut found = ClientCalibration { max_rate: Some(2_000.0), curve, ..ClientCalibration::default() };
+        let expected = "\
+Client maximum   2000/s: the largest load of which two generators bring no more than one
+
+Load             one generator        two  difference (95 %)
+2000/s               1999 ± 12   2000 ± 7            +1 ± 30
+4000/s               3000 ± 12   3950 ± 7          +950 ± 30  two bring 950/s more
+";
+        assert_eq!(calibration(&found), expected);
+        found.lower_bound = true;
+        found.second_shares_cpus = true;
+        let shown = calibration(&found);
+        assert!(
+            shown.starts_with("Client maximum   at least 2000/s: ") && shown.contains("\n\nnote: For want"),
+            "{shown}"
+        );
+        let mut record = record();
+        record.generator.max_rate = found.max_rate;
+        assert!(text(&record).contains("\nClient maximum   2000/s\n"));
+        record.calibration = Some(found);
+        assert!(text(&record).contains("\nClient maximum   at least 2000/s\n"));
+        assert!(calibration(&ClientCalibration::default()).starts_with("Client maximum   none: "));
     }
 
     #[test]

@@ -33,4 +33,5 @@ pub use collector::{Collector, PerCall, RunFacts};
 pub use distribution::{Distribution, StatsError};
 pub use reply_rate::ReplySampler;
 pub use series::Series;
+pub use student::t_95;
 pub use verdict::{Evidence, Limited, judge};

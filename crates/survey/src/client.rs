@@ -1,73 +1,191 @@
-//! What rate can this client offer before it is itself the limit?
+//! What can this client offer before it is itself the limit? Its *maximum raw request rate* is the largest load for which
+//! the throughput is the same whether it comes from one generator or from two, half from each (Banga & Druschel 1997, §4.3).
 //!
-//! Asked of a responder that does nothing else: the client's best closed throughput is found first, then by bisection the
-//! highest rate below it at which an open run of the same shape is still trusted.
+//! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second one runs at the same
+//!   time in this process, on CPUs that are free; where there are none it shares the server's, which it slows, so that two can
+//!   only look worse than they are. There the client's own verdict decides, and the document says so.
+//! - **The load** is calls per second, spaced at random (Poisson), in the plan's way of using connections, from a server
+//!   that answers as much as the plan's and spends no time on it; whatever the plan's pace, since the client's work is per
+//!   call. S-Clients are calibrated as S-Clients, in attempts per second (D/T) at a listener that has stopped accepting:
+//!   what they are for. Calls that are answered cost more, and then the run's own verdict tells.
+//! - **The runs** are short and come in pairs, one generator and two, then two and one, so that what disturbs the host
+//!   disturbs both alike.
 
+mod host;
+mod search;
+
+use crate::SurveyError;
 use crate::run::{Pace, RunPlan, run};
-use crate::server::per_second;
-use crate::{Endpoint, SurveyError};
-use brimful_core::workload::Workload;
+use brimful_core::record::{Reason, ReasonCode, Record};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::Progress;
-use brimful_target::{Distribution, ServiceClass, Target, TargetConfig};
+use brimful_engine::{EngineError, Progress};
 use brimful_workload::Process;
-use std::sync::atomic::AtomicBool;
+use host::{Places, Responder, usable_cpus};
+pub use search::START;
+use search::{Pair, search};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Length of one try, and number of tries: each halves what is unknown of the rate.
-const TRY: Nanos = Nanos::from_millis(800);
-const TRIES: u32 = 5;
-const CLIENTS: u64 = 32;
+/// Length of one run, and what it takes to set one up.
+const RUN: Nanos = Nanos::from_millis(120);
+const SET_UP: Nanos = Nanos::from_millis(20);
+/// Pairs in a search that nothing disturbs: ten levels.
+const PAIRS: u64 = 30;
+/// How long a calibration takes, about; the search's budget bounds it a little above.
+pub const LASTS: Nanos = Nanos::from_millis((RUN.0 + SET_UP.0) / 1_000_000 * 2 * PAIRS);
+/// Connections that keep-alive runs find open, per worker of the server: it is not about the storm that begins a run.
+const WARM_CONNECTIONS: u64 = 32;
+/// How long S-Clients' attempts last here. To the client it is their rate that matters.
+const ATTEMPT: Nanos = Nanos::from_millis(30);
+/// A generator with work for less than this share of the time was not late for the load: the host kept it from working. That
+/// says nothing of its maximum, and a later run is judged by its own lateness anyway.
+const LOADED: f64 = 0.5;
+/// Calls of the first look at a server, and how long it may take.
+const LOOK: (u64, Nanos) = (20, Nanos::from_secs(1));
 
-/// How long the check takes, about; tries that overrun the responder take a little longer.
-pub const LASTS: Nanos = Nanos::from_millis(TRY.0 / 1_000_000 * (1 + TRIES as u64));
-
-/// Finds the client's highest trustworthy rate, with responses of `response` bytes, from a responder on `cpus`. `None`
-/// when it was stopped, or when not even the lowest rate that was tried could be trusted.
-pub fn max_rate(
+/// Finds what a client like this can offer with answers of `response` bytes, or with attempts if it is S-Clients that it
+/// makes. `server_cpus` are where the server runs that is to be measured; none lets the built-in one have what the client
+/// leaves.
+///
+/// Returns the Record of a run at the maximum (where there is none, of some other run), with the maximum and the calibration
+/// in it. When `stop` is set the Record says it was interrupted, and has what was found until then.
+///
+/// # Errors
+/// [`SurveyError`] when a run cannot be started.
+pub fn calibrate(
     like: &RunPlan,
     response: Bytes,
-    cpus: &[usize],
+    server_cpus: Option<&[usize]>,
     stop: &AtomicBool,
     note: &mut dyn FnMut(String),
-) -> Result<Option<f64>, SurveyError> {
-    let responder = Target::start(TargetConfig {
-        listen: ([127, 0, 0, 1], 0).into(),
-        classes: vec![ServiceClass { name: "nothing".to_owned(), demand: Nanos::ZERO, response }],
-        distribution: Distribution::Deterministic,
-        workers: cpus.len().max(1),
-        backlog: 1024,
-        cpus: cpus.to_vec(),
-        seed: 0,
-    })?;
-    let endpoint = Endpoint::resolve(&responder.addr().to_string(), Nanos::from_secs(1))?;
-    let plan = RunPlan {
-        endpoint,
-        workload: Workload::single("GET", "/nothing"),
-        window: TRY,
-        // What the responder cannot answer by then is not waited for.
-        response_timeout: TRY.min(like.response_timeout),
-        connect_timeout: Some(TRY.min(like.connect_timeout.unwrap_or(TRY))),
-        monitor: None,
-        ..like.clone()
+) -> Result<Record, SurveyError> {
+    let bench = Bench::new(like, response, server_cpus)?;
+    let mut records: Vec<(f64, Record)> = Vec::new();
+    let measure = |load| {
+        let (pair, record) = bench.pair(load, records.len() as u64, stop)?;
+        records.push((load, record));
+        Ok::<_, SurveyError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
-    let closed = RunPlan { pace: Pace::Closed { clients: CLIENTS, think: Nanos::ZERO }, ..plan.clone() };
-    let best = run(&closed, stop, &Progress::default())?;
-    let (mut trusted, mut doubted) = (None, best.rates.completed);
-    for _ in 0..TRIES {
-        let rate = 0.5 * (trusted.unwrap_or(0.0) + doubted);
-        let pace = Pace::Open { rate: Rate(rate), process: Process::Poisson };
-        let record = run(&RunPlan { pace, ..plan.clone() }, stop, &Progress::default())?;
-        if best.interrupted || record.interrupted {
-            return Ok(None);
-        }
-        if record.verdict.valid {
-            trusted = Some(rate);
-        } else {
-            doubted = rate;
-            // The first sentence says what happened; what to do about it is for whoever runs into it.
-            let reason = record.verdict.reasons[0].message.split(". ").next().unwrap_or_default();
-            note(format!("not to be trusted at {}: {reason}", per_second(rate)));
-        }
+    let mut calibration = search(measure, note)?;
+    // At a listener that does not answer, the second generator takes nobody's time.
+    calibration.second_shares_cpus = bench.places.shared && !matches!(bench.responder, Responder::Full { .. });
+    let best =
+        |(_, (load, record)): &(usize, &(f64, Record))| (Some(*load) == calibration.max_rate, record.verdict.valid);
+    let chosen = records.iter().enumerate().max_by_key(best).map_or(0, |(index, _)| index);
+    let (_, mut record) = records.swap_remove(chosen);
+    record.interrupted |= stop.load(Ordering::Relaxed);
+    record.generator.max_rate = calibration.max_rate;
+    record.calibration = Some(calibration);
+    Ok(record)
+}
+
+/// How large this server's responses are on average, by a few calls one after another.
+///
+/// # Errors
+/// [`SurveyError::Silent`] when it completes none.
+pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, SurveyError> {
+    let (calls, window) = LOOK;
+    let pace = Pace::Closed { clients: 1, think: Nanos::ZERO };
+    let plan = RunPlan { pace, calls, window, monitor: None, warm_connections: 0, ..like.clone() };
+    let record = run(&plan, stop, &Progress::default())?;
+    match record.bytes.received.checked_div(record.counts.completed) {
+        Some(size) => Ok(Bytes(size)),
+        None if record.interrupted => Ok(Bytes(0)),
+        None => Err(SurveyError::Silent { url: like.endpoint.url.clone() }),
     }
-    Ok(trusted)
+}
+
+/// Where one generator is compared with two.
+struct Bench {
+    responder: Responder,
+    places: Places,
+    plan: RunPlan,
+}
+
+impl Bench {
+    fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Bench, SurveyError> {
+        let places = Places::choose(&usable_cpus(), &like.cpus, like.threads as usize, server_cpus);
+        let address = like.endpoint.address;
+        let responder = match like.pace {
+            Pace::SClients { .. } => Responder::full(address)?,
+            _ => Responder::answering(address, response, &places)?,
+        };
+        let endpoint = responder.endpoint()?;
+        let mut workload = like.workload.clone();
+        for class in &mut workload.classes {
+            class.path.clone_from(&endpoint.path);
+        }
+        let plan = RunPlan {
+            endpoint,
+            workload,
+            window: RUN,
+            calls: u64::MAX,
+            warm_connections: like.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
+            // What cannot be answered by then is not waited for.
+            response_timeout: RUN.min(like.response_timeout),
+            connect_timeout: Some(RUN.min(like.connect_timeout.unwrap_or(RUN))),
+            monitor: None,
+            client_max: None,
+            ..like.clone()
+        };
+        Ok(Bench { responder, places, plan })
+    }
+
+    /// One generator and two, in turns first; and the Record of the one.
+    fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(Pair, Record), SurveyError> {
+        let mut plans = [self.plan(load), self.plan(load / 2.0), self.plan(load / 2.0)];
+        plans[2].cpus.clone_from(&self.places.second);
+        for (index, plan) in plans.iter_mut().enumerate() {
+            plan.seed = plan.seed.wrapping_add(3 * turn + index as u64);
+        }
+        let [plan, half, other] = &plans;
+        let quiet = Progress::default();
+        let (record, halves) = if turn.is_multiple_of(2) {
+            (run(plan, stop, &quiet)?, both(half, other, stop)?)
+        } else {
+            let halves = both(half, other, stop)?;
+            (run(plan, stop, &quiet)?, halves)
+        };
+        let for_load = |reason: &&Reason| reason.code != ReasonCode::GeneratorLate || record.generator.busy >= LOADED;
+        let doubt = record.verdict.reasons.iter().find(for_load);
+        // What happened; what follows from it, and what to do, is for whoever runs into it.
+        let doubt = doubt.map(|reason| {
+            reason.message.split(". ").flat_map(|part| part.split("; ")).next().unwrap_or_default().to_owned()
+        });
+        let one = load * brought(&[(plan, &record)]);
+        let two = load * brought(&[(half, &halves.0), (other, &halves.1)]);
+        Ok((Pair { one, two, doubt }, record))
+    }
+
+    fn plan(&self, load: f64) -> RunPlan {
+        let mut plan = self.plan.clone();
+        plan.pace = match plan.pace {
+            Pace::SClients { .. } => {
+                plan.connect_timeout = Some(ATTEMPT);
+                Pace::SClients { attempts: (load * ATTEMPT.as_secs_f64()).round().max(1.0) as u64 }
+            }
+            _ => Pace::Open { rate: Rate(load), process: Process::Poisson },
+        };
+        plan
+    }
+}
+
+/// The share of their load that runs brought: of the calls that a random schedule really held, so that its ups and downs do
+/// not count.
+fn brought(runs: &[(&RunPlan, &Record)]) -> f64 {
+    let of = |(plan, record): &(&RunPlan, &Record)| match plan.pace {
+        Pace::SClients { attempts } => (record.rates.connect_attempts, attempts as f64 / ATTEMPT.as_secs_f64()),
+        _ => (record.rates.completed, record.rates.offered),
+    };
+    let (brought, load) = runs.iter().map(of).fold((0.0, 0.0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
+    if load > 0.0 { brought / load } else { 0.0 }
+}
+
+/// Two generators at once.
+fn both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), SurveyError> {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(other, stop, &Progress::default()));
+        let one = run(one, stop, &Progress::default());
+        let other = other.join().map_err(|_| EngineError::Thread("it panicked".to_owned()))?;
+        Ok((one?, other?))
+    })
 }

@@ -27,6 +27,14 @@ pub enum SurveyError {
         /// Where.
         address: SocketAddr,
     },
+    /// Nothing answers there.
+    #[error(
+        "{url} completed no call, so it is not known how large its answers are: see what ails it, or raise --timeout"
+    )]
+    Silent {
+        /// What was requested.
+        url: String,
+    },
     /// A rate or a number of clients that is no load.
     #[error("{0}")]
     BadLoad(String),
@@ -51,6 +59,9 @@ pub enum SurveyError {
     /// From the model.
     #[error("the measurements do not make a model: {0}")]
     Model(#[from] brimful_model::ModelError),
+    /// The listener against which S-Clients are calibrated.
+    #[error("cannot listen on the loopback address: {0}; check that `ip address show lo` has it, and `ulimit -n`")]
+    Listen(std::io::Error),
     /// From the reference server.
     #[error(transparent)]
     Target(#[from] brimful_target::TargetError),
@@ -60,8 +71,8 @@ impl SurveyError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use SurveyError::{
-            Arrivals, BadLoad, BadUrl, Engine, Mix, Model, Monitor, NothingListens, Target, Unfit, Unresolvable,
-            Workload,
+            Arrivals, BadLoad, BadUrl, Engine, Listen, Mix, Model, Monitor, NothingListens, Silent, Target, Unfit,
+            Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{Cpu, Request, Source};
         match self {
@@ -69,7 +80,7 @@ impl SurveyError {
             Arrivals(_) | Engine(Request { .. } | Cpu { .. } | Source { .. }) => true,
             Engine(_) => false,
             Monitor(error) => matches!(error, brimful_monitor::MonitorError::NoSuchCpu { .. }),
-            Target(_) | NothingListens { .. } => false,
+            Target(_) | Listen(_) | NothingListens { .. } | Silent { .. } => false,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! predicted (Menascé et al. 1999, with the client's own limit from Banga & Druschel 1997, §4.3).
 //!
 //! - [`Endpoint`]: a URL, understood and resolved.
+//! - [`calibrate`]: what this client can offer.
 //! - [`run`]: one load with the monitor beside it, as a `Record`.
 //! - [`survey`]: the whole loop, as a `Survey`.
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ mod run;
 mod server;
 mod survey;
 
+pub use client::{LASTS as CALIBRATION_LASTS, START as LOWEST_LOAD, calibrate, response_size};
 pub use endpoint::Endpoint;
 pub use error::SurveyError;
 pub use run::{Pace, RunPlan, file_timestamp, run};

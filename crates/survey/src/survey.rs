@@ -8,7 +8,7 @@ use crate::run::{Pace, RunPlan};
 use crate::server::{DemoServer, Server, demo_service, is_alive, per_second, truth};
 use crate::{Endpoint, SurveyError};
 use brimful_core::model::Model;
-use brimful_core::record::{Reason, ReasonCode, Verdict};
+use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Level, Role, Stopped, Survey};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
@@ -245,9 +245,11 @@ impl<'a> Surveyor<'a> {
         self.begin("what this client can offer before it is the limit itself".to_owned(), client::LASTS);
         let news = &mut *self.news;
         let mut note = |text| news(Step::Note(text));
-        self.client_max = client::max_rate(&self.like, response, &self.server.cpus, self.stop, &mut note)?;
+        let found = client::calibrate(&self.like, response, Some(&self.server.cpus), self.stop, &mut note)?;
+        self.client_max = found.generator.max_rate;
+        let at_least = if found.calibration.is_some_and(|found| found.lower_bound) { "at least " } else { "" };
         let found = match self.client_max {
-            Some(rate) => format!("this client is trusted up to {}", per_second(rate)),
+            Some(rate) => format!("this client can offer {at_least}{} without being the limit", per_second(rate)),
             None => "this client could not be trusted at any rate; each level is judged by itself".to_owned(),
         };
         (self.news)(Step::Note(found));
@@ -417,7 +419,8 @@ impl<'a> Surveyor<'a> {
 
     fn run_plan(&mut self, pace: Pace, window: Nanos) -> RunPlan {
         self.runs += 1;
-        RunPlan { pace, window, seed: self.like.seed.wrapping_add(self.runs), calls: u64::MAX, ..self.like.clone() }
+        let (seed, client_max) = (self.like.seed.wrapping_add(self.runs), self.client_max);
+        RunPlan { pace, window, seed, client_max, calls: u64::MAX, ..self.like.clone() }
     }
 
     /// Measures a level. One that the host disturbed is measured again, once: what decides is the health of the generator
@@ -453,18 +456,7 @@ impl<'a> Surveyor<'a> {
     }
 
     fn keep(&mut self, plan: &RunPlan, measured: &Measured, about: &About<'_>) {
-        let mut level = measured.level(plan, about, self.server.servers());
-        if let (Some(max), Pace::Open { .. }) = (self.client_max, &plan.pace)
-            && level.offered > max
-            && level.verdict.valid
-        {
-            let message = format!(
-                "{} is more than this client was found to offer ({}). Give it more --cpus and --threads.",
-                per_second(level.offered),
-                per_second(max)
-            );
-            level.verdict = Verdict::from_reasons(vec![Reason { code: ReasonCode::BeyondClientMax, message }]);
-        }
+        let level = measured.level(plan, about, self.server.servers());
         (self.news)(Step::Level(Box::new(level.clone())));
         self.levels.push(level);
     }

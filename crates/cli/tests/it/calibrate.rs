@@ -1,0 +1,68 @@
+//! `load --calibrate`: what this client can offer, and what becomes of a load beyond it. On a busy machine the maximum may be
+//! anything, so it is not asserted but used.
+
+use crate::documents;
+use crate::program::{Running, brimful, share_machine};
+use brimful_core::record::{ReasonCode, Record};
+use brimful_testkit::full_backlog_listener;
+
+/// The curve is in order, and the maximum is one of its loads at which the client was not the limit.
+fn maximum(record: &Record) -> f64 {
+    let calibration = record.calibration.as_ref().expect("a calibration");
+    let max = calibration.max_rate.expect("a maximum");
+    assert_eq!(record.generator.max_rate, Some(max));
+    assert!(max >= 1.0, "{max}");
+    let curve = &calibration.curve;
+    assert!(curve.is_sorted_by(|a, b| a.load <= b.load), "{curve:#?}");
+    let at_maximum = curve.iter().rfind(|level| level.load == max).expect("the maximum is on the curve");
+    assert_eq!(at_maximum.limited, None);
+    assert!(at_maximum.pairs >= 3 && at_maximum.one > 0.0 && at_maximum.two > 0.0, "{at_maximum:#?}");
+    max
+}
+
+#[test]
+fn a_load_beyond_what_the_client_can_offer_is_invalid() {
+    let _machine = share_machine();
+    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us/2KiB"]));
+    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let beyond = ["load", &url, "--calibrate", "-R", "500k", "-d", "100ms", "--timeout", "500ms", "--json"];
+    let done = Running::start(brimful(&beyond)).finish().exits(&[4]);
+    assert!(done.stderr.contains("one generator"), "each load is told: {}", done.stderr);
+    let record = documents::record(&done.stdout);
+    let max = maximum(&record);
+    assert!(record.rates.offered > max, "{} of {max}", record.rates.offered);
+    assert!(record.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::BeyondClientMax), "{max}");
+    assert_eq!(record.target, url);
+}
+
+#[test]
+fn alone_it_shows_the_curve_and_nothing_else() {
+    let _machine = share_machine();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("record.json");
+    // Attempts that nobody answers: the only kind of load to which a server may say nothing at all.
+    let full = full_backlog_listener();
+    let s_clients =
+        ["load", &full.url(), "--calibrate", "--s-clients", "2", "--connect-timeout", "20ms", "-d", "100ms"];
+    let done = Running::start(brimful(&[&s_clients[..], &["--quiet"]].concat())).finish().exits(&[0, 4]);
+    assert!(done.stdout.contains("\nClient maximum   ") && done.stderr.is_empty(), "{done:#?}");
+
+    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us"]));
+    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let alone = ["load", &url, "--calibrate", "--new-connection", "--out", out.to_str().unwrap()];
+    let done = Running::start(brimful(&alone)).finish().exits(&[0]);
+    let record = documents::record(&std::fs::read_to_string(&out).unwrap());
+    let max = maximum(&record);
+    assert!(done.stdout.starts_with("Client maximum   "), "{}", done.stdout);
+    assert!(done.stdout.contains(&format!("\n{max:.0}/s ")), "{}", done.stdout);
+    assert_ne!(record.target, url, "the Record is of a run against the built-in server");
+    assert!(record.counts.completed > 0 && record.counts.connect_attempts >= record.counts.completed);
+}
+
+#[test]
+fn it_must_know_what_the_server_answers() {
+    let full = full_backlog_listener();
+    let args = ["load", &full.url(), "--calibrate", "--connect-timeout", "100ms", "--timeout", "100ms", "--quiet"];
+    let _machine = share_machine();
+    Running::start(brimful(&args)).finish().fails(3, "completed no call");
+}
