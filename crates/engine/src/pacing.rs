@@ -2,8 +2,8 @@
 //!
 //! A thread that sleeps until an instant wakes late: by a few microseconds where its CPU stays awake, by tens where a hypervisor
 //! has to be asked for it. One that spins burns a core. So: sleep until a margin before the instant, then spin, and learn the
-//! margin from how late the sleeps end. At high rates there is little between two instants, and a margin larger than needed
-//! would mean to spin all the time.
+//! margin from how late the sleeps end. It is learnt for short and for long sleeps apart, as a CPU that rests longer rests
+//! deeper; and a margin that would leave no time to sleep shrinks until it does, or at high rates one would spin all the time.
 
 use brimful_core::Nanos;
 
@@ -11,33 +11,53 @@ use brimful_core::Nanos;
 const QUANTILE: f64 = 0.9;
 /// How far the margin moves with each sleep that overran it, in nanoseconds.
 const STEP: f64 = 1_000.0;
+/// A sleep shorter than this costs more than spinning for as long: setting a timer and waking by it takes time too.
+const WORTHWHILE: Nanos = Nanos::from_micros(10);
 const LEAST: f64 = 2_000.0;
-const MOST: f64 = 100_000.0;
+const MOST: f64 = 200_000.0;
 /// Before anything is known.
 const FIRST: f64 = 50_000.0;
+/// Margins are learnt by powers of two of the wait, the first for all up to 2¹⁴ ns = 16 µs, the last for those of 8 ms and more.
+const SHORTEST: u32 = 14;
+const OCTAVES: usize = 10;
 
 /// Learns by how much to wake early.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
-    margin_ns: f64,
+    margins_ns: [f64; OCTAVES],
+    /// Which of them the latest sleep took.
+    octave: usize,
 }
 
 impl Pacer {
     pub fn new() -> Pacer {
-        Pacer { margin_ns: FIRST }
+        Pacer { margins_ns: [FIRST; OCTAVES], octave: 0 }
     }
 
     /// How long to sleep when there is `left` to wait; `None` when it is time to spin.
-    pub fn sleep(self, left: Nanos) -> Option<Nanos> {
-        left.0.checked_sub(self.margin_ns as u64).filter(|sleep| *sleep > 0).map(Nanos)
+    pub fn sleep(&mut self, left: Nanos) -> Option<Nanos> {
+        let log2 = u64::BITS - left.0.leading_zeros();
+        self.octave = (log2.saturating_sub(SHORTEST) as usize).min(OCTAVES - 1);
+        left.0.checked_sub(self.margins_ns[self.octave] as u64).map(Nanos).filter(|sleep| *sleep > WORTHWHILE)
+    }
+
+    /// A wait of this length begins: a margin that leaves no time to sleep is tried shorter.
+    pub fn begin(&mut self, left: Nanos) {
+        if self.sleep(left).is_none() {
+            self.step(-STEP * (1.0 - QUANTILE));
+        }
     }
 
     /// A sleep that nothing interrupted ended `late` after its end. The margin follows the quantile by stochastic
     /// approximation (Robbins & Monro 1951): up by the quantile's share of a step when a sleep overran it, else down by the rest.
     pub fn woke(&mut self, late: Nanos) {
-        let overran = late.0 as f64 > self.margin_ns;
-        let step = if overran { STEP * QUANTILE } else { -STEP * (1.0 - QUANTILE) };
-        self.margin_ns = (self.margin_ns + step).clamp(LEAST, MOST);
+        let overran = late.0 as f64 > self.margins_ns[self.octave];
+        self.step(if overran { STEP * QUANTILE } else { -STEP * (1.0 - QUANTILE) });
+    }
+
+    fn step(&mut self, step: f64) {
+        let margin = &mut self.margins_ns[self.octave];
+        *margin = (*margin + step).clamp(LEAST, MOST);
     }
 }
 
@@ -45,25 +65,42 @@ impl Pacer {
 mod tests {
     use super::*;
 
+    const WAIT: Nanos = Nanos::from_millis(1);
+
+    fn margin(pacer: &mut Pacer, left: Nanos) -> f64 {
+        pacer.sleep(left);
+        pacer.margins_ns[pacer.octave]
+    }
+
     #[test]
     fn the_margin_settles_where_nine_of_ten_sleeps_end_within_it() {
         let mut pacer = Pacer::new();
         // Late by 0 to 20 µs, evenly, in a scrambled order.
         for i in 0u64..20_000 {
+            pacer.sleep(WAIT);
             pacer.woke(Nanos(i * 7_919 % 20_000));
         }
-        assert!((pacer.margin_ns - 18_000.0).abs() < 4_000.0, "margin {} ns", pacer.margin_ns);
+        assert!((margin(&mut pacer, WAIT) - 18_000.0).abs() < 4_000.0, "{pacer:?}");
+        assert_eq!(margin(&mut pacer, Nanos::from_millis(5)), FIRST, "longer waits are learnt apart");
         assert_eq!(pacer.sleep(Nanos::from_micros(1)), None);
-        let sleep = pacer.sleep(Nanos::from_millis(1)).unwrap();
-        assert!(sleep > Nanos::from_micros(970) && sleep < Nanos::from_micros(990), "{sleep:?}");
     }
 
     #[test]
     fn the_margin_stays_bounded() {
         let mut pacer = Pacer::new();
+        pacer.sleep(WAIT);
         (0..1_000).for_each(|_| pacer.woke(Nanos::from_secs(1)));
-        assert_eq!(pacer.margin_ns, MOST);
+        assert_eq!(margin(&mut pacer, WAIT), MOST);
         (0..10_000).for_each(|_| pacer.woke(Nanos::ZERO));
-        assert_eq!(pacer.margin_ns, LEAST);
+        assert_eq!(margin(&mut pacer, WAIT), LEAST);
+    }
+
+    #[test]
+    fn a_margin_longer_than_the_wait_shrinks_until_there_is_time_to_sleep() {
+        let mut pacer = Pacer::new();
+        let left = Nanos::from_micros(40);
+        assert_eq!(pacer.sleep(left), None);
+        (0..1_000).for_each(|_| pacer.begin(left));
+        assert!(pacer.sleep(left).is_some());
     }
 }

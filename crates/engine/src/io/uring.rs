@@ -219,6 +219,7 @@ impl<'a> Io<'a> for Uring<'a> {
             return Ok(Waited::default());
         }
         let limit = until.min(began + NAP);
+        self.pacer.begin(limit - began);
         let (mut now, mut spun) = (began, Nanos::ZERO);
         loop {
             let sleep = self.pacer.sleep(limit - now);
