@@ -415,9 +415,15 @@ impl<'a> Uring<'a> {
                             self.rearm = Some(token);
                         }
                         // The end of the stream comes right behind the bytes before it.
-                        self.ahead = self.completion();
-                        let same = |next: &cqueue::Entry| next.user_data() == entry.user_data() && next.result() == 0;
-                        Some((token, Happened::Received { last: self.ahead.as_ref().is_some_and(same) }))
+                        let next = self.completion();
+                        let last = next.as_ref().is_some_and(|next| {
+                            next.user_data() == entry.user_data() && next.result() == 0 && !cqueue::more(next.flags())
+                        });
+                        self.ahead = next;
+                        if last && let Some(slot) = self.get_mut(token) {
+                            slot.receiving = false;
+                        }
+                        Some((token, Happened::Received { last }))
                     }
                     0 => Some((token, Happened::EndOfStream)),
                     _ if result == -libc::ENOBUFS || result == -libc::EINTR => {
