@@ -50,8 +50,17 @@ pub struct Connection<P> {
     pub source: usize,
     /// Attempts made so far.
     pub tries: usize,
-    /// Position in the list of those that can take a call.
-    listed_at: Option<u32>,
+    /// Where it is listed as able to take a call.
+    listed: Option<(List, u32)>,
+}
+
+/// The connections that can take a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    /// Open and without a call.
+    Idle,
+    /// With calls, and room for more.
+    Roomy,
 }
 
 impl<P> Connection<P> {
@@ -66,7 +75,7 @@ impl<P> Connection<P> {
             attempted_at: Nanos::ZERO,
             source: 0,
             tries: 1,
-            listed_at: None,
+            listed: None,
         }
     }
 
@@ -90,10 +99,8 @@ struct Slot<P> {
 pub struct Connections<P> {
     slots: Vec<Slot<P>>,
     free: Vec<u32>,
-    /// Open and without a call; the one that became idle last is on top.
-    idle: Vec<u32>,
-    /// With calls, and room for more.
-    roomy: Vec<u32>,
+    /// By [`List`]; the one that was listed last is on top.
+    lists: [Vec<u32>; 2],
     /// Most calls under way on one connection.
     depth: usize,
     /// Most calls in a connection's life.
@@ -107,8 +114,8 @@ pub struct Connections<P> {
 impl<P> Connections<P> {
     /// None yet. Each may bear `depth` calls at once and `lifetime` in all.
     pub fn new(depth: usize, lifetime: u64) -> Connections<P> {
-        let (slots, free, idle, roomy) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Connections { slots, free, idle, roomy, depth, lifetime, open: 0, max_open: 0, stamps: 0 }
+        let (slots, free, lists) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
+        Connections { slots, free, lists, depth, lifetime, open: 0, max_open: 0, stamps: 0 }
     }
 
     /// A stamp that no other use of a connection bears.
@@ -154,45 +161,41 @@ impl<P> Connections<P> {
     }
 
     /// A connection that can take a call: an idle one, the latest first, as its caches are the warmest and the others can time
-    /// out in peace; else one with room behind other calls. The caller gives it the call, then calls [`Connections::list`].
-    pub fn take_available(&mut self) -> Option<u32> {
-        let slot = self.idle.last().or(self.roomy.last()).copied()?;
-        self.unlist(slot);
-        Some(slot)
-    }
-
-    /// Whether [`Connections::take_available`] would find one.
-    pub fn any_available(&self) -> bool {
-        !self.idle.is_empty() || !self.roomy.is_empty()
+    /// out in peace; else one with room behind other calls. Whoever gives it the call then calls [`Connections::list`].
+    pub fn available(&self) -> Option<u32> {
+        self.lists.iter().find_map(|list| list.last()).copied()
     }
 
     /// Notes anew whether the connection can take a call, after its calls or its phase have changed.
     pub fn list(&mut self, slot: u32) {
-        self.unlist(slot);
         let (depth, lifetime) = (self.depth, self.lifetime);
-        let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) else {
-            return;
-        };
+        let Some(connection) = self.get(slot) else { return };
         let calls = connection.calls.len();
         let list = match connection.phase {
-            Phase::Closing => return,
-            _ if calls >= depth || connection.begun >= lifetime => return,
-            Phase::Open if calls == 0 => &mut self.idle,
-            _ => &mut self.roomy,
+            Phase::Closing => None,
+            _ if calls >= depth || connection.begun >= lifetime => None,
+            Phase::Open if calls == 0 => Some(List::Idle),
+            _ => Some(List::Roomy),
         };
-        connection.listed_at = Some(list.len() as u32);
-        list.push(slot);
+        if connection.listed.map(|(list, _)| list) == list {
+            return;
+        }
+        self.unlist(slot);
+        let Some(list) = list else { return };
+        let at = self.lists[list as usize].len() as u32;
+        self.lists[list as usize].push(slot);
+        if let Some(connection) = self.get_mut(slot) {
+            connection.listed = Some((list, at));
+        }
     }
 
     fn unlist(&mut self, slot: u32) {
-        let Some(at) = self.get_mut(slot).and_then(|connection| connection.listed_at.take()) else { return };
-        let at = at as usize;
-        let list = if self.idle.get(at) == Some(&slot) { &mut self.idle } else { &mut self.roomy };
-        list.swap_remove(at);
-        if let Some(&moved) = list.get(at)
+        let Some((list, at)) = self.get_mut(slot).and_then(|connection| connection.listed.take()) else { return };
+        self.lists[list as usize].swap_remove(at as usize);
+        if let Some(&moved) = self.lists[list as usize].get(at as usize)
             && let Some(other) = self.get_mut(moved)
         {
-            other.listed_at = Some(at as u32);
+            other.listed = Some((list, at));
         }
     }
 
@@ -248,9 +251,9 @@ mod tests {
         let slots: Vec<u32> = (0..3).map(|_| insert(&mut connections, Phase::Open, 0)).collect();
         connections.remove(slots[0]);
         connections.remove(slots[2]);
-        assert_eq!(connections.take_available(), Some(slots[1]));
-        assert_eq!(connections.take_available(), None);
-        assert!(!connections.any_available());
+        assert_eq!(connections.available(), Some(slots[1]));
+        connections.remove(slots[1]);
+        assert_eq!(connections.available(), None);
     }
 
     #[test]
@@ -263,11 +266,16 @@ mod tests {
         let spent = insert(&mut connections, Phase::Open, 1);
         connections.get_mut(spent).unwrap().begun = 5;
         connections.list(spent);
-        assert_eq!(connections.take_available(), Some(idle));
-        assert_eq!(connections.take_available(), Some(roomy));
-        assert_eq!(connections.take_available(), None);
+        assert_eq!(connections.available(), Some(idle));
+        connections.get_mut(idle).unwrap().phase = Phase::Closing;
+        connections.list(idle);
+        assert_eq!(connections.available(), Some(roomy));
+        connections.get_mut(roomy).unwrap().calls.push_back(call(2));
         connections.list(roomy);
-        assert_eq!(connections.take_available(), Some(roomy));
+        assert_eq!(connections.available(), None);
+        connections.get_mut(roomy).unwrap().calls.pop_front();
+        connections.list(roomy);
+        assert_eq!(connections.available(), Some(roomy));
     }
 
     #[test]

@@ -192,7 +192,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             return self.end(call, End::Unfinished { sent: false }, 0);
         }
         self.observer.on(&mut call.observed, &Event::Begun { at: now });
-        match self.connections.take_available() {
+        match self.connections.available() {
             Some(slot) => self.give(slot, call, now),
             None => {
                 let mut connection = Connection::new(Phase::Connecting, self.config.pipeline);
@@ -231,7 +231,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         self.tick();
         while let Some((token, happened)) = self.io.next() {
             self.happened(token, happened);
-            if self.next_due <= self.now && (!self.behind || self.connections.any_available()) {
+            if self.next_due <= self.now && (!self.behind || self.connections.available().is_some()) {
                 // As many as one read may have made room for.
                 self.begin_due(self.config.pipeline);
             }
