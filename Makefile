@@ -31,6 +31,7 @@ web: $(PAGE) ## Build the report page, which the binary embeds
 
 test: setup lint ## Run every check and every test
 	cargo test --locked --workspace
+	python3 -m unittest discover --start-directory bench --top-level-directory . --buffer
 	cd web && npm test
 
 lint: rules $(PAGE) ## Check formatting, house rules, types and clippy

@@ -4,6 +4,7 @@ use brimful_core::Nanos;
 use brimful_engine::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -51,13 +52,23 @@ pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, ended: u64) {
     bar.set_message(format!("{:.0}s{of}, {ended} calls ended", elapsed.as_secs_f64()));
 }
 
-/// Sets a flag on Ctrl-C or a request to terminate; the second Ctrl-C ends the process.
-pub fn stop_flag() -> anyhow::Result<std::sync::Arc<AtomicBool>> {
+/// Sets a flag on Ctrl-C or a request to terminate. Another Ctrl-C ends the process, unless it comes with the first:
+/// `timeout -s INT` and some shells signal twice for one wish.
+pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    let stop = std::sync::Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register_conditional_shutdown(SIGINT, 130, stop.clone())?;
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())?;
-    }
+    const SAME_WISH: Duration = Duration::from_secs(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let flag = stop.clone();
+    let listen = move || {
+        let mut first = None;
+        for signal in signals.forever() {
+            flag.store(true, Ordering::Relaxed);
+            if signal == SIGINT && first.get_or_insert_with(Instant::now).elapsed() > SAME_WISH {
+                std::process::exit(130);
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(listen)?;
     Ok(stop)
 }

@@ -41,6 +41,8 @@ fn calls_in_flight_at_an_interruption_are_accounted_for() {
     let load = Running::start(brimful(&["load", &server.url(), "--json", "--rate", "100", "--timeout", "1h"]));
     // One more was made to find out that somebody listens.
     until(|| server.connections() >= 6);
+    // Twice at once, as `timeout -s INT` does, is one wish.
+    load.ctrl_c();
     load.ctrl_c();
     let record = documents::record(&load.finish().exits(&[130]).stdout);
     assert_eq!(record.counts.completed, 0);
