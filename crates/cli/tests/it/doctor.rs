@@ -17,8 +17,8 @@ fn the_host_is_examined() {
         assert_eq!(finding["fix"].is_string(), finding["status"] == "shortfall", "{finding:#}");
         assert!(finding["value"].is_string() && finding["means"].is_string(), "{finding:#}");
     }
-    let shortfalls = findings.iter().filter(|finding| finding["status"] == "shortfall").count();
-    assert_eq!(text.matches("fix: ").count(), shortfalls);
+    // Counted in the text alone: steal and timers are measured anew each time, and may be fine once and not the next time.
+    let shortfalls = text.matches("fix: ").count();
     let last = text.lines().last().unwrap();
     assert!(last.starts_with(&format!("{shortfalls} shortfall")) || (shortfalls == 0 && last.starts_with("nothing")));
 }
