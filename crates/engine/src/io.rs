@@ -8,7 +8,9 @@
 //! thing to have happened: batching would make every answer look late.
 
 mod buffers;
+mod chain;
 mod epoll;
+mod operation;
 mod socket;
 mod unsent;
 mod uring;
@@ -19,13 +21,11 @@ pub use uring::Uring;
 
 use crate::EngineError;
 use crate::clock::Clock;
+use crate::pacing::Waited;
 use brimful_core::{End, Limit, Nanos};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::net::SocketAddr;
-
-/// Longest sleep: how soon a stop is noticed.
-const NAP: Nanos = Nanos::from_millis(50);
 
 /// A slot and its generation, so that what happened to a connection that is gone never reaches the one that took its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,15 +74,6 @@ pub enum Happened {
     EndOfStream,
     /// The connection is broken.
     Reset,
-}
-
-/// How a wait was spent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waited {
-    /// From its beginning to its end.
-    pub total: Nanos,
-    /// Of that, without sleeping.
-    pub spun: Nanos,
 }
 
 /// One way to do it. `'a` is the life of the requests' bytes.

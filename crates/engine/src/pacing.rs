@@ -5,8 +5,11 @@
 //! margin from how late the sleeps end. It is learnt for short and for long sleeps apart, as a CPU that rests longer rests
 //! deeper; and a margin that would leave no time to sleep shrinks until it does, or at high rates one would spin all the time.
 
+use crate::clock::Clock;
 use brimful_core::Nanos;
 
+/// Longest wait: how soon a stop is noticed.
+const NAP: Nanos = Nanos::from_millis(50);
 /// Share of the sleeps that end within the margin.
 const QUANTILE: f64 = 0.9;
 /// How far the margin moves with each sleep that overran it, in nanoseconds.
@@ -21,6 +24,15 @@ const FIRST: f64 = 50_000.0;
 const SHORTEST: u32 = 14;
 const OCTAVES: usize = 10;
 
+/// How a wait was spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// From its beginning to its end.
+    pub total: Nanos,
+    /// Of that, without sleeping.
+    pub spun: Nanos,
+}
+
 /// Learns by how much to wake early.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
@@ -34,15 +46,47 @@ impl Pacer {
         Pacer { margins_ns: [FIRST; OCTAVES], octave: 0 }
     }
 
+    /// Waits until something has happened, `until` has come or a short while has passed. `look` says whether something has; it
+    /// sleeps for it as long as it is told, or not at all.
+    pub fn wait<E>(
+        &mut self,
+        clock: Clock,
+        until: Nanos,
+        mut look: impl FnMut(Option<Nanos>) -> Result<bool, E>,
+    ) -> Result<Waited, E> {
+        let began = clock.now();
+        if until <= began {
+            look(None)?;
+            return Ok(Waited::default());
+        }
+        let limit = until.min(began + NAP);
+        self.begin(limit - began);
+        let (mut now, mut spun) = (began, Nanos::ZERO);
+        loop {
+            let sleep = self.sleep(limit - now);
+            let happened = look(sleep)?;
+            let woke = clock.now();
+            match sleep {
+                _ if happened => return Ok(Waited { total: woke - began, spun }),
+                Some(sleep) => self.woke(woke - (now + sleep)),
+                None => spun += woke - now,
+            }
+            now = woke;
+            if now >= limit {
+                return Ok(Waited { total: now - began, spun });
+            }
+        }
+    }
+
     /// How long to sleep when there is `left` to wait; `None` when it is time to spin.
-    pub fn sleep(&mut self, left: Nanos) -> Option<Nanos> {
+    fn sleep(&mut self, left: Nanos) -> Option<Nanos> {
         let log2 = u64::BITS - left.0.leading_zeros();
         self.octave = (log2.saturating_sub(SHORTEST) as usize).min(OCTAVES - 1);
         left.0.checked_sub(self.margins_ns[self.octave] as u64).map(Nanos).filter(|sleep| *sleep > WORTHWHILE)
     }
 
     /// A wait of this length begins: a margin that leaves no time to sleep is tried shorter.
-    pub fn begin(&mut self, left: Nanos) {
+    fn begin(&mut self, left: Nanos) {
         if self.sleep(left).is_none() {
             self.step(-STEP * (1.0 - QUANTILE));
         }
@@ -50,7 +94,7 @@ impl Pacer {
 
     /// A sleep that nothing interrupted ended `late` after its end. The margin follows the quantile by stochastic
     /// approximation (Robbins & Monro 1951): up by the quantile's share of a step when a sleep overran it, else down by the rest.
-    pub fn woke(&mut self, late: Nanos) {
+    fn woke(&mut self, late: Nanos) {
         let overran = late.0 as f64 > self.margins_ns[self.octave];
         self.step(if overran { STEP * QUANTILE } else { -STEP * (1.0 - QUANTILE) });
     }

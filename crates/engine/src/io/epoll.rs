@@ -1,10 +1,10 @@
 //! I/O by system calls, on sockets that edge-triggered epoll says are ready. Runs on every Linux since 5.11.
 
 use super::unsent::Unsent;
-use super::{Happened, Io, NAP, Settings, Token, Waited, socket};
+use super::{Happened, Io, Settings, Token, socket};
 use crate::EngineError;
 use crate::clock::Clock;
-use crate::pacing::Pacer;
+use crate::pacing::{Pacer, Waited};
 use brimful_core::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -123,30 +123,14 @@ impl<'a> Io<'a> for Epoll<'a> {
 
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
         self.flush()?;
-        let began = clock.now();
-        if until <= began || !self.unread.is_empty() {
-            self.poll(Nanos::ZERO)?;
-            return Ok(Waited::default());
-        }
-        let limit = until.min(began + NAP);
-        self.pacer.begin(limit - began);
-        let (mut now, mut spun) = (began, Nanos::ZERO);
-        loop {
-            let sleep = self.pacer.sleep(limit - now);
+        let until = if self.unread.is_empty() { until } else { Nanos::ZERO };
+        let mut pacer = self.pacer;
+        let waited = pacer.wait(clock, until, |sleep| {
             self.poll(sleep.unwrap_or_default())?;
-            let woke = clock.now();
-            if !self.events.is_empty() {
-                return Ok(Waited { total: woke - began, spun });
-            }
-            match sleep {
-                Some(sleep) => self.pacer.woke(woke - (now + sleep)),
-                None => spun += woke - now,
-            }
-            now = woke;
-            if now >= limit {
-                return Ok(Waited { total: now - began, spun });
-            }
-        }
+            Ok(!self.events.is_empty())
+        });
+        self.pacer = pacer;
+        waited
     }
 
     fn next(&mut self) -> Option<(Token, Happened)> {

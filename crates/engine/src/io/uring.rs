@@ -9,47 +9,31 @@
 //! - A request's send says nothing when it succeeds, as it nearly always does at once.
 
 use super::buffers::{self, Buffers};
+use super::chain::Chain;
+use super::operation::{Kind, MOST_SLOTS, of_user_data, user_data};
 use super::unsent::Unsent;
-use super::{Happened, Io, NAP, Settings, SocketOptions, Token, Waited};
+use super::{Happened, Io, Settings, Token};
 use crate::EngineError;
 use crate::clock::Clock;
-use crate::pacing::Pacer;
+use crate::pacing::{Pacer, Waited};
 use brimful_core::Nanos;
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{CancelBuilder, DestinationSlot, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::SocketAddrAny;
 use rustix::process::{Resource, getrlimit};
 
 const SUBMISSIONS: u32 = 512;
 const COMPLETIONS: u32 = 8192;
-/// Room for the longest chain.
-const CHAIN: usize = 9;
 /// So much of a request is accounted for when it is handed over, as an empty socket takes that much; the rest when it has gone.
 const LONG_REQUEST: usize = 4096;
-/// Most slots a ring can name in its user data.
-const MOST_SLOTS: u64 = 1 << 28;
-
-/// What an operation was for; in its user data beside the connection's token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// A part of a new connection's chain before `Connect`.
-    Setup,
-    Connect,
-    Receive,
-    Send,
-    /// Nobody waits for it.
-    Farewell,
-}
-
 /// A ring and its connections.
 pub struct Uring<'a> {
     /// Before `buffers` and all that operations point to, so that it is dropped first.
     ring: IoUring,
     buffers: Buffers,
-    constants: Box<Constants>,
+    chain: Box<Chain>,
     settings: Settings,
     limit: u32,
     slots: Vec<Slot<'a>>,
@@ -64,16 +48,6 @@ pub struct Uring<'a> {
     farewells: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-}
-
-/// What operations under way point to.
-struct Constants {
-    address: SocketAddrAny,
-    sources: Vec<SocketAddrAny>,
-    on: libc::c_int,
-    send_buffer: libc::c_int,
-    receive_buffer: libc::c_int,
-    no_linger: libc::linger,
 }
 
 #[derive(Default)]
@@ -118,7 +92,7 @@ impl<'a> Io<'a> for Uring<'a> {
         Ok(Uring {
             ring,
             buffers,
-            constants: Box::new(Constants::new(settings)),
+            chain: Box::new(Chain::new(settings)),
             settings: settings.clone(),
             limit,
             slots: Vec::new(),
@@ -143,7 +117,7 @@ impl<'a> Io<'a> for Uring<'a> {
 
     fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno> {
         self.occupy(token, true)?;
-        let (chain, length) = self.chain(token, source);
+        let (chain, length) = self.chain.operations(token, source);
         // A chain that is cut in two by a submission is no chain.
         if self.room() < length {
             self.submit();
@@ -212,36 +186,20 @@ impl<'a> Io<'a> for Uring<'a> {
             self.send_unsent(token);
         }
         self.rearm_receive();
-        let began = clock.now();
-        if until <= began {
-            self.enter(None)?;
-            self.ready = self.ring.completion().len();
-            return Ok(Waited::default());
-        }
-        let limit = until.min(began + NAP);
-        self.pacer.begin(limit - began);
-        let (mut now, mut spun) = (began, Nanos::ZERO);
-        loop {
-            let sleep = self.pacer.sleep(limit - now);
-            if sleep.is_some() || self.has_business() {
+        let mut pacer = self.pacer;
+        let until = if self.ready > 0 || self.ahead.is_some() { Nanos::ZERO } else { until };
+        let mut first = true;
+        let waited = pacer.wait(clock, until, |sleep| {
+            if std::mem::take(&mut first) || sleep.is_some() || self.has_business() {
                 self.enter(sleep)?;
             } else {
                 std::hint::spin_loop();
             }
-            let woke = clock.now();
             self.ready = self.ring.completion().len();
-            if self.ready > 0 {
-                return Ok(Waited { total: woke - began, spun });
-            }
-            match sleep {
-                Some(sleep) => self.pacer.woke(woke - (now + sleep)),
-                None => spun += woke - now,
-            }
-            now = woke;
-            if now >= limit {
-                return Ok(Waited { total: now - began, spun });
-            }
-        }
+            Ok(self.ready > 0)
+        });
+        self.pacer = pacer;
+        waited
     }
 
     fn next(&mut self) -> Option<(Token, Happened)> {
@@ -276,45 +234,6 @@ impl<'a> Uring<'a> {
         }
         self.slots[token.slot as usize] = Slot { generation: token.generation, connecting, ..Slot::default() };
         Ok(())
-    }
-
-    /// The operations that make a connection, linked, and how many they are.
-    fn chain(&self, token: Token, source: usize) -> ([Entry; CHAIN], usize) {
-        let Constants { address, sources, on, send_buffer, receive_buffer, no_linger } = &*self.constants;
-        let SocketOptions { reset_on_close, no_delay, .. } = self.settings.options;
-        let fd = Fixed(token.slot);
-        let family = if self.settings.address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-        let setup = user_data(token, Kind::Setup);
-        let nothing = opcode::Nop::new().build();
-        let mut chain = std::array::from_fn(|_| nothing.clone());
-        let mut length = 0;
-        let mut link = |entry: Entry, flags: Flags, user_data| {
-            chain[length] = entry.flags(flags).user_data(user_data);
-            length += 1;
-        };
-        let part = Flags::IO_LINK | Flags::SKIP_SUCCESS;
-        let slot = DestinationSlot::try_from_slot_target(token.slot).ok();
-        link(opcode::Socket::new(family, libc::SOCK_STREAM, 0).file_index(slot).build(), part, setup);
-        let mut option = |wanted: bool, level: i32, name: i32, value: *const libc::c_void, size: usize| {
-            if wanted {
-                let entry = opcode::SetSockOpt::new(fd, level as u32, name as u32, value, size as u32).build();
-                link(entry, part, setup);
-            }
-        };
-        let int = |value: &libc::c_int| std::ptr::from_ref(value).cast::<libc::c_void>();
-        let linger = std::ptr::from_ref(no_linger).cast();
-        option(reset_on_close, libc::SOL_SOCKET, libc::SO_LINGER, linger, size_of::<libc::linger>());
-        option(no_delay, libc::IPPROTO_TCP, libc::TCP_NODELAY, int(on), 4);
-        option(*send_buffer > 0, libc::SOL_SOCKET, libc::SO_SNDBUF, int(send_buffer), 4);
-        option(*receive_buffer > 0, libc::SOL_SOCKET, libc::SO_RCVBUF, int(receive_buffer), 4);
-        if let Some(source) = sources.get(source) {
-            option(true, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, int(on), 4);
-            let bind = opcode::Bind::new(fd, source.as_ptr().cast(), source.addr_len()).build();
-            link(bind, part, setup);
-        }
-        let connect = opcode::Connect::new(fd, address.as_ptr().cast(), address.addr_len()).build();
-        link(connect, Flags::empty(), user_data(token, Kind::Connect));
-        (chain, length)
     }
 
     /// Arms the receive.
@@ -447,7 +366,7 @@ impl<'a> Uring<'a> {
     }
 
     fn push(&mut self, entry: &Entry) {
-        // SAFETY: what the entry points to stays where it is until the kernel has read it: the constants and the buffers live
+        // SAFETY: what the entry points to stays where it is until the kernel has read it: the chain's and the buffers live
         // as long as the ring, requests longer (`'a`), and a slot's `outgoing` is kept as it is while its send is under way.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit();
@@ -496,19 +415,6 @@ impl Drop for Uring<'_> {
     }
 }
 
-impl Constants {
-    fn new(settings: &Settings) -> Constants {
-        Constants {
-            address: settings.address.into(),
-            sources: settings.sources.iter().copied().map(SocketAddrAny::from).collect(),
-            on: 1,
-            send_buffer: settings.options.send_buffer.map_or(0, |bytes| bytes as libc::c_int),
-            receive_buffer: settings.options.receive_buffer.map_or(0, |bytes| bytes as libc::c_int),
-            no_linger: libc::linger { l_onoff: 1, l_linger: 0 },
-        }
-    }
-}
-
 fn send(token: Token, bytes: *const u8, length: usize) -> Entry {
     // MSG_WAITALL: a send that the socket's buffer does not hold at once goes on by itself.
     let entry =
@@ -518,22 +424,6 @@ fn send(token: Token, bytes: *const u8, length: usize) -> Entry {
 
 fn farewell(entry: Entry, token: Token) -> Entry {
     entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, Kind::Farewell))
-}
-
-fn user_data(token: Token, kind: Kind) -> u64 {
-    u64::from(token) | (kind as u64) << 28
-}
-
-fn of_user_data(bits: u64) -> (Token, Kind) {
-    let Token { slot, generation } = Token::from(bits);
-    let kind = match slot >> 28 {
-        0 => Kind::Setup,
-        1 => Kind::Connect,
-        2 => Kind::Receive,
-        3 => Kind::Send,
-        _ => Kind::Farewell,
-    };
-    (Token { slot: slot & ((1 << 28) - 1), generation }, kind)
 }
 
 /// The wait is over, or the kernel is short of something that completions will give back.
@@ -556,18 +446,5 @@ fn unavailable(error: std::io::Error) -> String {
         (Some(libc::EMFILE | libc::ENFILE), _) => "there is no descriptor left for it: raise `ulimit -n`".to_owned(),
         (Some(libc::ENOMEM), _) => "there is no memory for it: raise `ulimit -l`".to_owned(),
         _ => format!("this kernel's is too old ({error}); it takes Linux 6.11"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn user_data_keeps_token_and_kind() {
-        for kind in [Kind::Setup, Kind::Connect, Kind::Receive, Kind::Send, Kind::Farewell] {
-            let token = Token { slot: (1 << 28) - 1, generation: u32::MAX };
-            assert_eq!(of_user_data(user_data(token, kind)), (token, kind));
-        }
     }
 }

@@ -1,0 +1,75 @@
+//! A new connection as one chain of linked operations of a ring: socket, its options, bind, connect.
+
+use super::operation::{Kind, user_data};
+use super::{Settings, SocketOptions, Token};
+use io_uring::opcode;
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{DestinationSlot, Fixed};
+use rustix::net::SocketAddrAny;
+
+/// Operations in the longest chain.
+pub const LONGEST: usize = 9;
+
+/// What makes a run's connections. The operations point into it: it must stay where it is until the ring is gone.
+pub struct Chain {
+    address: SocketAddrAny,
+    sources: Vec<SocketAddrAny>,
+    options: SocketOptions,
+    on: libc::c_int,
+    send_buffer: libc::c_int,
+    receive_buffer: libc::c_int,
+    no_linger: libc::linger,
+}
+
+impl Chain {
+    pub fn new(settings: &Settings) -> Chain {
+        Chain {
+            address: settings.address.into(),
+            sources: settings.sources.iter().copied().map(SocketAddrAny::from).collect(),
+            options: settings.options,
+            on: 1,
+            send_buffer: settings.options.send_buffer.map_or(0, |bytes| bytes as libc::c_int),
+            receive_buffer: settings.options.receive_buffer.map_or(0, |bytes| bytes as libc::c_int),
+            no_linger: libc::linger { l_onoff: 1, l_linger: 0 },
+        }
+    }
+
+    /// The operations that make a connection, linked, and how many they are.
+    pub fn operations(&self, token: Token, source: usize) -> ([Entry; LONGEST], usize) {
+        let Chain { address, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
+        let SocketOptions { reset_on_close, no_delay, .. } = *options;
+        let fd = Fixed(token.slot);
+        let family = i32::from(address.address_family().as_raw());
+        let setup = user_data(token, Kind::Setup);
+        let nothing = opcode::Nop::new().build();
+        let mut chain: [Entry; LONGEST] = std::array::from_fn(|_| nothing.clone());
+        let mut length = 0;
+        let mut link = |entry: Entry, flags: Flags, user_data| {
+            chain[length] = entry.flags(flags).user_data(user_data);
+            length += 1;
+        };
+        let part = Flags::IO_LINK | Flags::SKIP_SUCCESS;
+        let slot = DestinationSlot::try_from_slot_target(token.slot).ok();
+        link(opcode::Socket::new(family, libc::SOCK_STREAM, 0).file_index(slot).build(), part, setup);
+        let mut option = |wanted: bool, level: i32, name: i32, value: *const libc::c_void, size: usize| {
+            if wanted {
+                let entry = opcode::SetSockOpt::new(fd, level as u32, name as u32, value, size as u32).build();
+                link(entry, part, setup);
+            }
+        };
+        let int = |value: &libc::c_int| std::ptr::from_ref(value).cast::<libc::c_void>();
+        let linger = std::ptr::from_ref(no_linger).cast();
+        option(reset_on_close, libc::SOL_SOCKET, libc::SO_LINGER, linger, size_of::<libc::linger>());
+        option(no_delay, libc::IPPROTO_TCP, libc::TCP_NODELAY, int(on), 4);
+        option(*send_buffer > 0, libc::SOL_SOCKET, libc::SO_SNDBUF, int(send_buffer), 4);
+        option(*receive_buffer > 0, libc::SOL_SOCKET, libc::SO_RCVBUF, int(receive_buffer), 4);
+        if let Some(source) = sources.get(source) {
+            option(true, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, int(on), 4);
+            let bind = opcode::Bind::new(fd, source.as_ptr().cast(), source.addr_len()).build();
+            link(bind, part, setup);
+        }
+        let connect = opcode::Connect::new(fd, address.as_ptr().cast(), address.addr_len()).build();
+        link(connect, Flags::empty(), user_data(token, Kind::Connect));
+        (chain, length)
+    }
+}
