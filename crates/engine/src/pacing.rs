@@ -61,7 +61,7 @@ impl Pacer {
         }
         let limit = until.min(began + NAP);
         self.begin(limit - began);
-        let (mut now, mut spun) = (began, Nanos::ZERO);
+        let (mut now, mut spun, mut first) = (began, Nanos::ZERO, true);
         loop {
             let sleep = self.sleep(limit - now);
             let happened = look(sleep)?;
@@ -69,8 +69,11 @@ impl Pacer {
             match sleep {
                 _ if happened => return Ok(Waited { total: woke - began, spun }),
                 Some(sleep) => self.woke(woke - (now + sleep)),
+                // The first look may do work that was asked for before.
+                None if first => {}
                 None => spun += woke - now,
             }
+            first = false;
             now = woke;
             if now >= limit {
                 return Ok(Waited { total: now - began, spun });

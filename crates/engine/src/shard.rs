@@ -197,7 +197,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             Some(slot) => self.give(slot, call, now),
             None => {
                 let mut connection = Connection::new(Phase::Connecting, self.config.pipeline);
-                self.load(&mut connection, call);
+                load(&mut connection, call, self.config.calls_per_connection);
                 self.attempt(connection, now);
             }
         }
@@ -217,10 +217,6 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             }
             self.send_last(slot, now);
         }
-    }
-
-    fn load(&self, connection: &mut Connection<O::PerCall>, call: Call<O::PerCall>) {
-        load(connection, call, self.config.calls_per_connection);
     }
 
     fn wait(&mut self) -> Result<(), EngineError> {

@@ -28,6 +28,7 @@ const SUBMISSIONS: u32 = 512;
 const COMPLETIONS: u32 = 8192;
 /// So much of a request is accounted for when it is handed over, as an empty socket takes that much; the rest when it has gone.
 const LONG_REQUEST: usize = 4096;
+
 /// A ring and its connections.
 pub struct Uring<'a> {
     /// Before `buffers` and all that operations point to, so that it is dropped first.
