@@ -100,7 +100,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     if !args.process.is_empty() {
         plan.monitor = Some(MonitorConfig {
             processes: selectors(&args.process),
-            port: Some(plan.endpoint.address.port()),
+            ports: vec![plan.endpoint.address.port()],
             ..MonitorConfig::default()
         });
     }

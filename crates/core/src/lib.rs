@@ -2,7 +2,7 @@
 //!
 //! - [`units`]: durations, rates and sizes as types, and how people write them (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
-//! - [`workload`], [`record`], [`model`], [`survey`]: the documents that travel between the parts.
+//! - [`workload`], [`record`] (with [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@
 pub mod event;
 pub mod model;
 pub mod record;
+pub mod server;
 pub mod survey;
 pub mod units;
 pub mod workload;

@@ -3,6 +3,7 @@
 //! The field names are an interface that scripts rely on. Times are microseconds where the name ends in `_us`, seconds
 //! where it ends in `_s`; rates are per second; CPU shares are fractions between 0 and 1.
 
+use crate::server::Server;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -322,108 +323,6 @@ pub struct ClientLevel {
     pub difference_ci95_half_width: Option<f64>,
     /// Why the client was held to be the limit at this load; `None` where it was not.
     pub limited: Option<String>,
-}
-
-/// What the monitor saw of the server, averaged over the run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Server {
-    /// Where each group of figures comes from.
-    pub sources: BTreeMap<String, String>,
-    /// What watching cost.
-    pub overhead: Overhead,
-    /// The listening socket.
-    pub listener: Option<Listener>,
-    /// The CPUs that were watched (all, or those named), together.
-    pub cpu: CpuShares,
-    /// Which CPUs those are.
-    pub cpus: Vec<usize>,
-    /// Context switches per second, whole machine.
-    pub context_switches_per_s: f64,
-    /// The server's programs.
-    pub process: Vec<Process>,
-    /// The course of the run.
-    pub intervals: Vec<ServerInterval>,
-}
-
-/// What watching cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Overhead {
-    /// CPU time of the monitor's thread.
-    pub monitor_cpu_s: f64,
-    /// CPU time of one sample, in microseconds.
-    pub per_sample_us: f64,
-    /// How many samples were taken.
-    pub samples: u64,
-}
-
-/// One listening socket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Listener {
-    /// SYNs that asked for a connection: accepted and dropped.
-    pub syn_per_s: f64,
-    /// Connections established, whole machine (`PassiveOpens`).
-    pub accepted_per_s: f64,
-    /// SYNs dropped by this listener.
-    pub dropped_per_s: f64,
-    /// The longest accept queue that a sample saw.
-    pub accept_queue_max: u64,
-    /// The queue's limit.
-    pub backlog: u64,
-}
-
-/// Shares of CPU time, each between 0 and 1, together 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CpuShares {
-    /// User mode, niced included.
-    pub user: f64,
-    /// Kernel, interrupts included.
-    pub system: f64,
-    /// Idle, waiting for disks included.
-    pub idle: f64,
-    /// Taken by the hypervisor.
-    pub steal: f64,
-}
-
-/// One program: a process and its descendants.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Process {
-    /// Its name.
-    pub name: String,
-    /// Its processes at the end of the run.
-    pub pids: Vec<u32>,
-    /// CPU time over the run, nanosecond clock, exited children included.
-    pub cpu_s: f64,
-    /// Of it, in user mode (the split is the kernel's, the sum is `cpu_s`).
-    pub cpu_s_user: f64,
-    /// Of it, in the kernel.
-    pub cpu_s_system: f64,
-    /// Resident memory at the end.
-    pub rss_bytes: u64,
-    /// Context switches over the run, voluntary and not.
-    pub context_switches: u64,
-}
-
-/// One stretch between two samples of the monitor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ServerInterval {
-    /// Its beginning, seconds after the start of the load.
-    pub t_s: f64,
-    /// Its length.
-    pub length_s: f64,
-    /// The CPUs that were watched.
-    pub cpu: CpuShares,
-    /// CPU time of all watched processes, in cores: 0.5 is half of one core.
-    pub process_cores: f64,
-    /// Of it, in user mode.
-    pub process_cores_user: f64,
-    /// Context switches per second, whole machine.
-    pub context_switches_per_s: f64,
-    /// Length of the accept queue at its end.
-    pub accept_queue: Option<u64>,
-    /// SYNs dropped by the listener, per second.
-    pub dropped_per_s: Option<f64>,
-    /// Connections established, per second, whole machine.
-    pub accepted_per_s: Option<f64>,
 }
 
 impl Verdict {

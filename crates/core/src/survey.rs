@@ -4,7 +4,8 @@
 //! shares are fractions between 0 and 1.
 
 use crate::model::Model;
-use crate::record::{CpuShares, Verdict};
+use crate::record::Verdict;
+use crate::server::CpuShares;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,13 +3,15 @@
 //! Times are whole nanoseconds ([`Nanos`]), rates are events per second ([`Rate`]), sizes are bytes ([`Bytes`]).
 //! On the command line and in documents: durations `500ms 30s 2m 1h`, counts and rates `10k 1.5M`, sizes `64KiB 10MB`.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A duration, or an instant counted from the start of a run, in nanoseconds. Subtraction saturates at zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A duration, or an instant counted from the start of a run, in nanoseconds, also where it is
+/// serialized. Subtraction saturates at zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Nanos(pub u64);
 
 /// Events per second. Finite and not negative when it was parsed.

@@ -1,12 +1,42 @@
-//! Made-up processes for tests: a directory in place of /proc. Its pids are larger than any that Linux gives out, so
+//! For tests: a made-up run, and made-up processes, that is a directory in place of /proc. Its pids are larger than any that Linux gives out, so
 //! their clocks do not exist and ticks of 10 ms stand in.
 
+use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample, Sample};
+use brimful_core::Nanos;
 use std::path::Path;
 
 pub struct Fixture(tempfile::TempDir);
 
 /// Added to a fixture's pids.
 pub const P: u32 = 5_000_000;
+
+/// One sample per second, seconds 10 to 10 + n: in second k the program uses k tenths of a core, half in user mode.
+pub fn run(n: u64) -> Vec<Sample> {
+    let program = |k: u64| ProgramSample {
+        name: "nginx".into(),
+        pids: [7, 8].into(),
+        cpu: CpuTime { total: Nanos::from_millis(50 * k * (k + 1)), user: Nanos::from_millis(25 * k * (k + 1)) },
+        rss_bytes: 1000 + k,
+        context_switches: 7 * k,
+        ..ProgramSample::default()
+    };
+    let port = |k: u64| {
+        let listener = ListenerSample { accept_queue: k, accept_queue_max: k, backlog: 511, drops: 3 * k, sockets: 1 };
+        PortSample { port: 80, listener: Some(listener), ..PortSample::default() }
+    };
+    let sample = |k: u64| Sample {
+        at: Nanos::from_secs(10 + k),
+        kernel: Some(KernelSample {
+            cpu: Some(CpuTicks { user: 20 * k, system: 30 * k, idle: 140 * k, steal: 10 * k }),
+            context_switches: Some(500 * k),
+            ..KernelSample::default()
+        }),
+        process: Some(vec![program(k)]),
+        connections: Some(ConnectionsSample { ports: vec![port(k)], passive_opens: Some(100 + 40 * k) }),
+        ..Sample::default()
+    };
+    (0..=n).map(sample).collect()
+}
 
 impl Fixture {
     pub fn new() -> Fixture {

@@ -1,43 +1,54 @@
-//! What the server's kernel saw while it was under load: CPU shares, the CPU time of the server's processes, and the
-//! accept queue of its listening socket, on the same clock as the load (`CLOCK_MONOTONIC`).
+//! What the server's kernel saw while it was under load, on the same clock as the load (`CLOCK_MONOTONIC`).
 //!
-//! The kernel module of WebMonitor (Almeida, Almeida & Yates 1997) in today's Linux: descriptors on /proc that are
-//! kept open, and exact `sock_diag` look-ups. A raw [`Sample`] holds counters only; [`Rates::between`] two samples is
-//! a pure function. Every group degrades visibly: [`Server::sources`](brimful_core::record::Server::sources) says
-//! where its figures come from, or why there are none. The monitor measures its own cost.
+//! The Kernel Module of WebMonitor (Almeida, Almeida & Yates 1997) in today's Linux: descriptors on /proc that are kept
+//! open, `sock_diag`, and eBPF where it is allowed. Its four [groups](Group) stay, each enabled and timed on its own. A
+//! raw [`Sample`] holds counters only; [`Rates::between`] two samples is a pure function. Every figure degrades visibly:
+//! [`Server::sources`](brimful_core::server::Server::sources) says where it comes from, or why it is absent and what
+//! would bring it. The monitor measures its own cost.
 //!
-//! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time.
+//! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time, for
+//!   callers that follow a [`Schedule`] themselves and derive figures with a [`Tracker`].
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
 //! - [`pin_tree`]: keeps a server on some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.
 //! - [`host::examine`]: what this host allows, and the command that mends each shortfall.
 //!
-//! Each further group of figures gets a file of its own beside `listener.rs`, a field in [`Sample`] and one in
-//! [`Rates`].
+//! A group is a file (`kernel.rs`, `program.rs` and `tree.rs`, `network.rs`, `connections.rs`) with three things in it:
+//! a *watch*, which reads; a *sample*, which it reads; and `since`, which derives figures from two samples.
 
 mod affinity;
+mod connections;
+mod counter;
 #[cfg(test)]
 mod fixture;
+mod group;
 pub mod host;
+mod kernel;
 mod listener;
 mod monitor;
+mod network;
 mod owner;
 mod procfs;
 mod program;
 mod rates;
 mod sampler;
 mod sock_diag;
+mod summary;
 mod sys;
 mod tree;
 
 pub use affinity::{PinGuard, cpu_count, online_cpus, pin_tree};
+pub use connections::{ConnectionsSample, PortSample};
+pub use group::{Group, Groups, Intervals, Schedule};
+pub use kernel::KernelSample;
 pub use listener::ListenerSample;
 pub use monitor::{Monitor, MonitorConfig};
+pub use network::NetworkSample;
 pub use owner::listener_owners;
 pub use procfs::CpuTicks;
 pub use program::{CpuTime, ProgramSample};
-pub use rates::{ListenerRates, ProgramRates, Rates};
-pub use sampler::{Sample, Sampler, SystemSample};
+pub use rates::{Rates, Stretch, Tracker};
+pub use sampler::{Sample, Sampler};
 pub use tree::{CpuReading, ProcessSelector, ProcessTree};
 
 use std::io;

@@ -8,11 +8,12 @@
 
 use crate::procfs::{self, ProcFile};
 use crate::sock_diag::{ListenSocket, SockDiag};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 
 /// The listening sockets of one port at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerSample {
     /// Connections that wait to be accepted.
     pub accept_queue: u64,
@@ -22,14 +23,14 @@ pub struct ListenerSample {
     pub backlog: u64,
     /// Dropped since the watch began.
     pub drops: u64,
-    /// Established since boot in this network namespace.
-    pub passive_opens: Option<u64>,
+    /// How many sockets these are.
+    pub sockets: u64,
 }
 
 /// Reads them again and again.
 #[derive(Debug)]
 pub(crate) struct ListenerWatch {
-    port: u16,
+    pub port: u16,
     diag: io::Result<SockDiag>,
     sockets: Vec<ListenSocket>,
     /// Why there are no sockets, as the kernel put it.
@@ -59,14 +60,19 @@ impl ListenerWatch {
         }
         let sum = |figure: fn(&ListenSocket) -> u32| self.sockets.iter().map(|socket| u64::from(figure(socket))).sum();
         let accept_queue = sum(|socket| socket.queue);
-        let snmp = self.snmp.as_ref().and_then(|file| file.read(&mut self.buffer).ok());
         Some(ListenerSample {
             accept_queue,
             accept_queue_max: accept_queue,
             backlog: sum(|socket| socket.backlog),
             drops: self.drops,
-            passive_opens: snmp.and_then(procfs::passive_opens),
+            sockets: self.sockets.len() as u64,
         })
+    }
+
+    /// Established since boot in this network namespace.
+    pub fn passive_opens(&mut self) -> Option<u64> {
+        let snmp = self.snmp.as_ref().and_then(|file| file.read(&mut self.buffer).ok());
+        snmp.and_then(procfs::passive_opens)
     }
 
     /// Where the figures come from, or why there are none.

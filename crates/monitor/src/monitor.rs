@@ -4,30 +4,29 @@
 //! lose nothing by that; of the accept queue the longest length is carried over. The thread sleeps between samples
 //! and ends when its [`Monitor`] does.
 
+use crate::group::{Intervals, Schedule};
 use crate::sampler::{Sample, Sampler};
-use crate::{MonitorError, ProcessSelector, affinity, online_cpus, rates, sys};
+use crate::summary::summarize;
+use crate::{MonitorError, ProcessSelector, affinity, sys};
 use brimful_core::Nanos;
-use brimful_core::record::{Overhead, Server};
+use brimful_core::server::{Overhead, Server};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
-/// 17 minutes at four samples a second.
-const MAX_SAMPLES: usize = 4096;
-
-/// The bounds of the interval at the start: it must show a burst, and must not be a load itself.
-const INTERVALS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(1));
+/// Four minutes at four samples a second.
+const MAX_SAMPLES: usize = 1024;
 
 /// What to watch, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitorConfig {
     /// The server's programs.
     pub processes: Vec<ProcessSelector>,
-    /// The TCP port it listens on.
-    pub port: Option<u16>,
+    /// The TCP ports it listens on.
+    pub ports: Vec<u16>,
     /// The CPUs whose shares are averaged; all of them if empty.
     pub cpus: Vec<usize>,
-    /// Between samples; brought to between 10 ms and 1 s.
-    pub interval: Nanos,
+    /// How often each group is sampled.
+    pub intervals: Intervals,
     /// The CPU for the monitor's own thread.
     pub pin: Option<usize>,
 }
@@ -37,7 +36,6 @@ pub struct MonitorConfig {
 pub struct Monitor {
     stop: Sender<()>,
     thread: JoinHandle<Run>,
-    cpus: Vec<usize>,
 }
 
 /// What the thread hands back.
@@ -52,13 +50,13 @@ struct Run {
 #[derive(Debug)]
 struct History {
     samples: Vec<Sample>,
-    interval: Nanos,
+    intervals: Intervals,
 }
 
 impl Default for MonitorConfig {
     fn default() -> MonitorConfig {
-        let interval = Nanos::from_millis(250);
-        MonitorConfig { processes: Vec::new(), port: None, cpus: Vec::new(), interval, pin: None }
+        let intervals = Intervals::every(Nanos::from_millis(250));
+        MonitorConfig { processes: Vec::new(), ports: Vec::new(), cpus: Vec::new(), intervals, pin: None }
     }
 }
 
@@ -66,7 +64,6 @@ impl Monitor {
     /// Finds what is to be watched and takes the first sample before it returns.
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
         let sampler = Sampler::open(&config)?;
-        let cpus = if config.cpus.is_empty() { online_cpus() } else { config.cpus.clone() };
         let (stop, stopped) = channel();
         let (ready, started) = channel();
         let thread = std::thread::Builder::new()
@@ -74,14 +71,14 @@ impl Monitor {
             .spawn(move || {
                 // Nobody waits for these words if `start` has failed by now.
                 let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
-                watch(sampler, config.interval, &ready, &stopped)
+                watch(sampler, config.intervals, &ready, &stopped)
             })
             .map_err(MonitorError::Thread)?;
         // Two words come: that the thread has its CPU, and that it has taken the first sample.
         for word in started.iter().take(2) {
             word?;
         }
-        Ok(Monitor { stop, thread, cpus })
+        Ok(Monitor { stop, thread })
     }
 
     /// Takes a last sample and sums up. `epoch` is the start of the load: `t_s` of the intervals counts from it.
@@ -93,36 +90,36 @@ impl Monitor {
             let sources = [("monitor".to_owned(), "none: the monitor's thread died; please report this".to_owned())];
             return Server { sources: sources.into(), ..Server::default() };
         };
-        let server = rates::summarize(&history.samples, sampler.programs(), epoch, window);
-        Server { sources: sampler.sources(), overhead, cpus: self.cpus, ..server }
+        let server = summarize(&history.samples, epoch, window);
+        Server { sources: sampler.sources(), overhead, ..server }
     }
 }
 
 /// The monitor's thread: samples on a grid of instants until it is told to stop, then once more.
 fn watch(
     mut sampler: Sampler,
-    interval: Nanos,
+    intervals: Intervals,
     ready: &Sender<Result<(), MonitorError>>,
     stopped: &Receiver<()>,
 ) -> Run {
-    let mut history = History { samples: Vec::new(), interval: interval.clamp(INTERVALS.0, INTERVALS.1) };
+    let mut history = History { samples: Vec::new(), intervals };
     let mut overhead = Overhead::default();
     let mut sampling = Nanos::ZERO;
-    let mut due = sys::now();
+    let mut schedule = Schedule::new(intervals, sys::now());
     loop {
-        let begun = sys::thread_cpu();
-        history.push(sampler.sample());
-        sampling += sys::thread_cpu() - begun;
-        overhead.samples += 1;
-        if overhead.samples == 1 {
-            let _ = ready.send(Ok(()));
+        let due = schedule.take_due(sys::now());
+        if !due.is_empty() {
+            let begun = sys::thread_cpu();
+            if history.push(sampler.sample_groups(due)) {
+                schedule = Schedule::new(history.intervals, sys::now() + history.interval());
+            }
+            sampling += sys::thread_cpu() - begun;
+            overhead.samples += 1;
+            if overhead.samples == 1 {
+                let _ = ready.send(Ok(()));
+            }
         }
-        // A sample that is late by more than an interval is left out, not made up for.
-        let now = sys::now();
-        while due <= now {
-            due += history.interval;
-        }
-        match stopped.recv_timeout((due - now).into()) {
+        match stopped.recv_timeout((schedule.next().unwrap_or(Nanos::MAX) - sys::now()).into()) {
             Err(RecvTimeoutError::Timeout) => {}
             _ => break,
         }
@@ -135,17 +132,24 @@ fn watch(
 }
 
 impl History {
-    fn push(&mut self, sample: Sample) {
-        if self.samples.len() == MAX_SAMPLES {
+    /// True if the intervals have doubled.
+    fn push(&mut self, sample: Sample) -> bool {
+        let full = self.samples.len() == MAX_SAMPLES;
+        if full {
             self.thin();
         }
         self.samples.push(sample);
+        full
+    }
+
+    fn interval(&self) -> Nanos {
+        self.intervals.shortest().unwrap_or_default()
     }
 
     /// The last sample takes the place of the one before if that is too near to make an interval of its own.
     fn close(&mut self, mut sample: Sample) {
         if let [_, .., last] = self.samples.as_slice()
-            && (sample.at - last.at).0 < self.interval.0 / 2
+            && (sample.at - last.at).0 < self.interval().0 / 2
         {
             replace(last, &mut sample);
             self.samples.pop();
@@ -167,14 +171,17 @@ impl History {
             }
             self.samples.push(sample);
         }
-        self.interval += self.interval;
+        self.intervals = self.intervals.doubled();
     }
 }
 
 /// What a sample takes over from the one before when that is dropped: the longer accept queue.
 fn replace(dropped: &Sample, by: &mut Sample) {
-    if let (Some(dropped), Some(by)) = (&dropped.listener, &mut by.listener) {
-        by.accept_queue_max = by.accept_queue_max.max(dropped.accept_queue_max);
+    let (Some(dropped), Some(by)) = (&dropped.connections, &mut by.connections) else { return };
+    for (dropped, by) in dropped.ports.iter().zip(&mut by.ports) {
+        if let (Some(dropped), Some(by)) = (&dropped.listener, &mut by.listener) {
+            by.accept_queue_max = by.accept_queue_max.max(dropped.accept_queue_max);
+        }
     }
 }
 
@@ -182,30 +189,39 @@ fn replace(dropped: &Sample, by: &mut Sample) {
 mod tests {
     use super::*;
     use crate::ListenerSample;
+    use crate::fixture::run;
+
+    fn listener(sample: &mut Sample) -> &mut ListenerSample {
+        sample.connections.as_mut().unwrap().ports[0].listener.as_mut().unwrap()
+    }
 
     #[test]
     fn a_long_run_keeps_few_samples_and_the_longest_queue() {
         let sample = |k: u64, accept_queue_max| {
-            let listener = Some(ListenerSample { accept_queue_max, ..ListenerSample::default() });
-            Sample { at: Nanos(k), listener, ..Sample::default() }
+            let mut sample = Sample { at: Nanos::from_millis(10 * k), ..run(0).remove(0) };
+            listener(&mut sample).accept_queue_max = accept_queue_max;
+            sample
         };
-        let mut history = History { samples: Vec::new(), interval: Nanos(1) };
+        let intervals = Intervals::every(Nanos::from_millis(10));
+        let mut history = History { samples: Vec::new(), intervals };
         let (total, peak) = (10 * MAX_SAMPLES as u64, 8 * MAX_SAMPLES as u64 / 10);
         for k in 0..total {
             history.push(sample(k, if k == peak { 77 } else { 1 }));
         }
-        let samples = &history.samples;
+        let samples = &mut history.samples;
         assert!(samples.len() > MAX_SAMPLES / 4 && samples.len() <= MAX_SAMPLES, "{}", samples.len());
-        assert_eq!((samples[0].at, samples[samples.len() - 1].at), (Nanos(0), Nanos(total - 1)));
+        let last = Nanos::from_millis(10 * (total - 1));
+        assert_eq!((samples[0].at, samples[samples.len() - 1].at), (Nanos::ZERO, last));
         assert!(samples.windows(2).all(|pair| pair[0].at < pair[1].at));
-        assert_eq!(samples.iter().filter(|s| s.listener.unwrap().accept_queue_max == 77).count(), 1);
-        assert!(history.interval > Nanos(8));
+        assert_eq!(samples.iter_mut().filter_map(|s| (listener(s).accept_queue_max == 77).then_some(())).count(), 1);
+        assert!(history.interval() > Nanos::from_millis(80));
 
-        let (kept, interval) = (history.samples.len(), history.interval.0);
+        let (kept, interval) = (history.samples.len(), history.interval().0 / 10_000_000);
         history.close(sample(total - 1 + interval, 1));
         history.close(sample(total - 1 + interval + interval / 4, 0));
         assert_eq!(history.samples.len(), kept + 1, "the last but one was too near");
-        let last = history.samples.pop().unwrap();
-        assert_eq!((last.at.0, last.listener.unwrap().accept_queue_max), (total - 1 + interval + interval / 4, 1));
+        let mut last = history.samples.pop().unwrap();
+        let at = Nanos::from_millis(10 * (total - 1 + interval + interval / 4));
+        assert_eq!((last.at, listener(&mut last).accept_queue_max), (at, 1));
     }
 }

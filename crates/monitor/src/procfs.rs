@@ -4,6 +4,7 @@
 //! Source: proc(5).
 
 use crate::MonitorError;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -14,7 +15,7 @@ use std::path::Path;
 pub(crate) struct ProcFile(File);
 
 /// CPU time since boot, in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTicks {
     /// User mode, niced and guests included.
     pub user: u64,

@@ -12,15 +12,26 @@
 //! counts as well, to a tick of 10 ms. Not seen: a process that lived less than the time between two readings and
 //! whose parent did not wait for it.
 
+use crate::counter::Over;
 use crate::procfs::{self, ProcFile};
 use crate::sys;
 use brimful_core::Nanos;
+use brimful_core::server::Process;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
-/// One program at one moment: counters, except for the memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// One program at one moment: counters since the watch began, except where it says *now*. What the source does not tell
+/// is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProgramSample {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its processes now; samples between which they are the same share them.
+    pub pids: Arc<[u32]>,
+
     /// Of all its processes, those that ended included.
     pub cpu: CpuTime,
     /// Resident memory, pages that processes share counted once for each.
@@ -30,7 +41,7 @@ pub struct ProgramSample {
 }
 
 /// CPU time in nanoseconds; only differences mean anything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
     /// In user mode and in the kernel.
     pub total: Nanos,
@@ -41,7 +52,8 @@ pub struct CpuTime {
 /// One program.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
-    pub name: String,
+    pub name: Arc<str>,
+    pids: Arc<[u32]>,
     pub members: BTreeMap<u32, Member>,
     /// Of members that are gone and whose parent is not one.
     gone: CpuTime,
@@ -88,6 +100,9 @@ impl Program {
             *heir = heir.plus(member.total());
             self.switches_gone += member.switches();
         }
+        if !self.members.keys().eq(self.pids.iter()) {
+            self.pids = self.members.keys().copied().collect();
+        }
         let total = self.members.values().fold(self.gone, |sum, member| sum.plus(member.total()));
         self.floor = self.floor.max(total);
     }
@@ -95,9 +110,30 @@ impl Program {
     /// What was read last.
     pub fn sample(&self) -> ProgramSample {
         ProgramSample {
+            name: self.name.clone(),
+            pids: self.pids.clone(),
             cpu: self.floor,
             rss_bytes: self.members.values().map(|member| member.rss_bytes).sum(),
             context_switches: self.switches_gone + self.members.values().map(Member::switches).sum::<u64>(),
+        }
+    }
+}
+
+impl ProgramSample {
+    /// What happened since an earlier sample, `over` a time.
+    pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Process {
+        let used = self.cpu.minus(earlier.cpu);
+        Process {
+            name: self.name.to_string(),
+            pids: self.pids.to_vec(),
+            processes: self.pids.len() as u64,
+            cpu_s: used.total.as_secs_f64(),
+            cpu_s_user: used.user.as_secs_f64(),
+            cpu_s_system: (used.total - used.user).as_secs_f64(),
+            cores: Over(over).share(Nanos::ZERO, used.total).unwrap_or_default(),
+            rss_bytes: self.rss_bytes,
+            context_switches: self.context_switches.saturating_sub(earlier.context_switches),
+            ..Process::default()
         }
     }
 }

@@ -1,110 +1,121 @@
-//! One sample: every counter of every group, read one after the other at one moment.
+//! One sample: the counters of every group that is due, read one after the other at one moment.
 
-use crate::listener::{ListenerSample, ListenerWatch};
-use crate::procfs::{self, CpuTicks, ProcFile, SystemStat};
+use crate::connections::{ConnectionsSample, ConnectionsWatch};
+use crate::group::{Group, Groups};
+use crate::kernel::{KernelSample, KernelWatch};
+use crate::network::{NetworkSample, NetworkWatch};
 use crate::program::ProgramSample;
 use crate::tree::ProcessTree;
-use crate::{MonitorConfig, MonitorError, online_cpus, sys};
+use crate::{MonitorConfig, MonitorError, online_cpus, procfs, sys};
 use brimful_core::Nanos;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Raw counters. What the kernel does not tell is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Raw counters of the groups that were due. What the kernel does not tell is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Sample {
     /// `CLOCK_MONOTONIC`.
     pub at: Nanos,
+    /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` less `CLOCK_MONOTONIC`.
+    pub suspended: Nanos,
     /// The machine.
-    pub system: Option<SystemSample>,
+    pub kernel: Option<KernelSample>,
     /// Each program, in the order of the selectors.
-    pub programs: Vec<ProgramSample>,
-    /// The listening socket, if a port was named and something listens there.
-    pub listener: Option<ListenerSample>,
-}
-
-/// The machine at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SystemSample {
-    /// Over the CPUs that are watched.
-    pub cpu: CpuTicks,
-    /// Since boot, whole machine.
-    pub context_switches: u64,
+    pub process: Option<Vec<ProgramSample>>,
+    /// The network.
+    pub network: Option<NetworkSample>,
+    /// The server's ports.
+    pub connections: Option<ConnectionsSample>,
 }
 
 /// Takes samples.
 #[derive(Debug)]
 pub struct Sampler {
-    stat: ProcFile,
-    tree: Option<ProcessTree>,
-    listener: Option<ListenerWatch>,
-    cpus: Vec<usize>,
-    /// Whether the last reading of /proc/stat made sense.
-    understood: bool,
+    kernel: Option<KernelWatch>,
+    process: Option<ProcessTree>,
+    network: Option<NetworkWatch>,
+    connections: Option<ConnectionsWatch>,
     buffer: Vec<u8>,
 }
 
 impl Sampler {
     /// Finds what is to be watched.
     pub fn open(config: &MonitorConfig) -> Result<Sampler, MonitorError> {
-        let root = Path::new("/proc");
+        Sampler::open_at(Path::new("/"), config)
+    }
+
+    /// The same with another directory in place of the one that holds /proc and /sys.
+    pub(crate) fn open_at(root: &Path, config: &MonitorConfig) -> Result<Sampler, MonitorError> {
         let online = online_cpus();
         if let Some(&cpu) = config.cpus.iter().find(|cpu| !online.contains(cpu)) {
             return Err(MonitorError::NoSuchCpu { cpu, online: procfs::show_cpus(&online) });
         }
-        let tree = match config.processes.as_slice() {
-            [] => None,
-            selectors => Some(ProcessTree::open_at(root, selectors)?),
-        };
+        let enabled = config.intervals.enabled();
+        let kernel = enabled.has(Group::Kernel).then(|| KernelWatch::open(root, &config.cpus, online)).transpose()?;
+        let process = (enabled.has(Group::Process) && !config.processes.is_empty())
+            .then(|| ProcessTree::open_at(&root.join("proc"), &config.processes))
+            .transpose()?;
         Ok(Sampler {
-            stat: ProcFile::open(&root.join("stat"))?,
-            tree,
-            listener: config.port.map(|port| ListenerWatch::open(root, port)),
-            cpus: config.cpus.clone(),
-            understood: false,
+            kernel,
+            process,
+            network: enabled.has(Group::Network).then(|| NetworkWatch::open(root)),
+            connections: enabled.has(Group::Connections).then(|| ConnectionsWatch::open(root, &config.ports)),
             buffer: Vec::new(),
         })
     }
 
-    /// Reads everything.
+    /// Reads every group that is enabled.
     pub fn sample(&mut self) -> Sample {
-        let mut stat = self.stat();
+        self.sample_groups(Groups::ALL)
+    }
+
+    /// Reads some of the groups that are enabled.
+    pub fn sample_groups(&mut self, due: Groups) -> Sample {
+        let Sampler { kernel, process, network, connections, buffer } = self;
+        let due = |group| due.has(group).then_some(());
+        let mut process = due(Group::Process).and(process.as_mut());
         // Searching takes far longer than reading, so all readings come after it, at one moment.
-        if self.tree.as_mut().is_some_and(|tree| tree.search(stat.map(|stat| stat.forks))) {
-            stat = self.stat();
+        if let Some(tree) = &mut process {
+            tree.search();
         }
-        self.understood = stat.is_some();
         Sample {
             at: sys::now(),
-            system: stat.map(|stat| SystemSample { cpu: stat.cpu, context_switches: stat.context_switches }),
-            programs: self.tree.as_mut().map(ProcessTree::read).unwrap_or_default(),
-            listener: self.listener.as_mut().and_then(ListenerWatch::read),
+            suspended: sys::suspended(),
+            kernel: due(Group::Kernel).and(kernel.as_mut()).map(|kernel| kernel.read(buffer)),
+            process: process.map(|tree| tree.read()),
+            network: due(Group::Network).and(network.as_mut()).map(|network| network.read(buffer)),
+            connections: due(Group::Connections).and(connections.as_mut()).map(|watch| watch.read(buffer)),
         }
     }
 
-    fn stat(&mut self) -> Option<SystemStat> {
-        procfs::system_stat(self.stat.read(&mut self.buffer).ok()?, &self.cpus)
-    }
-
-    /// Name and processes of each program, in the order of the selectors.
-    pub fn programs(&self) -> Vec<(String, Vec<u32>)> {
-        let programs = self.tree.iter().flat_map(ProcessTree::programs);
-        programs.map(|(name, pids)| (name.to_owned(), pids)).collect()
-    }
-
-    /// Where each group of figures comes from, or why it has none.
+    /// Where each kind of figures comes from, or `none: …` with the reason and what to do about it.
     pub fn sources(&self) -> BTreeMap<String, String> {
-        let cpu = match self.understood {
-            true if self.cpus.is_empty() => "/proc/stat, all CPUs".to_owned(),
-            true => format!("/proc/stat, CPUs {}", procfs::show_cpus(&self.cpus)),
-            false => "none: /proc/stat holds no figures of these CPUs".to_owned(),
-        };
-        let process = match &self.tree {
-            Some(_) => "CPU clock of each process; /proc/PID/stat (user/system split, memory), task/*/schedstat",
-            None => "none: no process was named",
-        };
-        let listener = self.listener.as_ref().map_or("none: no port was named".to_owned(), ListenerWatch::source);
-        [("cpu", cpu), ("process", process.to_owned()), ("listener", listener)]
-            .map(|(group, source)| (group.to_owned(), source))
-            .into()
+        let mut sources = BTreeMap::new();
+        let groups = [
+            (Group::Kernel, self.kernel.is_some()),
+            (Group::Network, self.network.is_some()),
+            (Group::Connections, self.connections.is_some()),
+        ];
+        for (group, _) in groups.into_iter().filter(|(_, watched)| !watched) {
+            sources.insert(group.to_string(), format!("none: the group {group} is not watched"));
+        }
+        if let Some(kernel) = &self.kernel {
+            kernel.sources(&mut sources);
+        }
+        match &self.process {
+            Some(tree) => tree.sources(&mut sources),
+            None => {
+                sources.insert("process".to_owned(), "none: no process was named".to_owned());
+            }
+        }
+        if let Some(network) = &self.network {
+            network.sources(&mut sources);
+        }
+        if let Some(connections) = &self.connections {
+            connections.sources(&mut sources);
+        }
+        sources
     }
 }

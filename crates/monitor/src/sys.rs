@@ -10,6 +10,13 @@ pub fn now() -> Nanos {
     nanos(clock_gettime(ClockId::Monotonic))
 }
 
+/// How long the machine has been suspended since boot.
+pub fn suspended() -> Nanos {
+    let (monotonic, boot) = (now(), nanos(clock_gettime(ClockId::Boottime)));
+    // The two are read one after the other: what lies between is not suspension.
+    Nanos::from_millis((boot - monotonic).0 / 1_000_000)
+}
+
 /// CPU time of the calling thread.
 pub fn thread_cpu() -> Nanos {
     nanos(clock_gettime(ClockId::ThreadCPUTime))

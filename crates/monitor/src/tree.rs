@@ -10,6 +10,7 @@ use brimful_core::Nanos;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Which processes to watch; their descendants come with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub struct ProcessTree {
     programs: Vec<Program>,
     /// The kernel's count of processes started, when they were last looked for.
     forks: Option<u64>,
+    stat: Option<ProcFile>,
     scan: Search,
     children: Search,
     threads: Search,
@@ -74,6 +76,7 @@ impl ProcessTree {
             selectors: selectors.to_vec(),
             programs: selectors.iter().map(|_| Program::default()).collect(),
             forks: None,
+            stat: ProcFile::open(&root.join("stat")).ok(),
             scan: Search::default(),
             children: Search::default(),
             threads: Search::default(),
@@ -86,10 +89,10 @@ impl ProcessTree {
                 return Err(MonitorError::NoSuchProcess { wanted: selector.to_string() });
             };
             program.name = match selector {
-                ProcessSelector::Name(name) => name.clone(),
+                ProcessSelector::Name(name) => name.as_str().into(),
                 ProcessSelector::Pid(_) => {
                     let stat = first.stat.read(&mut tree.buffer).ok().and_then(procfs::pid_stat);
-                    stat.map_or_else(String::new, |stat| String::from_utf8_lossy(stat.comm).into_owned())
+                    stat.map_or_else(Arc::default, |stat| String::from_utf8_lossy(stat.comm).into())
                 }
             };
         }
@@ -117,14 +120,10 @@ impl ProcessTree {
         self.programs.iter().flat_map(|program| program.members.keys().copied()).collect()
     }
 
-    /// Name and processes of each program, in the order of the selectors.
-    pub(crate) fn programs(&self) -> impl Iterator<Item = (&str, Vec<u32>)> {
-        self.programs.iter().map(|program| (program.name.as_str(), program.members.keys().copied().collect()))
-    }
-
     /// The slow part, to be done before [`ProcessTree::read`]: looks for new processes if the kernel's count of those
-    /// it started has moved, and at the threads. True if it took any time.
-    pub(crate) fn search(&mut self, forks: Option<u64>) -> bool {
+    /// it started has moved, and at the threads.
+    pub(crate) fn search(&mut self) {
+        let forks = self.forks();
         let started = forks.is_none() || forks != self.forks;
         let (children, scan, threads) =
             (started && self.children.due(), started && self.scan.due(), self.threads.due());
@@ -140,7 +139,17 @@ impl ProcessTree {
         if threads {
             self.read_threads();
         }
-        children || scan || threads
+    }
+
+    /// The kernel's count of the processes and threads that it ever started.
+    fn forks(&mut self) -> Option<u64> {
+        procfs::system_stat(self.stat.as_ref()?.read(&mut self.buffer).ok()?, &[]).map(|stat| stat.forks)
+    }
+
+    /// Where its figures come from.
+    pub(crate) fn sources(&self, sources: &mut BTreeMap<String, String>) {
+        let source = "CPU clock of each process; /proc/PID/stat (user/system split, memory), task/*/schedstat";
+        sources.insert("process".to_owned(), source.to_owned());
     }
 
     /// Reads every program, in the order of the selectors.
@@ -303,13 +312,16 @@ mod tests {
         ] {
             fixture.process(pid, parent, comm, [1, 1, 0, 0]);
         }
+        let programs = |mut tree: ProcessTree| -> Vec<(String, Vec<u32>)> {
+            tree.read().into_iter().map(|program| (program.name.to_string(), program.pids.to_vec())).collect()
+        };
         let tree = open(&fixture, &[named("nginx"), named("php"), named("a-name-of-more-than-15")]).unwrap();
-        let programs: Vec<_> = tree.programs().collect();
-        assert_eq!(programs[0], ("nginx", vec![P + 1, P + 2, P + 3, P + 4]));
-        assert_eq!(programs[1], ("php", vec![P + 7, P + 8]), "the nearer match has it");
-        assert_eq!(programs[2].1, [P + 6]);
+        let found = programs(tree);
+        assert_eq!(found[0], ("nginx".to_owned(), vec![P + 1, P + 2, P + 3, P + 4]));
+        assert_eq!(found[1], ("php".to_owned(), vec![P + 7, P + 8]), "the nearer match has it");
+        assert_eq!(found[2].1, [P + 6]);
         let tree = open(&fixture, &[ProcessSelector::Pid(P + 5)]).unwrap();
-        assert_eq!(tree.programs().next(), Some(("sshd", vec![P + 5, P + 6])));
+        assert_eq!(programs(tree), [("sshd".to_owned(), vec![P + 5, P + 6])]);
     }
 
     #[test]
@@ -337,6 +349,7 @@ mod tests {
     fn new_children_are_found_when_something_was_started_and_only_then() {
         let fixture = Fixture::new();
         fixture.process(P + 1, 1, "master", [1, 0, 0, 0]);
+        std::fs::write(fixture.root().join("stat"), "").unwrap();
         let mut tree = open(&fixture, &[named("master")]).unwrap();
         (tree.scan.not_before, tree.children.not_before) = (Nanos::MAX, Nanos::ZERO);
         tree.forks = Some(100);
@@ -345,7 +358,8 @@ mod tests {
         fixture.thread(P + 1, P + 1, "children", &format!("{} ", P + 2));
         fixture.thread(P + 2, P + 2, "children", &format!("{} {}", P + 3, P + 4));
         let read = |tree: &mut ProcessTree, forks| {
-            tree.search(Some(forks));
+            std::fs::write(fixture.root().join("stat"), format!("cpu 1 1 1 1\nctxt 1\nprocesses {forks}\n")).unwrap();
+            tree.search();
             tree.read()[0].cpu.total.0 / 1_000_000
         };
         assert_eq!(read(&mut tree, 100), 10);

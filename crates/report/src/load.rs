@@ -3,9 +3,8 @@
 //!
 //! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
 
-use brimful_core::record::{
-    ClassRecord, ClientCalibration, ClientLevel, Counts, Record, ReplyRate, Server, Summary, Verdict,
-};
+use brimful_core::record::{ClassRecord, ClientCalibration, ClientLevel, Counts, Record, ReplyRate, Summary, Verdict};
+use brimful_core::server::Server;
 
 /// What a table shows of a distribution of times.
 type Figure = fn(&Summary) -> f64;
@@ -137,23 +136,25 @@ fn errors(counts: &Counts) -> Vec<String> {
 }
 
 fn server(server: &Server) -> Vec<String> {
-    let cpu = server.cpu;
-    let cpu = format!(
-        "user {}, system {}, idle {}, steal {}",
-        percent(cpu.user),
-        percent(cpu.system),
-        percent(cpu.idle),
-        percent(cpu.steal)
-    );
+    let cpu = server.kernel.cpu.map_or("not known".to_owned(), |cpu| {
+        format!(
+            "user {}, system {}, idle {}, steal {}",
+            percent(cpu.user),
+            percent(cpu.system),
+            percent(cpu.idle),
+            percent(cpu.steal)
+        )
+    });
     let mut lines = vec![labelled("Server CPU", &cpu)];
     if !server.process.is_empty() {
         let programs = server.process.iter().map(|p| format!("{} {}", p.name, time(p.cpu_s * 1e6)));
         lines.push(labelled("Server programs", &programs.collect::<Vec<_>>().join(", ")));
     }
-    lines.extend(server.listener.map(|l| {
+    lines.extend(server.connections.listener.map(|l| {
+        let syns = l.syn_per_s.map_or("SYN/s not known".to_owned(), |syns| format!("{syns:.1} SYN/s"));
         let what = format!(
-            "{:.1} SYN/s, {:.1}/s dropped; accept queue at most {} of {}",
-            l.syn_per_s, l.dropped_per_s, l.accept_queue_max, l.backlog
+            "{syns}, {:.1}/s dropped; accept queue at most {} of {}",
+            l.dropped_per_s, l.accept_queue_max, l.backlog
         );
         labelled("Server listener", &what)
     }));
@@ -368,9 +369,8 @@ fn three_digits(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::record::{
-        CpuShares, Generator, Listener, Process, Rates, Reason, ReasonCode, SCHEMA, StatusCounts, Traffic,
-    };
+    use brimful_core::record::{Generator, Rates, Reason, ReasonCode, SCHEMA, StatusCounts, Traffic};
+    use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Process};
     use std::collections::BTreeMap;
 
     fn summary(mean: f64) -> Option<Summary> {
@@ -617,14 +617,20 @@ Verdict          INVALID: these figures are not the server's
     fn what_the_monitor_saw_is_a_group() {
         let mut record = record();
         record.server = Some(Server {
-            cpu: CpuShares { user: 0.4, system: 0.25, idle: 0.34, steal: 0.01 },
-            listener: Some(Listener {
-                syn_per_s: 160.0,
-                dropped_per_s: 10.0,
-                accept_queue_max: 512,
-                backlog: 511,
-                ..Listener::default()
-            }),
+            kernel: Kernel {
+                cpu: Some(CpuShares { user: 0.4, system: 0.25, idle: 0.34, steal: 0.01, ..CpuShares::default() }),
+                ..Kernel::default()
+            },
+            connections: Connections {
+                listener: Some(Listener {
+                    syn_per_s: Some(160.0),
+                    dropped_per_s: 10.0,
+                    accept_queue_max: 512,
+                    backlog: 511,
+                    ..Listener::default()
+                }),
+                ..Connections::default()
+            },
             process: vec![Process { name: "nginx".to_owned(), cpu_s: 12.3, ..Process::default() }],
             ..Server::default()
         });

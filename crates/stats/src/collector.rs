@@ -14,7 +14,8 @@ use crate::reply_rate::ReplySampler;
 use crate::series::Series;
 use crate::tally::{Tally, add, count_end};
 use crate::verdict::{Evidence, Limited, judge};
-use brimful_core::record::{Counts, Generator, Rates, Record, SCHEMA, Server, Traffic};
+use brimful_core::record::{Counts, Generator, Rates, Record, SCHEMA, Traffic};
+use brimful_core::server::Server;
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
 
 /// Observes one shard's calls.

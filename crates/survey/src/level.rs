@@ -4,7 +4,8 @@ use crate::SurveyError;
 use crate::fit::Prediction;
 use crate::run::{Pace, RunPlan, run};
 use crate::server::{Server, Used};
-use brimful_core::record::{CpuShares, Reason, ReasonCode, Record, Verdict};
+use brimful_core::record::{Reason, ReasonCode, Record, Verdict};
+use brimful_core::server::CpuShares;
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_engine::Progress;
 use std::sync::atomic::AtomicBool;
@@ -50,16 +51,18 @@ impl Measured {
     /// Busy servers while load was offered, from the monitor's samples.
     pub fn busy_in_window(&self) -> Option<f64> {
         let intervals = &self.record.server.as_ref()?.intervals;
-        let inside = intervals.iter().filter(|i| i.t_s >= 0.0 && i.t_s + i.length_s <= self.record.window_s + 1e-6);
+        let inside = intervals
+            .iter()
+            .filter(|i| i.process_cores.is_some() && i.t_s >= 0.0 && i.t_s + i.length_s <= self.record.window_s + 1e-6);
         let (cpu, length) = inside.fold((0.0, 0.0), |(cpu, length), interval| {
-            (cpu + interval.process_cores * interval.length_s, length + interval.length_s)
+            (cpu + interval.process_cores.unwrap_or_default() * interval.length_s, length + interval.length_s)
         });
         (length > 0.0).then_some(cpu / length)
     }
 
     /// Where the time of the server's CPUs went.
     pub fn cpu(&self) -> Option<CpuShares> {
-        self.record.server.as_ref().map(|server| server.cpu)
+        self.record.server.as_ref()?.kernel.cpu
     }
 
     /// Whether the level can be trusted: by the generator's own health, and by what else the server's CPUs had to do.

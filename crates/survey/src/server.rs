@@ -58,7 +58,7 @@ impl Server {
     pub fn monitor_config(&self, pin: Option<usize>) -> MonitorConfig {
         MonitorConfig {
             processes: self.selectors.clone(),
-            port: Some(self.port),
+            ports: vec![self.port],
             cpus: self.cpus.clone(),
             pin,
             ..MonitorConfig::default()

@@ -263,7 +263,7 @@ impl<'a> Surveyor<'a> {
         let monitor = Monitor::start(config)?;
         let ((), used) = self.server.watch(|| std::thread::sleep(IDLE.into()));
         let seen = monitor.finish(Nanos::ZERO, None);
-        self.background = Some((1.0 - seen.cpu.idle).clamp(0.0, 0.9));
+        self.background = seen.kernel.cpu.map(|cpu| (1.0 - cpu.idle).clamp(0.0, 0.9));
         Ok(used.busy())
     }
 

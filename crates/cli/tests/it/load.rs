@@ -76,7 +76,11 @@ fn a_named_process_is_watched() {
     let [process] = &server.process[..] else { panic!("one program was named: {:#?}", server.process) };
     assert!(process.name.contains("nginx") && process.cpu_s > 0.0, "{process:#?}");
     assert!(process.pids.contains(&pid) && process.pids.contains(&worker), "{process:#?}");
-    assert!(server.listener.is_some_and(|listener| listener.backlog > 0), "{:?}", server.listener);
+    assert!(
+        server.connections.listener.is_some_and(|listener| listener.backlog > 0),
+        "{:?}",
+        server.connections.listener
+    );
 }
 
 #[test]

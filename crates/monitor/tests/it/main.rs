@@ -4,8 +4,8 @@
 
 use brimful_core::Nanos;
 use brimful_monitor::{
-    ListenerSample, Monitor, MonitorConfig, ProcessSelector, ProcessTree, Sampler, listener_owners, online_cpus,
-    pin_tree,
+    Intervals, ListenerSample, Monitor, MonitorConfig, ProcessSelector, ProcessTree, Sample, Sampler, listener_owners,
+    online_cpus, pin_tree,
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, listen, socket_with};
 use rustix::process::Pid;
@@ -128,25 +128,35 @@ fn begin_connect(address: SocketAddr) -> OwnedFd {
     fd
 }
 
+/// The only port's listener.
+fn listener_of(sample: &Sample) -> Option<ListenerSample> {
+    sample.connections.as_ref()?.ports[0].listener
+}
+
+fn passive_opens(sampler: &mut Sampler) -> u64 {
+    sampler.sample().connections.unwrap().passive_opens.unwrap()
+}
+
 /// Samples until the listener looks as expected: a busy kernel may finish a handshake after `connect` has returned.
 fn settled(sampler: &mut Sampler, expected: impl Fn(&ListenerSample) -> bool) -> ListenerSample {
-    let mut samples = (0..100_000).filter_map(|_| sampler.sample().listener);
+    let mut samples = (0..100_000).filter_map(|_| listener_of(&sampler.sample()));
     samples.find(|sample| expected(sample)).unwrap()
 }
 
 #[test]
 fn a_full_accept_queue_and_its_drops_are_seen() {
     let (_listener, address) = listener(8);
-    let config = MonitorConfig { port: Some(address.port()), ..MonitorConfig::default() };
+    let config = MonitorConfig { ports: vec![address.port()], ..MonitorConfig::default() };
     let mut sampler = Sampler::open(&config).unwrap();
-    let empty = sampler.sample().listener.unwrap();
+    let empty = listener_of(&sampler.sample()).unwrap();
+    let opens_before = passive_opens(&mut sampler);
     assert_eq!((empty.accept_queue, empty.backlog, empty.drops), (0, 8, 0));
 
     // Linux lets one more wait than the backlog says.
     let connections: Vec<OwnedFd> = (0..9).map(|_| begin_connect(address)).collect();
     let full = settled(&mut sampler, |listener| listener.accept_queue == 9);
     assert_eq!((full.accept_queue, full.backlog, full.drops), (9, 8, 0));
-    assert!(full.passive_opens.unwrap() >= empty.passive_opens.unwrap() + 9);
+    assert!(passive_opens(&mut sampler) >= opens_before + 9);
 
     let refused: Vec<OwnedFd> = (0..5).map(|_| begin_connect(address)).collect();
     let overflowing = settled(&mut sampler, |listener| listener.drops >= 5);
@@ -158,15 +168,15 @@ fn a_full_accept_queue_and_its_drops_are_seen() {
 #[test]
 fn a_listener_that_is_replaced_is_found_again_and_its_absence_is_said() {
     let (first, address) = listener(8);
-    let config = MonitorConfig { port: Some(address.port()), ..MonitorConfig::default() };
+    let config = MonitorConfig { ports: vec![address.port()], ..MonitorConfig::default() };
     let mut sampler = Sampler::open(&config).unwrap();
-    assert_eq!(sampler.sample().listener.map(|l| l.backlog), Some(8));
+    assert_eq!(listener_of(&sampler.sample()).map(|l| l.backlog), Some(8));
     drop(first);
     // A shell that another test is just starting holds a copy until it has become a shell.
-    assert!((0..100_000).any(|_| sampler.sample().listener.is_none()));
+    assert!((0..100_000).any(|_| listener_of(&sampler.sample()).is_none()));
     assert!(sampler.sources()["listener"].starts_with("none: nothing listens on TCP port"), "{:?}", sampler.sources());
     let second = std::net::TcpListener::bind(address).unwrap();
-    assert!(sampler.sample().listener.is_some_and(|l| l.backlog > 8));
+    assert!(listener_of(&sampler.sample()).is_some_and(|l| l.backlog > 8));
     drop(second);
 }
 
@@ -182,7 +192,7 @@ fn sockets_that_share_a_port_are_summed() {
     };
     let (first, address) = open(0);
     let (second, _) = open(address.port());
-    let config = MonitorConfig { port: Some(address.port()), ..MonitorConfig::default() };
+    let config = MonitorConfig { ports: vec![address.port()], ..MonitorConfig::default() };
     let mut sampler = Sampler::open(&config).unwrap();
     let connections: Vec<OwnedFd> = (0..6).map(|_| begin_connect(address)).collect();
     let sample = settled(&mut sampler, |listener| listener.accept_queue == 6);
@@ -222,9 +232,9 @@ fn a_run_is_watched_from_start_to_finish() {
     let (_listener, address) = listener(8);
     let config = MonitorConfig {
         processes: vec![ProcessSelector::Pid(shell.pid())],
-        port: Some(address.port()),
+        ports: vec![address.port()],
         cpus: vec![0],
-        interval: Nanos::from_millis(20),
+        intervals: Intervals::every(Nanos::from_millis(20)),
         pin: online_cpus().last().copied(),
     };
     let before = shell.run(OWN_NS);
@@ -238,12 +248,12 @@ fn a_run_is_watched_from_start_to_finish() {
     assert_eq!((process.name.as_str(), process.pids.as_slice()), ("sh", [shell.pid()].as_slice()));
     assert!(near((process.cpu_s * 1e9) as u64, burnt, 0.03), "{process:?}, {burnt} ns burnt");
     assert!(process.rss_bytes > 100_000 && process.context_switches > 0, "{process:?}");
-    let listener = server.listener.unwrap();
+    let listener = server.connections.listener.unwrap();
     assert_eq!((listener.accept_queue_max, listener.backlog), (3, 8));
-    assert!(listener.syn_per_s > 0.0 && listener.accepted_per_s > 0.0, "{listener:?}");
-    let cpu = server.cpu;
+    assert!(listener.syn_per_s.unwrap() > 0.0 && listener.accepted_per_s.unwrap() > 0.0, "{listener:?}");
+    let cpu = server.kernel.cpu.unwrap();
     assert!((cpu.user + cpu.system + cpu.idle + cpu.steal - 1.0).abs() < 1e-9, "{cpu:?}");
-    assert_eq!(server.cpus, [0]);
+    assert_eq!(server.kernel.cpus, [0]);
     let overhead = server.overhead;
     assert!(
         overhead.samples - 1 - server.intervals.len() as u64 <= 1,
@@ -269,7 +279,7 @@ fn what_cannot_be_watched_is_an_error_or_said() {
         assert!(error.starts_with("CPU 99999 is not online: choose among 0"), "{error}");
     }
     let server = Monitor::start(MonitorConfig::default()).unwrap().finish(Nanos::ZERO, None);
-    assert_eq!((server.listener, server.process.len()), (None, 0));
+    assert_eq!((server.connections.listener, server.process.len()), (None, 0));
     assert_eq!(server.sources["process"], "none: no process was named");
     assert_eq!(server.sources["listener"], "none: no port was named");
 }

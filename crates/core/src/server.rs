@@ -1,0 +1,407 @@
+//! What the monitor saw of a server: the figures of one stretch of time, be it a whole run (`Record.server`), the second
+//! between two lines of `brimful watch`, or one line of a group's log.
+//!
+//! Four groups, as in WebMonitor (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`], [`Process`], [`Network`] and
+//! [`Connections`]. Rates are means over the stretch, `…_per_s`; shares lie between 0 and 1; anything
+//! else is as at the end of the stretch. What the kernel does not tell is `null`, never zero, and [`Server::sources`]
+//! says why.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the monitor saw of a server over a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Server {
+    /// Where each kind of figures comes from, or `none: …` with the reason and what to do about it.
+    pub sources: BTreeMap<String, String>,
+    /// What watching cost.
+    pub overhead: Overhead,
+    /// How the server's clock was brought to the generator's, if the server is on another host.
+    pub clock: Option<ClockOffset>,
+    /// The machine.
+    #[serde(flatten)]
+    pub kernel: Kernel,
+    /// The server's programs.
+    pub process: Vec<Process>,
+    /// The network of the server's namespace.
+    pub network: Option<Network>,
+    /// The server's ports.
+    #[serde(flatten)]
+    pub connections: Connections,
+    /// The course of the run.
+    pub intervals: Vec<ServerInterval>,
+}
+
+/// What watching cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overhead {
+    /// CPU time of the monitor's thread.
+    pub monitor_cpu_s: f64,
+    /// CPU time of one sample, in microseconds.
+    pub per_sample_us: f64,
+    /// How many samples were taken.
+    pub samples: u64,
+}
+
+/// The offset between two hosts' monotonic clocks, measured by exchanges of their readings (Cristian 1989).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockOffset {
+    /// The server's clock less the generator's, in seconds.
+    pub offset_s: f64,
+    /// The offset is within this of the truth: half the shortest round trip, and half the drift seen over the run.
+    pub uncertainty_s: f64,
+}
+
+/// Kernel group: the machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Kernel {
+    /// The CPUs that were watched (all, or those named), together.
+    pub cpu: Option<CpuShares>,
+    /// Which CPUs those are.
+    pub cpus: Vec<usize>,
+    /// Each of them that was online all the time.
+    pub cores: Vec<Core>,
+    /// Threads that ran or waited for a CPU, whole machine.
+    pub runnable: Option<u64>,
+    /// Threads that waited for a disk, whole machine.
+    pub blocked: Option<u64>,
+    /// Whole machine.
+    pub context_switches_per_s: Option<f64>,
+    /// Processes and threads started, whole machine.
+    pub forks_per_s: Option<f64>,
+    /// Work that devices asked for.
+    pub interrupts: Option<Interrupts>,
+    /// Traffic between memory and disks.
+    pub paging: Option<Paging>,
+    /// Memory.
+    pub memory: Option<Memory>,
+    /// Whole disks together.
+    pub disk: Option<Disk>,
+    /// Each whole disk by name.
+    pub disks: BTreeMap<String, Disk>,
+    /// Pressure stall information: the share of time in which work waited for want of something.
+    pub pressure: Option<Pressure>,
+}
+
+/// Shares of CPU time; `user`, `system`, `idle` and `steal` are together 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CpuShares {
+    /// User mode, niced and guests included.
+    pub user: f64,
+    /// Kernel, interrupts included.
+    pub system: f64,
+    /// Idle, waiting for disks included.
+    pub idle: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+    /// Part of `system`: interrupts and what they leave to do, like most of TCP's receiving side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupt: Option<f64>,
+    /// Part of `idle`: while a thread waited for a disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_wait: Option<f64>,
+}
+
+/// One CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Core {
+    /// Its number.
+    pub cpu: usize,
+    /// Where its time went.
+    #[serde(flatten)]
+    pub shares: CpuShares,
+}
+
+/// Interrupts per second, whole machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Interrupts {
+    /// From all devices, timers included.
+    pub all_per_s: Option<f64>,
+    /// For the network: its softirqs (NET_RX and NET_TX), which one device interrupt or one poll may cause.
+    pub network_per_s: Option<f64>,
+    /// For disks: the softirq BLOCK.
+    pub disk_per_s: Option<f64>,
+}
+
+/// Paging per second, whole machine. A page is the machine's (4 KiB on most).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Paging {
+    /// Pages read from disks, file contents and swap.
+    pub page_ins_per_s: Option<f64>,
+    /// Pages written to disks, file contents and swap.
+    pub page_outs_per_s: Option<f64>,
+    /// Of them, from swap.
+    pub swap_ins_per_s: Option<f64>,
+    /// Of them, to swap.
+    pub swap_outs_per_s: Option<f64>,
+    /// Page faults that had to wait for a disk.
+    pub major_faults_per_s: Option<f64>,
+}
+
+/// Memory, whole machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// All there is.
+    pub total_bytes: u64,
+    /// What programs could still get without swapping.
+    pub available_bytes: Option<u64>,
+}
+
+/// Traffic of a disk. A block is 512 bytes, whatever the disk's own are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Disk {
+    /// Read operations completed.
+    pub reads_per_s: f64,
+    /// Blocks read.
+    pub blocks_read_per_s: f64,
+    /// Write operations completed.
+    pub writes_per_s: f64,
+    /// Blocks written.
+    pub blocks_written_per_s: f64,
+    /// Share of time in which an operation was under way; of several disks, the busiest one's.
+    pub utilization: f64,
+    /// Mean number of operations under way.
+    pub queue_length: f64,
+}
+
+/// Pressure of each resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Pressure {
+    /// Of the CPUs.
+    pub cpu: Option<Stall>,
+    /// Of memory.
+    pub memory: Option<Stall>,
+    /// Of disks.
+    pub io: Option<Stall>,
+}
+
+/// Shares of time (Linux's PSI, from its totals in microseconds).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    /// Some threads waited.
+    pub some: f64,
+    /// All threads that had anything to do waited. Old kernels do not tell it of CPUs.
+    pub full: Option<f64>,
+}
+
+/// Process group: one program, that is processes with their descendants. Totals are over the stretch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Process {
+    /// Its name.
+    pub name: String,
+    /// Its processes.
+    pub pids: Vec<u32>,
+    /// How many copies of it there are: Table 2's *started processes*.
+    pub processes: u64,
+    /// Its threads that run or wait for a CPU: Table 2's *running processes*.
+    pub running: Option<u64>,
+    /// Threads of all its processes.
+    pub threads: Option<u64>,
+    /// Processes that were found to have started.
+    pub started: u64,
+    /// Processes that were found to have ended.
+    pub ended: u64,
+    /// CPU time, nanosecond clock, exited children included.
+    pub cpu_s: f64,
+    /// Of it, in user mode (the split is the kernel's, the sum is `cpu_s`).
+    pub cpu_s_user: f64,
+    /// Of it, in the kernel.
+    pub cpu_s_system: f64,
+    /// CPU time per time: 1.5 is one CPU and a half.
+    pub cores: f64,
+    /// Time that its threads were ready and waited for a CPU.
+    pub run_queue_wait_s: Option<f64>,
+    /// Resident memory; pages that processes share count once for each.
+    pub rss_bytes: u64,
+    /// `rss_bytes` as a share of the machine's memory; more than 1 is possible where pages are shared.
+    pub memory_share: Option<f64>,
+    /// Page faults that had to wait for a disk.
+    pub major_faults: Option<u64>,
+    /// Context switches, voluntary and not.
+    pub context_switches: u64,
+}
+
+/// Network group: the network of one namespace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Network {
+    /// All interfaces together, loopback included. What passes through two interfaces, like a bridge and its port,
+    /// counts twice.
+    #[serde(flatten)]
+    pub all: Traffic,
+    /// Each interface by name.
+    pub interfaces: BTreeMap<String, Traffic>,
+    /// Packets that the kernel dropped because a CPU's receive queue was full.
+    pub queue_overflows_per_s: Option<f64>,
+    /// TCP of this namespace.
+    pub tcp: Option<Tcp>,
+}
+
+/// Traffic of network interfaces, per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Traffic {
+    /// Packets received.
+    pub rx_packets_per_s: f64,
+    /// Packets sent.
+    pub tx_packets_per_s: f64,
+    /// Bytes received.
+    pub rx_bytes_per_s: f64,
+    /// Bytes sent.
+    pub tx_bytes_per_s: f64,
+    /// Packets that came damaged.
+    pub rx_errors_per_s: f64,
+    /// Packets that could not be sent.
+    pub tx_errors_per_s: f64,
+    /// Packets received and thrown away, for want of memory or of a taker.
+    pub rx_dropped_per_s: f64,
+    /// Packets to be sent and thrown away.
+    pub tx_dropped_per_s: f64,
+    /// Collisions on a shared wire, which modern networks do not have.
+    pub collisions_per_s: f64,
+}
+
+/// TCP of a network namespace, all ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Tcp {
+    /// Segments received.
+    pub segments_in_per_s: Option<f64>,
+    /// Segments sent, without those sent again.
+    pub segments_out_per_s: Option<f64>,
+    /// Segments sent again.
+    pub retransmitted_per_s: Option<f64>,
+    /// Resets sent.
+    pub resets_out_per_s: Option<f64>,
+    /// Connections that this side began.
+    pub active_opens_per_s: Option<f64>,
+    /// Connections that the other side began and that were established.
+    pub passive_opens_per_s: Option<f64>,
+    /// Packets that found a listener's accept queue full.
+    pub listen_overflows_per_s: Option<f64>,
+    /// Packets dropped at a listener for any reason, overflows included.
+    pub listen_drops_per_s: Option<f64>,
+    /// SYN cookies sent, because the queue of half-open connections was full.
+    pub syn_cookies_per_s: Option<f64>,
+    /// Segments dropped because a socket's backlog was full.
+    pub backlog_drops_per_s: Option<f64>,
+    /// Sockets in TIME_WAIT.
+    pub time_wait: Option<u64>,
+    /// Sockets in use.
+    pub in_use: Option<u64>,
+    /// Sockets that no process holds any more.
+    pub orphans: Option<u64>,
+    /// Memory of all sockets' buffers.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Connections group: the server's ports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Connections {
+    /// The listening sockets of all watched ports together.
+    pub listener: Option<Listener>,
+    /// Connections of all watched ports together, by TCP state.
+    pub connections: Option<BTreeMap<State, u64>>,
+    /// Each watched port.
+    pub ports: Vec<Port>,
+}
+
+/// One port of the server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Port {
+    /// Which.
+    pub port: u16,
+    /// Its listening sockets together; `null` while nothing listens.
+    pub listener: Option<Listener>,
+    /// Its connections by TCP state. A state that the source cannot tell is left out; one that it tells is there, be it 0.
+    pub connections: Option<BTreeMap<State, u64>>,
+}
+
+/// Listening sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Listener {
+    /// SYNs that asked for a connection: accepted and dropped.
+    pub syn_per_s: Option<f64>,
+    /// Connections established; `sources` says whether those of other ports are among them.
+    pub accepted_per_s: Option<f64>,
+    /// Dropped by these sockets, because the accept queue was full or for want of memory.
+    pub dropped_per_s: f64,
+    /// Length of the accept queue at the end.
+    pub accept_queue: u64,
+    /// The longest accept queue that a sample saw.
+    pub accept_queue_max: u64,
+    /// The queue's limit.
+    pub backlog: u64,
+    /// How many sockets these are: IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
+    pub sockets: u64,
+}
+
+/// TCP states of connections (RFC 9293 §3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Both sides may send.
+    Established,
+    /// This side has asked for a connection.
+    SynSent,
+    /// The other side has asked, and has not answered the answer yet.
+    SynReceived,
+    /// This side has closed, and the other has not acknowledged that.
+    FinWait1,
+    /// This side has closed, and the other has not.
+    FinWait2,
+    /// Waiting for stray segments to die out.
+    TimeWait,
+    /// The other side has closed, and this has not.
+    CloseWait,
+    /// Both have closed, and the other has not acknowledged ours.
+    LastAck,
+    /// Both have closed at the same time.
+    Closing,
+}
+
+/// One stretch between two samples of the monitor: the course of the main figures, for charts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ServerInterval {
+    /// Its beginning, seconds after the start of the load.
+    pub t_s: f64,
+    /// Its length.
+    pub length_s: f64,
+    /// The CPUs that were watched.
+    pub cpu: Option<CpuShares>,
+    /// CPU time of all watched processes, in cores: 0.5 is half of one core.
+    pub process_cores: Option<f64>,
+    /// Of it, in user mode.
+    pub process_cores_user: Option<f64>,
+    /// Time that the threads of watched processes waited for a CPU, per second.
+    pub run_queue_wait: Option<f64>,
+    /// Context switches per second, whole machine.
+    pub context_switches_per_s: Option<f64>,
+    /// Bytes received and sent per second, all interfaces.
+    pub network_bytes_per_s: Option<f64>,
+    /// TCP segments sent again, per second.
+    pub retransmitted_per_s: Option<f64>,
+    /// Utilization of the busiest disk.
+    pub disk_utilization: Option<f64>,
+    /// Connections that are established, at its end.
+    pub established: Option<u64>,
+    /// Length of the accept queue at its end.
+    pub accept_queue: Option<u64>,
+    /// SYNs dropped by the listener, per second.
+    pub dropped_per_s: Option<f64>,
+    /// Connections established, per second.
+    pub accepted_per_s: Option<f64>,
+}

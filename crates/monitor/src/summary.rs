@@ -1,0 +1,181 @@
+//! What was seen over a run: the `server` object of a Record.
+
+use crate::rates::Rates;
+use crate::sampler::Sample;
+use brimful_core::Nanos;
+use brimful_core::server::{Process, Server, ServerInterval, State};
+
+/// What was seen inside a window (everything, if there is none), and every interval. Sources and overhead are left to the
+/// caller.
+///
+/// Rates are those between the first and the last sample inside the window that have the group. A program's totals are
+/// its rates over the window's own length, so that dividing them by it is right.
+pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
+    let mut server = Server {
+        intervals: samples.windows(2).map(|pair| interval(&pair[0], &pair[1], epoch)).collect(),
+        ..Server::default()
+    };
+    let inside = inside(samples, window);
+    let rates = Rates::between(&outermost(inside.iter()), &outermost(inside.iter().rev()));
+    if let Some(kernel) = rates.kernel {
+        server.kernel = kernel.figures;
+    }
+    if let Some(process) = rates.process {
+        let length = process.length().as_secs_f64();
+        let seconds = window.map_or(length, |(start, end)| (end - start).as_secs_f64());
+        let factor = if length > 0.0 { seconds / length } else { 1.0 };
+        server.process = process.figures.into_iter().map(|process| scaled(process, factor)).collect();
+    }
+    server.network = rates.network.map(|network| network.figures);
+    if let Some(connections) = rates.connections {
+        server.connections = connections.figures;
+        for port in &mut server.connections.ports {
+            let queues = inside.iter().filter_map(|sample| {
+                let ports = &sample.connections.as_ref()?.ports;
+                Some(ports.iter().find(|seen| seen.port == port.port)?.listener?.accept_queue_max)
+            });
+            if let Some(listener) = &mut port.listener {
+                listener.accept_queue_max = queues.max().unwrap_or_default();
+            }
+        }
+        let longest = |sample: &Sample| {
+            let ports = &sample.connections.as_ref()?.ports;
+            Some(ports.iter().filter_map(|port| port.listener).map(|listener| listener.accept_queue_max).sum())
+        };
+        if let Some(listener) = &mut server.connections.listener {
+            listener.accept_queue_max = inside.iter().filter_map(longest).max().unwrap_or_default();
+        }
+    }
+    server
+}
+
+/// Of each group the first sample there is.
+fn outermost<'s>(samples: impl Iterator<Item = &'s Sample> + Clone) -> Sample {
+    let at = samples.clone().next().map_or(Nanos::ZERO, |sample| sample.at);
+    Sample {
+        at,
+        kernel: samples.clone().find_map(|sample| sample.kernel.clone()),
+        process: samples.clone().find_map(|sample| sample.process.clone()),
+        network: samples.clone().find_map(|sample| sample.network.clone()),
+        connections: samples.clone().find_map(|sample| sample.connections.clone()),
+        ..Sample::default()
+    }
+}
+
+fn scaled(process: Process, factor: f64) -> Process {
+    let count = |n: u64| (n as f64 * factor).round() as u64;
+    Process {
+        cpu_s: process.cpu_s * factor,
+        cpu_s_user: process.cpu_s_user * factor,
+        cpu_s_system: process.cpu_s_system * factor,
+        run_queue_wait_s: process.run_queue_wait_s.map(|wait| wait * factor),
+        major_faults: process.major_faults.map(count),
+        context_switches: count(process.context_switches),
+        ..process
+    }
+}
+
+fn interval(from: &Sample, to: &Sample, epoch: Nanos) -> ServerInterval {
+    let rates = Rates::between(from, to);
+    let length_s = (to.at - from.at).as_secs_f64();
+    let process = rates.process.map(|stretch| stretch.figures);
+    let of_programs = |figure: fn(&Process) -> Option<f64>| -> Option<f64> {
+        let total: Option<f64> = process.as_ref()?.iter().map(figure).sum();
+        total.filter(|_| length_s > 0.0).map(|total| total / length_s)
+    };
+    let network = rates.network.map(|stretch| stretch.figures);
+    let connections = rates.connections.map(|stretch| stretch.figures).unwrap_or_default();
+    let kernel = rates.kernel.map(|stretch| stretch.figures).unwrap_or_default();
+    ServerInterval {
+        // Negative before the load began.
+        t_s: (from.at.0 as i128 - epoch.0 as i128) as f64 / 1e9,
+        length_s,
+        cpu: kernel.cpu,
+        process_cores: of_programs(|process| Some(process.cpu_s)),
+        process_cores_user: of_programs(|process| Some(process.cpu_s_user)),
+        run_queue_wait: of_programs(|process| process.run_queue_wait_s),
+        context_switches_per_s: kernel.context_switches_per_s,
+        network_bytes_per_s: network.as_ref().map(|network| network.all.rx_bytes_per_s + network.all.tx_bytes_per_s),
+        retransmitted_per_s: network.as_ref().and_then(|network| network.tcp?.retransmitted_per_s),
+        disk_utilization: kernel.disk.map(|disk| disk.utilization),
+        established: connections.connections.and_then(|states| states.get(&State::Established).copied()),
+        accept_queue: to.connections.as_ref().and_then(|connections| {
+            let queues: Vec<u64> =
+                connections.ports.iter().filter_map(|port| Some(port.listener?.accept_queue)).collect();
+            (!queues.is_empty()).then(|| queues.iter().sum())
+        }),
+        dropped_per_s: connections.listener.map(|listener| listener.dropped_per_s),
+        accepted_per_s: connections.listener.and_then(|listener| listener.accepted_per_s),
+    }
+}
+
+/// The samples inside a window, or the nearest two where it holds fewer.
+fn inside(samples: &[Sample], window: Option<(Nanos, Nanos)>) -> &[Sample] {
+    let Some((start, end)) = window else { return samples };
+    let mut first = samples.partition_point(|sample| sample.at < start);
+    let mut last = samples.partition_point(|sample| sample.at <= end).max(first);
+    while last - first < 2.min(samples.len()) {
+        first = first.saturating_sub(1);
+        last = (last + 1).min(samples.len());
+    }
+    &samples[first..last]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::run;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_window_takes_its_own_samples_and_its_own_length() {
+        let window = Some((Nanos::from_millis(11_500), Nanos::from_millis(14_500)));
+        let server = summarize(&run(6), Nanos::from_secs(11), window);
+        let process = &server.process[0];
+        // Samples at 12, 13 and 14 s: 0.3 and 0.4 cores, so 0.35 on average, over 3 s.
+        assert!((process.cpu_s - 1.05).abs() < 1e-9, "{}", process.cpu_s);
+        assert!((process.cpu_s_user + process.cpu_s_system - process.cpu_s).abs() < 1e-9);
+        assert_eq!((process.name.as_str(), process.rss_bytes, process.context_switches), ("nginx", 1004, 21));
+        assert_eq!(process.pids, [7, 8]);
+        let listener = server.connections.listener.unwrap();
+        assert_eq!((listener.syn_per_s, listener.accept_queue_max, listener.backlog), (Some(43.0), 4, 511));
+        assert_eq!(server.intervals.len(), 6);
+        assert_eq!((server.intervals[0].t_s, server.intervals[1].t_s), (-1.0, 0.0));
+    }
+
+    #[test]
+    fn a_window_between_samples_or_beyond_them_takes_the_nearest() {
+        for (from, to, first, last) in
+            [(11.2, 11.8, 11, 12), (50.0, 60.0, 15, 16), (1.0, 2.0, 10, 11), (12.0, 12.0, 11, 13)]
+        {
+            let samples = run(6);
+            let taken = inside(&samples, Some((Nanos::from_secs_f64(from), Nanos::from_secs_f64(to))));
+            let ends = (taken.first().unwrap().at, taken.last().unwrap().at);
+            assert_eq!(ends, (Nanos::from_secs(first), Nanos::from_secs(last)), "{from} to {to}");
+        }
+        assert_eq!(summarize(&[], Nanos::ZERO, Some((Nanos(1), Nanos(2)))), Server::default());
+        assert_eq!(summarize(&run(0), Nanos::ZERO, None).process[0].cpu_s, 0.0);
+    }
+
+    #[test]
+    fn what_a_sample_lacks_is_absent_and_not_zero() {
+        let mut samples = run(2);
+        samples[1].kernel = None;
+        samples[1].connections.as_mut().unwrap().ports[0].listener = None;
+        let server = summarize(&samples, Nanos::ZERO, None);
+        assert_eq!((server.intervals[0].cpu, server.intervals[0].dropped_per_s), (None, None));
+        assert_eq!((server.intervals[0].accept_queue, server.intervals[1].accept_queue), (None, Some(2)));
+        assert_eq!(server.connections.listener.unwrap().dropped_per_s, 3.0);
+        assert!(server.kernel.cpu.is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_of_a_run_add_up_to_the_whole(n in 1u64..20) {
+            let samples = run(n);
+            let server = summarize(&samples, Nanos::ZERO, None);
+            let sum: f64 = server.intervals.iter().map(|i| i.process_cores.unwrap() * i.length_s).sum();
+            prop_assert!((sum - server.process[0].cpu_s).abs() < 1e-9 * sum.max(1.0));
+        }
+    }
+}
