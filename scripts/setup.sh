@@ -48,8 +48,12 @@ look_for_build_tools() {
     node=$(sed -n 's/.*"node": ">=\(.*\)".*/\1/p' web/package.json)
     { at_least "$node" "$(version_of node)" && runs npm --version; } ||
         toolchain "Node.js $node or newer with npm" "it builds the report page" "see https://nodejs.org/en/download"
-    links || package "a C compiler that links" "Rust links with it" gcc libc6-dev
+    links "" || package "a C compiler that links" "Rust links with it" gcc libc6-dev
     runs make --version || package make "it runs the steps" make
+    runs clang --version || package clang "the eBPF programs are compiled with it" clang
+    links '#include <libelf.h>' -lelf || package libelf "it reads compiled eBPF programs" libelf-dev
+    links '#include <zlib.h>' -lz || package zlib "libelf needs it" zlib1g-dev
+    runs pkg-config --version || package pkg-config "libbpf is built with it" pkg-config
 }
 
 look_for_test_tools() {
@@ -73,10 +77,11 @@ version_of() { { "$1" --version 2>/dev/null || true; } | grep -oEm1 '[0-9]+(\.[0
 
 at_least() { [[ -n $2 ]] && printf '%s\n' "$1" "$2" | sort --check=quiet --version-sort; }
 
+# Whether a program is built that begins with the line $1 and is linked with the other arguments.
 links() {
     local status=0 scratch
     scratch=$(mktemp)
-    echo 'int main(void) { return 0; }' | runs cc -x c -o "$scratch" - || status=$?
+    printf '%s\n' "$1" 'int main(void) { return 0; }' | runs cc -x c -o "$scratch" - "${@:2}" || status=$?
     rm -f "$scratch"
     return "$status"
 }

@@ -19,6 +19,8 @@
 mod affinity;
 mod connections;
 mod counter;
+#[allow(dead_code, unused_imports)] // until the process and connections groups read it
+mod ebpf;
 #[cfg(test)]
 mod fixture;
 mod group;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// How many connections of a few local TCP ports are in which state, kept up to date at every change of a socket's
+// state instead of being counted by a walk over all sockets. User space maps `gauges` and reads it without a system
+// call. crates/monitor/src/ebpf/connections.rs says which states this can give, and why not the others.
+
+#include "kernel.h"
+
+#define MAX_PORTS 16
+
+// The states whose coming and going are both seen; see there.
+#define KEPT                                                                                                           \
+    (1 << TCP_ESTABLISHED | 1 << TCP_FIN_WAIT1 | 1 << TCP_FIN_WAIT2 | 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK |        \
+     1 << TCP_CLOSING)
+
+// Filled in by user space before loading. The verifier then knows the values and drops the ports that are not in use.
+const volatile struct {
+    __u32 network_namespace; // inode number
+    __u32 count;
+    __be16 ports[MAX_PORTS];
+} settings = {};
+
+// Since attaching: connections that came into a state less those that left it.
+struct {
+    __s64 states[TCP_STATES];
+    __u64 accepted;
+    __u64 padding[2]; // ports share no cache line
+} gauges[MAX_PORTS] __attribute__((aligned(128))) = {};
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+static __always_inline void change(__s64 *gauge, __s64 by) { __sync_fetch_and_add(gauge, by); }
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(connections, const struct sock *sk, int old, int new)
+{
+    // The states are the same few small numbers everywhere; the masks below keep the verifier sure of it.
+    __u32 from = old & 15, to = new & 15, port;
+
+    if (old == new || !((KEPT >> from | KEPT >> to) & 1))
+        return 0;
+    // Not skc_num: a socket that goes to CLOSE has given its port back by then, but still knows it.
+    struct tcp_sock *tcp = bpf_skc_to_tcp_sock((void *)sk);
+    if (!tcp)
+        return 0;
+    __be16 local = tcp->inet_conn.icsk_inet.inet_sport;
+#pragma unroll
+    for (port = 0; port < MAX_PORTS; port++) {
+        if (port >= settings.count)
+            return 0;
+        if (settings.ports[port] == local)
+            break;
+    }
+    if (port >= MAX_PORTS || sk->__sk_common.skc_net.net->ns.inum != settings.network_namespace)
+        return 0;
+    if (KEPT >> from & 1 && from < TCP_STATES)
+        change(&gauges[port].states[from], -1);
+    if (KEPT >> to & 1 && to < TCP_STATES)
+        change(&gauges[port].states[to], 1);
+    if (from == TCP_SYN_RECV && to == TCP_ESTABLISHED)
+        change((__s64 *)&gauges[port].accepted, 1);
+    return 0;
+}

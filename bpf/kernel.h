@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The kernel's structures, as far as the programs beside this file read them: names and types of the fields used, and
+// nothing about where they lie. libbpf finds the places in the running kernel's own description of its types
+// (/sys/kernel/btf/vmlinux) when it loads a program, so neither the order here nor a field that is missing here
+// matters. A name that ends in ___something stands for an older or newer form of the structure before the ___.
+//
+// Sources: include/linux/sched.h, sched/signal.h, mm_types.h, pid.h, bpf.h; include/net/sock.h, inet_sock.h, tcp.h.
+
+#ifndef BRIMFUL_KERNEL_H
+#define BRIMFUL_KERNEL_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u32 __wsum;
+typedef _Bool bool;
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+// --- Sockets ---------------------------------------------------------------------------------------------------------
+
+// enum in include/net/tcp_states.h; part of the interface to user space.
+enum {
+    TCP_ESTABLISHED = 1,
+    TCP_SYN_SENT = 2,
+    TCP_SYN_RECV = 3,
+    TCP_FIN_WAIT1 = 4,
+    TCP_FIN_WAIT2 = 5,
+    TCP_CLOSE_WAIT = 8,
+    TCP_LAST_ACK = 9,
+    TCP_CLOSING = 11,
+    TCP_STATES = 13, // one more than the highest
+};
+
+struct ns_common {
+    unsigned int inum;
+};
+
+struct net {
+    struct ns_common ns;
+};
+
+typedef struct {
+    struct net *net;
+} possible_net_t;
+
+struct sock_common {
+    possible_net_t skc_net;
+};
+
+struct sock {
+    struct sock_common __sk_common;
+};
+
+struct inet_sock {
+    __be16 inet_sport;
+};
+
+struct inet_connection_sock {
+    struct inet_sock icsk_inet;
+};
+
+struct tcp_sock {
+    struct inet_connection_sock inet_conn;
+};
+
+// --- Tasks -----------------------------------------------------------------------------------------------------------
+
+#define PF_EXITING 0x00000004 // include/linux/sched.h
+#define PF_KTHREAD 0x00200000
+
+enum { PIDTYPE_TGID = 1 };                                  // include/linux/pid_types.h
+enum { MM_FILEPAGES = 0, MM_ANONPAGES = 1, MM_SHMEMPAGES = 3 }; // include/linux/mm_types_task.h
+
+struct upid {
+    int nr;
+};
+
+struct pid {
+    unsigned int level;
+    struct upid numbers[1];
+};
+
+struct percpu_counter { // lib/percpu_counter.c
+    __s64 count;
+};
+
+struct mm_struct {
+    struct percpu_counter rss_stat[4]; // from 6.2 on
+};
+
+typedef struct {
+    __s64 counter;
+} atomic_long_t;
+
+struct mm_rss_stat { // before 6.2
+    atomic_long_t count[4];
+};
+
+struct mm_struct___atomic {
+    struct mm_rss_stat rss_stat;
+};
+
+struct task_io_accounting { // CONFIG_TASK_IO_ACCOUNTING
+    __u64 read_bytes;
+    __u64 write_bytes;
+};
+
+struct sched_info { // CONFIG_SCHED_INFO
+    unsigned long pcount;
+    unsigned long long run_delay;
+};
+
+struct sched_entity {
+    __u64 sum_exec_runtime;
+};
+
+struct signal_struct {
+    int nr_threads;
+    struct pid *pids[4];
+    __u64 utime, stime, cutime, cstime;
+    unsigned long nvcsw, nivcsw;
+    unsigned long min_flt, maj_flt, cmin_flt, cmaj_flt;
+    struct task_io_accounting ioac;
+    unsigned long long sum_sched_runtime;
+};
+
+struct task_struct {
+    unsigned int __state; // from 5.14 on
+    unsigned int flags;
+    int exit_state;
+    struct sched_entity se;
+    struct sched_info sched_info;
+    struct mm_struct *mm;
+    int pid, tgid;
+    struct task_struct *real_parent;
+    struct pid *thread_pid;
+    __u64 utime, stime;
+    unsigned long nvcsw, nivcsw;
+    __u64 start_boottime;
+    unsigned long min_flt, maj_flt;
+    char comm[16];
+    struct signal_struct *signal;
+    struct task_io_accounting ioac;
+};
+
+struct task_struct___state {
+    long state; // before 5.14
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+    struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,41 @@
+//! What stands in for `object.rs` in a build without the feature `ebpf`: nothing can be attached.
+
+use super::EbpfError;
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+/// The programs there would be.
+#[derive(Clone, Copy)]
+pub(super) enum Program {
+    Connections,
+    Tasks,
+}
+
+/// There is none.
+pub(super) enum Attached {}
+
+impl Attached {
+    pub(super) fn attach(_program: Program, _settings: &[u8], _globals: usize) -> Result<Attached, EbpfError> {
+        Err(EbpfError::NotBuilt)
+    }
+
+    pub(super) fn globals(&self) -> &[AtomicU64] {
+        match *self {}
+    }
+
+    pub(super) fn pass(&self) -> io::Result<io::Empty> {
+        match *self {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ebpf::{Gauges, TaskIterator};
+
+    #[test]
+    fn it_says_how_to_build_it() {
+        let says = |error: super::EbpfError| assert!(error.to_string().ends_with("build it with --features ebpf"));
+        says(Gauges::attach(&[80], 1).err().unwrap());
+        says(TaskIterator::open().err().unwrap());
+    }
+}
