@@ -237,10 +237,10 @@ pub struct Network {
     /// All interfaces together, loopback included. What passes through two interfaces, like a bridge and its port,
     /// counts twice.
     #[serde(flatten)]
-    pub all: Traffic,
-    /// Each interface by name.
+    pub all: Option<Traffic>,
+    /// Each interface by name; without those that came, went or began to count anew.
     pub interfaces: BTreeMap<String, Traffic>,
-    /// Packets that the kernel dropped because a CPU's receive queue was full.
+    /// Packets that the kernel dropped because a CPU's receive queue was full, whole machine.
     pub queue_overflows_per_s: Option<f64>,
     /// TCP of this namespace.
     pub tcp: Option<Tcp>,
@@ -248,7 +248,6 @@ pub struct Network {
 
 /// Traffic of network interfaces, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
 pub struct Traffic {
     /// Packets received.
     pub rx_packets_per_s: f64,
@@ -298,9 +297,9 @@ pub struct Tcp {
     pub time_wait: Option<u64>,
     /// Sockets in use.
     pub in_use: Option<u64>,
-    /// Sockets that no process holds any more.
+    /// Sockets that no process holds any more, whole machine.
     pub orphans: Option<u64>,
-    /// Memory of all sockets' buffers.
+    /// Memory of all sockets' buffers, whole machine.
     pub memory_bytes: Option<u64>,
 }
 

@@ -95,7 +95,9 @@ fn interval(from: &Sample, to: &Sample, epoch: Nanos) -> ServerInterval {
         process_cores_user: of_programs(|process| Some(process.cpu_s_user)),
         run_queue_wait: of_programs(|process| process.run_queue_wait_s),
         context_switches_per_s: kernel.context_switches_per_s,
-        network_bytes_per_s: network.as_ref().map(|network| network.all.rx_bytes_per_s + network.all.tx_bytes_per_s),
+        network_bytes_per_s: network
+            .as_ref()
+            .and_then(|network| network.all.map(|all| all.rx_bytes_per_s + all.tx_bytes_per_s)),
         retransmitted_per_s: network.as_ref().and_then(|network| network.tcp?.retransmitted_per_s),
         disk_utilization: kernel.disk.map(|disk| disk.utilization),
         established: connections.connections.and_then(|states| states.get(&State::Established).copied()),
