@@ -29,6 +29,8 @@ pub struct MonitorConfig {
     pub intervals: Intervals,
     /// The CPU for the monitor's own thread.
     pub pin: Option<usize>,
+    /// Whether eBPF may serve as a source. It is left alone without the privilege in any case.
+    pub ebpf: bool,
 }
 
 /// A running monitor. Dropping it ends its thread.
@@ -56,7 +58,7 @@ struct History {
 impl Default for MonitorConfig {
     fn default() -> MonitorConfig {
         let intervals = Intervals::every(Nanos::from_millis(250));
-        MonitorConfig { processes: Vec::new(), ports: Vec::new(), cpus: Vec::new(), intervals, pin: None }
+        MonitorConfig { processes: Vec::new(), ports: Vec::new(), cpus: Vec::new(), intervals, pin: None, ebpf: true }
     }
 }
 

@@ -236,6 +236,7 @@ fn a_run_is_watched_from_start_to_finish() {
         cpus: vec![0],
         intervals: Intervals::every(Nanos::from_millis(20)),
         pin: online_cpus().last().copied(),
+        ..MonitorConfig::default()
     };
     let before = shell.run(OWN_NS);
     let monitor = Monitor::start(config).unwrap();
