@@ -98,11 +98,6 @@ impl Intervals {
     pub fn shortest(&self) -> Option<Nanos> {
         self.0.iter().flatten().min().copied()
     }
-
-    /// Twice as long each.
-    pub(crate) fn doubled(self) -> Intervals {
-        Intervals(self.0.map(|interval| interval.map(|interval| interval + interval)))
-    }
 }
 
 impl Schedule {
@@ -178,7 +173,6 @@ mod tests {
         assert_eq!(due(1499), (true, true, false, ms(1500)), "three ticks of the first were missed, one is made");
         assert_eq!(due(1500), (true, true, false, ms(1600)));
         assert_eq!(intervals.shortest(), Some(ms(100)));
-        assert_eq!(intervals.doubled().of(Group::Process), Some(ms(500)));
     }
 
     #[test]

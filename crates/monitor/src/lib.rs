@@ -7,7 +7,7 @@
 //! would bring it. The monitor measures its own cost.
 //!
 //! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time, for
-//!   callers that follow a [`Schedule`] themselves and derive figures with a [`Tracker`].
+//!   callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`] and keep a [`History`].
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
 //! - [`pin_tree`]: keeps a server on some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.
@@ -24,6 +24,7 @@ mod ebpf;
 #[cfg(test)]
 mod fixture;
 mod group;
+mod history;
 pub mod host;
 mod kernel;
 mod listener;
@@ -42,6 +43,7 @@ mod tree;
 pub use affinity::{PinGuard, cpu_count, online_cpus, pin_tree};
 pub use connections::{ConnectionsSample, PortSample};
 pub use group::{Group, Groups, Intervals, Schedule};
+pub use history::History;
 pub use kernel::KernelSample;
 pub use listener::ListenerSample;
 pub use monitor::{Monitor, MonitorConfig};

@@ -1,20 +1,14 @@
-//! A thread that takes samples while a load runs, and the summary of what it saw.
-//!
-//! Memory is bounded: when [`MAX_SAMPLES`] are kept, every second one is dropped and the interval doubles. Counters
-//! lose nothing by that; of the accept queue the longest length is carried over. The thread sleeps between samples
-//! and ends when its [`Monitor`] does.
+//! A thread that takes samples while a load runs, and the summary of what it saw. It sleeps between samples and ends when
+//! its [`Monitor`] does.
 
 use crate::group::{Intervals, Schedule};
-use crate::sampler::{Sample, Sampler};
-use crate::summary::summarize;
+use crate::history::History;
+use crate::sampler::Sampler;
 use crate::{MonitorError, ProcessSelector, affinity, sys};
 use brimful_core::Nanos;
 use brimful_core::server::{Overhead, Server};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-
-/// Four minutes at four samples a second.
-const MAX_SAMPLES: usize = 1024;
 
 /// What to watch, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,13 +40,6 @@ struct Run {
     sampler: Sampler,
     history: History,
     overhead: Overhead,
-}
-
-/// The samples that are kept.
-#[derive(Debug)]
-struct History {
-    samples: Vec<Sample>,
-    intervals: Intervals,
 }
 
 impl Default for MonitorConfig {
@@ -92,8 +79,7 @@ impl Monitor {
             let sources = [("monitor".to_owned(), "none: the monitor's thread died; please report this".to_owned())];
             return Server { sources: sources.into(), ..Server::default() };
         };
-        let server = summarize(&history.samples, epoch, window);
-        Server { sources: sampler.sources(), overhead, ..server }
+        Server { sources: sampler.sources(), overhead, ..history.summary(epoch, window) }
     }
 }
 
@@ -104,7 +90,7 @@ fn watch(
     ready: &Sender<Result<(), MonitorError>>,
     stopped: &Receiver<()>,
 ) -> Run {
-    let mut history = History { samples: Vec::new(), intervals };
+    let mut history = History::default();
     let mut overhead = Overhead::default();
     let mut sampling = Nanos::ZERO;
     let mut schedule = Schedule::new(intervals, sys::now());
@@ -112,9 +98,7 @@ fn watch(
         let due = schedule.take_due(sys::now());
         if !due.is_empty() {
             let begun = sys::thread_cpu();
-            if history.push(sampler.sample_groups(due)) {
-                schedule = Schedule::new(history.intervals, sys::now() + history.interval());
-            }
+            history.push(sampler.sample_groups(due));
             sampling += sys::thread_cpu() - begun;
             overhead.samples += 1;
             if overhead.samples == 1 {
@@ -131,99 +115,4 @@ fn watch(
     overhead.per_sample_us = sampling.as_micros_f64() / (overhead.samples - 1) as f64;
     overhead.monitor_cpu_s = sys::thread_cpu().as_secs_f64();
     Run { sampler, history, overhead }
-}
-
-impl History {
-    /// True if the intervals have doubled.
-    fn push(&mut self, sample: Sample) -> bool {
-        let full = self.samples.len() == MAX_SAMPLES;
-        if full {
-            self.thin();
-        }
-        self.samples.push(sample);
-        full
-    }
-
-    fn interval(&self) -> Nanos {
-        self.intervals.shortest().unwrap_or_default()
-    }
-
-    /// The last sample takes the place of the one before if that is too near to make an interval of its own.
-    fn close(&mut self, mut sample: Sample) {
-        if let [_, .., last] = self.samples.as_slice()
-            && (sample.at - last.at).0 < self.interval().0 / 2
-        {
-            replace(last, &mut sample);
-            self.samples.pop();
-        }
-        self.push(sample);
-    }
-
-    /// Keeps the first sample, and of all others the second of every two.
-    fn thin(&mut self) {
-        let samples = std::mem::take(&mut self.samples);
-        let mut dropped: Option<Sample> = None;
-        for (index, mut sample) in samples.into_iter().enumerate() {
-            if index > 0 && index % 2 == 0 {
-                dropped = Some(sample);
-                continue;
-            }
-            if let Some(dropped) = dropped.take() {
-                replace(&dropped, &mut sample);
-            }
-            self.samples.push(sample);
-        }
-        self.intervals = self.intervals.doubled();
-    }
-}
-
-/// What a sample takes over from the one before when that is dropped: the longer accept queue.
-fn replace(dropped: &Sample, by: &mut Sample) {
-    let (Some(dropped), Some(by)) = (&dropped.connections, &mut by.connections) else { return };
-    for (dropped, by) in dropped.ports.iter().zip(&mut by.ports) {
-        if let (Some(dropped), Some(by)) = (&dropped.listener, &mut by.listener) {
-            by.accept_queue_max = by.accept_queue_max.max(dropped.accept_queue_max);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ListenerSample;
-    use crate::fixture::run;
-
-    fn listener(sample: &mut Sample) -> &mut ListenerSample {
-        sample.connections.as_mut().unwrap().ports[0].listener.as_mut().unwrap()
-    }
-
-    #[test]
-    fn a_long_run_keeps_few_samples_and_the_longest_queue() {
-        let sample = |k: u64, accept_queue_max| {
-            let mut sample = Sample { at: Nanos::from_millis(10 * k), ..run(0).remove(0) };
-            listener(&mut sample).accept_queue_max = accept_queue_max;
-            sample
-        };
-        let intervals = Intervals::every(Nanos::from_millis(10));
-        let mut history = History { samples: Vec::new(), intervals };
-        let (total, peak) = (10 * MAX_SAMPLES as u64, 8 * MAX_SAMPLES as u64 / 10);
-        for k in 0..total {
-            history.push(sample(k, if k == peak { 77 } else { 1 }));
-        }
-        let samples = &mut history.samples;
-        assert!(samples.len() > MAX_SAMPLES / 4 && samples.len() <= MAX_SAMPLES, "{}", samples.len());
-        let last = Nanos::from_millis(10 * (total - 1));
-        assert_eq!((samples[0].at, samples[samples.len() - 1].at), (Nanos::ZERO, last));
-        assert!(samples.windows(2).all(|pair| pair[0].at < pair[1].at));
-        assert_eq!(samples.iter_mut().filter_map(|s| (listener(s).accept_queue_max == 77).then_some(())).count(), 1);
-        assert!(history.interval() > Nanos::from_millis(80));
-
-        let (kept, interval) = (history.samples.len(), history.interval().0 / 10_000_000);
-        history.close(sample(total - 1 + interval, 1));
-        history.close(sample(total - 1 + interval + interval / 4, 0));
-        assert_eq!(history.samples.len(), kept + 1, "the last but one was too near");
-        let mut last = history.samples.pop().unwrap();
-        let at = Nanos::from_millis(10 * (total - 1 + interval + interval / 4));
-        assert_eq!((last.at, listener(&mut last).accept_queue_max), (at, 1));
-    }
 }

@@ -49,6 +49,20 @@ impl Rates {
         tracker.advance(from);
         tracker.advance(to)
     }
+
+    /// Over many samples: of each group from the first that has it to the last.
+    pub(crate) fn over(samples: &[Sample]) -> Rates {
+        Rates {
+            kernel: outermost(samples, |s| s.kernel.as_ref(), |a, b, over| b.since(a, over)),
+            process: outermost(
+                samples,
+                |s| s.process.as_ref(),
+                |a, b, over| a.iter().zip(b).map(|(a, b)| b.since(a, over)).collect(),
+            ),
+            network: outermost(samples, |s| s.network.as_ref(), |a, b, over| b.since(a, over)),
+            connections: outermost(samples, |s| s.connections.as_ref(), |a, b, over| b.since(a, over)),
+        }
+    }
 }
 
 impl<T> Stretch<T> {
@@ -84,6 +98,17 @@ fn step<S: Clone, T>(
     let sample = sample?;
     let before = last.replace((at, sample.clone()))?;
     Some(Stretch { from: before.0, to: at, figures: since(&before.1, sample, at - before.0) })
+}
+
+fn outermost<S, T>(
+    samples: &[Sample],
+    group: fn(&Sample) -> Option<&S>,
+    since: fn(&S, &S, Nanos) -> T,
+) -> Option<Stretch<T>> {
+    let mut having = samples.iter().filter_map(|sample| Some((sample.at, group(sample)?)));
+    let (from, first) = having.next()?;
+    let (to, last) = having.next_back().unwrap_or((from, first));
+    Some(Stretch { from, to, figures: since(first, last, to - from) })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What was seen over a run: the `server` object of a Record.
 
-use crate::rates::Rates;
+use crate::rates::{Rates, Tracker};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::{Process, Server, ServerInterval, State};
@@ -11,12 +11,9 @@ use brimful_core::server::{Process, Server, ServerInterval, State};
 /// Rates are those between the first and the last sample inside the window that have the group. A program's totals are
 /// its rates over the window's own length, so that dividing them by it is right.
 pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
-    let mut server = Server {
-        intervals: samples.windows(2).map(|pair| interval(&pair[0], &pair[1], epoch)).collect(),
-        ..Server::default()
-    };
+    let mut server = Server { intervals: intervals(samples, epoch), ..Server::default() };
     let inside = inside(samples, window);
-    let rates = Rates::between(&outermost(inside.iter()), &outermost(inside.iter().rev()));
+    let rates = Rates::over(inside);
     if let Some(kernel) = rates.kernel {
         server.kernel = kernel.figures;
     }
@@ -49,19 +46,6 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
     server
 }
 
-/// Of each group the first sample there is.
-fn outermost<'s>(samples: impl Iterator<Item = &'s Sample> + Clone) -> Sample {
-    let at = samples.clone().next().map_or(Nanos::ZERO, |sample| sample.at);
-    Sample {
-        at,
-        kernel: samples.clone().find_map(|sample| sample.kernel.clone()),
-        process: samples.clone().find_map(|sample| sample.process.clone()),
-        network: samples.clone().find_map(|sample| sample.network.clone()),
-        connections: samples.clone().find_map(|sample| sample.connections.clone()),
-        ..Sample::default()
-    }
-}
-
 fn scaled(process: Process, factor: f64) -> Process {
     let count = |n: u64| (n as f64 * factor).round() as u64;
     Process {
@@ -75,25 +59,41 @@ fn scaled(process: Process, factor: f64) -> Process {
     }
 }
 
-fn interval(from: &Sample, to: &Sample, epoch: Nanos) -> ServerInterval {
-    let rates = Rates::between(from, to);
-    let length_s = (to.at - from.at).as_secs_f64();
-    let process = rates.process.map(|stretch| stretch.figures);
+/// The course. A group that is read less often than others has figures where it was read.
+fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
+    let mut tracker = Tracker::default();
+    let Some((first, rest)) = samples.split_first() else { return Vec::new() };
+    tracker.advance(first);
+    let mut from = first.at;
+    let next = |sample| {
+        let interval = interval(from, sample, tracker.advance(sample), epoch);
+        from = sample.at;
+        interval
+    };
+    rest.iter().map(next).collect()
+}
+
+fn interval(from: Nanos, to: &Sample, rates: Rates, epoch: Nanos) -> ServerInterval {
     let of_programs = |figure: fn(&Process) -> Option<f64>| -> Option<f64> {
-        let total: Option<f64> = process.as_ref()?.iter().map(figure).sum();
+        let process = rates.process.as_ref()?;
+        let total: Option<f64> = process.figures.iter().map(figure).sum();
+        let length_s = process.length().as_secs_f64();
         total.filter(|_| length_s > 0.0).map(|total| total / length_s)
     };
+    let (cores, cores_user) =
+        (of_programs(|process| Some(process.cpu_s)), of_programs(|process| Some(process.cpu_s_user)));
+    let run_queue_wait = of_programs(|process| process.run_queue_wait_s);
     let network = rates.network.map(|stretch| stretch.figures);
     let connections = rates.connections.map(|stretch| stretch.figures).unwrap_or_default();
     let kernel = rates.kernel.map(|stretch| stretch.figures).unwrap_or_default();
     ServerInterval {
         // Negative before the load began.
-        t_s: (from.at.0 as i128 - epoch.0 as i128) as f64 / 1e9,
-        length_s,
+        t_s: (from.0 as i128 - epoch.0 as i128) as f64 / 1e9,
+        length_s: (to.at - from).as_secs_f64(),
         cpu: kernel.cpu,
-        process_cores: of_programs(|process| Some(process.cpu_s)),
-        process_cores_user: of_programs(|process| Some(process.cpu_s_user)),
-        run_queue_wait: of_programs(|process| process.run_queue_wait_s),
+        process_cores: cores,
+        process_cores_user: cores_user,
+        run_queue_wait,
         context_switches_per_s: kernel.context_switches_per_s,
         network_bytes_per_s: network
             .as_ref()

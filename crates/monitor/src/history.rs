@@ -1,0 +1,164 @@
+//! What was seen over a time of any length, in bounded memory.
+//!
+//! When [`MAX_SAMPLES`] are kept, every two become one, and from then on twice as many as before. Counters lose nothing
+//! by that; of the accept queue the longest length is carried over. The first sample and the last are always kept.
+
+use crate::rates::Rates;
+use crate::sampler::Sample;
+use crate::summary::summarize;
+use brimful_core::Nanos;
+use brimful_core::server::Server;
+
+/// Four minutes at four samples a second.
+const MAX_SAMPLES: usize = 1024;
+
+/// Samples, in the order of time.
+#[derive(Debug)]
+pub struct History {
+    samples: Vec<Sample>,
+    /// One of so many is kept.
+    stride: u64,
+    /// So many went into the last one that is kept.
+    taken: u64,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History { samples: Vec::new(), stride: 1, taken: 1 }
+    }
+}
+
+impl History {
+    /// Adds the next sample.
+    pub fn push(&mut self, sample: Sample) {
+        if let [_, .., last] = self.samples.as_mut_slice()
+            && self.taken < self.stride
+        {
+            merge(last, sample);
+            self.taken += 1;
+        } else if self.samples.len() == MAX_SAMPLES {
+            self.thin();
+            self.push(sample);
+        } else {
+            self.samples.push(sample);
+            self.taken = 1;
+        }
+    }
+
+    /// Adds the last sample. It takes the place of the one before if that is too near to make an interval of its own.
+    pub fn close(&mut self, sample: Sample) {
+        match self.samples.as_mut_slice() {
+            [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => merge(last, sample),
+            _ => self.push(sample),
+        }
+    }
+
+    /// What was seen inside a window (start, end), or in all. `epoch` is what `t_s` of the intervals counts from; all
+    /// instants are `CLOCK_MONOTONIC`. Sources and overhead are left to the caller.
+    pub fn summary(&self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
+        summarize(&self.samples, epoch, window)
+    }
+
+    /// The figures of all the time.
+    pub fn rates(&self) -> Rates {
+        Rates::over(&self.samples)
+    }
+
+    /// Keeps the first sample, and of all others one of every two.
+    fn thin(&mut self) {
+        let mut samples = std::mem::take(&mut self.samples).into_iter();
+        self.samples.extend(samples.next());
+        while let Some(mut kept) = samples.next() {
+            self.taken = self.stride;
+            if let Some(next) = samples.next() {
+                merge(&mut kept, next);
+                self.taken = 2 * self.stride;
+            }
+            self.samples.push(kept);
+        }
+        self.stride *= 2;
+    }
+}
+
+/// Of two samples the later stays, or the one that has more groups where they are not read equally often; and with it
+/// the longer of the accept queues.
+fn merge(kept: &mut Sample, mut next: Sample) {
+    let groups = |sample: &Sample| {
+        let has =
+            [sample.kernel.is_some(), sample.process.is_some(), sample.network.is_some(), sample.connections.is_some()];
+        has.into_iter().filter(|has| *has).count()
+    };
+    if groups(&next) >= groups(kept) {
+        std::mem::swap(kept, &mut next);
+    }
+    let (Some(dropped), Some(kept)) = (&next.connections, &mut kept.connections) else { return };
+    for (dropped, kept) in dropped.ports.iter().zip(&mut kept.ports) {
+        if let (Some(dropped), Some(kept)) = (&dropped.listener, &mut kept.listener) {
+            kept.accept_queue_max = kept.accept_queue_max.max(dropped.accept_queue_max);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ListenerSample;
+    use crate::fixture::run;
+
+    fn listener(sample: &mut Sample) -> &mut ListenerSample {
+        sample.connections.as_mut().unwrap().ports[0].listener.as_mut().unwrap()
+    }
+
+    fn sample(k: u64, accept_queue_max: u64) -> Sample {
+        let mut sample = Sample { at: Nanos::from_millis(10 * k), ..run(0).remove(0) };
+        listener(&mut sample).accept_queue_max = accept_queue_max;
+        sample
+    }
+
+    #[test]
+    fn a_long_run_keeps_few_samples_and_the_longest_queue() {
+        let mut history = History::default();
+        let (total, peak) = (10 * MAX_SAMPLES as u64, 8 * MAX_SAMPLES as u64 / 10);
+        for k in 0..total {
+            history.push(sample(k, if k == peak { 77 } else { 1 }));
+        }
+        let samples = &mut history.samples;
+        assert!(samples.len() > MAX_SAMPLES / 4 && samples.len() <= MAX_SAMPLES, "{}", samples.len());
+        let last = Nanos::from_millis(10 * (total - 1));
+        assert_eq!((samples[0].at, samples[samples.len() - 1].at), (Nanos::ZERO, last));
+        assert!(samples.windows(2).all(|pair| pair[0].at < pair[1].at));
+        let inner = &samples[1..samples.len() - 1];
+        assert!(inner.windows(2).all(|pair| pair[1].at - pair[0].at == Nanos::from_millis(160)), "evenly spaced");
+        assert_eq!(samples.iter_mut().filter_map(|s| (listener(s).accept_queue_max == 77).then_some(())).count(), 1);
+    }
+
+    #[test]
+    fn the_last_sample_makes_an_interval_of_its_own_or_ends_the_one_before() {
+        let mut history = History::default();
+        for k in [0, 100, 200] {
+            history.push(sample(k, k));
+        }
+        history.close(sample(240, 1));
+        assert_eq!(history.samples.len(), 3, "the last but one was too near");
+        let mut last = history.samples.pop().unwrap();
+        assert_eq!((last.at, listener(&mut last).accept_queue_max), (Nanos::from_millis(2400), 200));
+        history.close(sample(180, 1));
+        assert_eq!(history.samples.len(), 3);
+    }
+
+    #[test]
+    fn a_group_that_is_read_less_often_is_not_thinned_away() {
+        let mut history = History::default();
+        let total = 5 * MAX_SAMPLES as u64;
+        for k in 0..=total {
+            let sample = sample(k, 1);
+            history.push(Sample { process: sample.process.clone().filter(|_| k % 5 == 0), ..sample });
+        }
+        let having = history.samples.iter().filter(|sample| sample.process.is_some()).count();
+        assert!(having > MAX_SAMPLES / 2, "{having}");
+        let process = history.rates().process.unwrap();
+        assert_eq!((process.from, process.to), (Nanos::ZERO, Nanos::from_millis(10 * total)));
+        let seen = history.summary(Nanos::ZERO, None).intervals;
+        assert!(seen.iter().filter(|interval| interval.process_cores.is_some()).count() > MAX_SAMPLES / 2);
+    }
+}
