@@ -227,7 +227,7 @@ pub struct Process {
     /// Page faults that had to wait for a disk.
     pub major_faults: Option<u64>,
     /// Context switches, voluntary and not.
-    pub context_switches: u64,
+    pub context_switches: Option<u64>,
 }
 
 /// Network group: the network of one namespace.

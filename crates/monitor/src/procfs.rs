@@ -42,12 +42,20 @@ pub(crate) struct SystemStat {
 pub(crate) struct PidStat<'a> {
     /// The program's name, cut to 15 bytes by the kernel.
     pub comm: &'a [u8],
+    /// Of its main thread: `R` running or ready, `Z` ended, and others.
+    pub state: u8,
     pub parent: u32,
+    pub major_faults: u64,
+    /// Of children that ended and were waited for, and of theirs.
+    pub children_major_faults: u64,
     pub user: u64,
     pub system: u64,
-    /// Of children that ended and were waited for, and of theirs.
+    /// Like `children_major_faults`.
     pub children_user: u64,
     pub children_system: u64,
+    pub threads: u64,
+    /// Since boot, suspended time included.
+    pub started: u64,
     pub rss_pages: u64,
 }
 
@@ -128,16 +136,22 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     let close = text.iter().rposition(|&b| b == b')')?;
     let comm = text.get(open + 1..close)?;
     let mut fields = words(&text[close + 1..]);
+    let state = *fields.next()?.first()?;
     let mut field = |skip: usize| fields.nth(skip).and_then(number);
-    // Fields 4, 14 to 17 and 24 of proc(5); what follows the name begins at field 3.
+    // Fields 3, 4, 12 to 17, 20, 22 and 24 of proc(5).
     Some(PidStat {
         comm,
-        parent: field(1)? as u32,
-        user: field(9)?,
+        state,
+        parent: field(0)? as u32,
+        major_faults: field(7)?,
+        children_major_faults: field(0)?,
+        user: field(0)?,
         system: field(0)?,
         children_user: field(0)?,
         children_system: field(0)?,
-        rss_pages: field(6)?,
+        threads: field(2)?,
+        started: field(1)?,
+        rss_pages: field(1)?,
     })
 }
 
@@ -225,7 +239,8 @@ mod tests {
     fn a_name_may_hold_spaces_and_parentheses() {
         let stat = pid_stat(PID_STAT).unwrap();
         assert_eq!(stat.comm, b"a) b (c)");
-        assert_eq!((stat.parent, stat.user, stat.system), (10_472, 21, 22));
+        assert_eq!((stat.state, stat.parent, stat.threads, stat.started), (b'S', 10_472, 1, 138_751));
+        assert_eq!((stat.major_faults, stat.children_major_faults, stat.user, stat.system), (6, 1, 21, 22));
         assert_eq!((stat.children_user, stat.children_system, stat.rss_pages), (23, 24, 3438));
     }
 

@@ -132,7 +132,7 @@ impl ProgramSample {
             cpu_s_system: (used.total - used.user).as_secs_f64(),
             cores: Over(over).share(Nanos::ZERO, used.total).unwrap_or_default(),
             rss_bytes: self.rss_bytes,
-            context_switches: self.context_switches.saturating_sub(earlier.context_switches),
+            context_switches: Some(self.context_switches.saturating_sub(earlier.context_switches)),
             ..Process::default()
         }
     }

@@ -54,7 +54,7 @@ fn scaled(process: Process, factor: f64) -> Process {
         cpu_s_system: process.cpu_s_system * factor,
         run_queue_wait_s: process.run_queue_wait_s.map(|wait| wait * factor),
         major_faults: process.major_faults.map(count),
-        context_switches: count(process.context_switches),
+        context_switches: process.context_switches.map(count),
         ..process
     }
 }
@@ -137,7 +137,7 @@ mod tests {
         // Samples at 12, 13 and 14 s: 0.3 and 0.4 cores, so 0.35 on average, over 3 s.
         assert!((process.cpu_s - 1.05).abs() < 1e-9, "{}", process.cpu_s);
         assert!((process.cpu_s_user + process.cpu_s_system - process.cpu_s).abs() < 1e-9);
-        assert_eq!((process.name.as_str(), process.rss_bytes, process.context_switches), ("nginx", 1004, 21));
+        assert_eq!((process.name.as_str(), process.rss_bytes, process.context_switches), ("nginx", 1004, Some(21)));
         assert_eq!(process.pids, [7, 8]);
         let listener = server.connections.listener.unwrap();
         assert_eq!((listener.syn_per_s, listener.accept_queue_max, listener.backlog), (Some(43.0), 4, 511));
