@@ -35,6 +35,7 @@ mod procfs;
 mod program;
 mod rates;
 mod sampler;
+mod search;
 mod sock_diag;
 mod summary;
 mod sys;

@@ -5,6 +5,7 @@
 
 use crate::procfs::{self, PidStat, ProcFile};
 use crate::program::{CpuTime, Member, Program, ProgramSample, Ticks};
+use crate::search::Search;
 use crate::{MonitorError, sys};
 use brimful_core::Nanos;
 use std::collections::BTreeMap;
@@ -46,12 +47,6 @@ pub struct CpuReading {
     pub at: Nanos,
     /// Of all processes, those that ended included.
     pub cpu: CpuTime,
-}
-
-/// When a search may be made again.
-#[derive(Debug, Default)]
-struct Search {
-    not_before: Nanos,
 }
 
 impl fmt::Display for ProcessSelector {
@@ -224,20 +219,6 @@ impl ProcessTree {
             }
         }
         self.threads.rest(begun);
-    }
-}
-
-impl Search {
-    /// A search may take 1/400 of one CPU.
-    const REST: u64 = 400;
-
-    fn due(&self) -> bool {
-        sys::now() >= self.not_before
-    }
-
-    fn rest(&mut self, begun: Nanos) {
-        let now = sys::now();
-        self.not_before = now + Nanos((now - begun).0.saturating_mul(Search::REST));
     }
 }
 
