@@ -39,11 +39,10 @@ pub(crate) struct ConnectionsWatch {
 }
 
 impl ConnectionsWatch {
-    /// `root` is where /proc is.
-    pub fn open(root: &Path, ports: &[u16]) -> ConnectionsWatch {
-        ConnectionsWatch {
-            listeners: ports.iter().map(|&port| ListenerWatch::open(&root.join("proc"), port)).collect(),
-        }
+    /// To be called by a thread that is in the network namespace of the ports; `net` is the directory that is /proc/net
+    /// there. What is opened now stays in that namespace; what were opened later would be in the monitor's.
+    pub fn open(net: &Path, ports: &[u16]) -> ConnectionsWatch {
+        ConnectionsWatch { listeners: ports.iter().map(|&port| ListenerWatch::open(net, port)).collect() }
     }
 
     pub fn read(&mut self, _buffer: &mut Vec<u8>) -> ConnectionsSample {

@@ -29,6 +29,7 @@ pub mod host;
 mod kernel;
 mod listener;
 mod monitor;
+mod netns;
 mod network;
 mod owner;
 mod procfs;
@@ -48,6 +49,7 @@ pub use history::History;
 pub use kernel::KernelSample;
 pub use listener::ListenerSample;
 pub use monitor::{Monitor, MonitorConfig};
+pub use netns::NetNamespace;
 pub use network::NetworkSample;
 pub use owner::listener_owners;
 pub use procfs::CpuTicks;
@@ -93,6 +95,16 @@ pub enum MonitorError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// A network namespace that cannot be watched.
+    #[error("cannot enter {which}: {source}; {remedy}")]
+    NetNamespace {
+        /// Whose.
+        which: String,
+        /// Why not.
+        source: io::Error,
+        /// What to do about it.
+        remedy: String,
     },
     /// The kernel refused to move a thread.
     #[error(

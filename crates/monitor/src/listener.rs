@@ -42,8 +42,8 @@ pub(crate) struct ListenerWatch {
 
 impl ListenerWatch {
     /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again.
-    pub fn open(root: &Path, port: u16) -> ListenerWatch {
-        let snmp = ProcFile::open(&root.join("net/snmp")).ok();
+    pub fn open(net: &Path, port: u16) -> ListenerWatch {
+        let snmp = ProcFile::open(&net.join("snmp")).ok();
         let diag = SockDiag::open();
         let mut watch =
             ListenerWatch { port, diag, sockets: Vec::new(), error: None, drops: 0, snmp, buffer: Vec::new() };

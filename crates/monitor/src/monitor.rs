@@ -4,7 +4,7 @@
 use crate::group::{Intervals, Schedule};
 use crate::history::History;
 use crate::sampler::Sampler;
-use crate::{MonitorError, ProcessSelector, affinity, sys};
+use crate::{MonitorError, NetNamespace, ProcessSelector, affinity, sys};
 use brimful_core::Nanos;
 use brimful_core::server::{Overhead, Server};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,6 +19,8 @@ pub struct MonitorConfig {
     pub ports: Vec<u16>,
     /// The CPUs whose shares are averaged; all of them if empty.
     pub cpus: Vec<usize>,
+    /// Whose network is watched.
+    pub netns: NetNamespace,
     /// How often each group is sampled.
     pub intervals: Intervals,
     /// The CPU for the monitor's own thread.
@@ -45,7 +47,15 @@ struct Run {
 impl Default for MonitorConfig {
     fn default() -> MonitorConfig {
         let intervals = Intervals::every(Nanos::from_millis(250));
-        MonitorConfig { processes: Vec::new(), ports: Vec::new(), cpus: Vec::new(), intervals, pin: None, ebpf: true }
+        MonitorConfig {
+            processes: Vec::new(),
+            ports: Vec::new(),
+            cpus: Vec::new(),
+            netns: NetNamespace::Server,
+            intervals,
+            pin: None,
+            ebpf: true,
+        }
     }
 }
 

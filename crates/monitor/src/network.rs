@@ -16,8 +16,8 @@ pub struct NetworkSample {}
 pub(crate) struct NetworkWatch {}
 
 impl NetworkWatch {
-    /// `root` is where /proc is.
-    pub fn open(_root: &Path) -> NetworkWatch {
+    /// `net` is the directory that is /proc/net in the namespace.
+    pub fn open(_net: &Path) -> NetworkWatch {
         NetworkWatch {}
     }
 

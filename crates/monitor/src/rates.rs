@@ -8,7 +8,8 @@ use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::{Connections, Kernel, Network, Process};
 
-/// What happened in each group up to a sample; `None` where the sample lacks the group, or is the first to have it.
+/// What happened in each group up to a sample; `None` where the sample lacks the group, or is the first to have it, or
+/// the first of another network namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rates {
     /// The machine.
@@ -36,6 +37,7 @@ pub struct Stretch<T> {
 /// groups may be sampled at different times.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
+    netns: Option<u64>,
     kernel: Option<(Nanos, KernelSample)>,
     process: Option<(Nanos, Vec<ProgramSample>)>,
     network: Option<(Nanos, NetworkSample)>,
@@ -52,6 +54,10 @@ impl Rates {
 
     /// Over many samples: of each group from the first that has it to the last.
     pub(crate) fn over(samples: &[Sample]) -> Rates {
+        // Another network namespace has counters of its own: those of the last one count.
+        let netns = samples.last().and_then(|sample| sample.netns);
+        let arrival = samples.iter().rposition(|sample| sample.netns != netns).map_or(0, |elsewhere| elsewhere + 1);
+        let there = &samples[arrival..];
         Rates {
             kernel: outermost(samples, |s| s.kernel.as_ref(), |a, b, over| b.since(a, over)),
             process: outermost(
@@ -59,8 +65,8 @@ impl Rates {
                 |s| s.process.as_ref(),
                 |a, b, over| a.iter().zip(b).map(|(a, b)| b.since(a, over)).collect(),
             ),
-            network: outermost(samples, |s| s.network.as_ref(), |a, b, over| b.since(a, over)),
-            connections: outermost(samples, |s| s.connections.as_ref(), |a, b, over| b.since(a, over)),
+            network: outermost(there, |s| s.network.as_ref(), |a, b, over| b.since(a, over)),
+            connections: outermost(there, |s| s.connections.as_ref(), |a, b, over| b.since(a, over)),
         }
     }
 }
@@ -75,6 +81,11 @@ impl<T> Stretch<T> {
 impl Tracker {
     /// What happened up to this sample.
     pub fn advance(&mut self, sample: &Sample) -> Rates {
+        // Another network namespace has counters of its own.
+        if self.netns != sample.netns {
+            self.netns = sample.netns;
+            (self.network, self.connections) = (None, None);
+        }
         Rates {
             kernel: step(&mut self.kernel, sample.at, sample.kernel.as_ref(), |a, b, over| b.since(a, over)),
             process: step(&mut self.process, sample.at, sample.process.as_ref(), |a, b, over| {

@@ -3,14 +3,15 @@
 use crate::connections::{ConnectionsSample, ConnectionsWatch};
 use crate::group::{Group, Groups};
 use crate::kernel::{KernelSample, KernelWatch};
+use crate::netns::Place;
 use crate::network::{NetworkSample, NetworkWatch};
 use crate::program::ProgramSample;
 use crate::tree::ProcessTree;
-use crate::{MonitorConfig, MonitorError, online_cpus, procfs, sys};
+use crate::{MonitorConfig, MonitorError, NetNamespace, online_cpus, procfs, sys};
 use brimful_core::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Raw counters of the groups that were due. What the kernel does not tell is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub struct Sample {
     pub at: Nanos,
     /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` less `CLOCK_MONOTONIC`.
     pub suspended: Nanos,
+    /// The network namespace that the network and the ports are of: a number that tells it from others while the machine
+    /// runs.
+    pub netns: Option<u64>,
     /// The machine.
     pub kernel: Option<KernelSample>,
     /// Each program, in the order of the selectors.
@@ -35,8 +39,14 @@ pub struct Sample {
 pub struct Sampler {
     kernel: Option<KernelWatch>,
     process: Option<ProcessTree>,
+    place: Place,
     network: Option<NetworkWatch>,
     connections: Option<ConnectionsWatch>,
+    /// Why there are no connections.
+    refused: Option<MonitorError>,
+    /// Where /proc and /sys are.
+    root: PathBuf,
+    config: MonitorConfig,
     buffer: Vec<u8>,
 }
 
@@ -57,13 +67,63 @@ impl Sampler {
         let process = (enabled.has(Group::Process) && !config.processes.is_empty())
             .then(|| ProcessTree::open_at(&root.join("proc"), &config.processes))
             .transpose()?;
-        Ok(Sampler {
+        let mut sampler = Sampler {
             kernel,
             process,
-            network: enabled.has(Group::Network).then(|| NetworkWatch::open(root)),
-            connections: enabled.has(Group::Connections).then(|| ConnectionsWatch::open(root, &config.ports)),
+            place: Place::default(),
+            network: None,
+            connections: None,
+            refused: None,
+            root: root.to_owned(),
+            config: config.clone(),
             buffer: Vec::new(),
-        })
+        };
+        let pids = sampler.process.as_ref().map(ProcessTree::pids).unwrap_or_default();
+        sampler.open_network(config.netns.place(&root.join("proc"), &pids)?)?;
+        Ok(sampler)
+    }
+
+    /// Opens what is of one network namespace. A server that is merely found in another is watched there as far as that
+    /// is allowed; a namespace that was asked for is watched or is an error.
+    fn open_network(&mut self, place: Place) -> Result<(), MonitorError> {
+        let Sampler { root, config: MonitorConfig { ports, intervals, netns, .. }, .. } = &*self;
+        let (proc, enabled) = (root.join("proc"), intervals.enabled());
+        let network =
+            enabled.has(Group::Network).then(|| place.namespace.reading(&proc, NetworkWatch::open)).transpose()?;
+        let (mut connections, mut refused) = (None, None);
+        if enabled.has(Group::Connections) {
+            // Entering takes a privilege: it is not done for nothing.
+            let opened = match ports.is_empty() {
+                true => place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports)),
+                false => place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports)),
+            };
+            match opened {
+                Ok(watch) => connections = Some(watch),
+                Err(error) if *netns == NetNamespace::Server => refused = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        (self.place, self.network, self.connections, self.refused) = (place, network, connections, refused);
+        Ok(())
+    }
+
+    /// Goes after a server that was started anew in another network namespace, like a container's.
+    fn follow(&mut self) {
+        let Some(tree) = &self.process else { return };
+        if self.config.netns != NetNamespace::Server {
+            return;
+        }
+        let pids = tree.pids();
+        if !self.place.is_left(&pids) {
+            return;
+        }
+        // Where that fails the process is gone again: the next one will be looked at.
+        let Ok(place) = self.config.netns.place(&self.root.join("proc"), &pids) else { return };
+        if place.identity == self.place.identity {
+            self.place = place;
+        } else {
+            let _ = self.open_network(place.arrived());
+        }
     }
 
     /// Reads every group that is enabled.
@@ -73,18 +133,19 @@ impl Sampler {
 
     /// Reads some of the groups that are enabled.
     pub fn sample_groups(&mut self, due: Groups) -> Sample {
-        let Sampler { kernel, process, network, connections, buffer } = self;
         let due = |group| due.has(group).then_some(());
-        let mut process = due(Group::Process).and(process.as_mut());
         // Searching takes far longer than reading, so all readings come after it, at one moment.
-        if let Some(tree) = &mut process {
+        if let Some(tree) = due(Group::Process).and(self.process.as_mut()) {
             tree.search();
+            self.follow();
         }
+        let Sampler { kernel, process, place, network, connections, buffer, .. } = self;
         Sample {
             at: sys::now(),
             suspended: sys::suspended(),
+            netns: place.identity,
             kernel: due(Group::Kernel).and(kernel.as_mut()).map(|kernel| kernel.read(buffer)),
-            process: process.map(|tree| tree.read()),
+            process: due(Group::Process).and(process.as_mut()).map(ProcessTree::read),
             network: due(Group::Network).and(network.as_mut()).map(|network| network.read(buffer)),
             connections: due(Group::Connections).and(connections.as_mut()).map(|watch| watch.read(buffer)),
         }
@@ -115,6 +176,18 @@ impl Sampler {
         }
         if let Some(connections) = &self.connections {
             connections.sources(&mut sources);
+        }
+        if let Some(remark) = &self.place.remark {
+            for key in ["network", "tcp", "listener", "connections"] {
+                if let Some(source) = sources.get_mut(key) {
+                    *source = format!("{source}; {remark}");
+                }
+            }
+        }
+        if let Some(refused) = &self.refused {
+            for key in ["listener", "connections"] {
+                sources.insert(key.to_owned(), format!("none: {refused}"));
+            }
         }
         sources
     }

@@ -1,0 +1,173 @@
+//! Network namespaces: whose network is watched.
+//!
+//! What /proc/PID/net shows is of the process's namespace; what a netlink socket tells is of the namespace of the thread
+//! that opened it. Files and sockets stay bound to theirs for as long as they are open, and keep it alive. So the monitor
+//! itself never moves: a thread that lives for a moment enters, opens, and ends. What is opened in it must not be opened
+//! again elsewhere.
+//!
+//! Two namespaces are told apart by the inode of `net/dev`: it is unique, and any user may ask for it, where
+//! /proc/PID/ns/net takes the right to trace the process. Entering takes CAP_SYS_ADMIN, reading /proc/PID/net nothing.
+//! Source: network_namespaces(7), setns(2), fs/proc/proc_net.c.
+
+use crate::MonitorError;
+use rustix::thread::{LinkNameSpaceType, gettid, move_into_link_name_space};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Which network namespace the groups network and connections are of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum NetNamespace {
+    /// The one that all watched processes are in, also when they are started anew in another; where they are in several,
+    /// or none is named, the monitor's. `sources` says when it is not the monitor's.
+    #[default]
+    Server,
+    /// The monitor's, wherever the processes are.
+    Own,
+    /// That of a process.
+    Process(u32),
+    /// The one that a file stands for, like those of `ip netns` in /run/netns.
+    File(PathBuf),
+}
+
+/// The namespace that was chosen.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    pub namespace: NetNamespace,
+    /// Tells it from others while the machine runs; `None` where /proc holds no network.
+    pub identity: Option<u64>,
+    /// The process by which it was found.
+    witness: Option<u32>,
+    /// What users should know who expect the monitor's.
+    pub remark: Option<String>,
+}
+
+impl FromStr for NetNamespace {
+    type Err = String;
+
+    /// `server`, `own`, a pid, a name as `ip netns` gives it, or a path.
+    fn from_str(text: &str) -> Result<NetNamespace, String> {
+        Ok(match text {
+            "" | "0" | "." | ".." => {
+                return Err(format!("`{text}` is no network namespace: give `server`, `own`, a pid, a name or a path"));
+            }
+            "server" => NetNamespace::Server,
+            "own" => NetNamespace::Own,
+            _ => match text.parse() {
+                Ok(pid) => NetNamespace::Process(pid),
+                // An absolute path is not changed by this.
+                Err(_) if text.contains('/') => NetNamespace::File(text.into()),
+                Err(_) => NetNamespace::File(Path::new("/run/netns").join(text)),
+            },
+        })
+    }
+}
+
+impl fmt::Display for NetNamespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NetNamespace::Server => f.write_str("the server's network namespace"),
+            NetNamespace::Own => f.write_str("the monitor's network namespace"),
+            NetNamespace::Process(pid) => write!(f, "the network namespace of process {pid}"),
+            NetNamespace::File(path) => write!(f, "the network namespace {}", path.display()),
+        }
+    }
+}
+
+impl NetNamespace {
+    /// Chooses. `pids` are the watched processes.
+    pub(crate) fn place(&self, proc: &Path, pids: &[u32]) -> Result<Place, MonitorError> {
+        let own = identity(&proc.join("net"));
+        let seen = pids.iter().filter_map(|&pid| Some((pid, identity(&proc.join(format!("{pid}/net")))?)));
+        let seen: Vec<(u32, u64)> = seen.collect();
+        let together = seen.windows(2).all(|pair| pair[0].1 == pair[1].1);
+        let elsewhere = seen.iter().find(|(_, identity)| Some(*identity) != own).map(|(pid, _)| *pid);
+        let (namespace, remark) = match (self, elsewhere) {
+            (NetNamespace::Process(_) | NetNamespace::File(_), _) => (self.clone(), Some(format!("of {self}"))),
+            (_, None) => (NetNamespace::Own, None),
+            (NetNamespace::Server, Some(pid)) if together => {
+                let namespace = NetNamespace::Process(pid);
+                let remark = format!("of {namespace}, which is watched; `--netns own` shows the monitor's");
+                (namespace, Some(remark))
+            }
+            (_, Some(pid)) => {
+                let remark = format!("of the monitor's network namespace; `--netns {pid}` shows that of process {pid}");
+                (NetNamespace::Own, Some(remark))
+            }
+        };
+        let identity = namespace.reading(proc, identity)?;
+        Ok(Place { namespace, identity, witness: pids.first().copied(), remark })
+    }
+
+    /// Runs `open` in a thread that is in the namespace, with the directory that is /proc/net there.
+    pub(crate) fn within<T: Send>(&self, proc: &Path, open: impl FnOnce(&Path) -> T + Send) -> Result<T, MonitorError> {
+        let path = match self {
+            NetNamespace::Server | NetNamespace::Own => return Ok(open(&proc.join("net"))),
+            NetNamespace::Process(pid) => proc.join(format!("{pid}/ns/net")),
+            NetNamespace::File(path) => path.clone(),
+        };
+        let refused = |source| self.refused(&path, source);
+        let target = File::open(&path).map_err(refused)?;
+        std::thread::scope(|scope| {
+            let inside = || {
+                move_into_link_name_space(target.as_fd(), Some(LinkNameSpaceType::Network))?;
+                // /proc/self is of the whole process, which stays where it is.
+                Ok(open(&proc.join(format!("self/task/{}/net", gettid()))))
+            };
+            let thread = std::thread::Builder::new().name("netns".to_owned()).spawn_scoped(scope, inside);
+            match thread.map_err(MonitorError::Thread)?.join() {
+                Ok(result) => result.map_err(refused),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// The same for what reads files only: that takes no privilege if a process is known that is in the namespace.
+    pub(crate) fn reading<T: Send>(
+        &self,
+        proc: &Path,
+        open: impl FnOnce(&Path) -> T + Send,
+    ) -> Result<T, MonitorError> {
+        match self {
+            NetNamespace::Process(pid) if proc.join(format!("{pid}/net")).exists() => {
+                Ok(open(&proc.join(format!("{pid}/net"))))
+            }
+            _ => self.within(proc, open),
+        }
+    }
+
+    fn refused(&self, path: &Path, source: io::Error) -> MonitorError {
+        let remedy = match source.kind() {
+            io::ErrorKind::PermissionDenied => {
+                format!(
+                    "run as root, or start the monitor in it: sudo nsenter --net={} brimful watch …",
+                    path.display()
+                )
+            }
+            _ => "`sudo lsns -t net` lists those there are".to_owned(),
+        };
+        MonitorError::NetNamespace { which: self.to_string(), source, remedy }
+    }
+}
+
+impl Place {
+    /// Whether the process that it was found by is watched no more, and others are.
+    pub fn is_left(&self, pids: &[u32]) -> bool {
+        !pids.is_empty() && !self.witness.is_some_and(|witness| pids.contains(&witness))
+    }
+
+    /// The same, if the server came there during the watch.
+    pub fn arrived(mut self) -> Place {
+        let remark = self.remark.unwrap_or_else(|| format!("of {}", NetNamespace::Own));
+        self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));
+        self
+    }
+}
+
+fn identity(net: &Path) -> Option<u64> {
+    std::fs::metadata(net.join("dev")).ok().map(|dev| dev.ino())
+}
