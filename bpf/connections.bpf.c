@@ -32,8 +32,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 static __always_inline void change(__s64 *gauge, __s64 by) { __sync_fetch_and_add(gauge, by); }
 
 SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(connections, const struct sock *sk, int old, int new)
-{
+int BPF_PROG(connections, const struct sock *sk, int old, int new) {
     // The states are the same few small numbers everywhere; the masks below keep the verifier sure of it.
     __u32 from = old & 15, to = new & 15, port;
 

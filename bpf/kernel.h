@@ -23,6 +23,7 @@ typedef __u32 __be32;
 typedef __u64 __be64;
 typedef __u32 __wsum;
 typedef _Bool bool;
+enum { false, true };
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -85,8 +86,11 @@ struct tcp_sock {
 enum { PIDTYPE_TGID = 1 };                                  // include/linux/pid_types.h
 enum { MM_FILEPAGES = 0, MM_ANONPAGES = 1, MM_SHMEMPAGES = 3 }; // include/linux/mm_types_task.h
 
+struct pid_namespace;
+
 struct upid {
     int nr;
+    struct pid_namespace *ns;
 };
 
 struct pid {
@@ -173,5 +177,21 @@ struct bpf_iter__task {
 };
 
 #pragma clang attribute pop
+
+// --- What programs can use -------------------------------------------------------------------------------------------
+
+enum { BPF_MAP_TYPE_ARRAY = 2 };      // include/uapi/linux/bpf.h
+enum { BPF_F_MMAPABLE = 1 << 10 };
+enum { BPF_TASK_ITER_ALL_THREADS = 1 }; // kernel/bpf/task_iter.c, as are the functions
+
+struct bpf_iter_task {
+    __u64 opaque[3];
+};
+
+extern int bpf_iter_task_new(struct bpf_iter_task *iterator, struct task_struct *task, unsigned int flags) __ksym;
+extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *iterator) __ksym;
+extern void bpf_iter_task_destroy(struct bpf_iter_task *iterator) __ksym;
+extern void bpf_rcu_read_lock(void) __ksym; // kernel/bpf/helpers.c
+extern void bpf_rcu_read_unlock(void) __ksym;
 
 #endif

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const PROGRAMS: [&str; 2] = ["connections", "tasks"];
+const PROGRAMS: [&str; 3] = ["connections", "tasks", "walk"];
 
 fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=build.rs");

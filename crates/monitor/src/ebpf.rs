@@ -3,9 +3,9 @@
 //!
 //! The programs are in `bpf/` at the root of the repository; `build.rs` compiles them and `object.rs` embeds them. They
 //! use what Linux has had since 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
-//! capabilities BPF and PERFMON. Nothing else depends on them: a figure that cannot be had this way comes from elsewhere
-//! or is absent, and [`EbpfError`] is what its source then says. In a build without the feature `ebpf`, `absent.rs`
-//! stands in for `object.rs`.
+//! capabilities BPF and PERFMON. Nothing else depends on them: a figure that cannot be had this way comes from
+//! elsewhere or is absent, and [`EbpfError`] is what its source then says. In a build without the feature `ebpf`,
+//! `absent.rs` stands in for `object.rs`.
 
 mod connections;
 #[cfg(feature = "ebpf")]
@@ -34,8 +34,8 @@ pub(crate) enum EbpfError {
     Permission,
     /// A kernel without BTF.
     #[error(
-        "this kernel does not describe its types (/sys/kernel/btf/vmlinux): sudo apt install linux-image-amd64, or boot \
-         any kernel built with CONFIG_DEBUG_INFO_BTF=y"
+        "this kernel does not describe its types (/sys/kernel/btf/vmlinux): sudo apt install linux-image-amd64, or \
+         boot any kernel built with CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoKernelTypes,
     /// A kernel without the place at which a program is to be attached.

@@ -1,13 +1,14 @@
 //! Loading and attaching a program, and what the kernel says when it does not want it.
 //!
 //! libbpf fits the program to the running kernel, reading the kernel's description of its types on the way; all of that
-//! is given back at once, and what stays is a descriptor that keeps the program attached and a mapping of its variables.
-//! libbpf would print what goes wrong; here it becomes the error.
+//! is given back at once, and what stays is a descriptor that keeps the program attached and a mapping of its
+//! variables. libbpf would print what goes wrong; here it becomes the error.
 
 use super::EbpfError;
-use libbpf_rs::{Iter, Link, MapCore, ObjectBuilder, PrintLevel};
+use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
 use mapping::Mapping;
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -16,14 +17,15 @@ use std::sync::atomic::AtomicU64;
 
 mod mapping;
 
-/// The programs there are.
+/// The programs there are: `bpf/NAME.bpf.c`.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     Connections,
     Tasks,
+    Walk,
 }
 
-/// A program at work; it is detached when this is dropped.
+/// A program that the kernel runs at something that happens. It is detached when this is dropped.
 pub(super) struct Attached {
     link: Link,
     globals: Option<Mapping>,
@@ -33,14 +35,15 @@ impl Attached {
     /// Loads and attaches the program. `settings` becomes its constants, which must be as many bytes; `globals` is the
     /// size of its variables in bytes, 0 if it has none.
     pub(super) fn attach(program: Program, settings: &[u8], globals: usize) -> Result<Attached, EbpfError> {
-        SAID.with_borrow_mut(String::clear);
-        static LISTEN: Once = Once::new();
-        LISTEN.call_once(|| {
-            libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
-        });
-        load(program, settings, globals).map_err(|error| {
-            let types = Path::new("/sys/kernel/btf/vmlinux").exists();
-            explain(program, &error, &SAID.take(), types)
+        heard(program, || {
+            let mut open = open(program)?;
+            if let Some(mut constants) = open.maps_mut().find(|map| is(map.name(), ".rodata")) {
+                constants.set_initial_value(settings)?;
+            }
+            let object = open.load()?;
+            let link = object.progs_mut().next().ok_or_else(missing)?.attach()?;
+            let globals = if globals > 0 { Some(memory(&object, ".bss", globals)?) } else { None };
+            Ok(Attached { link, globals })
         })
     }
 
@@ -55,20 +58,55 @@ impl Attached {
     }
 }
 
-fn load(program: Program, settings: &[u8], globals: usize) -> libbpf_rs::Result<Attached> {
-    let mut open = ObjectBuilder::default().name(program.name())?.open_memory(program.object())?;
-    if let Some(mut constants) = open.maps_mut().find(|map| map.name().as_encoded_bytes().ends_with(b".rodata")) {
-        constants.set_initial_value(settings)?;
+/// A program that runs when it is called.
+pub(super) struct Callable {
+    object: Object,
+    entries: Mapping,
+}
+
+impl Callable {
+    /// Loads the program, with room for so many entries of so many bytes in its map `records`.
+    pub(super) fn load(program: Program, entries: u32, entry: usize) -> Result<Callable, EbpfError> {
+        heard(program, || {
+            let mut open = open(program)?;
+            open.maps_mut().find(|map| is(map.name(), "records")).ok_or_else(missing)?.set_max_entries(entries)?;
+            let object = open.load()?;
+            let entries = memory(&object, "records", entries as usize * entry)?;
+            Ok(Callable { object, entries })
+        })
     }
-    let object = open.load()?;
-    let variables = object.maps().find(|map| map.name().as_encoded_bytes().ends_with(b".bss"));
-    let globals = match variables {
-        Some(map) if map.value_size() as usize == globals => Some(Mapping::of(map.as_fd(), globals)?),
-        None if globals == 0 => None,
-        _ => return Err(io::Error::from(io::ErrorKind::InvalidData).into()),
-    };
-    let link = object.progs_mut().next().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?.attach()?;
-    Ok(Attached { link, globals })
+
+    /// Runs the program once; what it returned.
+    pub(super) fn call(&self) -> io::Result<u32> {
+        let program = self.object.progs_mut().next().ok_or_else(missing)?;
+        let output = program.test_run(ProgramInput::default()).map_err(io::Error::other)?;
+        Ok(output.return_value)
+    }
+
+    /// What it wrote into `records`, in words of 64 bits.
+    pub(super) fn entries(&self) -> &[AtomicU64] {
+        self.entries.words()
+    }
+}
+
+fn open(program: Program) -> libbpf_rs::Result<OpenObject> {
+    ObjectBuilder::default().name(program.name())?.open_memory(program.object())
+}
+
+/// Maps the array with this name, which must have this size.
+fn memory(object: &Object, name: &str, bytes: usize) -> io::Result<Mapping> {
+    let map = object.maps().find(|map| is(map.name(), name)).ok_or_else(missing)?;
+    let size = map.value_size() as usize * map.max_entries() as usize;
+    if size == bytes { Mapping::of(map.as_fd(), bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// libbpf puts the program's name before those of sections.
+fn is(name: &OsStr, ending: &str) -> bool {
+    name.as_encoded_bytes().ends_with(ending.as_bytes())
+}
+
+fn missing() -> io::Error {
+    io::ErrorKind::NotFound.into()
 }
 
 impl Program {
@@ -76,6 +114,7 @@ impl Program {
         match self {
             Program::Connections => "connections",
             Program::Tasks => "tasks",
+            Program::Walk => "walk",
         }
     }
 
@@ -83,6 +122,7 @@ impl Program {
         match self {
             Program::Connections => include_bytes!(concat!(env!("OUT_DIR"), "/connections.bpf.o")),
             Program::Tasks => include_bytes!(concat!(env!("OUT_DIR"), "/tasks.bpf.o")),
+            Program::Walk => include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o")),
         }
     }
 }
@@ -92,6 +132,19 @@ impl Program {
 thread_local! {
     /// What libbpf said while this thread loaded a program. It speaks on the thread that called it.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Loads a program by `load`, and explains why it cannot be done.
+fn heard<T>(program: Program, load: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, EbpfError> {
+    static LISTEN: Once = Once::new();
+    LISTEN.call_once(|| {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
+    });
+    SAID.with_borrow_mut(String::clear);
+    load().map_err(|error| {
+        let types = Path::new("/sys/kernel/btf/vmlinux").exists();
+        explain(program, &error, &SAID.take(), types)
+    })
 }
 
 fn hear(_level: PrintLevel, message: String) {
@@ -107,7 +160,7 @@ fn explain(program: Program, error: &libbpf_rs::Error, said: &str, kernel_types:
         .take_while(|line| !line.ends_with("-- END PROG LOAD LOG --"))
         .filter(|line| !line.starts_with("processed "))
         .last();
-    let no_hook = lines().find(|line| line.contains("failed to find kernel BTF type ID"));
+    let no_hook = lines().find(|line| line.contains("kernel BTF type ID") || line.contains("not found in kernel"));
     match (verdict, no_hook) {
         (Some(verdict), _) => EbpfError::Refused { program, why: verdict.to_owned() },
         (None, _) if error.kind() == libbpf_rs::ErrorKind::PermissionDenied => EbpfError::Permission,
@@ -170,10 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_program_or_function_of_the_kernels_means_that_it_is_too_old() {
+        let said = "libbpf: extern (func ksym) 'bpf_iter_task_new': not found in kernel or module BTFs\n";
+        let error = explain(Program::Walk, &libbpf_rs::Error::from_raw_os_error(libc::ESRCH), said, true);
+        assert!(matches!(error, EbpfError::TooOld { program: "walk", .. }), "{error}");
+    }
+
+    #[test]
     fn constants_and_variables_of_another_size_are_refused() {
-        for (settings, globals) in [(&[0; 8][..], 2048), (&[0; 40], 8), (&[0; 40], 0)] {
+        for (settings, globals) in [(&[0; 8][..], 2048), (&[0; 40], 8)] {
             assert!(Attached::attach(Program::Connections, settings, globals).is_err());
         }
         assert!(Attached::attach(Program::Connections, &[0; 40], 2048).is_ok());
+        assert!(Callable::load(Program::Walk, 4, 240).is_err());
+        assert!(Callable::load(Program::Walk, 4, 248).is_ok());
     }
 }

@@ -1,21 +1,32 @@
-//! Every thread of user space in one pass, by the kernel's own walk over its tasks (`iter/task`).
+//! Every thread of user space in one pass, by the kernel's own lists of its tasks.
 //!
-//! Figures are as the scheduler holds them at the moment of the walk. Of a thread that is on a CPU right now, `ran` is as old
-//! as that CPU's last tick. A walk is not one instant: a thread that ends during it may be found neither among the living
-//! nor in its process's `ended`, so that a sum can fall short by one thread for one pass. Process ids are those of the pid
-//! namespace of the reader, where 0 is a parent outside it.
+//! Two programs do it. `walk` does all of it in one call and writes into memory that is mapped here; it takes Linux
+//! 6.7. `tasks` is run by the kernel for each task in turn (`iter/task`, Linux 5.9) and is read from a descriptor; it
+//! costs more than three times as much per thread.
+//!
+//! Figures are as the scheduler holds them at the moment of the walk. Of a thread that is on a CPU right now, `ran` is
+//! as old as that CPU's last tick. A walk is not one instant: a thread that ends during it may be found neither among
+//! the living nor in its process's `ended`, so that a sum can fall short by one thread for one pass. Process ids are
+//! those of the pid namespace of the reader, where 0 is a parent outside it.
 //!
 //! Sources: kernel/sched/core.c, kernel/sched/cputime.c, kernel/exit.c (`__exit_signal`), kernel/bpf/task_iter.c.
 
 use super::EbpfError;
-use super::object::{Attached, Program};
+use super::object::{Attached, Callable, Program};
 use brimful_core::Nanos;
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The program, ready to run.
 pub(crate) struct TaskIterator {
-    attached: Attached,
-    buffer: Vec<u8>,
+    way: Way,
+}
+
+enum Way {
+    /// `walk`, with room for as many threads.
+    Walk(Callable, u32),
+    /// `tasks`, and a buffer to read by.
+    Iterate(Attached, Vec<u8>),
 }
 
 /// One thread.
@@ -86,8 +97,8 @@ pub(crate) struct Queue {
 pub(crate) struct ProcessRecord {
     /// Threads it has.
     pub(crate) threads: u64,
-    /// Resident pages of files, of anonymous and of shared memory. The kernel counts per CPU and adds up now and then: up
-    /// to 32 pages of each kind are missing or too many per CPU (lib/percpu_counter.c). `None` if the process has no
+    /// Resident pages of files, of anonymous and of shared memory. The kernel counts per CPU and adds up now and then:
+    /// up to 32 pages of each kind are missing or too many per CPU (lib/percpu_counter.c). `None` if the process has no
     /// memory any more.
     pub(crate) rss_pages: Option<u64>,
     /// What its ended threads had used. The process has used this and what its living threads have.
@@ -105,15 +116,45 @@ pub(crate) struct ProcessRecord {
 impl TaskIterator {
     /// Loads the program. It costs nothing until it is read.
     pub(crate) fn open() -> Result<TaskIterator, EbpfError> {
-        let attached = Attached::attach(Program::Tasks, &[], 0)?;
-        Ok(TaskIterator { attached, buffer: vec![0; 64 << 10] })
+        let way = Way::walk(1024).or_else(|_| Way::iterate())?;
+        Ok(TaskIterator { way })
     }
 
-    /// Replaces what is in `into` by all threads there are now, in the order of their ids.
+    /// Replaces what is in `into` by all threads there are now.
     pub(crate) fn read(&mut self, into: &mut Vec<TaskRecord>) -> io::Result<()> {
         into.clear();
-        parse_all(self.attached.pass()?, &mut self.buffer, into)
+        loop {
+            match &mut self.way {
+                Way::Iterate(attached, buffer) => return parse_all(attached.pass()?, buffer, into),
+                Way::Walk(callable, room) => {
+                    let found = callable.call()?;
+                    if found <= *room {
+                        into.extend(callable.entries().as_chunks().0.iter().take(found as usize).map(parse_words));
+                        return Ok(());
+                    }
+                    self.way = Way::walk(found.saturating_mul(2)).map_err(io::Error::other)?;
+                }
+            }
+        }
     }
+}
+
+impl Way {
+    fn walk(room: u32) -> Result<Way, EbpfError> {
+        Ok(Way::Walk(Callable::load(Program::Walk, room, RECORD)?, room))
+    }
+
+    fn iterate() -> Result<Way, EbpfError> {
+        Ok(Way::Iterate(Attached::attach(Program::Tasks, &[], 0)?, vec![0; 64 << 10]))
+    }
+}
+
+fn parse_words(words: &[AtomicU64; RECORD / 8]) -> TaskRecord {
+    let mut bytes = [0; RECORD];
+    for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *place = word.load(Relaxed).to_ne_bytes();
+    }
+    TaskRecord::parse(&bytes)
 }
 
 /// Reads to the end. Records may be cut anywhere between one read and the next.
@@ -134,7 +175,7 @@ fn parse_all(mut from: impl Read, buffer: &mut [u8], into: &mut Vec<TaskRecord>)
     }
 }
 
-// --- The record, as `struct record` in `bpf/tasks.bpf.c` -------------------------------------------------------------
+// --- The record, as `struct record` in `bpf/task.h` ------------------------------------------------------------------
 
 const RECORD: usize = 4 * 4 + 16 + 8 * (1 + 9 + 2 + 2 + 9 + 4);
 const LEADER: u32 = 1 << 0;
@@ -217,177 +258,4 @@ impl Fields<'_> {
 
 #[cfg(test)]
 #[cfg(feature = "ebpf")]
-mod tests {
-    use super::*;
-    use crate::sys;
-    use proptest::prelude::*;
-    use rustix::process::{Pid, getppid};
-    use rustix::thread::gettid;
-    use std::process::{Command, Stdio};
-    use std::{fs, thread};
-
-    fn all() -> Vec<TaskRecord> {
-        let mut tasks = Vec::new();
-        TaskIterator::open().expect("this test must run as root").read(&mut tasks).unwrap();
-        tasks
-    }
-
-    fn of(pid: u32) -> Option<TaskRecord> {
-        all().into_iter().find(|task| task.pid == pid)
-    }
-
-    /// The numbers in a line of fields; what is no number becomes 0.
-    fn numbers(text: &str) -> Vec<u64> {
-        text.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect()
-    }
-
-    fn proc_file(pid: u32, file: &str) -> String {
-        fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap()
-    }
-
-    /// The number after `name` in a file of such lines.
-    fn named(text: &str, name: &str) -> u64 {
-        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
-        line[name.len()..].trim().parse().unwrap()
-    }
-
-    #[test]
-    fn a_sleeping_process_is_as_proc_shows_it() {
-        let mut child = Command::new("sleep").arg("100").stdin(Stdio::null()).spawn().unwrap();
-        let pid = child.id();
-        while proc_file(pid, "wchan") != "hrtimer_nanosleep" && !proc_file(pid, "stat").contains("(sleep) S") {
-            thread::yield_now();
-        }
-        let task = of(pid).unwrap();
-        let stat = proc_file(pid, "stat");
-        let stat = numbers(stat.rsplit(')').next().unwrap()); // from field 3 on
-        let (status, io) = (proc_file(pid, "status"), proc_file(pid, "io"));
-        let [ran, waited, scheduled] = numbers(&proc_file(pid, "schedstat"))[..] else { panic!() };
-        let statm = numbers(&proc_file(pid, "statm"));
-        child.kill().unwrap();
-        child.wait().unwrap();
-
-        assert_eq!((task.pid, task.tgid, task.parent), (pid, pid, std::process::id()));
-        assert_eq!(&task.comm[..6], b"sleep\0");
-        assert!(!task.runnable);
-        let ticks = rustix::param::clock_ticks_per_second();
-        assert_eq!(task.started.0 / (1_000_000_000 / ticks), stat[22 - 3]);
-        assert_eq!(task.own.ran, Nanos(ran));
-        assert_eq!(task.own.minor_faults, stat[10 - 3]);
-        assert_eq!(task.own.major_faults, stat[12 - 3]);
-        assert_eq!(task.own.voluntary, named(&status, "voluntary_ctxt_switches:"));
-        assert_eq!(task.own.involuntary, named(&status, "nonvoluntary_ctxt_switches:"));
-        assert_eq!(task.queue, Some(Queue { waited: Nanos(waited), scheduled }));
-        let storage = Storage { read_bytes: named(&io, "read_bytes:"), written_bytes: named(&io, "write_bytes:") };
-        assert_eq!(task.own.storage, Some(storage));
-        let process = task.process.unwrap();
-        assert_eq!(process.threads, 1);
-        let slack = (3 * 32.max(2 * crate::cpu_count()) * crate::cpu_count()) as u64;
-        assert!(process.rss_pages.unwrap().abs_diff(statm[1]) <= slack, "{:?} {}", process.rss_pages, statm[1]);
-    }
-
-    #[test]
-    fn this_thread_is_running_and_belongs_to_this_process() {
-        let tasks = all();
-        let own = std::process::id();
-        let find = |pid| tasks.iter().find(|task| task.pid == pid).unwrap();
-        let here = find(gettid().as_raw_nonzero().get() as u32);
-        assert!(here.runnable);
-        assert_eq!((here.tgid, here.process.is_none()), (own, true));
-        assert_eq!(find(own).parent, Pid::as_raw(getppid()) as u32);
-        assert!(!tasks.iter().any(|task| task.comm.starts_with(b"kthreadd") || task.comm.starts_with(b"ksoftirqd")));
-        assert!(tasks.is_sorted_by_key(|task| task.pid));
-    }
-
-    #[test]
-    fn what_a_process_used_is_what_its_threads_use_and_what_its_ended_threads_used() {
-        let mut shell = Command::new("python3");
-        let script = "import threading, time, sys
-def burn():
-    until = time.thread_time() + 0.05
-    while time.thread_time() < until: pass
-for _ in range(3):
-    t = threading.Thread(target=burn); t.start(); t.join()
-print('done', flush=True)
-sys.stdin.read()";
-        let mut child = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = [0; 5];
-        child.stdout.take().unwrap().read_exact(&mut line).unwrap();
-        // It has written and goes to sleep; its clock stands still from then on.
-        while of(child.id()).unwrap().runnable {
-            thread::yield_now();
-        }
-        let task = of(child.id()).unwrap();
-        let clock = sys::process_cpu(child.id()).unwrap();
-        let minor = proc_file(child.id(), "stat");
-        let minor = numbers(minor.rsplit(')').next().unwrap())[10 - 3];
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let ended = task.process.unwrap().ended;
-        assert_eq!(task.own.ran + ended.ran, clock);
-        assert!(ended.ran >= Nanos(150_000_000), "{ended:?}");
-        assert_eq!(task.own.minor_faults + ended.minor_faults, minor);
-        let children = of(std::process::id()).unwrap().process.unwrap();
-        assert!(children.children_user + children.children_system > Nanos(0));
-        assert!(children.children_minor_faults >= minor);
-    }
-
-    #[test]
-    fn ids_are_those_of_the_readers_pid_namespace() {
-        if std::env::var_os("IN_A_PID_NAMESPACE").is_some() {
-            let tasks = all();
-            assert!(tasks.iter().all(|task| task.tgid == 1), "{tasks:?}");
-            let leader = tasks.iter().find(|task| task.pid == 1).unwrap();
-            assert_eq!((leader.parent, std::process::id()), (0, 1));
-            assert_eq!(leader.process.as_ref().unwrap().threads, tasks.len() as u64);
-            return;
-        }
-        let mut again = Command::new("unshare");
-        again.args(["--pid", "--fork"]).arg(std::env::current_exe().unwrap());
-        again.args(["--exact", "ebpf::tasks::tests::ids_are_those_of_the_readers_pid_namespace"]);
-        let output = again.env("IN_A_PID_NAMESPACE", "1").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    }
-
-    /// Gives its bytes in pieces of these sizes.
-    struct Pieces<'a>(&'a [u8], std::vec::IntoIter<usize>);
-
-    impl Read for Pieces<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let size = self.1.next().unwrap_or(usize::MAX).min(buffer.len());
-            self.0.read(&mut buffer[..size])
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn records_may_be_cut_anywhere_but_at_the_end(
-            records in prop::collection::vec(prop::collection::vec(any::<u8>(), RECORD), 0..20),
-            sizes in prop::collection::vec(1..600usize, 0..50),
-            missing in 0..RECORD,
-        ) {
-            let bytes = records.concat();
-            let whole: Vec<TaskRecord> = bytes.as_chunks().0.iter().map(TaskRecord::parse).collect();
-            let (mut cut, mut buffer) = (Vec::new(), vec![0; 2 * RECORD]);
-            parse_all(Pieces(&bytes, sizes.clone().into_iter()), &mut buffer, &mut cut).unwrap();
-            prop_assert_eq!(cut.len(), records.len());
-            prop_assert_eq!(&cut, &whole);
-            let short = &bytes[..bytes.len().saturating_sub(missing)];
-            let read = parse_all(Pieces(short, sizes.into_iter()), &mut buffer, &mut Vec::new());
-            prop_assert_eq!(read.is_ok(), short.len() % RECORD == 0);
-        }
-
-        #[test]
-        fn a_record_ends_where_its_last_field_does(bytes in prop::collection::vec(any::<u8>(), RECORD)) {
-            let mut bytes: [u8; RECORD] = bytes.try_into().unwrap();
-            bytes[12] |= LEADER as u8;
-            let parse = |last: u64| {
-                let mut bytes = bytes;
-                bytes[RECORD - 8..].copy_from_slice(&last.to_ne_bytes());
-                TaskRecord::parse(&bytes).process.unwrap().children_major_faults
-            };
-            prop_assert_eq!((parse(1), parse(u64::MAX)), (1, u64::MAX));
-        }
-    }
-}
+mod tests;

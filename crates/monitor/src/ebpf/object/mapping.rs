@@ -22,12 +22,13 @@ impl Mapping {
         Ok(Mapping { start, bytes })
     }
 
-    /// What is there now. Loads must be relaxed: those are what atomics allow on memory that is mapped for reading only.
+    /// What is there now. Loads must be relaxed: those are what atomics allow on memory that is mapped for reading
+    /// only.
     pub(super) fn words(&self) -> &[AtomicU64] {
         let words = self.bytes / size_of::<AtomicU64>();
-        // SAFETY: `start` is the beginning of a page, so it is aligned; `bytes` are mapped from there on until `self` is
-        // dropped, which the lifetime of the slice ends before; every bit pattern is an AtomicU64; and all others that
-        // access the memory, which are in the kernel, do so atomically.
+        // SAFETY: `start` is the beginning of a page, so it is aligned; `bytes` are mapped from there on until `self`
+        // is dropped, which the lifetime of the slice ends before; every bit pattern is an AtomicU64; and all others
+        // that access the memory, which are in the kernel, do so atomically.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), words) }
     }
 }

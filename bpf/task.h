@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The record of one thread, and how it is filled in. What the figures mean is said where they are read:
+// crates/monitor/src/ebpf/tasks.rs.
+
+#ifndef BRIMFUL_TASK_H
+#define BRIMFUL_TASK_H
+
+#include "kernel.h"
+
+#define LEADER (1 << 0)   // the second half of the record is filled in
+#define RUNNABLE (1 << 1) // on a CPU or waiting for one
+#define SCHED (1 << 2)    // the kernel keeps `waited` and `scheduled`
+#define IO (1 << 3)       // the kernel counts bytes of storage
+#define RSS (1 << 4)      // `rss_pages` is known
+
+struct counters {
+    __u64 ran, user, system, minor_faults, major_faults, voluntary, involuntary, read_bytes, written_bytes;
+};
+
+struct record {
+    __u32 pid, tgid, parent, flags;
+    char comm[16];
+    __u64 started;
+    struct counters own;
+    __u64 waited, scheduled;
+    // Of a process, in the record of its leader.
+    __u64 threads, rss_pages;
+    struct counters ended;
+    __u64 children_user, children_system, children_minor_faults, children_major_faults;
+};
+
+static __always_inline struct upid *place(struct pid *pid, __u32 depth) {
+    return (void *)pid + bpf_core_field_offset(pid->numbers) + depth * bpf_core_type_size(struct upid);
+}
+
+// The number by which a reader, whose own pid this is, knows a process; 0 if the process is not in its namespace.
+static __always_inline __u32 number(struct pid *pid, struct pid *reader, __u32 depth) {
+    if (depth > BPF_CORE_READ(pid, level))
+        return 0;
+    if (BPF_CORE_READ(place(pid, depth), ns) != BPF_CORE_READ(place(reader, depth), ns))
+        return 0;
+    return BPF_CORE_READ(place(pid, depth), nr);
+}
+
+static __always_inline void identify(struct record *record, struct task_struct *task) {
+    struct task_struct *current = (void *)bpf_get_current_task();
+    struct pid *reader = BPF_CORE_READ(current, thread_pid);
+    __u32 depth = BPF_CORE_READ(reader, level);
+
+    if (depth == 0) {
+        record->pid = task->pid;
+        record->tgid = task->tgid;
+        record->parent = task->real_parent->tgid;
+    } else {
+        record->pid = number(task->thread_pid, reader, depth);
+        record->tgid = number(task->signal->pids[PIDTYPE_TGID], reader, depth);
+        record->parent = number(task->real_parent->signal->pids[PIDTYPE_TGID], reader, depth);
+    }
+}
+
+static __always_inline __u32 state(struct task_struct *task) {
+    if (bpf_core_field_exists(task->__state))
+        return task->__state;
+    return BPF_CORE_READ((struct task_struct___state *)task, state);
+}
+
+static __always_inline __u64 at_least_zero(__s64 count) { return count > 0 ? count : 0; }
+
+static __always_inline __u64 resident(struct mm_struct *mm) {
+    if (bpf_core_type_exists(struct mm_rss_stat)) {
+        struct mm_rss_stat *old = &((struct mm_struct___atomic *)mm)->rss_stat;
+        return at_least_zero(old->count[MM_FILEPAGES].counter) + at_least_zero(old->count[MM_ANONPAGES].counter) +
+               at_least_zero(old->count[MM_SHMEMPAGES].counter);
+    }
+    return at_least_zero(mm->rss_stat[MM_FILEPAGES].count) + at_least_zero(mm->rss_stat[MM_ANONPAGES].count) +
+           at_least_zero(mm->rss_stat[MM_SHMEMPAGES].count);
+}
+
+static __always_inline bool rss_is_readable(void) {
+    return bpf_core_type_exists(struct mm_rss_stat) ||
+           bpf_core_field_exists(((struct mm_struct *)0)->rss_stat[0].count);
+}
+
+static __always_inline void add_process(struct record *record, struct task_struct *task) {
+    struct signal_struct *signal = task->signal;
+    struct mm_struct *mm = task->mm;
+
+    record->flags |= LEADER;
+    record->threads = signal->nr_threads;
+    record->ended.ran = signal->sum_sched_runtime;
+    record->ended.user = signal->utime;
+    record->ended.system = signal->stime;
+    record->ended.minor_faults = signal->min_flt;
+    record->ended.major_faults = signal->maj_flt;
+    record->ended.voluntary = signal->nvcsw;
+    record->ended.involuntary = signal->nivcsw;
+    record->children_user = signal->cutime;
+    record->children_system = signal->cstime;
+    record->children_minor_faults = signal->cmin_flt;
+    record->children_major_faults = signal->cmaj_flt;
+    if (bpf_core_field_exists(signal->ioac.read_bytes)) {
+        record->ended.read_bytes = signal->ioac.read_bytes;
+        record->ended.written_bytes = signal->ioac.write_bytes;
+    }
+    if (rss_is_readable() && mm && !(task->flags & PF_EXITING)) {
+        record->flags |= RSS;
+        record->rss_pages = resident(mm);
+    }
+}
+
+// False if the reader is not to see it: a thread of the kernel's, or one outside the reader's pid namespace.
+static __always_inline bool fill_in(struct record *record, struct task_struct *task) {
+    if (task->flags & PF_KTHREAD)
+        return false;
+    record->flags = 0;
+    identify(record, task);
+    __builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
+    if (state(task) == 0 && task->exit_state == 0)
+        record->flags |= RUNNABLE;
+    record->started = task->start_boottime;
+    record->own.ran = task->se.sum_exec_runtime;
+    record->own.user = task->utime;
+    record->own.system = task->stime;
+    record->own.minor_faults = task->min_flt;
+    record->own.major_faults = task->maj_flt;
+    record->own.voluntary = task->nvcsw;
+    record->own.involuntary = task->nivcsw;
+    if (bpf_core_field_exists(task->sched_info.run_delay)) {
+        record->flags |= SCHED;
+        record->waited = task->sched_info.run_delay;
+        record->scheduled = task->sched_info.pcount;
+    }
+    if (bpf_core_field_exists(task->ioac.read_bytes)) {
+        record->flags |= IO;
+        record->own.read_bytes = task->ioac.read_bytes;
+        record->own.written_bytes = task->ioac.write_bytes;
+    }
+    if (task->pid == task->tgid)
+        add_process(record, task);
+    return record->pid != 0;
+}
+
+#endif
