@@ -195,6 +195,19 @@ impl FromStr for Bytes {
     }
 }
 
+/// A whole number with its thousands grouped: `1,235`.
+pub fn grouped(x: f64) -> String {
+    let digits = format!("{:.0}", x.abs());
+    let mut text = if x <= -0.5 { "-".to_owned() } else { String::new() };
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 fn parse_scaled(text: &str) -> Option<f64> {
     let (number, unit) = split_number(text)?;
     let scale = match unit {
@@ -244,6 +257,12 @@ mod tests {
         {
             assert_eq!(Nanos(exact).rounded().to_string(), rounded);
         }
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        let shown = [0.0, -0.2, 999.5, 12_345.6, -1_234_567.0].map(grouped);
+        assert_eq!(shown, ["0", "0", "1,000", "12,346", "-1,234,567"]);
     }
 
     #[test]

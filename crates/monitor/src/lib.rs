@@ -8,6 +8,7 @@
 //!
 //! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time, for
 //!   callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`] and keep a [`History`].
+//! - [`bottleneck`]: what stands in the way, in words.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
 //! - [`pin_tree`]: keeps a server on some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.
@@ -17,6 +18,7 @@
 //! a *watch*, which reads; a *sample*, which it reads; and `since`, which derives figures from two samples.
 
 mod affinity;
+mod bottleneck;
 mod connections;
 mod counter;
 #[allow(dead_code, unused_imports)] // until the process and connections groups read it
@@ -43,6 +45,7 @@ mod sys;
 mod tree;
 
 pub use affinity::{PinGuard, cpu_count, online_cpus, pin_tree};
+pub use bottleneck::{Finding, Severity, bottleneck};
 pub use connections::{ConnectionsSample, PortSample};
 pub use group::{Group, Groups, Intervals, Schedule};
 pub use history::History;

@@ -29,6 +29,8 @@ pub struct Stretch<T> {
     pub from: Nanos,
     /// Its end.
     pub to: Nanos,
+    /// How long the machine was suspended in between, which is no part of it.
+    pub suspended: Nanos,
     /// The figures.
     pub figures: T,
 }
@@ -38,10 +40,17 @@ pub struct Stretch<T> {
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     netns: Option<u64>,
-    kernel: Option<(Nanos, KernelSample)>,
-    process: Option<(Nanos, Vec<ProgramSample>)>,
-    network: Option<(Nanos, NetworkSample)>,
-    connections: Option<(Nanos, ConnectionsSample)>,
+    kernel: Option<(Moment, KernelSample)>,
+    process: Option<(Moment, Vec<ProgramSample>)>,
+    network: Option<(Moment, NetworkSample)>,
+    connections: Option<(Moment, ConnectionsSample)>,
+}
+
+/// When a sample was taken.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    at: Nanos,
+    suspended: Nanos,
 }
 
 impl Rates {
@@ -52,6 +61,15 @@ impl Rates {
         tracker.advance(to)
     }
 
+    /// Takes over the groups that newer figures have.
+    pub fn update(&mut self, newer: Rates) {
+        let Rates { kernel, process, network, connections } = newer;
+        self.kernel = kernel.or(self.kernel.take());
+        self.process = process.or(self.process.take());
+        self.network = network.or(self.network.take());
+        self.connections = connections.or(self.connections.take());
+    }
+
     /// Over many samples: of each group from the first that has it to the last.
     pub(crate) fn over(samples: &[Sample]) -> Rates {
         // Another network namespace has counters of its own: those of the last one count.
@@ -60,11 +78,7 @@ impl Rates {
         let there = &samples[arrival..];
         Rates {
             kernel: outermost(samples, |s| s.kernel.as_ref(), |a, b, over| b.since(a, over)),
-            process: outermost(
-                samples,
-                |s| s.process.as_ref(),
-                |a, b, over| a.iter().zip(b).map(|(a, b)| b.since(a, over)).collect(),
-            ),
+            process: outermost(samples, |s| s.process.as_ref(), |a, b, over| programs_since(a, b, over)),
             network: outermost(there, |s| s.network.as_ref(), |a, b, over| b.since(a, over)),
             connections: outermost(there, |s| s.connections.as_ref(), |a, b, over| b.since(a, over)),
         }
@@ -86,29 +100,44 @@ impl Tracker {
             self.netns = sample.netns;
             (self.network, self.connections) = (None, None);
         }
+        let at = Moment::of(sample);
         Rates {
-            kernel: step(&mut self.kernel, sample.at, sample.kernel.as_ref(), |a, b, over| b.since(a, over)),
-            process: step(&mut self.process, sample.at, sample.process.as_ref(), |a, b, over| {
-                a.iter().zip(b).map(|(a, b)| b.since(a, over)).collect()
-            }),
-            network: step(&mut self.network, sample.at, sample.network.as_ref(), |a, b, over| b.since(a, over)),
-            connections: step(&mut self.connections, sample.at, sample.connections.as_ref(), |a, b, over| {
-                b.since(a, over)
-            }),
+            kernel: step(&mut self.kernel, at, sample.kernel.as_ref(), |a, b, over| b.since(a, over)),
+            process: step(&mut self.process, at, sample.process.as_ref(), |a, b, over| programs_since(a, b, over)),
+            network: step(&mut self.network, at, sample.network.as_ref(), |a, b, over| b.since(a, over)),
+            connections: step(&mut self.connections, at, sample.connections.as_ref(), |a, b, over| b.since(a, over)),
         }
     }
 }
 
+impl Moment {
+    fn of(sample: &Sample) -> Moment {
+        Moment { at: sample.at, suspended: sample.suspended }
+    }
+
+    fn until<T>(self, end: Moment, since: impl FnOnce(Nanos) -> T) -> Stretch<T> {
+        /// The two clocks are read one after the other: less than this may lie between the readings.
+        const LEAST: Nanos = Nanos::from_millis(100);
+        let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= LEAST);
+        let figures = since(end.at - self.at);
+        Stretch { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), figures }
+    }
+}
+
+fn programs_since(earlier: &[ProgramSample], later: &[ProgramSample], over: Nanos) -> Vec<Process> {
+    earlier.iter().zip(later).map(|(earlier, later)| later.since(earlier, over)).collect()
+}
+
 /// Derives one group's figures and remembers the sample.
 fn step<S: Clone, T>(
-    last: &mut Option<(Nanos, S)>,
-    at: Nanos,
+    last: &mut Option<(Moment, S)>,
+    at: Moment,
     sample: Option<&S>,
     since: impl FnOnce(&S, &S, Nanos) -> T,
 ) -> Option<Stretch<T>> {
     let sample = sample?;
-    let before = last.replace((at, sample.clone()))?;
-    Some(Stretch { from: before.0, to: at, figures: since(&before.1, sample, at - before.0) })
+    let (before, earlier) = last.replace((at, sample.clone()))?;
+    Some(before.until(at, |over| since(&earlier, sample, over)))
 }
 
 fn outermost<S, T>(
@@ -116,10 +145,10 @@ fn outermost<S, T>(
     group: fn(&Sample) -> Option<&S>,
     since: fn(&S, &S, Nanos) -> T,
 ) -> Option<Stretch<T>> {
-    let mut having = samples.iter().filter_map(|sample| Some((sample.at, group(sample)?)));
+    let mut having = samples.iter().filter_map(|sample| Some((Moment::of(sample), group(sample)?)));
     let (from, first) = having.next()?;
     let (to, last) = having.next_back().unwrap_or((from, first));
-    Some(Stretch { from, to, figures: since(first, last, to - from) })
+    Some(from.until(to, |over| since(first, last, over)))
 }
 
 #[cfg(test)]
@@ -156,5 +185,22 @@ mod tests {
         });
         let expected = [(None, None), (Some(1), None), (Some(1), Some(2)), (Some(1), None), (Some(1), Some(2))];
         assert_eq!(lengths.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn newer_figures_take_the_place_of_older_ones_group_by_group() {
+        let mut samples = run(2);
+        samples[2].process = None;
+        samples[2].suspended = Nanos::from_secs(60);
+        let mut tracker = Tracker::default();
+        tracker.advance(&samples[0]);
+        let mut current = tracker.advance(&samples[1]);
+        current.update(tracker.advance(&samples[2]));
+        let (kernel, process) = (current.kernel.unwrap(), current.process.unwrap());
+        assert_eq!(
+            (kernel.to, kernel.suspended, kernel.length()),
+            (Nanos::from_secs(12), Nanos::from_secs(60), Nanos::from_secs(1))
+        );
+        assert_eq!((process.to, process.suspended), (Nanos::from_secs(11), Nanos::ZERO));
     }
 }

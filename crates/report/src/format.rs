@@ -2,6 +2,8 @@
 //!
 //! What is not known is `-`. Every number is at most seven characters wide (rates below a million, times below 10,000 s).
 
+use brimful_core::units::grouped;
+
 /// Three significant digits or decimals, thousands grouped: `1,235`, `37.0`, `0.123`; millions as `1.23M`.
 pub(crate) fn number(value: Option<f64>) -> String {
     let Some(x) = value else { return "-".to_owned() };
@@ -101,19 +103,6 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>]) -> String {
     text += &line(&columns.iter().map(|column| column.title).collect::<Vec<_>>());
     for row in rows {
         text += &line(&row.iter().map(String::as_str).collect::<Vec<_>>());
-    }
-    text
-}
-
-fn grouped(x: f64) -> String {
-    let digits = format!("{:.0}", x.abs());
-    let sign = if x < 0.0 { "-" } else { "" };
-    let mut text = sign.to_owned();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
     }
     text
 }

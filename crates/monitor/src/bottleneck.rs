@@ -1,0 +1,391 @@
+//! What stands in a server's way, in words: a pure function of the figures of one stretch of time.
+//!
+//! Everything that is at its limit or near it makes one sentence; what causes others comes before what follows from it.
+
+mod thresholds;
+
+use crate::procfs::show_cpus;
+use crate::rates::{Rates, Stretch};
+use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Process, Stall};
+use brimful_core::units::grouped;
+use thresholds::{
+    BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
+    RETRANSMITTED_AT_ALL, STEAL, SWAP, WAITS, WAITS_AT_ALL,
+};
+
+/// Something at a limit, or near it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is the matter; no full stop at its end.
+    pub sentence: String,
+}
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing is near a limit.
+    Fine,
+    /// Near a limit: work begins to wait.
+    Near,
+    /// At a limit: work waits, or is lost.
+    Limit,
+}
+
+/// What stands in the way, worst first; that nothing does, if so; nothing at all where no figures are known.
+pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(kernel) = &rates.kernel {
+        cpus(&kernel.figures, &mut findings);
+    }
+    if let Some(connections) = &rates.connections {
+        listeners(&connections.figures, &mut findings);
+    }
+    if let Some(process) = &rates.process {
+        programs(process, &mut findings);
+    }
+    if let Some(kernel) = &rates.kernel {
+        machine(&kernel.figures, &mut findings);
+    }
+    if let Some(network) = &rates.network {
+        losses(&network.figures, &mut findings);
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    if findings.is_empty() {
+        findings.extend(fine(rates));
+    }
+    findings
+}
+
+/// CPUs that are busy, and CPUs whose time others take, each as one sentence.
+fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
+    let cores = cores(kernel);
+    if let Some((severity, meant)) = worst(&cores, BUSY, busy) {
+        findings.push(Finding { severity, sentence: format!("{} {}", name(&meant, cores.len()), where_to(&meant)) });
+    }
+    if let Some((severity, meant)) = worst(&cores, STEAL, |shares| shares.steal) {
+        let (share, name) = (percent(mean(&meant, |shares| shares.steal)), name(&meant, cores.len()));
+        findings.push(Finding { severity, sentence: format!("the hypervisor took {share} of {name} (steal)") });
+    }
+}
+
+/// The CPUs that are worst off.
+fn worst(cores: &[Core], level: Level, figure: fn(&CpuShares) -> f64) -> Option<(Severity, Vec<&Core>)> {
+    let severity = cores.iter().filter_map(|core| level.of(figure(&core.shares))).max()?;
+    Some((severity, cores.iter().filter(|core| level.of(figure(&core.shares)) == Some(severity)).collect()))
+}
+
+fn mean(cores: &[&Core], figure: fn(&CpuShares) -> f64) -> f64 {
+    cores.iter().map(|core| figure(&core.shares)).sum::<f64>() / cores.len() as f64
+}
+
+/// Each CPU that is known, or else all as one.
+fn cores(kernel: &Kernel) -> Vec<Core> {
+    match (kernel.cores.is_empty(), kernel.cpu) {
+        (true, Some(shares)) => vec![Core { cpu: usize::MAX, shares }],
+        _ => kernel.cores.clone(),
+    }
+}
+
+fn name(cores: &[&Core], of: usize) -> String {
+    let numbers: Vec<usize> = cores.iter().map(|core| core.cpu).collect();
+    match numbers.as_slice() {
+        [usize::MAX] => "the time of all watched CPUs".to_owned(),
+        [cpu] => format!("CPU {cpu}"),
+        _ if cores.len() == of => format!("all {of} CPUs"),
+        _ => format!("CPUs {}", show_cpus(&numbers)),
+    }
+}
+
+/// `is 97 % busy, 88 % of it in the kernel`, of several CPUs together.
+fn where_to(cores: &[&Core]) -> String {
+    let (used, in_kernel) = (mean(cores, busy), mean(cores, |shares| shares.system));
+    let interrupts = mean(cores, |shares| shares.interrupt.unwrap_or_default());
+    let verb = if cores.len() == 1 { "is" } else { "are" };
+    let mut text = format!("{verb} {} busy, {} of it in the kernel", percent(used), percent(in_kernel / used));
+    if interrupts > used / 3.0 {
+        text += &format!(" ({} with interrupts)", percent(interrupts / used));
+    }
+    text
+}
+
+/// Without what the hypervisor took: that is a finding of its own.
+fn busy(shares: &CpuShares) -> f64 {
+    shares.user + shares.system
+}
+
+fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
+    for port in &connections.ports {
+        let Some(Listener { accept_queue_max, backlog, dropped_per_s, .. }) = port.listener else { continue };
+        let drops = dropped_per_s >= DROPPED;
+        let fill = BUSY.of(accept_queue_max as f64 / backlog.max(1) as f64);
+        let Some(severity) = fill.max(drops.then_some(Severity::Limit)) else { continue };
+        let mut sentence = if connections.ports.len() > 1 { format!("port {}: ", port.port) } else { String::new() };
+        sentence += &format!("accept queue {accept_queue_max}/{backlog}");
+        if drops {
+            sentence += &format!(", {} SYN/s dropped", rate(dropped_per_s));
+        }
+        findings.push(Finding { severity, sentence });
+    }
+}
+
+fn programs(process: &Stretch<Vec<Process>>, findings: &mut Vec<Finding>) {
+    let seconds = process.length().as_secs_f64();
+    for program in process.figures.iter().filter(|_| seconds > 0.0) {
+        let Process { name, cpu_s, run_queue_wait_s, major_faults, .. } = program;
+        if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= WAITS_AT_ALL) {
+            let share = wait / (wait + cpu_s);
+            WAITS.report(share, findings, || format!("{name} waits for a CPU {} of the time", percent(share)));
+        }
+        if let Some(faults) = major_faults.map(|faults| faults as f64 / seconds) {
+            MAJOR_FAULTS
+                .report(faults, findings, || format!("{name} waits for the disk in {} page faults/s", rate(faults)));
+        }
+    }
+}
+
+/// Disks, memory and what waits for them.
+fn machine(kernel: &Kernel, findings: &mut Vec<Finding>) {
+    let nothing_so_far = findings.is_empty();
+    for (name, disk) in &kernel.disks {
+        BUSY.report(disk.utilization, findings, || {
+            let queue = if disk.queue_length >= 1.5 {
+                format!(", {:.0} operations under way", disk.queue_length)
+            } else {
+                String::new()
+            };
+            format!("disk {name} is {} busy{queue}", percent(disk.utilization))
+        });
+    }
+    let memory_used =
+        kernel.memory.and_then(|memory| Some(1.0 - memory.available_bytes? as f64 / memory.total_bytes.max(1) as f64));
+    if let Some(used) = memory_used {
+        MEMORY.report(used, findings, || format!("memory: {} of it is in use", percent(used)));
+    }
+    let swapped = kernel.paging.and_then(|paging| Some(paging.swap_ins_per_s? + paging.swap_outs_per_s?));
+    if let Some(pages) = swapped {
+        SWAP.report(pages, findings, || format!("memory: {} pages/s go to swap and come back", rate(pages)));
+    }
+    let pressure = kernel.pressure.unwrap_or_default();
+    let mut stall = |what: &str, level: Level, stall: Option<Stall>| {
+        if let Some(Stall { some, .. }) = stall {
+            level.report(some, findings, || {
+                format!("{what}: {} of the time something waited for it (PSI)", percent(some))
+            });
+        }
+    };
+    stall("memory", MEMORY_STALL, pressure.memory);
+    stall("storage", IO_STALL, pressure.io);
+    if nothing_so_far {
+        stall("CPU time", CPU_STALL, pressure.cpu);
+    }
+}
+
+fn losses(network: &Network, findings: &mut Vec<Finding>) {
+    let tcp = network.tcp.unwrap_or_default();
+    if let (Some(again), Some(sent)) = (tcp.retransmitted_per_s, tcp.segments_out_per_s) {
+        let share = if again >= RETRANSMITTED_AT_ALL { again / (again + sent) } else { 0.0 };
+        RETRANSMITTED.report(share, findings, || format!("{} of segments sent again", percent(share)));
+    }
+    let mut lost = |per_s: Option<f64>, what: &str| {
+        if let Some(per_s) = per_s {
+            LOST.report(per_s, findings, || format!("{} {what}", rate(per_s)));
+        }
+    };
+    lost(network.queue_overflows_per_s, "packets/s dropped because a CPU's receive queue was full");
+    lost(tcp.backlog_drops_per_s, "segments/s dropped because a socket's backlog was full");
+    lost(tcp.syn_cookies_per_s, "SYN cookies/s: the queue of half-open connections overflows");
+    for (name, traffic) in &network.interfaces {
+        lost(Some(traffic.rx_errors_per_s), &format!("packets/s came damaged on {name}"));
+        lost(Some(traffic.tx_errors_per_s), &format!("packets/s could not be sent on {name}"));
+        lost(Some(traffic.tx_dropped_per_s), &format!("packets/s thrown away before they were sent on {name}"));
+        lost(Some(traffic.collisions_per_s), &format!("collisions/s on {name}"));
+    }
+}
+
+/// That nothing is wrong, with the figure that would be the first to be.
+fn fine(rates: &Rates) -> Option<Finding> {
+    let known =
+        rates.kernel.is_some() || rates.process.is_some() || rates.network.is_some() || rates.connections.is_some();
+    let cores = rates.kernel.as_ref().map(|kernel| cores(&kernel.figures)).unwrap_or_default();
+    let busiest = cores.iter().map(|core| busy(&core.shares)).reduce(f64::max);
+    let sentence = match busiest {
+        Some(share) if cores.len() > 1 => {
+            format!("nothing is near a limit: the busiest CPU is {} busy", percent(share))
+        }
+        Some(share) => format!("nothing is near a limit: the CPU is {} busy", percent(share)),
+        None => "nothing that is watched is near a limit".to_owned(),
+    };
+    known.then_some(Finding { severity: Severity::Fine, sentence })
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+fn rate(per_s: f64) -> String {
+    match per_s {
+        per_s if per_s >= 9.95 => grouped(per_s),
+        per_s if per_s >= 0.95 => format!("{per_s:.1}"),
+        per_s => format!("{per_s:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::Nanos;
+    use brimful_core::server::{Disk, Memory, Paging, Port, Pressure, Tcp, Traffic};
+
+    fn stretch<T>(seconds: u64, figures: T) -> Option<Stretch<T>> {
+        Some(Stretch { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, figures })
+    }
+
+    fn core(cpu: usize, user: f64, system: f64, steal: f64) -> Core {
+        let shares = CpuShares { user, system, steal, idle: 1.0 - user - system - steal, ..CpuShares::default() };
+        Core { cpu, shares }
+    }
+
+    fn kernel(kernel: Kernel) -> Rates {
+        Rates { kernel: stretch(1, kernel), ..Rates::default() }
+    }
+
+    fn with_cores(cores: &[Core]) -> Rates {
+        kernel(Kernel { cores: cores.to_vec(), ..Kernel::default() })
+    }
+
+    fn ports(ports: &[(u16, u64, u64, f64)]) -> Rates {
+        let port = |&(port, accept_queue_max, backlog, dropped_per_s): &_| {
+            let listener = Listener { accept_queue_max, backlog, dropped_per_s, ..Listener::default() };
+            Port { port, listener: Some(listener), connections: None }
+        };
+        let connections = Connections { ports: ports.iter().map(port).collect(), ..Connections::default() };
+        Rates { connections: stretch(1, connections), ..Rates::default() }
+    }
+
+    fn program(cpu_s: f64, wait: f64, major_faults: u64) -> Rates {
+        let (name, run_queue_wait_s, major_faults) = ("nginx".to_owned(), Some(wait), Some(major_faults));
+        let process = Process { name, cpu_s, run_queue_wait_s, major_faults, ..Process::default() };
+        Rates { process: stretch(2, vec![process]), ..Rates::default() }
+    }
+
+    fn network(interface: Traffic, tcp: Tcp) -> Rates {
+        let interfaces = [("eth0".to_owned(), interface)].into();
+        Rates { network: stretch(1, Network { interfaces, tcp: Some(tcp), ..Network::default() }), ..Rates::default() }
+    }
+
+    fn pressure(cpu: f64, memory: f64, io: f64) -> Rates {
+        let stall = |some| Some(Stall { some, full: None });
+        let pressure = Pressure { cpu: stall(cpu), memory: stall(memory), io: stall(io) };
+        kernel(Kernel { pressure: Some(pressure), cores: vec![core(0, 0.1, 0.02, 0.0)], ..Kernel::default() })
+    }
+
+    fn tcp(again: f64, sent: f64) -> Tcp {
+        Tcp { retransmitted_per_s: Some(again), segments_out_per_s: Some(sent), ..Tcp::default() }
+    }
+
+    #[test]
+    fn each_thing_at_a_limit_is_said_in_words() {
+        use Severity::{Limit, Near};
+        let disk = |utilization, queue_length| {
+            let disks = [("vda".to_owned(), Disk { utilization, queue_length, ..Disk::default() })].into();
+            kernel(Kernel { disks, ..Kernel::default() })
+        };
+        let memory = |available| {
+            let memory = Memory { total_bytes: 1000, available_bytes: Some(available) };
+            let paging = Paging { swap_ins_per_s: Some(900.0), swap_outs_per_s: Some(300.0), ..Paging::default() };
+            kernel(Kernel { memory: Some(memory), paging: Some(paging), ..Kernel::default() })
+        };
+        let interrupted = |mut core: Core| {
+            core.shares.interrupt = Some(0.5);
+            core
+        };
+        let whole = CpuShares { user: 0.5, system: 0.48, idle: 0.02, ..CpuShares::default() };
+        let table: [(Rates, Severity, &str); 20] = [
+            (
+                with_cores(&[core(0, 0.12, 0.85, 0.0), core(1, 0.1, 0.1, 0.0)]),
+                Limit,
+                "CPU 0 is 97 % busy, 88 % of it in the kernel",
+            ),
+            (
+                with_cores(&[core(0, 0.9, 0.0, 0.0), core(1, 0.5, 0.3, 0.0), core(2, 0.0, 0.0, 0.0)]),
+                Near,
+                "CPUs 0-1 are 85 % busy, 18 % of it in the kernel",
+            ),
+            (
+                with_cores(&[interrupted(core(0, 0.1, 0.9, 0.0)), interrupted(core(1, 0.1, 0.9, 0.0))]),
+                Limit,
+                "all 2 CPUs are 100 % busy, 90 % of it in the kernel (50 % with interrupts)",
+            ),
+            (
+                kernel(Kernel { cpu: Some(whole), ..Kernel::default() }),
+                Limit,
+                "the time of all watched CPUs is 98 % busy, 49 % of it in the kernel",
+            ),
+            (
+                with_cores(&[core(0, 0.1, 0.1, 0.0), core(1, 0.3, 0.1, 0.3)]),
+                Limit,
+                "the hypervisor took 30 % of CPU 1 (steal)",
+            ),
+            (ports(&[(80, 4096, 4096, 1210.0)]), Limit, "accept queue 4096/4096, 1,210 SYN/s dropped"),
+            (ports(&[(80, 1, 8, 0.25)]), Limit, "accept queue 1/8, 0.25 SYN/s dropped"),
+            (ports(&[(80, 0, 511, 0.0), (81, 450, 511, 0.0)]), Near, "port 81: accept queue 450/511"),
+            (program(1.0, 0.75, 0), Near, "nginx waits for a CPU 43 % of the time"),
+            (program(1.0, 3.0, 0), Limit, "nginx waits for a CPU 75 % of the time"),
+            (program(1.0, 0.0, 2468), Limit, "nginx waits for the disk in 1,234 page faults/s"),
+            (disk(0.99, 1.2), Limit, "disk vda is 99 % busy"),
+            (disk(0.85, 12.4), Near, "disk vda is 85 % busy, 12 operations under way"),
+            (memory(500), Limit, "memory: 1,200 pages/s go to swap and come back"),
+            (memory(10), Limit, "memory: 99 % of it is in use"),
+            (pressure(0.2, 0.12, 0.1), Near, "memory: 12 % of the time something waited for it (PSI)"),
+            (pressure(0.2, 0.0, 0.3), Near, "storage: 30 % of the time something waited for it (PSI)"),
+            (pressure(0.85, 0.0, 0.0), Limit, "CPU time: 85 % of the time something waited for it (PSI)"),
+            (network(Traffic::default(), tcp(3.0, 97.0)), Near, "3 % of segments sent again"),
+            (
+                network(Traffic { rx_errors_per_s: 2.0, ..Traffic::default() }, tcp(0.9, 1.0)),
+                Near,
+                "2.0 packets/s came damaged on eth0",
+            ),
+        ];
+        for (rates, severity, sentence) in table {
+            let findings = bottleneck(&rates);
+            assert_eq!((findings[0].severity, findings[0].sentence.as_str()), (severity, sentence), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn the_worst_comes_first_and_causes_before_what_follows() {
+        let mut rates = with_cores(&[core(0, 0.12, 0.85, 0.0), core(1, 0.1, 0.0, 0.2)]);
+        rates.connections = ports(&[(80, 4097, 4096, 1210.0)]).connections;
+        rates.process = program(0.9, 0.7, 0).process;
+        let said: Vec<String> = bottleneck(&rates).into_iter().map(|finding| finding.sentence).collect();
+        assert_eq!(
+            said,
+            [
+                "CPU 0 is 97 % busy, 88 % of it in the kernel",
+                "accept queue 4097/4096, 1,210 SYN/s dropped",
+                "the hypervisor took 20 % of CPU 1 (steal)",
+                "nginx waits for a CPU 44 % of the time"
+            ]
+        );
+    }
+
+    #[test]
+    fn where_nothing_is_wrong_that_is_said_and_what_would_be_next() {
+        let only = |rates: &Rates| {
+            let findings = bottleneck(rates);
+            assert_eq!((findings.len(), findings[0].severity), (1, Severity::Fine), "{findings:?}");
+            findings[0].sentence.clone()
+        };
+        let idle = with_cores(&[core(0, 0.02, 0.02, 0.0), core(1, 0.1, 0.02, 0.05)]);
+        assert_eq!(only(&idle), "nothing is near a limit: the busiest CPU is 12 % busy");
+        assert_eq!(only(&pressure(0.1, 0.01, 0.1)), "nothing is near a limit: the CPU is 12 % busy");
+        assert_eq!(only(&ports(&[(80, 3, 511, 0.0)])), "nothing that is watched is near a limit");
+        assert_eq!(only(&program(0.001, 0.01, 3)), "nothing that is watched is near a limit");
+        assert_eq!(bottleneck(&Rates::default()), []);
+    }
+}
