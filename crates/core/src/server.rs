@@ -145,7 +145,7 @@ pub struct Paging {
 }
 
 /// Memory, whole machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// All there is.
     pub total_bytes: u64,

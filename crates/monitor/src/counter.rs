@@ -24,31 +24,43 @@ impl Over {
     }
 }
 
-/// How much a counter grew. Many of the kernel's have 32 bits, some only on 32-bit machines: one that falls from the
-/// upper half of those to the lower has wrapped; one that falls otherwise has begun anew, and nobody knows how far it
-/// had come.
+/// How much a counter grew. Many of the kernel's have 32 bits, some only on 32-bit machines, and some are sums over CPUs
+/// of such: one that falls by nearly 2³² has wrapped. One that falls otherwise has begun anew, and nobody knows how far
+/// it had come.
 pub(crate) fn growth(from: u64, to: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;
-    match to.checked_sub(from) {
-        None if (WRAP / 2..WRAP).contains(&from) && to < WRAP / 2 => Some(to + WRAP - from),
-        grown => grown,
+    match from.checked_sub(to) {
+        None | Some(0) => Some(to - from),
+        Some(fall) if (WRAP / 2..WRAP).contains(&fall) => Some(WRAP - fall),
+        Some(_) => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_counter_grows_wraps_or_begins_anew() {
         assert_eq!(growth(5, 8), Some(3));
+        assert_eq!(growth(8, 8), Some(0));
         assert_eq!(growth(u64::from(u32::MAX) - 1, 3), Some(5), "wrapped at 32 bits");
+        assert_eq!(growth(9_000_000_000, 9_000_000_700 - (1 << 32)), Some(700), "one of those summed wrapped");
         assert_eq!(growth(1000, 3), None, "began anew");
+        assert_eq!(growth((1 << 31) + 7, 1 << 31), None, "fell a little: no wrap");
         assert_eq!(growth(1 << 40, 3), None);
         assert_eq!(growth(u64::MAX, 0), None);
         let over = Over(Nanos::from_millis(500));
         assert_eq!((over.per_s(5, 8), over.per_s_of(Some(5), None), over.per_s(8, 5)), (Some(6.0), None, None));
         assert_eq!(over.share(Nanos::ZERO, Nanos::from_millis(250)), Some(0.5));
         assert_eq!(Over(Nanos::ZERO).per_s(5, 8), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_counter_of_32_bits_never_loses_a_count(from in any::<u32>(), grown in 0u32..1 << 31) {
+            prop_assert_eq!(growth(from.into(), from.wrapping_add(grown).into()), Some(grown.into()));
+        }
     }
 }

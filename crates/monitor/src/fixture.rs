@@ -24,10 +24,11 @@ pub fn run(n: u64) -> Vec<Sample> {
         let listener = ListenerSample { accept_queue: k, accept_queue_max: k, backlog: 511, drops: 3 * k, sockets: 1 };
         PortSample { port: 80, listener: Some(listener), ..PortSample::default() }
     };
+    let ticks = |k: u64| CpuTicks { user: 20 * k, system: 30 * k, idle: 140 * k, steal: 10 * k, ..CpuTicks::default() };
     let sample = |k: u64| Sample {
         at: Nanos::from_secs(10 + k),
         kernel: Some(KernelSample {
-            cpu: Some(CpuTicks { user: 20 * k, system: 30 * k, idle: 140 * k, steal: 10 * k }),
+            cpus: [(0, ticks(k))].into(),
             context_switches: Some(500 * k),
             ..KernelSample::default()
         }),

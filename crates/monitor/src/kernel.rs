@@ -1,11 +1,29 @@
 //! Kernel group: the machine.
+//!
+//! Every file is kept open; one that is missing makes its figures `None`, and is tried again. Rates are over
+//! `CLOCK_MONOTONIC`, which stands still while the machine is suspended, as the counters do: a night asleep is no idle
+//! time, and a late tick makes a longer stretch and not a higher rate.
+
+mod cpu;
+mod disk;
+mod memory;
+mod pressure;
+pub(crate) mod stat;
+
+pub use disk::DiskSample;
+pub use memory::PagingSample;
+pub use pressure::{PressureSample, StallSample};
+pub use stat::{CpuTicks, SoftirqSample};
 
 use crate::MonitorError;
 use crate::counter::Over;
-use crate::procfs::{self, CpuTicks, ProcFile};
+use crate::procfs::{self, KeptFile, ProcFile};
 use brimful_core::Nanos;
-use brimful_core::server::{CpuShares, Kernel};
+use brimful_core::server::{Interrupts, Kernel, Memory};
+use disk::DiskWatch;
+use pressure::PressureWatch;
 use serde::{Deserialize, Serialize};
+use stat::SystemStat;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -13,52 +31,129 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelSample {
-    /// Over the CPUs that are watched.
-    pub cpu: Option<CpuTicks>,
-    /// Which CPUs those are.
-    pub cpus: Vec<usize>,
-    /// Context switches of the whole machine.
+    /// Each CPU that is watched and online.
+    pub cpus: BTreeMap<usize, CpuTicks>,
+    /// Threads that run or wait for a CPU, this monitor's left out.
+    pub runnable: Option<u64>,
+    /// Threads that wait for a disk.
+    pub blocked: Option<u64>,
+    /// Context switches.
     pub context_switches: Option<u64>,
-    /// Processes and threads started on the whole machine.
+    /// Processes and threads started.
     pub forks: Option<u64>,
+    /// Interrupts from all devices.
+    pub interrupts: Option<u64>,
+    /// Softirqs.
+    pub softirqs: Option<SoftirqSample>,
+    /// Traffic between memory and disks.
+    pub paging: Option<PagingSample>,
+    /// Memory.
+    pub memory: Option<Memory>,
+    /// Each whole disk by name.
+    pub disks: Option<BTreeMap<String, DiskSample>>,
+    /// Pressure stall information.
+    pub pressure: PressureSample,
 }
 
 /// Reads it again and again.
 #[derive(Debug)]
 pub(crate) struct KernelWatch {
-    stat: ProcFile,
+    /// Those asked for; all if empty.
     cpus: Vec<usize>,
-    online: Vec<usize>,
-    /// Whether the last reading of /proc/stat made sense.
-    understood: bool,
+    /// Whether any of them was online at the last reading.
+    online: bool,
+    softirqs: bool,
+    available: bool,
+    stat: KeptFile,
+    vmstat: KeptFile,
+    meminfo: KeptFile,
+    disks: DiskWatch,
+    pressure: PressureWatch,
 }
 
 impl KernelWatch {
     /// `root` is where /proc and /sys are; `cpus` those whose shares are averaged, all of them if empty.
-    pub fn open(root: &Path, cpus: &[usize], online: Vec<usize>) -> Result<KernelWatch, MonitorError> {
-        let stat = ProcFile::open(&root.join("proc/stat"))?;
-        Ok(KernelWatch { stat, cpus: cpus.to_vec(), online, understood: false })
+    pub fn open(root: &Path, cpus: &[usize]) -> Result<KernelWatch, MonitorError> {
+        let proc = root.join("proc");
+        // Where this is missing, there is nothing to watch.
+        ProcFile::open(&proc.join("stat"))?;
+        Ok(KernelWatch {
+            cpus: cpus.to_vec(),
+            online: false,
+            softirqs: false,
+            available: false,
+            stat: KeptFile::new(proc.join("stat")),
+            vmstat: KeptFile::new(proc.join("vmstat")),
+            meminfo: KeptFile::new(proc.join("meminfo")),
+            disks: DiskWatch::new(root),
+            pressure: PressureWatch::new(&proc),
+        })
     }
 
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> KernelSample {
-        let stat = self.stat.read(buffer).ok().and_then(|text| procfs::system_stat(text, &self.cpus));
-        self.understood = stat.is_some();
+        let wanted = |cpu: &usize| self.cpus.is_empty() || self.cpus.contains(cpu);
+        let stat = self.stat.read(buffer, |text| {
+            Some((SystemStat::parse(text), stat::cores(text).filter(|(cpu, _)| wanted(cpu)).collect()))
+        });
+        let (stat, cpus): (SystemStat, BTreeMap<_, _>) = stat.unwrap_or_default();
+        let page_bytes = rustix::param::page_size() as u64;
+        let memory = self.meminfo.read(buffer, memory::memory);
+        self.online = !cpus.is_empty();
+        self.softirqs = stat.softirqs.is_some();
+        self.available = memory.is_some_and(|memory| memory.available_bytes.is_some());
         KernelSample {
-            cpu: stat.map(|stat| stat.cpu),
-            cpus: if self.cpus.is_empty() { self.online.clone() } else { self.cpus.clone() },
-            context_switches: stat.map(|stat| stat.context_switches),
-            forks: stat.map(|stat| stat.forks),
+            cpus,
+            runnable: stat.running.map(|running| running.saturating_sub(1)),
+            blocked: stat.blocked,
+            context_switches: stat.context_switches,
+            forks: stat.forks,
+            interrupts: stat.interrupts,
+            softirqs: stat.softirqs,
+            paging: self.vmstat.read(buffer, |text| PagingSample::parse(text, page_bytes)),
+            memory,
+            disks: self.disks.read(buffer),
+            pressure: self.pressure.read(buffer),
         }
     }
 
     /// Where its figures come from, or why there are none.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
-        let cpu = match self.understood {
-            true if self.cpus.is_empty() => "/proc/stat, all CPUs".to_owned(),
-            true => format!("/proc/stat, CPUs {}", procfs::show_cpus(&self.cpus)),
-            false => "none: /proc/stat holds no figures of these CPUs".to_owned(),
+        let unreadable = |file| format!("none: {file} cannot be read: mount /proc, or leave the sandbox that hides it");
+        let cpu = match (self.stat.understood(), self.online, self.cpus.first()) {
+            (false, ..) => unreadable("/proc/stat"),
+            (_, true, None) => "/proc/stat, all CPUs".to_owned(),
+            (_, true, Some(_)) => format!("/proc/stat, CPUs {}", procfs::show_cpus(&self.cpus)),
+            (_, false, None) => "none: /proc/stat tells of no CPU: run outside the sandbox that writes it".to_owned(),
+            (_, false, Some(cpu)) => format!(
+                "none: CPUs {} are offline: echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online",
+                procfs::show_cpus(&self.cpus)
+            ),
         };
-        sources.insert("cpu".to_owned(), cpu);
+        let interrupts = match (self.stat.understood(), self.softirqs) {
+            (false, _) => unreadable("/proc/stat"),
+            (_, true) => "/proc/stat: intr; network and disk: softirqs".to_owned(),
+            (_, false) => "/proc/stat: intr; network and disk: none: this kernel does not count softirqs".to_owned(),
+        };
+        let paging = match self.vmstat.understood() {
+            true => "/proc/vmstat".to_owned(),
+            false => {
+                "none: /proc/vmstat has no events: it takes a kernel built with CONFIG_VM_EVENT_COUNTERS".to_owned()
+            }
+        };
+        let memory = match (self.meminfo.understood(), self.available) {
+            (false, _) => unreadable("/proc/meminfo"),
+            (_, true) => "/proc/meminfo".to_owned(),
+            (_, false) => "/proc/meminfo; available: none: it takes Linux 3.14 or later".to_owned(),
+        };
+        let all = [
+            ("cpu", cpu),
+            ("interrupts", interrupts),
+            ("paging", paging),
+            ("memory", memory),
+            ("disk", self.disks.source()),
+            ("pressure", self.pressure.source().to_owned()),
+        ];
+        sources.extend(all.map(|(kind, source)| (kind.to_owned(), source)));
     }
 }
 
@@ -66,41 +161,33 @@ impl KernelSample {
     /// What happened since an earlier sample, `over` a time.
     pub(crate) fn since(&self, earlier: &KernelSample, over: Nanos) -> Kernel {
         let over = Over(over);
+        let (cpus, cpu, cores) = cpu::since(&earlier.cpus, &self.cpus);
+        let disks = earlier.disks.as_ref().zip(self.disks.as_ref());
+        let (disk, disks) = disks.map(|(from, to)| disk::since(from, to, over)).unwrap_or_default();
         Kernel {
-            cpu: earlier.cpu.zip(self.cpu).map(|(from, to)| shares(from, to)),
-            cpus: self.cpus.clone(),
+            cpu,
+            cpus,
+            cores,
+            runnable: self.runnable,
+            blocked: self.blocked,
             context_switches_per_s: over.per_s_of(earlier.context_switches, self.context_switches),
             forks_per_s: over.per_s_of(earlier.forks, self.forks),
-            ..Kernel::default()
+            interrupts: self.interrupts(earlier, over),
+            paging: earlier.paging.zip(self.paging).map(|(from, to)| to.since(&from, over)),
+            memory: self.memory,
+            disk,
+            disks,
+            pressure: self.pressure.since(&earlier.pressure, over),
         }
     }
-}
 
-/// All zero where no tick fell between the two.
-fn shares(from: CpuTicks, to: CpuTicks) -> CpuShares {
-    let ticks = |of: fn(&CpuTicks) -> u64| of(&to).saturating_sub(of(&from)) as f64;
-    let ticks = [ticks(|t| t.user), ticks(|t| t.system), ticks(|t| t.idle), ticks(|t| t.steal)];
-    let sum: f64 = ticks.iter().sum();
-    let [user, system, idle, steal] = ticks.map(|part| if sum > 0.0 { part / sum } else { 0.0 });
-    CpuShares { user, system, idle, steal, ..CpuShares::default() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn shares_make_one_even_when_a_counter_runs_backwards(a in any::<[u32; 4]>(), b in any::<[u32; 4]>()) {
-            let ticks = |[user, system, idle, steal]: [u32; 4]| {
-                CpuTicks { user: user.into(), system: system.into(), idle: idle.into(), steal: steal.into() }
-            };
-            let cpu = shares(ticks(a), ticks(b));
-            let parts = [cpu.user, cpu.system, cpu.idle, cpu.steal];
-            prop_assert!(parts.iter().all(|part| (0.0..=1.0).contains(part)));
-            let sum: f64 = parts.iter().sum();
-            prop_assert!((sum - 1.0).abs() < 1e-9 || (sum == 0.0 && a.iter().zip(b).all(|(a, b)| *a >= b)));
-        }
+    fn interrupts(&self, earlier: &KernelSample, over: Over) -> Option<Interrupts> {
+        let softirqs = earlier.softirqs.zip(self.softirqs);
+        let interrupts = Interrupts {
+            all_per_s: over.per_s_of(earlier.interrupts, self.interrupts),
+            network_per_s: softirqs.and_then(|(from, to)| over.per_s(from.network, to.network)),
+            disk_per_s: softirqs.and_then(|(from, to)| over.per_s(from.disk, to.disk)),
+        };
+        (interrupts != Interrupts::default()).then_some(interrupts)
     }
 }

@@ -4,37 +4,22 @@
 //! Source: proc(5).
 
 use crate::MonitorError;
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file of the kernel's that is read again and again.
 #[derive(Debug)]
 pub(crate) struct ProcFile(File);
 
-/// CPU time since boot, in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CpuTicks {
-    /// User mode, niced and guests included.
-    pub user: u64,
-    /// Kernel, interrupts included.
-    pub system: u64,
-    /// Idle, waiting for disks included.
-    pub idle: u64,
-    /// Taken by the hypervisor.
-    pub steal: u64,
-}
-
-/// What is used of /proc/stat.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SystemStat {
-    /// Over the CPUs asked for.
-    pub cpu: CpuTicks,
-    pub context_switches: u64,
-    /// Processes and threads ever started: as long as it stands still there is no new process to look for.
-    pub forks: u64,
+/// A file that may be missing or go away: the kernel may lack the feature, and what a container sees of /proc may be
+/// served by a program (lxcfs) that ends and is started again.
+#[derive(Debug)]
+pub(crate) struct KeptFile {
+    path: PathBuf,
+    file: Option<ProcFile>,
+    understood: bool,
 }
 
 /// What is used of /proc/PID/stat.
@@ -85,49 +70,35 @@ impl ProcFile {
     }
 }
 
-/// /proc/stat, its CPU times summed over `cpus`, or over all where that is empty.
-pub(crate) fn system_stat(text: &[u8], cpus: &[usize]) -> Option<SystemStat> {
-    let mut stat = SystemStat::default();
-    let (mut found, mut context_switches, mut forks) = (false, None, None);
-    for line in text.split(|&b| b == b'\n') {
-        let mut words = words(line);
-        let Some(key) = words.next() else { continue };
-        match key {
-            b"ctxt" => context_switches = words.next().and_then(number),
-            b"processes" => forks = words.next().and_then(number),
-            _ => {
-                let Some(cpu) = key.strip_prefix(b"cpu") else { continue };
-                let wanted = if cpus.is_empty() {
-                    cpu.is_empty()
-                } else {
-                    number(cpu).is_some_and(|n| cpus.contains(&(n as usize)))
-                };
-                if wanted {
-                    add_cpu(&mut stat.cpu, words)?;
-                    found = true;
-                }
-            }
-        }
+impl KeptFile {
+    /// It is opened when it is first read.
+    pub fn new(path: PathBuf) -> KeptFile {
+        KeptFile { path, file: None, understood: false }
     }
-    (stat.context_switches, stat.forks) = (context_switches?, forks?);
-    found.then_some(stat)
+
+    /// What a parser makes of it now; `None` also if it cannot be read, and then it is opened anew next time.
+    pub fn read<T>(&mut self, buffer: &mut Vec<u8>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
+        if self.file.is_none() {
+            self.file = ProcFile::open(&self.path).ok();
+        }
+        let text = self.file.as_ref().and_then(|file| file.read(buffer).ok());
+        if text.is_none() {
+            self.file = None;
+        }
+        let found = text.and_then(parse);
+        self.understood = found.is_some();
+        found
+    }
+
+    /// Whether the last reading made sense.
+    pub fn understood(&self) -> bool {
+        self.understood
+    }
 }
 
-/// `user nice system idle iowait irq softirq steal …`; kernels before 2.6.11 have no steal.
-fn add_cpu<'a>(sum: &mut CpuTicks, words: impl Iterator<Item = &'a [u8]>) -> Option<()> {
-    let mut fields = [0u64; 8];
-    let mut count = 0;
-    for (field, word) in fields.iter_mut().zip(words) {
-        *field = number(word)?;
-        count += 1;
-    }
-    let [user, nice, system, idle, iowait, irq, softirq, steal] = fields;
-    let add = |sum: &mut u64, parts: &[u64]| *sum = parts.iter().fold(*sum, |sum, &part| sum.saturating_add(part));
-    add(&mut sum.user, &[user, nice]);
-    add(&mut sum.system, &[system, irq, softirq]);
-    add(&mut sum.idle, &[idle, iowait]);
-    add(&mut sum.steal, &[steal]);
-    (count >= 4).then_some(())
+/// Processes and threads ever started, of /proc/stat: as long as it stands still there is no new process to look for.
+pub(crate) fn forks(text: &[u8]) -> Option<u64> {
+    lines(text).find_map(|line| words(line.strip_prefix(b"processes ")?).next().and_then(number))
 }
 
 /// /proc/PID/stat. The name stands between the first `(` and the last `)`, and may itself hold either.
@@ -157,7 +128,7 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
 
 /// Connections established since boot because somebody else asked for them: `PassiveOpens` of /proc/net/snmp.
 pub(crate) fn passive_opens(text: &[u8]) -> Option<u64> {
-    let mut tcp = text.split(|&b| b == b'\n').filter(|line| line.starts_with(b"Tcp:"));
+    let mut tcp = lines(text).filter(|line| line.starts_with(b"Tcp:"));
     let (names, values) = (tcp.next()?, tcp.next()?);
     words(names).zip(words(values)).find(|(name, _)| *name == b"PassiveOpens").and_then(|(_, value)| number(value))
 }
@@ -204,11 +175,15 @@ pub(crate) fn numeric_entries(directory: &Path) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&b| b == b'\n')
+}
+
+pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-fn number(word: &[u8]) -> Option<u64> {
+pub(crate) fn number(word: &[u8]) -> Option<u64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
@@ -217,23 +192,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STAT: &[u8] =
-        b"cpu  30 10 50 200 20 3 4 5 7 0\ncpu0 10 5 20 100 10 1 2 3 7 0\ncpu1 20 5 30 100 10 2 2 2 0 0\n\
-        intr 301498 0 0\nctxt 518543\nbtime 1795291491\nprocesses 10527\nprocs_running 2\n";
     const PID_STAT: &[u8] = b"10480 (a) b (c)) S 10472 10472 4631 0 -1 4194304 3077 6817 6 1 21 22 23 24 20 0 1 0 \
         138751 17281024 3438 18446744073709551615 1 1\n";
     const SNMP: &[u8] =
         b"Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm ActiveOpens PassiveOpens\nTcp: 1 87 2\n";
-
-    #[test]
-    fn cpu_times_are_summed_over_the_cpus_asked_for() {
-        let all = system_stat(STAT, &[]).unwrap();
-        assert_eq!(all.cpu, CpuTicks { user: 40, system: 57, idle: 220, steal: 5 });
-        assert_eq!((all.context_switches, all.forks), (518_543, 10_527));
-        assert_eq!(system_stat(STAT, &[1]).unwrap().cpu, CpuTicks { user: 25, system: 34, idle: 110, steal: 2 });
-        assert_eq!(system_stat(STAT, &[0, 1]).unwrap().cpu, all.cpu);
-        assert_eq!(system_stat(STAT, &[7]), None);
-    }
 
     #[test]
     fn a_name_may_hold_spaces_and_parentheses() {
@@ -245,10 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn passive_opens_is_found_by_its_name() {
+    fn counters_are_found_by_their_names() {
         assert_eq!(passive_opens(SNMP), Some(2));
         assert_eq!(passive_opens(b"Tcp: PassiveOpens\n"), None);
         assert_eq!(times_scheduled(b"177859635 22629366 459\n"), Some(459));
+        assert_eq!(forks(b"ctxt 518543\nprocesses 10527\nprocs_running 2\n"), Some(10_527));
+        assert_eq!(forks(b"ctxt 518543\nprocesses \n"), None);
     }
 
     #[test]
@@ -278,9 +242,6 @@ mod tests {
             let end = text.windows(last.len()).position(|window| window == last).unwrap();
             (0..=end).map(|length| &text[..length])
         };
-        for text in before(STAT, b" 10527\n") {
-            assert_eq!(system_stat(text, &[]), None);
-        }
         for text in before(PID_STAT, b"3438") {
             assert_eq!(pid_stat(text), None);
         }
@@ -291,13 +252,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(text in proptest::collection::vec(any::<u8>(), 0..200), at in 0usize..200, cpu in 0usize..4) {
-            let mut mixed = STAT.to_vec();
-            mixed.splice(at.min(STAT.len()).., text.iter().copied());
+        fn no_bytes_panic(text in proptest::collection::vec(any::<u8>(), 0..200), at in 0usize..200) {
             let mut status = PID_STAT.to_vec();
             status.splice(at.min(PID_STAT.len()).., text.iter().copied());
-            for bytes in [&text, &mixed, &status] {
-                let _ = (system_stat(bytes, &[cpu]), system_stat(bytes, &[]), pid_stat(bytes));
+            for bytes in [&text, &status] {
+                let _ = (pid_stat(bytes), forks(bytes));
                 let _ = (passive_opens(bytes), times_scheduled(bytes), cpu_list(&String::from_utf8_lossy(bytes)));
             }
         }

@@ -63,7 +63,7 @@ impl Sampler {
             return Err(MonitorError::NoSuchCpu { cpu, online: procfs::show_cpus(&online) });
         }
         let enabled = config.intervals.enabled();
-        let kernel = enabled.has(Group::Kernel).then(|| KernelWatch::open(root, &config.cpus, online)).transpose()?;
+        let kernel = enabled.has(Group::Kernel).then(|| KernelWatch::open(root, &config.cpus)).transpose()?;
         let process = (enabled.has(Group::Process) && !config.processes.is_empty())
             .then(|| ProcessTree::open_at(&root.join("proc"), &config.processes))
             .transpose()?;

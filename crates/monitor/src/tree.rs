@@ -138,7 +138,7 @@ impl ProcessTree {
 
     /// The kernel's count of the processes and threads that it ever started.
     fn forks(&mut self) -> Option<u64> {
-        procfs::system_stat(self.stat.as_ref()?.read(&mut self.buffer).ok()?, &[]).map(|stat| stat.forks)
+        procfs::forks(self.stat.as_ref()?.read(&mut self.buffer).ok()?)
     }
 
     /// Where its figures come from.

@@ -1,7 +1,7 @@
 //! Time and CPU: how many cores, which clock, how late timers are, how much the hypervisor takes.
 
 use super::{Finding, judged, unknown};
-use crate::procfs::{self, CpuTicks};
+use crate::kernel::stat::{CpuTicks, SystemStat};
 use crate::{online_cpus, sys};
 use brimful_core::Nanos;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
 }
 
 fn cpu_ticks(root: &Path) -> Option<CpuTicks> {
-    Some(procfs::system_stat(&std::fs::read(root.join("proc/stat")).ok()?, &[])?.cpu)
+    SystemStat::parse(&std::fs::read(root.join("proc/stat")).ok()?).cpu
 }
 
 fn cost_of_reading_the_clock() -> Nanos {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn steal_counts_now_and_since_boot() {
-        let ticks = |idle, steal| Some(CpuTicks { user: 0, system: 0, idle, steal });
+        let ticks = |idle, steal| Some(CpuTicks { idle, steal, ..CpuTicks::default() });
         assert_eq!(steal(ticks(900, 0), ticks(1000, 0)).status, Status::Ok);
         assert_eq!(steal(ticks(9000, 0), ticks(9090, 10)).value, "10.0 % now, 0.1 % since boot");
         assert_eq!(steal(ticks(9000, 0), ticks(9090, 10)).status, Status::Shortfall);

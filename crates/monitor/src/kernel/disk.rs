@@ -1,0 +1,270 @@
+//! Whole disks, from /proc/diskstats. That has everything that is a block device: partitions and what is stacked on
+//! disks (device mapper, RAID) would count the same traffic again, and loop devices and RAM disks are none. /sys/block
+//! tells them apart. Blocks are of 512 bytes. Source: Documentation/admin-guide/iostats.rst.
+
+use crate::counter::Over;
+use crate::procfs::{KeptFile, lines, number, words};
+use brimful_core::server::Disk;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A disk's counters since it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskSample {
+    /// Read operations completed.
+    pub reads: u64,
+    /// Blocks read.
+    pub blocks_read: u64,
+    /// Write operations completed.
+    pub writes: u64,
+    /// Blocks written.
+    pub blocks_written: u64,
+    /// Time in which an operation was under way, in milliseconds.
+    pub busy_ms: u64,
+    /// The same times the number of operations under way.
+    pub queued_ms: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct DiskWatch {
+    file: KeptFile,
+    sys_block: PathBuf,
+    kinds: HashMap<Vec<u8>, Kind>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Disk,
+    /// A disk whose traffic the kernel was told not to count.
+    Uncounted,
+    /// Part of a disk, made of disks, or none.
+    Other,
+}
+
+impl DiskWatch {
+    pub fn new(root: &Path) -> DiskWatch {
+        DiskWatch {
+            file: KeptFile::new(root.join("proc/diskstats")),
+            sys_block: root.join("sys/block"),
+            kinds: HashMap::new(),
+        }
+    }
+
+    /// Each whole disk by name; `None` if there is none, or nobody can tell.
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> Option<BTreeMap<String, DiskSample>> {
+        let DiskWatch { file, sys_block, kinds } = self;
+        let disks = file.read(buffer, |text| {
+            let (mut devices, mut disks) = (0, BTreeMap::new());
+            for (name, disk) in diskstats(text) {
+                devices += 1;
+                if !kinds.contains_key(name) {
+                    kinds.insert(name.to_owned(), Kind::of(sys_block, &String::from_utf8_lossy(name)));
+                }
+                if kinds.get(name) == Some(&Kind::Disk) {
+                    disks.insert(String::from_utf8_lossy(name).into_owned(), disk);
+                }
+            }
+            // One has left, and what comes under its name may be of another kind.
+            if kinds.len() > devices {
+                kinds.retain(|known, _| diskstats(text).any(|(name, _)| name == known));
+            }
+            Some(disks)
+        });
+        disks.filter(|disks| !disks.is_empty())
+    }
+
+    pub fn source(&self) -> String {
+        let names = |wanted| {
+            let names = self.kinds.iter().filter(|(_, kind)| **kind == wanted);
+            let mut names: Vec<_> = names.map(|(name, _)| String::from_utf8_lossy(name)).collect();
+            names.sort_unstable();
+            names.join(", ")
+        };
+        if !self.file.understood() {
+            return "none: /proc/diskstats cannot be read: mount /proc, or leave the sandbox that hides it".to_owned();
+        }
+        if !self.sys_block.is_dir() {
+            return "none: whole disks are told from their parts by /sys/block: sudo mount -t sysfs sysfs /sys"
+                .to_owned();
+        }
+        let (disks, uncounted) = (names(Kind::Disk), names(Kind::Uncounted));
+        let source = match disks.is_empty() {
+            true => "none: /proc/diskstats has no whole disk that counts its traffic".to_owned(),
+            false => format!("/proc/diskstats: {disks}"),
+        };
+        match uncounted.is_empty() {
+            true => source,
+            false => format!("{source}; without {uncounted}: echo 1 | sudo tee /sys/block/NAME/queue/iostats"),
+        }
+    }
+}
+
+impl Kind {
+    fn of(sys_block: &Path, name: &str) -> Kind {
+        // By their names, because something stacked may come before what it is stacked on, and ZFS does not say.
+        const NO_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "zd"];
+        let directory = sys_block.join(name.replace('/', "!"));
+        let says = |file, word| fs::read_to_string(directory.join(file)).is_ok_and(|text| text.trim() == word);
+        let stacked = || fs::read_dir(directory.join("slaves")).is_ok_and(|mut disks| disks.next().is_some());
+        // What is hidden is one of several paths to a disk. A partition has no directory here.
+        if NO_DISKS.iter().any(|kind| name.starts_with(kind)) || !directory.is_dir() || stacked() || says("hidden", "1")
+        {
+            return Kind::Other;
+        }
+        if says("queue/iostats", "0") { Kind::Uncounted } else { Kind::Disk }
+    }
+}
+
+/// `major minor name`, four figures of reads, four of writes, three of both. The lines of partitions were shorter once.
+fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
+    lines(text).filter_map(|line| {
+        let mut words = words(line);
+        let name = words.nth(2)?;
+        let mut field = |skip: usize| words.nth(skip).and_then(number);
+        let (reads, blocks_read) = (field(0)?, field(1)?);
+        let (writes, blocks_written) = (field(1)?, field(1)?);
+        let (busy_ms, queued_ms) = (field(2)?, field(0)?);
+        Some((name, DiskSample { reads, blocks_read, writes, blocks_written, busy_ms, queued_ms }))
+    })
+}
+
+/// The disks that were there at both ends, together and each. One whose counters began anew was taken out and put back.
+pub(super) fn since(
+    earlier: &BTreeMap<String, DiskSample>,
+    later: &BTreeMap<String, DiskSample>,
+    over: Over,
+) -> (Option<Disk>, BTreeMap<String, Disk>) {
+    let disk = |(name, to): (&String, &DiskSample)| Some((name.clone(), to.since(earlier.get(name)?, over)?));
+    let disks: BTreeMap<String, Disk> = later.iter().filter_map(disk).collect();
+    let together = disks.values().copied().reduce(|sum, disk| Disk {
+        reads_per_s: sum.reads_per_s + disk.reads_per_s,
+        blocks_read_per_s: sum.blocks_read_per_s + disk.blocks_read_per_s,
+        writes_per_s: sum.writes_per_s + disk.writes_per_s,
+        blocks_written_per_s: sum.blocks_written_per_s + disk.blocks_written_per_s,
+        utilization: sum.utilization.max(disk.utilization),
+        queue_length: sum.queue_length + disk.queue_length,
+    });
+    (together, disks)
+}
+
+impl DiskSample {
+    fn since(&self, earlier: &DiskSample, over: Over) -> Option<Disk> {
+        let share_of_ms = |from, to| over.per_s(from, to).map(|ms_per_s| ms_per_s / 1000.0);
+        Some(Disk {
+            reads_per_s: over.per_s(earlier.reads, self.reads)?,
+            blocks_read_per_s: over.per_s(earlier.blocks_read, self.blocks_read)?,
+            writes_per_s: over.per_s(earlier.writes, self.writes)?,
+            blocks_written_per_s: over.per_s(earlier.blocks_written, self.blocks_written)?,
+            // Counted in whole ticks of the kernel: it may come out a little over 1.
+            utilization: share_of_ms(earlier.busy_ms, self.busy_ms)?.min(1.0),
+            queue_length: share_of_ms(earlier.queued_ms, self.queued_ms)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::Nanos;
+    use proptest::prelude::*;
+
+    const VDA: &str = " 254       0 vda 500 21 6000 579 300 39 7000 692 1 4000 9000 1 2 3 4 5 6\n";
+    const SECOND: Over = Over(Nanos::from_secs(1));
+
+    struct Fixture(tempfile::TempDir, DiskWatch);
+
+    impl Fixture {
+        fn new() -> Fixture {
+            let root = tempfile::tempdir().unwrap();
+            fs::create_dir(root.path().join("proc")).unwrap();
+            let watch = DiskWatch::new(root.path());
+            Fixture(root, watch)
+        }
+
+        fn block(&self, path: &str, text: &str) {
+            let path = self.0.path().join("sys/block").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn names(&mut self, devices: &[&str]) -> Vec<String> {
+            let lines: String = devices.iter().map(|name| VDA.replace("vda", name)).collect();
+            fs::write(self.0.path().join("proc/diskstats"), lines).unwrap();
+            self.1.read(&mut Vec::new()).unwrap_or_default().into_keys().collect()
+        }
+    }
+
+    #[test]
+    fn only_whole_disks_count() {
+        let mut fixture = Fixture::new();
+        let all =
+            ["sda", "sda1", "cciss/c0d0", "loop0", "ram0", "zram0", "dm-0", "md0", "bcache0", "nvme0c0n1", "nvme0n1"];
+        assert_eq!(fixture.names(&all), [""; 0]);
+        assert!(fixture.1.source().starts_with("none: whole disks"), "{}", fixture.1.source());
+        let mut fixture = Fixture::new();
+        for name in all.into_iter().filter(|&name| name != "sda1") {
+            fixture.block(&format!("{}/queue/iostats", name.replace('/', "!")), "1\n");
+        }
+        fixture.block("bcache0/slaves/sda1", "");
+        fixture.block("nvme0c0n1/hidden", "1\n");
+        assert_eq!(fixture.names(&all), ["cciss/c0d0", "nvme0n1", "sda"]);
+        assert_eq!(fixture.1.source(), "/proc/diskstats: cciss/c0d0, nvme0n1, sda");
+    }
+
+    #[test]
+    fn a_disk_that_counts_nothing_is_named() {
+        let mut fixture = Fixture::new();
+        fixture.block("vda/queue/iostats", "0\n");
+        assert_eq!(fixture.names(&["vda"]), [""; 0]);
+        assert!(fixture.1.source().contains("without vda: echo 1 | sudo tee"), "{}", fixture.1.source());
+        fixture.block("vdb/queue/iostats", "1\n");
+        assert_eq!(fixture.names(&["vda", "vdb"]), ["vdb"]);
+        fixture.block("vda/queue/iostats", "1\n");
+        assert_eq!(fixture.names(&["vdb"]), ["vdb"]);
+        assert_eq!(fixture.names(&["vda", "vdb"]), ["vda", "vdb"], "it is looked at again after it was away");
+    }
+
+    #[test]
+    fn disks_add_up_and_the_busiest_is_shown() {
+        let from = diskstats(VDA.as_bytes()).next().unwrap().1;
+        let expected = DiskSample {
+            reads: 500,
+            blocks_read: 6000,
+            writes: 300,
+            blocks_written: 7000,
+            busy_ms: 4000,
+            queued_ms: 9000,
+        };
+        assert_eq!(from, expected);
+        let busy = DiskSample { reads: 510, blocks_read: 6080, busy_ms: 4250, queued_ms: 12_000, ..from };
+        let full = DiskSample { writes: 307, blocks_written: 7007, busy_ms: 5004, queued_ms: 10_000, ..from };
+        let new = DiskSample { reads: 5, ..from };
+        let disks = |list: &[(&str, DiskSample)]| list.iter().map(|&(name, disk)| (name.to_owned(), disk)).collect();
+        let before = disks(&[("a", from), ("b", from), ("replugged", from), ("unplugged", from)]);
+        let after = disks(&[("a", busy), ("b", full), ("replugged", new), ("new", new)]);
+        let (together, each) = since(&before, &after, SECOND);
+        let expected = Disk {
+            reads_per_s: 10.0,
+            blocks_read_per_s: 80.0,
+            writes_per_s: 7.0,
+            blocks_written_per_s: 7.0,
+            utilization: 1.0,
+            queue_length: 4.0,
+        };
+        assert_eq!(together, Some(expected));
+        assert_eq!(each.keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!((each["a"].utilization, each["a"].queue_length), (0.25, 3.0));
+        assert_eq!(since(&before, &disks(&[("new", new)]), SECOND), (None, BTreeMap::new()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(at in 0..VDA.len(), rest in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let mut mixed = VDA.as_bytes()[..at].to_vec();
+            mixed.extend(&rest);
+            let _ = diskstats(&mixed).count();
+        }
+    }
+}

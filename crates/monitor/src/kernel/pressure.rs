@@ -1,0 +1,128 @@
+//! Pressure stall information, from its totals, so that the stretch is ours and not the kernel's ten seconds.
+//! Source: Documentation/accounting/psi.rst.
+
+use crate::counter::Over;
+use crate::procfs::{KeptFile, lines, number, words};
+use brimful_core::Nanos;
+use brimful_core::server::{Pressure, Stall};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Stalls of each resource since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PressureSample {
+    /// Of the CPUs.
+    pub cpu: Option<StallSample>,
+    /// Of memory.
+    pub memory: Option<StallSample>,
+    /// Of disks.
+    pub io: Option<StallSample>,
+}
+
+/// Time since boot, counted in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StallSample {
+    /// Some threads waited.
+    pub some: Nanos,
+    /// All threads that had anything to do waited.
+    pub full: Option<Nanos>,
+}
+
+#[derive(Debug)]
+pub(super) struct PressureWatch {
+    cpu: KeptFile,
+    memory: KeptFile,
+    io: KeptFile,
+}
+
+impl PressureWatch {
+    pub fn new(proc: &Path) -> PressureWatch {
+        let file = |name| KeptFile::new(proc.join("pressure").join(name));
+        PressureWatch { cpu: file("cpu"), memory: file("memory"), io: file("io") }
+    }
+
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> PressureSample {
+        let cpu = self.cpu.read(buffer, StallSample::parse);
+        PressureSample {
+            // The whole machine can never be without a CPU: Linux 5.13 and later have the line, and write 0 there.
+            cpu: cpu.map(|stall| StallSample { full: None, ..stall }),
+            memory: self.memory.read(buffer, StallSample::parse),
+            io: self.io.read(buffer, StallSample::parse),
+        }
+    }
+
+    pub fn source(&self) -> &'static str {
+        match self.cpu.understood() || self.memory.understood() || self.io.understood() {
+            true => "/proc/pressure",
+            false => {
+                "none: this kernel keeps no pressure stall information: boot it with psi=1; it takes Linux 4.20 or \
+                 later, built with CONFIG_PSI"
+            }
+        }
+    }
+}
+
+impl PressureSample {
+    /// `None` if the kernel tells nothing of any resource.
+    pub(super) fn since(&self, earlier: &PressureSample, over: Over) -> Option<Pressure> {
+        let stall = |from: Option<StallSample>, to: Option<StallSample>| to?.since(from?, over);
+        let pressure = Pressure {
+            cpu: stall(earlier.cpu, self.cpu),
+            memory: stall(earlier.memory, self.memory),
+            io: stall(earlier.io, self.io),
+        };
+        (pressure != Pressure::default()).then_some(pressure)
+    }
+}
+
+impl StallSample {
+    /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, and the same of `full`.
+    fn parse(text: &[u8]) -> Option<StallSample> {
+        let total = |kind: &[u8]| {
+            let mut figures = words(lines(text).find_map(|line| line.strip_prefix(kind))?);
+            number(figures.find_map(|figure| figure.strip_prefix(b"total="))?)?.checked_mul(1000).map(Nanos)
+        };
+        Some(StallSample { some: total(b"some ")?, full: total(b"full ") })
+    }
+
+    /// The kernel's clock and ours are read one after the other: a share may come out a little over 1.
+    fn since(self, earlier: StallSample, over: Over) -> Option<Stall> {
+        let share = |from, to| over.share(from, to).map(|share| share.min(1.0));
+        Some(Stall {
+            some: share(earlier.some, self.some)?,
+            full: earlier.full.zip(self.full).and_then(|(from, to)| share(from, to)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PRESSURE: &[u8] = b"some avg10=4.65 avg60=3.94 avg300=2.48 total=1806714335\n\
+        full avg10=0.01 avg60=0.30 avg300=0.81 total=1110220372\n";
+
+    #[test]
+    fn totals_become_shares_of_the_time() {
+        let from = StallSample::parse(PRESSURE).unwrap();
+        assert_eq!((from.some, from.full), (Nanos(1_806_714_335_000), Some(Nanos(1_110_220_372_000))));
+        let later = |ms| StallSample { some: from.some + Nanos::from_millis(ms), ..from };
+        let over = Over(Nanos::from_secs(2));
+        assert_eq!(later(500).since(from, over), Some(Stall { some: 0.25, full: Some(0.0) }));
+        assert_eq!(later(2001).since(from, over).unwrap().some, 1.0);
+        assert_eq!(from.since(later(500), over), None, "began anew");
+        let some = StallSample::parse(&PRESSURE[..60]).unwrap();
+        assert_eq!(some.since(some, over), Some(Stall { some: 0.0, full: None }), "without the second line");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(at in 0..PRESSURE.len(), rest in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let mut mixed = PRESSURE[..at].to_vec();
+            mixed.extend(&rest);
+            let _ = StallSample::parse(&mixed);
+        }
+    }
+}
