@@ -53,7 +53,7 @@ pub use kernel::{CpuTicks, DiskSample, KernelSample, PagingSample, PressureSampl
 pub use listener::ListenerSample;
 pub use monitor::{Monitor, MonitorConfig};
 pub use netns::NetNamespace;
-pub use network::NetworkSample;
+pub use network::{InterfaceSample, NetworkSample, TcpSample};
 pub use owner::listener_owners;
 pub use program::{CpuTime, ProgramSample};
 pub use rates::{Rates, Stretch, Tracker};

@@ -59,7 +59,6 @@ impl FromStr for NetNamespace {
             "own" => NetNamespace::Own,
             _ => match text.parse() {
                 Ok(pid) => NetNamespace::Process(pid),
-                // An absolute path is not changed by this.
                 Err(_) if text.contains('/') => NetNamespace::File(text.into()),
                 Err(_) => NetNamespace::File(Path::new("/run/netns").join(text)),
             },
@@ -170,4 +169,98 @@ impl Place {
 
 fn identity(net: &Path) -> Option<u64> {
     std::fs::metadata(net.join("dev")).ok().map(|dev| dev.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A /proc whose processes are in namespaces `a` and `b`; the monitor is in `own`.
+    fn proc_with(processes: &[(u32, &str)]) -> tempfile::TempDir {
+        let proc = tempfile::tempdir().unwrap();
+        for namespace in ["own", "a", "b"] {
+            fs::write(proc.path().join(namespace), "").unwrap();
+        }
+        let enter = |net: PathBuf, namespace: &str| {
+            fs::create_dir_all(&net).unwrap();
+            fs::hard_link(proc.path().join(namespace), net.join("dev")).unwrap();
+        };
+        enter(proc.path().join("net"), "own");
+        for (pid, namespace) in processes {
+            enter(proc.path().join(format!("{pid}/net")), namespace);
+        }
+        proc
+    }
+
+    fn place(netns: NetNamespace, processes: &[(u32, &str)]) -> Place {
+        let pids: Vec<u32> = processes.iter().map(|(pid, _)| *pid).collect();
+        netns.place(proc_with(processes).path(), &pids).unwrap()
+    }
+
+    #[test]
+    fn the_server_is_watched_where_all_its_processes_are() {
+        let elsewhere = place(NetNamespace::Server, &[(7, "a"), (8, "a")]);
+        assert_eq!(elsewhere.namespace, NetNamespace::Process(7));
+        let remark = elsewhere.remark.unwrap();
+        assert!(remark.contains("process 7") && remark.contains("--netns own"), "{remark}");
+
+        let at_home = place(NetNamespace::Server, &[(7, "own"), (8, "own")]);
+        assert_eq!((&at_home.namespace, &at_home.remark), (&NetNamespace::Own, &None));
+        assert_ne!(at_home.identity, elsewhere.identity);
+        assert_eq!(place(NetNamespace::Server, &[]).namespace, NetNamespace::Own);
+
+        for apart in [[(7, "own"), (8, "a")], [(7, "b"), (8, "a")]] {
+            let place = place(NetNamespace::Server, &apart);
+            assert_eq!(place.namespace, NetNamespace::Own);
+            assert!(place.remark.unwrap().contains("--netns"), "{apart:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_is_watched_and_what_else_there_is_said() {
+        let own = place(NetNamespace::Own, &[(7, "a")]);
+        assert_eq!(own.namespace, NetNamespace::Own);
+        assert!(own.remark.unwrap().ends_with("`--netns 7` shows that of process 7"));
+        let other = place(NetNamespace::Process(9), &[(7, "a"), (9, "b")]);
+        assert_eq!(other.namespace, NetNamespace::Process(9));
+        assert_eq!(other.remark.as_deref(), Some("of the network namespace of process 9"));
+    }
+
+    #[test]
+    fn a_place_is_left_when_the_process_it_was_found_by_is() {
+        let found = place(NetNamespace::Server, &[(7, "a"), (8, "a")]);
+        assert!(!found.is_left(&[7, 9]) && !found.is_left(&[]) && found.is_left(&[8, 9]));
+        let nobody = place(NetNamespace::Server, &[]);
+        assert!(!nobody.is_left(&[]) && nobody.is_left(&[7]));
+    }
+
+    #[test]
+    fn a_namespace_that_cannot_be_entered_says_what_to_do() {
+        let error = NetNamespace::Process(3).within(proc_with(&[]).path(), |_| ()).unwrap_err().to_string();
+        assert!(error.starts_with("cannot enter the network namespace of process 3:"), "{error}");
+        assert!(error.ends_with("`sudo lsns -t net` lists those there are"), "{error}");
+        let refused = NetNamespace::Process(3).refused(Path::new("/proc/3/ns/net"), rustix::io::Errno::PERM.into());
+        assert!(refused.to_string().ends_with("sudo nsenter --net=/proc/3/ns/net brimful watch …"), "{refused}");
+        // Not a namespace.
+        let file = NetNamespace::File("/proc/self/stat".into());
+        assert!(file.within(Path::new("/proc"), |_| ()).is_err());
+    }
+
+    #[test]
+    fn names_pids_and_paths_are_told_apart() {
+        for (text, expected) in [
+            ("server", NetNamespace::Server),
+            ("own", NetNamespace::Own),
+            ("77", NetNamespace::Process(77)),
+            ("web", NetNamespace::File("/run/netns/web".into())),
+            ("/run/docker/netns/3f", NetNamespace::File("/run/docker/netns/3f".into())),
+            ("./77", NetNamespace::File("./77".into())),
+        ] {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+        }
+        for text in ["", "0", ".", ".."] {
+            assert!(text.parse::<NetNamespace>().unwrap_err().contains("give `server`, `own`, a pid"), "{text}");
+        }
+    }
 }

@@ -1,37 +1,224 @@
 //! Network group: interfaces and TCP of one network namespace.
+//!
+//! Six files of /proc/net, kept open, each read once per sample. What they cost is the kernel's printing, half of it for
+//! the 200 counters of `netstat`, of which four are wanted. They are bound to the namespace in which they were opened
+//! (`netns.rs`) and are never opened again. What they say of sockets nobody holds, of buffers' memory and of the CPUs'
+//! queues is of the whole machine in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c, net/ipv4/proc.c.
 
+mod columns;
+mod interfaces;
+mod overflows;
+mod tcp;
+
+pub use interfaces::InterfaceSample;
+pub use tcp::TcpSample;
+
+use crate::MonitorError;
+use crate::counter::Over;
+use crate::procfs::ProcFile;
 use brimful_core::Nanos;
 use brimful_core::server::Network;
+use interfaces::Interfaces;
+use overflows::Overflows;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
+use tcp::TcpWatch;
 
-/// The network at one moment: counters since boot, or since the namespace was made.
+/// The network at one moment: counters since boot, or since the namespace was made. What the kernel does not tell is
+/// `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct NetworkSample {}
+pub struct NetworkSample {
+    /// In the kernel's order.
+    pub interfaces: Option<Vec<InterfaceSample>>,
+    /// Packets dropped since the watch began because a CPU's receive queue was full, whole machine.
+    pub queue_overflows: Option<u64>,
+    /// TCP.
+    pub tcp: TcpSample,
+}
 
 /// Reads it again and again.
 #[derive(Debug)]
-pub(crate) struct NetworkWatch {}
+pub(crate) struct NetworkWatch {
+    dev: NetFile,
+    interfaces: Interfaces,
+    softnet: NetFile,
+    overflows: Overflows,
+    tcp: TcpWatch,
+}
+
+/// A file of /proc/net, or why there is none.
+#[derive(Debug)]
+struct NetFile {
+    name: &'static str,
+    file: Result<ProcFile, MonitorError>,
+}
 
 impl NetworkWatch {
-    /// `net` is the directory that is /proc/net in the namespace.
-    pub fn open(_net: &Path) -> NetworkWatch {
-        NetworkWatch {}
+    /// `net` is the directory that is /proc/net in the namespace. Never fails: `sources` says what is missing.
+    pub fn open(net: &Path) -> NetworkWatch {
+        let mut watch = NetworkWatch {
+            dev: NetFile::open(net, "dev"),
+            interfaces: Interfaces::default(),
+            softnet: NetFile::open(net, "softnet_stat"),
+            overflows: Overflows::default(),
+            tcp: TcpWatch::open(net),
+        };
+        // From now on overflows are counted, and `sources` knows what the kernel tells.
+        watch.read(&mut Vec::new());
+        watch
     }
 
-    pub fn read(&mut self, _buffer: &mut Vec<u8>) -> NetworkSample {
-        NetworkSample::default()
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> NetworkSample {
+        NetworkSample {
+            interfaces: self.dev.read(buffer).and_then(|text| self.interfaces.read(text)),
+            queue_overflows: self.softnet.read(buffer).and_then(|text| self.overflows.read(text)),
+            tcp: self.tcp.read(buffer),
+        }
     }
 
     /// Where its figures come from, or why there are none.
-    pub fn sources(&self, _sources: &mut BTreeMap<String, String>) {}
+    pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
+        let dev = self.dev.source();
+        let softnet = self.softnet.source();
+        sources.insert("network".to_owned(), format!("{dev}; queue overflows, whole machine: {softnet}"));
+        sources.insert("tcp".to_owned(), self.tcp.source());
+    }
+}
+
+impl NetFile {
+    fn open(net: &Path, name: &'static str) -> NetFile {
+        NetFile { name, file: ProcFile::open(&net.join(name)) }
+    }
+
+    fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> Option<&'b [u8]> {
+        self.file.as_ref().ok()?.read(buffer).ok()
+    }
+
+    fn is_open(&self) -> bool {
+        self.file.is_ok()
+    }
+
+    fn is_missing(&self) -> bool {
+        matches!(&self.file, Err(MonitorError::Proc { source, .. }) if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    fn source(&self) -> String {
+        match &self.file {
+            Ok(_) => format!("/proc/net/{}", self.name),
+            Err(error) => format!("none: {error}"),
+        }
+    }
 }
 
 impl NetworkSample {
     /// What happened since an earlier sample, `over` a time.
-    pub(crate) fn since(&self, _earlier: &NetworkSample, _over: Nanos) -> Network {
-        Network::default()
+    pub(crate) fn since(&self, earlier: &NetworkSample, over: Nanos) -> Network {
+        let over = Over(over);
+        let of_interfaces = earlier.interfaces.as_ref().zip(self.interfaces.as_ref());
+        let interfaces = of_interfaces.map(|(earlier, now)| interfaces::since(earlier, now, over)).unwrap_or_default();
+        Network {
+            all: interfaces::together(interfaces.values()),
+            interfaces,
+            queue_overflows_per_s: over.per_s_of(earlier.queue_overflows, self.queue_overflows),
+            tcp: self.tcp.since(&earlier.tcp, over),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As each of these kernels prints it, with the same figures.
+    fn kernel(release: &str) -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/linux-{release}/proc/net"))
+    }
+
+    #[test]
+    fn kernels_old_and_new_are_understood() {
+        for release in ["3.10", "4.19", "5.10", "6.1", "6.18"] {
+            let mut watch = NetworkWatch::open(&kernel(release));
+            let sample = watch.read(&mut Vec::new());
+            let expected = TcpSample {
+                segments_in: Some(91_004_417),
+                segments_out: Some(143_900_128),
+                retransmitted: Some(20_871),
+                resets_out: Some(3_319),
+                active_opens: Some(5_210),
+                passive_opens: Some(884_213),
+                listen_overflows: Some(1_203),
+                listen_drops: Some(1_277),
+                syn_cookies: Some(41),
+                backlog_drops: Some(19),
+                time_wait: Some(1_871),
+                in_use: Some(247),
+                orphans: Some(4),
+                memory_bytes: Some(96 * rustix::param::page_size() as u64),
+            };
+            assert_eq!(sample.tcp, expected, "{release}");
+            let [lo, eth0] = sample.interfaces.as_deref().unwrap() else { panic!("two interfaces: {release}") };
+            assert_eq!((&*lo.name, lo.rx_bytes, lo.tx_packets), ("lo", 884_213_990, 120_044));
+            assert_eq!((&*eth0.name, eth0.rx_dropped, eth0.tx_errors, eth0.collisions), ("eth0", 340, 3, 7));
+            assert_eq!(sample.queue_overflows, Some(0), "none since the watch began: {release}");
+            let mut sources = BTreeMap::new();
+            watch.sources(&mut sources);
+            assert!(!sources.values().any(|source| source.contains("none")), "{release}: {sources:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_absent_and_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let net = directory.path();
+        let mut watch = NetworkWatch::open(net);
+        let nothing = watch.read(&mut Vec::new());
+        assert_eq!(nothing, NetworkSample::default());
+        assert_eq!(nothing.since(&nothing, Nanos::from_secs(1)), Network::default());
+        let mut sources = BTreeMap::new();
+        watch.sources(&mut sources);
+        assert!(sources["network"].starts_with("none: cannot read") && sources["tcp"].starts_with("none: cannot read"));
+
+        std::fs::write(net.join("snmp"), "Tcp: RtoMin\nTcp: 200\n").unwrap();
+        std::fs::write(net.join("netstat"), "TcpExt: ListenDrops\nTcpExt: 5\n").unwrap();
+        std::fs::write(net.join("sockstat"), "TCP: inuse 5 orphan 0\n").unwrap();
+        let mut watch = NetworkWatch::open(net);
+        let tcp = watch.read(&mut Vec::new()).tcp;
+        // Without IPv6 there is no sockstat6.
+        let expected = TcpSample { listen_drops: Some(5), in_use: Some(5), orphans: Some(0), ..TcpSample::default() };
+        assert_eq!(tcp, expected);
+        watch.sources(&mut sources);
+        let unknown = "OutRsts, SyncookiesSent, ListenOverflows, TCPBacklogDrop, which this kernel does not count";
+        assert!(sources["tcp"].ends_with(unknown), "{}", sources["tcp"]);
+    }
+
+    #[test]
+    fn figures_are_differences_over_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let net = directory.path();
+        for file in std::fs::read_dir(kernel("6.18")).unwrap().flatten() {
+            std::fs::copy(file.path(), net.join(file.file_name())).unwrap();
+        }
+        let change = |file: &str, from: &str, to: &str| {
+            let text = std::fs::read_to_string(net.join(file)).unwrap();
+            assert!(text.contains(from), "{from} in {file}");
+            std::fs::write(net.join(file), text.replacen(from, to, 1)).unwrap();
+        };
+        let mut watch = NetworkWatch::open(net);
+        let earlier = watch.read(&mut Vec::new());
+        change("snmp", " 20871 ", " 20971 ");
+        change("netstat", " 1277 ", " 1297 ");
+        change("sockstat", "tw 1871", "tw 7");
+        change("softnet_stat", "0000001f", "00000023");
+        change("dev", "61790412214", "61790416214");
+        let network = watch.read(&mut Vec::new()).since(&earlier, Nanos::from_secs(2));
+        let tcp = network.tcp.unwrap();
+        assert_eq!((tcp.retransmitted_per_s, tcp.listen_drops_per_s), (Some(50.0), Some(10.0)));
+        assert_eq!((tcp.segments_in_per_s, tcp.time_wait), (Some(0.0), Some(7)));
+        assert_eq!(network.queue_overflows_per_s, Some(2.0));
+        assert_eq!(network.all.unwrap().rx_bytes_per_s, 2000.0);
+        assert_eq!((network.interfaces["eth0"].rx_bytes_per_s, network.interfaces["lo"].rx_bytes_per_s), (2000.0, 0.0));
     }
 }

@@ -1,0 +1,172 @@
+//! TCP of a network namespace: /proc/net/snmp and netstat (counters), sockstat and sockstat6 (what there is now).
+
+use super::NetFile;
+use super::columns::Columns;
+use crate::counter::Over;
+use crate::procfs::{number, words};
+use brimful_core::server::Tcp;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// TCP at one moment: counters since the namespace was made, and how many sockets there are. What the kernel does not
+/// tell is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TcpSample {
+    /// Segments received.
+    pub segments_in: Option<u64>,
+    /// Segments sent, without those sent again.
+    pub segments_out: Option<u64>,
+    /// Segments sent again.
+    pub retransmitted: Option<u64>,
+    /// Resets sent.
+    pub resets_out: Option<u64>,
+    /// Connections that this side began.
+    pub active_opens: Option<u64>,
+    /// Connections that the other side began and that were established.
+    pub passive_opens: Option<u64>,
+    /// Packets that found a listener's accept queue full.
+    pub listen_overflows: Option<u64>,
+    /// Packets dropped at a listener for any reason.
+    pub listen_drops: Option<u64>,
+    /// SYN cookies sent.
+    pub syn_cookies: Option<u64>,
+    /// Segments dropped because a socket's backlog was full.
+    pub backlog_drops: Option<u64>,
+    /// Sockets in TIME_WAIT now; of the whole machine before Linux 4.11.
+    pub time_wait: Option<u64>,
+    /// Sockets in use now.
+    pub in_use: Option<u64>,
+    /// Sockets that no process holds any more, whole machine.
+    pub orphans: Option<u64>,
+    /// Memory of all sockets' buffers, whole machine.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Reads it again and again.
+#[derive(Debug)]
+pub(super) struct TcpWatch {
+    snmp: NetFile,
+    counters: Columns<6>,
+    netstat: NetFile,
+    more_counters: Columns<4>,
+    sockstat: NetFile,
+    sockstat6: NetFile,
+    page_bytes: u64,
+}
+
+impl TcpWatch {
+    pub fn open(net: &Path) -> TcpWatch {
+        let counters = ["ActiveOpens", "PassiveOpens", "InSegs", "OutSegs", "RetransSegs", "OutRsts"];
+        let more_counters = ["SyncookiesSent", "ListenOverflows", "ListenDrops", "TCPBacklogDrop"];
+        TcpWatch {
+            snmp: NetFile::open(net, "snmp"),
+            counters: Columns::new("Tcp:", counters),
+            netstat: NetFile::open(net, "netstat"),
+            more_counters: Columns::new("TcpExt:", more_counters),
+            sockstat: NetFile::open(net, "sockstat"),
+            sockstat6: NetFile::open(net, "sockstat6"),
+            page_bytes: rustix::param::page_size() as u64,
+        }
+    }
+
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> TcpSample {
+        let snmp = self.snmp.read(buffer).map(|text| self.counters.read(text)).unwrap_or_default();
+        let netstat = self.netstat.read(buffer).map(|text| self.more_counters.read(text)).unwrap_or_default();
+        let sockstat = self.sockstat.read(buffer).map(sockets).unwrap_or_default();
+        // A kernel without IPv6 has no such file, and no such sockets.
+        let in_use_6 = match self.sockstat6.is_missing() {
+            true => Some(0),
+            false => self.sockstat6.read(buffer).and_then(|text| figure(line(text, b"TCP6:")?, b"inuse")),
+        };
+        let [active_opens, passive_opens, segments_in, segments_out, retransmitted, resets_out] = snmp;
+        let [syn_cookies, listen_overflows, listen_drops, backlog_drops] = netstat;
+        TcpSample {
+            segments_in,
+            segments_out,
+            retransmitted,
+            resets_out,
+            active_opens,
+            passive_opens,
+            listen_overflows,
+            listen_drops,
+            syn_cookies,
+            backlog_drops,
+            time_wait: sockstat.time_wait,
+            in_use: sockstat.in_use.zip(in_use_6).map(|(four, six)| four.saturating_add(six)),
+            orphans: sockstat.orphans,
+            memory_bytes: sockstat.memory_pages.map(|pages| pages.saturating_mul(self.page_bytes)),
+        }
+    }
+
+    /// Where its figures come from, or why there are none.
+    pub fn source(&self) -> String {
+        let mut source = format!("{}, {}", self.snmp.source(), self.netstat.source());
+        let sockets = self.sockstat.source();
+        source += &format!("; sockets: {sockets} and sockstat6, where orphans and memory are of the whole machine");
+        let mut unknown: Vec<&str> = Vec::new();
+        unknown.extend(self.snmp.is_open().then(|| self.counters.unknown()).into_iter().flatten());
+        unknown.extend(self.netstat.is_open().then(|| self.more_counters.unknown()).into_iter().flatten());
+        if !unknown.is_empty() {
+            source += &format!("; none: {}, which this kernel does not count", unknown.join(", "));
+        }
+        source
+    }
+}
+
+/// What is used of /proc/net/sockstat.
+#[derive(Default)]
+struct Sockets {
+    in_use: Option<u64>,
+    orphans: Option<u64>,
+    time_wait: Option<u64>,
+    memory_pages: Option<u64>,
+}
+
+/// `TCP: inuse 5 orphan 0 tw 3 alloc 8 mem 2`
+fn sockets(text: &[u8]) -> Sockets {
+    let Some(line) = line(text, b"TCP:") else { return Sockets::default() };
+    Sockets {
+        in_use: figure(line, b"inuse"),
+        orphans: figure(line, b"orphan"),
+        time_wait: figure(line, b"tw"),
+        memory_pages: figure(line, b"mem"),
+    }
+}
+
+/// The line that begins so; a line that does not end may be cut off.
+fn line<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
+    let mut lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines.find(|line| line.starts_with(prefix) && line.ends_with(b"\n"))
+}
+
+/// The number behind a word.
+fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
+    let mut words = words(line);
+    words.find(|word| *word == name)?;
+    number(words.next()?)
+}
+
+impl TcpSample {
+    /// What happened since an earlier sample; `None` if nothing of TCP is known.
+    pub(super) fn since(&self, earlier: &TcpSample, over: Over) -> Option<Tcp> {
+        let per_s = |counter: fn(&TcpSample) -> Option<u64>| over.per_s_of(counter(earlier), counter(self));
+        let tcp = Tcp {
+            segments_in_per_s: per_s(|tcp| tcp.segments_in),
+            segments_out_per_s: per_s(|tcp| tcp.segments_out),
+            retransmitted_per_s: per_s(|tcp| tcp.retransmitted),
+            resets_out_per_s: per_s(|tcp| tcp.resets_out),
+            active_opens_per_s: per_s(|tcp| tcp.active_opens),
+            passive_opens_per_s: per_s(|tcp| tcp.passive_opens),
+            listen_overflows_per_s: per_s(|tcp| tcp.listen_overflows),
+            listen_drops_per_s: per_s(|tcp| tcp.listen_drops),
+            syn_cookies_per_s: per_s(|tcp| tcp.syn_cookies),
+            backlog_drops_per_s: per_s(|tcp| tcp.backlog_drops),
+            time_wait: self.time_wait,
+            in_use: self.in_use,
+            orphans: self.orphans,
+            memory_bytes: self.memory_bytes,
+        };
+        (tcp != Tcp::default()).then_some(tcp)
+    }
+}
