@@ -1,4 +1,5 @@
-//! The clocks, and the three system calls that have no safe wrapper. All of this crate's `unsafe` is here.
+//! The clocks, and the three system calls that have no safe wrapper. This crate's `unsafe` is here and in
+//! `ebpf/object/mapping.rs`.
 
 use brimful_core::Nanos;
 use rustix::time::{ClockId, Timespec, clock_gettime};
