@@ -371,6 +371,36 @@ pub enum State {
     Closing,
 }
 
+impl State {
+    /// All of them.
+    pub const ALL: [State; 9] = [
+        State::Established,
+        State::SynSent,
+        State::SynReceived,
+        State::FinWait1,
+        State::FinWait2,
+        State::TimeWait,
+        State::CloseWait,
+        State::LastAck,
+        State::Closing,
+    ];
+
+    /// As in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Established => "established",
+            State::SynSent => "syn_sent",
+            State::SynReceived => "syn_received",
+            State::FinWait1 => "fin_wait1",
+            State::FinWait2 => "fin_wait2",
+            State::TimeWait => "time_wait",
+            State::CloseWait => "close_wait",
+            State::LastAck => "last_ack",
+            State::Closing => "closing",
+        }
+    }
+}
+
 /// One stretch between two samples of the monitor: the course of the main figures, for charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -403,4 +433,28 @@ pub struct ServerInterval {
     pub dropped_per_s: Option<f64>,
     /// Connections established, per second.
     pub accepted_per_s: Option<f64>,
+}
+
+/// One line of a group's log (`brimful watch --log`): the figures of the stretch that ends at `at`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LogLine<T> {
+    /// The end of the stretch by the wall clock, RFC 3339 in UTC with milliseconds. That clock may step: lengths and rates
+    /// are by the other.
+    pub at: String,
+    /// The same instant by `CLOCK_MONOTONIC`, in seconds since boot without the time the machine was suspended.
+    pub t_s: f64,
+    /// Length of the stretch by `CLOCK_MONOTONIC`.
+    pub length_s: f64,
+    /// How long the machine was suspended meanwhile, which is no part of the length.
+    pub suspended_s: f64,
+    /// The group's figures.
+    #[serde(flatten)]
+    pub figures: T,
+}
+
+/// Process group, as its log has it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Programs {
+    /// The server's programs.
+    pub process: Vec<Process>,
 }

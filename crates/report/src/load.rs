@@ -3,6 +3,8 @@
 //!
 //! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
 
+use crate::quantity::{percent, size, time};
+use crate::server::digest;
 use brimful_core::record::{ClassRecord, ClientCalibration, ClientLevel, Counts, Record, ReplyRate, Summary, Verdict};
 use brimful_core::server::Server;
 
@@ -136,29 +138,7 @@ fn errors(counts: &Counts) -> Vec<String> {
 }
 
 fn server(server: &Server) -> Vec<String> {
-    let cpu = server.kernel.cpu.map_or("not known".to_owned(), |cpu| {
-        format!(
-            "user {}, system {}, idle {}, steal {}",
-            percent(cpu.user),
-            percent(cpu.system),
-            percent(cpu.idle),
-            percent(cpu.steal)
-        )
-    });
-    let mut lines = vec![labelled("Server CPU", &cpu)];
-    if !server.process.is_empty() {
-        let programs = server.process.iter().map(|p| format!("{} {}", p.name, time(p.cpu_s * 1e6)));
-        lines.push(labelled("Server programs", &programs.collect::<Vec<_>>().join(", ")));
-    }
-    lines.extend(server.connections.listener.map(|l| {
-        let syns = l.syn_per_s.map_or("SYN/s not known".to_owned(), |syns| format!("{syns:.1} SYN/s"));
-        let what = format!(
-            "{syns}, {:.1}/s dropped; accept queue at most {} of {}",
-            l.dropped_per_s, l.accept_queue_max, l.backlog
-        );
-        labelled("Server listener", &what)
-    }));
-    lines
+    digest(server).iter().map(|(what, figures)| labelled(&format!("Server {what}"), figures)).collect()
 }
 
 fn times(record: &Record) -> Vec<String> {
@@ -330,40 +310,8 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
-
 fn time_or_dash(us: Option<f64>) -> String {
     us.map_or("-".to_owned(), time)
-}
-
-/// Microseconds in the unit that keeps the number at or above one, with three significant digits.
-fn time(us: f64) -> String {
-    match us {
-        us if us < 1.0 => format!("{:.0} ns", us * 1e3),
-        us if us < 1e3 => format!("{} µs", three_digits(us)),
-        us if us < 1e6 => format!("{} ms", three_digits(us / 1e3)),
-        us => format!("{} s", three_digits(us / 1e6)),
-    }
-}
-
-/// Bytes, in powers of 1000.
-fn size(bytes: f64) -> String {
-    match bytes {
-        b if b < 1e4 => format!("{b:.0} B"),
-        b if b < 1e6 => format!("{} kB", three_digits(b / 1e3)),
-        b if b < 1e9 => format!("{} MB", three_digits(b / 1e6)),
-        b => format!("{} GB", three_digits(b / 1e9)),
-    }
-}
-
-fn three_digits(x: f64) -> String {
-    match x {
-        x if x < 9.995 => format!("{x:.2}"),
-        x if x < 99.95 => format!("{x:.1}"),
-        x => format!("{x:.0}"),
-    }
 }
 
 #[cfg(test)]
@@ -641,13 +589,5 @@ Server listener  160.0 SYN/s, 10.0/s dropped; accept queue at most 512 of 511
 ";
         let text = text(&record);
         assert!(text.contains(expected), "{text}");
-    }
-
-    #[test]
-    fn quantities_have_three_digits_and_the_unit_that_fits() {
-        let times = [0.0, 0.35, 1.0, 12.34, 999.0, 1_234.0, 99_960.0, 1_500_000.0, 185e6].map(time);
-        let expected = ["0 ns", "350 ns", "1.00 µs", "12.3 µs", "999 µs", "1.23 ms", "100 ms", "1.50 s", "185 s"];
-        assert_eq!(times, expected);
-        assert_eq!([0.0, 1_246.0, 12_345.0, 1.5e6, 2e9].map(size), ["0 B", "1246 B", "12.3 kB", "1.50 MB", "2.00 GB"]);
     }
 }

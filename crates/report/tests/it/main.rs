@@ -3,6 +3,7 @@
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` writes them anew.
 
+use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs, Server};
 use brimful_core::{model::Model, record::Record, survey::Survey, workload::Workload};
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
@@ -14,6 +15,11 @@ use std::path::{Path, PathBuf};
 fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
     follows::<Record>("record")?;
     follows::<Survey>("survey")?;
+    follows::<Server>("server")?;
+    follows::<LogLine<Kernel>>("log-kernel")?;
+    follows::<LogLine<Programs>>("log-process")?;
+    follows::<LogLine<Network>>("log-network")?;
+    follows::<LogLine<Connections>>("log-connections")?;
     follows::<Workload>("workload")?;
     follows::<Model>("model")
 }

@@ -1,0 +1,230 @@
+//! What was seen of a server, as text: in a few lines, or every figure under its name.
+//!
+//! The names are those of the `server` object (`schema/server.schema.json`). A dash stands for what is not known; the
+//! sources at the end say why.
+
+mod groups;
+mod layout;
+
+use crate::quantity::{percent, size, time};
+use brimful_core::server::{Core, CpuShares, Disk, Listener, Network, Process, Server};
+use groups::{connections, kernel, network, process};
+use layout::{facts, seconds};
+
+/// The main figures: what each is about, and the figures in words.
+pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
+    let Server { kernel, process, network, connections, .. } = server;
+    let mut lines = vec![("CPU", kernel.cpu.map_or("not known".to_owned(), |cpu| cpu_in_words(&cpu, &kernel.cores)))];
+    if !process.is_empty() {
+        lines.push(("programs", process.iter().map(program_in_words).collect::<Vec<_>>().join(", ")));
+    }
+    lines.extend(connections.listener.map(|listener| ("listener", listener_in_words(&listener))));
+    lines.extend(network.as_ref().and_then(network_in_words).map(|words| ("network", words)));
+    let busiest = kernel.disks.iter().max_by(|(_, a), (_, b)| a.utilization.total_cmp(&b.utilization));
+    lines.extend(busiest.filter(|(_, disk)| disk.utilization >= 0.001).map(|(name, disk)| {
+        let Disk { reads_per_s, writes_per_s, utilization, .. } = disk;
+        let words =
+            format!("{name} {} busy, {reads_per_s:.1} reads/s, {writes_per_s:.1} writes/s", percent(*utilization));
+        ("disk", words)
+    }));
+    lines
+}
+
+fn cpu_in_words(cpu: &CpuShares, cores: &[Core]) -> String {
+    let CpuShares { user, system, idle, steal, .. } = *cpu;
+    let [user, system, idle, steal] = [user, system, idle, steal].map(percent);
+    let busy = |core: &Core| core.shares.user + core.shares.system;
+    let busiest = cores.iter().filter(|_| cores.len() > 1).max_by(|a, b| busy(a).total_cmp(&busy(b)));
+    let busiest = busiest.map_or(String::new(), |core| format!("; busiest: CPU {} {}", core.cpu, percent(busy(core))));
+    format!("user {user}, system {system}, idle {idle}, steal {steal}{busiest}")
+}
+
+fn program_in_words(process: &Process) -> String {
+    let waited = process.run_queue_wait_s.filter(|&wait| wait > 0.0);
+    let waited = waited.map_or(String::new(), |wait| format!(" (waited {} for a CPU)", time(wait * 1e6)));
+    format!("{} {}{waited}", process.name, time(process.cpu_s * 1e6))
+}
+
+fn listener_in_words(listener: &Listener) -> String {
+    let syns = listener.syn_per_s.map_or("SYN/s not known".to_owned(), |syns| format!("{syns:.1} SYN/s"));
+    let Listener { dropped_per_s, accept_queue_max, backlog, .. } = listener;
+    format!("{syns}, {dropped_per_s:.1}/s dropped; accept queue at most {accept_queue_max} of {backlog}")
+}
+
+fn network_in_words(network: &Network) -> Option<String> {
+    let all = network.all?;
+    let (received, sent) = (size(all.rx_bytes_per_s), size(all.tx_bytes_per_s));
+    let again = network.tcp.and_then(|tcp| tcp.retransmitted_per_s);
+    let again = again.map_or(String::new(), |again| format!("; {again:.1} segments/s sent again"));
+    Some(format!("{received}/s received, {sent}/s sent{again}"))
+}
+
+/// Every figure under its name, ending in a newline. The course is left out.
+pub fn text(server: &Server) -> String {
+    let mut groups = kernel(&server.kernel);
+    groups.extend(process(&server.process));
+    groups.extend(server.network.as_ref().map(network).unwrap_or_default());
+    groups.extend(connections(&server.connections));
+    if let Some(clock) = &server.clock {
+        let cells = [("offset_s", clock.offset_s), ("uncertainty_s", clock.uncertainty_s)];
+        groups.push(facts("clock", &[], cells.map(|(name, s)| (name, vec![seconds(Some(s))])).to_vec()));
+    }
+    let overhead = &server.overhead;
+    let cells = vec![
+        ("monitor_cpu_s", vec![time(overhead.monitor_cpu_s * 1e6)]),
+        ("per_sample_us", vec![time(overhead.per_sample_us)]),
+        ("samples", vec![overhead.samples.to_string()]),
+    ];
+    groups.push(facts("overhead", &[], cells));
+    let name = server.sources.keys().map(String::len).max().unwrap_or(0);
+    let source = |(figures, source): (&String, &String)| format!("  {figures:<name$}  {source}\n");
+    groups.push("sources\n".to_owned() + &server.sources.iter().map(source).collect::<String>());
+    groups.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::server::{
+        ClockOffset, Connections, Disk, Interrupts, Kernel, Memory, Overhead, Paging, Port, Pressure,
+    };
+    use brimful_core::server::{Stall, State, Tcp, Traffic};
+    use serde_json::Value;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// Something of everything.
+    fn server() -> Server {
+        let shares = CpuShares {
+            user: 0.123,
+            system: 0.301,
+            idle: 0.566,
+            steal: 0.01,
+            interrupt: Some(0.05),
+            io_wait: Some(0.002),
+        };
+        let disk = Disk { reads_per_s: 12.0, utilization: 0.5, queue_length: 0.7, ..Disk::default() };
+        let stall = Some(Stall { some: 0.12, full: Some(0.01) });
+        let kernel = Kernel {
+            cpu: Some(shares),
+            cpus: vec![0, 1],
+            cores: vec![Core { cpu: 0, shares }, Core { cpu: 1, shares: CpuShares { user: 0.5, ..shares } }],
+            runnable: Some(3),
+            context_switches_per_s: Some(12_345.6),
+            interrupts: Some(Interrupts::default()),
+            paging: Some(Paging { page_ins_per_s: Some(4.0), ..Paging::default() }),
+            memory: Some(Memory { total_bytes: 4_000_000_000, available_bytes: Some(2_100_000_000) }),
+            disk: Some(disk),
+            disks: [("vda".to_owned(), disk)].into(),
+            pressure: Some(Pressure { cpu: stall, memory: stall, io: stall }),
+            ..Kernel::default()
+        };
+        let process = Process {
+            name: "nginx".to_owned(),
+            pids: vec![7, 8, 9],
+            processes: 3,
+            cpu_s: 12.3,
+            cores: 1.23,
+            run_queue_wait_s: Some(0.5),
+            ..Process::default()
+        };
+        let traffic = Traffic { rx_bytes_per_s: 1e6, tx_bytes_per_s: 12.3e6, ..Traffic::default() };
+        let tcp = Some(Tcp { retransmitted_per_s: Some(1.5), ..Tcp::default() });
+        let interfaces = [("eth0".to_owned(), traffic)].into();
+        let network = Some(Network { all: Some(traffic), interfaces, queue_overflows_per_s: Some(0.0), tcp });
+        let listener = Some(Listener {
+            syn_per_s: Some(5210.0),
+            accepted_per_s: Some(4000.0),
+            dropped_per_s: 1210.0,
+            accept_queue: 4000,
+            accept_queue_max: 4097,
+            backlog: 4096,
+            sockets: 1,
+        });
+        let connections: Option<BTreeMap<State, u64>> = Some(State::ALL.into_iter().zip(1..).collect());
+        let ports =
+            vec![Port { port: 80, listener, connections: connections.clone() }, Port { port: 443, ..Port::default() }];
+        let sources = [("cpu", "/proc/stat, all CPUs"), ("connections", "none: run as root")];
+        Server {
+            sources: sources.map(|(name, source)| (name.to_owned(), source.to_owned())).into(),
+            overhead: Overhead { monitor_cpu_s: 0.001, per_sample_us: 210.0, samples: 5 },
+            clock: Some(ClockOffset::default()),
+            kernel,
+            process: vec![process.clone(), Process { name: "php-fpm".to_owned(), ..process }],
+            network,
+            connections: Connections { listener, connections, ports },
+            intervals: Vec::new(),
+        }
+    }
+
+    fn keys(value: &Value, into: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+                into.insert(key.clone());
+                keys(value, into);
+            }),
+            Value::Array(items) => items.iter().for_each(|item| keys(item, into)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_figure_is_there_under_its_name() {
+        let text = text(&server());
+        let words: BTreeSet<&str> = text.split_ascii_whitespace().collect();
+        let mut names = BTreeSet::new();
+        keys(&serde_json::to_value(server()).unwrap(), &mut names);
+        // Those of which the figures themselves are the names or titles of rows and columns.
+        for name in ["cpus", "cores", "disks", "interfaces", "name", "port", "ports", "intervals"] {
+            names.remove(name);
+        }
+        let missing: Vec<_> = names.iter().filter(|name| !words.contains(name.as_str())).collect();
+        assert!(missing.is_empty(), "{missing:?} in\n{text}");
+        assert!(words.contains("eth0") && words.contains("vda") && words.contains("443"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_dash() {
+        let mut server = server();
+        (server.kernel.cpu, server.network) = (None, Some(Network::default()));
+        let text = text(&server);
+        let cells = |line: &str| -> Vec<String> {
+            let line = text
+                .lines()
+                .find(|found| found.trim_start().starts_with(line))
+                .unwrap_or_else(|| panic!("{line}: {text}"));
+            line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+        };
+        assert_eq!(cells("all watched"), ["all watched", "–", "–", "–", "–", "–", "–"]);
+        assert_eq!(cells("1  "), ["1", "50.0 %", "30.1 %", "56.6 %", "1.0 %", "5.0 %", "0.2 %"]);
+        assert_eq!(cells("rx_packets_per_s"), ["rx_packets_per_s", "–"]);
+        assert_eq!(cells("syn_per_s"), ["syn_per_s", "5,210", "5,210", "–"]);
+        assert_eq!(cells("pids"), ["pids", "7 + 2", "7 + 2"]);
+        assert_eq!(cells("forks_per_s"), ["forks_per_s", "–"]);
+    }
+
+    #[test]
+    fn many_interfaces_take_several_blocks() {
+        let mut server = server();
+        let network = server.network.as_mut().unwrap();
+        network.interfaces = (0..7).map(|i| (format!("veth{i}"), Traffic::default())).collect();
+        let text = text(&server);
+        assert_eq!(text.matches("rx_packets_per_s").count(), 2, "{text}");
+        assert!(text.contains("veth6"), "{text}");
+    }
+
+    #[test]
+    fn the_main_figures_take_a_line_each() {
+        let lines: Vec<String> =
+            digest(&server()).into_iter().map(|(what, words)| format!("{what}: {words}")).collect();
+        let expected = [
+            "CPU: user 12.3 %, system 30.1 %, idle 56.6 %, steal 1.0 %; busiest: CPU 1 80.1 %",
+            "programs: nginx 12.3 s (waited 500 ms for a CPU), php-fpm 12.3 s (waited 500 ms for a CPU)",
+            "listener: 5210.0 SYN/s, 1210.0/s dropped; accept queue at most 4097 of 4096",
+            "network: 1.00 MB/s received, 12.3 MB/s sent; 1.5 segments/s sent again",
+            "disk: vda 50.0 % busy, 12.0 reads/s, 0.0 writes/s",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(digest(&Server::default()), [("CPU", "not known".to_owned())]);
+    }
+}

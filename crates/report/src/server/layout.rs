@@ -1,0 +1,67 @@
+//! Figures in columns.
+
+use crate::quantity::{percent, size, three_digits, time};
+use brimful_core::units::grouped;
+
+/// No line is longer, as long as names are of a usual length.
+const WIDTH: usize = 100;
+/// What is not known.
+pub const UNKNOWN: &str = "–";
+
+/// Fields below one another, one column for each of what has them; in blocks where those are too many for one line.
+pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> String {
+    const CELL: usize = 14;
+    let per_block = (WIDTH - 26) / (CELL + 1);
+    let columns = fields.first().map_or(0, |(_, cells)| cells.len());
+    let mut text = String::new();
+    for block in (0..columns).step_by(per_block) {
+        let block = block..(block + per_block).min(columns);
+        let names: String =
+            names.get(block.clone()).unwrap_or_default().iter().map(|name| format!(" {name:>CELL$}")).collect();
+        text += format!("{title:<25}{names}").trim_end();
+        text += "\n";
+        for (field, cells) in &fields {
+            let cells: String = cells[block.clone()].iter().map(|cell| format!(" {cell:>CELL$}")).collect();
+            text += &format!("  {field:<23}{cells}\n");
+        }
+    }
+    text
+}
+
+/// One row for each of what has the same fields.
+pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
+    let titles: Vec<String> = titles.iter().map(|&title| title.to_owned()).collect();
+    let width = |i: usize| rows.iter().chain([&titles]).map(|row| row[i].chars().count()).max().unwrap_or(0);
+    let line = |indent: &str, row: &Vec<String>| {
+        let first = width(0).max(13) - indent.len();
+        let cells: String =
+            row[1..].iter().enumerate().map(|(i, cell)| format!("  {cell:>0$}", width(i + 1).max(6))).collect();
+        format!("{indent}{:<first$}{cells}\n", row[0])
+    };
+    line("", &titles) + &rows.iter().map(|row| line("  ", row)).collect::<String>()
+}
+
+pub fn number(value: Option<f64>) -> String {
+    match value {
+        None => UNKNOWN.to_owned(),
+        Some(0.0) => "0".to_owned(),
+        Some(x) if x.abs() < 99.95 => three_digits(x),
+        Some(x) => grouped(x),
+    }
+}
+
+pub fn count(n: Option<u64>) -> String {
+    n.map_or(UNKNOWN.to_owned(), |n| grouped(n as f64))
+}
+
+pub fn share(share: Option<f64>) -> String {
+    share.map_or(UNKNOWN.to_owned(), percent)
+}
+
+pub fn bytes(bytes: Option<u64>) -> String {
+    bytes.map_or(UNKNOWN.to_owned(), |bytes| size(bytes as f64))
+}
+
+pub fn seconds(seconds: Option<f64>) -> String {
+    seconds.map_or(UNKNOWN.to_owned(), |s| if s == 0.0 { "0 s".to_owned() } else { time(s * 1e6) })
+}
