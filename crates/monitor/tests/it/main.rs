@@ -1,6 +1,8 @@
-//! The monitor against real processes and real sockets. Nothing here needs a privilege, and all traffic stays on
+//! The monitor against real processes and real sockets. Only network namespaces need a privilege; all traffic stays on
 //! 127.0.0.1.
 #![allow(missing_docs, clippy::unwrap_used)]
+
+mod netns;
 
 use brimful_core::Nanos;
 use brimful_monitor::{

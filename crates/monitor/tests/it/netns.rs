@@ -1,0 +1,264 @@
+//! Servers in network namespaces of their own. Making one takes root: without it these tests fail and say so.
+
+use super::{Shell, begin_connect, listener, listener_of};
+use brimful_monitor::{MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample, Tracker};
+use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space, set_capabilities};
+use std::fs::File;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A network namespace with nothing but a loopback device in it, gone when this is dropped.
+struct Namespace(String);
+
+impl Namespace {
+    fn new() -> Namespace {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("brimful-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        ip(&["netns", "add", &name]);
+        let namespace = Namespace(name);
+        ip(&["-n", &namespace.0, "link", "set", "lo", "up"]);
+        namespace
+    }
+
+    fn path(&self) -> PathBuf {
+        PathBuf::from("/run/netns").join(&self.0)
+    }
+
+    /// What a thread that is in it does. Its sockets and children stay there.
+    fn inside<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let file = File::open(self.path()).unwrap();
+                move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+                body()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    fn listener(&self, backlog: i32) -> (OwnedFd, SocketAddr) {
+        self.inside(|| listener(backlog))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    let output = Command::new("ip").args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "needs root and the program ip: ip {arguments:?}: {said}");
+}
+
+/// A process that waits, killed when this is dropped.
+struct Waiting(Child);
+
+impl Waiting {
+    fn start(program: &str) -> Waiting {
+        Waiting(Command::new(program).arg("60").spawn().unwrap())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn tcp(sample: &Sample) -> TcpSample {
+    sample.network.as_ref().unwrap().tcp
+}
+
+/// Samples until it looks as expected: a busy kernel may finish a handshake after `connect` has returned.
+fn settled(sampler: &mut Sampler, expected: impl Fn(&Sample) -> bool) -> Sample {
+    let mut samples = (0..20_000).map(|_| sampler.sample());
+    samples.find(expected).unwrap()
+}
+
+fn interfaces(sample: &Sample) -> Vec<&str> {
+    sample.network.as_ref().unwrap().interfaces.as_ref().unwrap().iter().map(|interface| &*interface.name).collect()
+}
+
+#[test]
+fn a_server_in_another_namespace_is_watched_there() {
+    let namespace = Namespace::new();
+    let process = namespace.inside(|| Waiting::start("sleep"));
+    let (listening, address) = namespace.listener(8);
+    let config = MonitorConfig {
+        processes: vec![ProcessSelector::Pid(process.0.id())],
+        ports: vec![address.port()],
+        ..MonitorConfig::default()
+    };
+    let mut sampler = Sampler::open(&config).unwrap();
+    let before = sampler.sample();
+    assert_eq!(interfaces(&before), ["lo"]);
+
+    let connections: Vec<TcpStream> =
+        namespace.inside(|| (0..5).map(|_| TcpStream::connect(address).unwrap()).collect());
+    let after = settled(&mut sampler, |sample| listener_of(sample).is_some_and(|listener| listener.accept_queue == 5));
+    let (tcp_before, tcp_after) = (tcp(&before), tcp(&after));
+    let grown = |counter: fn(&TcpSample) -> Option<u64>| counter(&tcp_after).unwrap() - counter(&tcp_before).unwrap();
+    // Nobody else is in there, so the figures are exact: three segments for each connection.
+    assert_eq!((grown(|tcp| tcp.active_opens), grown(|tcp| tcp.passive_opens)), (5, 5));
+    assert_eq!((grown(|tcp| tcp.segments_in), grown(|tcp| tcp.segments_out)), (15, 15));
+    assert_eq!((tcp_before.in_use, tcp_after.in_use), (Some(1), Some(11)));
+    assert_eq!(listener_of(&after).map(|listener| (listener.accept_queue, listener.backlog)), Some((5, 8)));
+
+    let network = Rates::between(&before, &after).network.unwrap();
+    let (seconds, lo) = (network.length().as_secs_f64(), network.figures.interfaces["lo"]);
+    assert!((lo.rx_packets_per_s * seconds - 15.0).abs() < 1e-6, "{lo:?} over {seconds} s");
+    assert_eq!((lo.rx_bytes_per_s, lo.rx_errors_per_s), (lo.tx_bytes_per_s, 0.0));
+    assert_eq!(network.figures.all, Some(lo));
+    let tcp = network.figures.tcp.unwrap();
+    assert!((tcp.passive_opens_per_s.unwrap() * seconds - 5.0).abs() < 1e-6, "{tcp:?}");
+    assert_eq!((tcp.retransmitted_per_s, tcp.listen_drops_per_s), (Some(0.0), Some(0.0)));
+
+    let sources = sampler.sources();
+    for key in ["network", "tcp", "listener"] {
+        let remark = format!("of the network namespace of process {}, which is watched", process.0.id());
+        assert!(sources[key].contains(&remark) && sources[key].contains("--netns own"), "{}", sources[key]);
+    }
+    drop((listening, connections));
+}
+
+#[test]
+fn an_overflow_is_seen_by_name_even_when_the_name_is_gone() {
+    let namespace = Namespace::new();
+    let (listening, address) = namespace.listener(1);
+    let config =
+        MonitorConfig { ports: vec![address.port()], netns: namespace.0.parse().unwrap(), ..MonitorConfig::default() };
+    assert_eq!(config.netns, NetNamespace::File(namespace.path()));
+    let mut sampler = Sampler::open(&config).unwrap();
+    // What is open keeps the namespace alive.
+    let namespace_file = File::open(namespace.path()).unwrap();
+    drop(namespace);
+
+    let connections: Vec<OwnedFd> = std::thread::scope(|scope| {
+        let inside = || {
+            move_into_link_name_space(namespace_file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            // Linux lets one more wait than the backlog says: three are refused.
+            (0..5).map(|_| begin_connect(address)).collect()
+        };
+        scope.spawn(inside).join().unwrap()
+    });
+    // Those refused are tried again after a second, and refused again.
+    let agreed = |sample: &Sample| {
+        let listener = listener_of(sample).unwrap();
+        listener.drops >= 3 && tcp(sample).listen_drops == Some(listener.drops)
+    };
+    let sample = settled(&mut sampler, agreed);
+    let tcp = tcp(&sample);
+    assert_eq!((tcp.passive_opens, listener_of(&sample).unwrap().accept_queue), (Some(2), 2));
+    assert_eq!(tcp.listen_overflows, tcp.listen_drops);
+    drop((listening, connections));
+}
+
+#[test]
+fn a_server_that_is_started_anew_elsewhere_is_followed() {
+    let namespace = Namespace::new();
+    let directory = tempfile::tempdir().unwrap();
+    // A name that no other process has.
+    let name = format!("bf{}", std::process::id());
+    let program = directory.path().join(&name);
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let start = || Waiting::start(program.to_str().unwrap());
+
+    let first = start();
+    let config =
+        MonitorConfig { processes: vec![ProcessSelector::Name(name)], ports: vec![1], ..MonitorConfig::default() };
+    let mut sampler = Sampler::open(&config).unwrap();
+    let mut tracker = Tracker::default();
+    let here = sampler.sample();
+    assert!(interfaces(&here).len() > 1, "this host has nothing but lo: {:?}", interfaces(&here));
+    tracker.advance(&here);
+    drop(first);
+    let _second = namespace.inside(start);
+
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let arrived = loop {
+        let sample = sampler.sample();
+        if sample.netns != here.netns {
+            break sample;
+        }
+        assert!(tracker.advance(&sample).network.is_some());
+        assert!(Instant::now() < deadline, "the process was not found in its namespace");
+        std::thread::sleep(Duration::from_millis(20)); // searches rest
+    };
+    assert_eq!(interfaces(&arrived), ["lo"]);
+    let rates = tracker.advance(&arrived);
+    assert_eq!((rates.network, rates.connections), (None, None), "two namespaces have nothing in common");
+    assert!(rates.kernel.is_some());
+    let stayed = sampler.sample();
+    assert_eq!(stayed.netns, arrived.netns);
+    assert!(tracker.advance(&stayed).network.is_some());
+    let source = &sampler.sources()["tcp"];
+    assert!(source.ends_with("the server has been there only for a part of the time"), "{source}");
+}
+
+#[test]
+fn the_monitors_own_namespace_can_be_insisted_on() {
+    let namespace = Namespace::new();
+    let process = namespace.inside(|| Waiting::start("sleep"));
+    let config = MonitorConfig {
+        processes: vec![ProcessSelector::Pid(process.0.id())],
+        netns: NetNamespace::Own,
+        ..MonitorConfig::default()
+    };
+    let mut sampler = Sampler::open(&config).unwrap();
+    let own = Sampler::open(&MonitorConfig::default()).unwrap().sample();
+    let sample = sampler.sample();
+    assert_eq!((sample.netns, interfaces(&sample)), (own.netns, interfaces(&own)));
+    let source = &sampler.sources()["network"];
+    assert!(source.contains(&format!("`--netns {}` shows that of process", process.0.id())), "{source}");
+}
+
+#[test]
+fn without_the_privilege_what_can_be_read_is_read_and_the_rest_says_the_command() {
+    let namespace = Namespace::new();
+    let process = namespace.inside(|| Waiting::start("sleep"));
+    let (_listening, address) = namespace.listener(8);
+    let pid = process.0.id();
+    let config = |netns| MonitorConfig {
+        processes: vec![ProcessSelector::Pid(pid)],
+        ports: vec![address.port()],
+        netns,
+        ..MonitorConfig::default()
+    };
+    // Privileges are each thread's own.
+    let unprivileged = || {
+        let mut sets = capabilities(None).unwrap();
+        sets.effective.remove(CapabilitySet::SYS_ADMIN);
+        set_capabilities(None, sets).unwrap();
+        (Sampler::open(&config(NetNamespace::Server)), Sampler::open(&config(NetNamespace::Process(pid))))
+    };
+    let (found, asked_for) = std::thread::scope(|scope| scope.spawn(unprivileged).join().unwrap());
+    let command = format!("sudo nsenter --net=/proc/{pid}/ns/net brimful watch");
+
+    let mut found = found.unwrap();
+    let sample = found.sample();
+    assert_eq!((interfaces(&sample), &sample.connections), (vec!["lo"], &None));
+    let sources = found.sources();
+    assert!(sources["listener"].starts_with("none: cannot enter") && sources["listener"].contains(&command));
+    assert!(sources["network"].contains("/proc/net/dev"), "{}", sources["network"]);
+    let error = asked_for.unwrap_err().to_string();
+    assert!(error.contains(&command), "{error}");
+}
+
+#[test]
+fn a_namespace_that_is_not_there_is_an_error() {
+    let mut shell = Shell::start();
+    let gone = shell.run("sleep 0 & wait $!; echo $!") as u32;
+    for netns in [NetNamespace::Process(gone), "no-such-namespace".parse().unwrap()] {
+        let error = Sampler::open(&MonitorConfig { netns, ..MonitorConfig::default() }).unwrap_err().to_string();
+        assert!(error.starts_with("cannot enter the network namespace"), "{error}");
+        assert!(error.ends_with("`sudo lsns -t net` lists those there are"), "{error}");
+    }
+}
