@@ -64,7 +64,7 @@ pub struct Kernel {
     pub cpus: Vec<usize>,
     /// Each of them that was online all the time.
     pub cores: Vec<Core>,
-    /// Threads that ran or waited for a CPU, whole machine.
+    /// Threads that ran or waited for a CPU, whole machine, the monitor's own left out.
     pub runnable: Option<u64>,
     /// Threads that waited for a disk, whole machine.
     pub blocked: Option<u64>,
@@ -80,7 +80,7 @@ pub struct Kernel {
     pub memory: Option<Memory>,
     /// Whole disks together.
     pub disk: Option<Disk>,
-    /// Each whole disk by name.
+    /// Each whole disk by name, if it was there all the time.
     pub disks: BTreeMap<String, Disk>,
     /// Pressure stall information: the share of time in which work waited for want of something.
     pub pressure: Option<Pressure>,
@@ -188,7 +188,7 @@ pub struct Pressure {
 pub struct Stall {
     /// Some threads waited.
     pub some: f64,
-    /// All threads that had anything to do waited. Old kernels do not tell it of CPUs.
+    /// All threads that had anything to do waited. Of CPUs there is no such thing, because some thread runs on them.
     pub full: Option<f64>,
 }
 

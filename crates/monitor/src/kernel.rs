@@ -191,3 +191,6 @@ impl KernelSample {
         (interrupts != Interrupts::default()).then_some(interrupts)
     }
 }
+
+#[cfg(test)]
+mod tests;
