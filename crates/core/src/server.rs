@@ -458,3 +458,19 @@ pub struct Programs {
     /// The server's programs.
     pub process: Vec<Process>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traffic_that_is_not_known_is_read_back_so() {
+        let traffic = Traffic { rx_bytes_per_s: 5.0, ..Traffic::default() };
+        for all in [None, Some(traffic)] {
+            let network = Network { all, queue_overflows_per_s: Some(1.0), ..Network::default() };
+            let text = serde_json::to_string(&network).unwrap();
+            assert_eq!(text.contains("rx_bytes_per_s"), all.is_some(), "{text}");
+            assert_eq!(serde_json::from_str::<Network>(&text).unwrap(), network);
+        }
+    }
+}

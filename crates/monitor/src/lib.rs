@@ -10,6 +10,7 @@
 //!   callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`] and keep a [`History`].
 //! - [`bottleneck`]: what stands in the way, in words.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
+//! - [`NetNamespace`]: whose network is watched; by default the one that the server is in.
 //! - [`pin_tree`]: keeps a server on some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.
 //! - [`host::examine`]: what this host allows, and the command that mends each shortfall.

@@ -203,4 +203,20 @@ mod tests {
         );
         assert_eq!((process.to, process.suspended), (Nanos::from_secs(11), Nanos::ZERO));
     }
+
+    #[test]
+    fn two_network_namespaces_are_not_compared() {
+        let mut samples = run(4);
+        for sample in &mut samples[2..] {
+            sample.netns = Some(7);
+        }
+        let mut tracker = Tracker::default();
+        let rates: Vec<Rates> = samples.iter().map(|sample| tracker.advance(sample)).collect();
+        assert!(rates[1].connections.is_some() && rates[2].connections.is_none() && rates[3].connections.is_some());
+        assert!(rates[2].kernel.is_some() && rates[2].process.is_some());
+        let over = Rates::over(&samples);
+        assert_eq!(over.kernel.unwrap().length(), Nanos::from_secs(4));
+        let connections = over.connections.unwrap();
+        assert_eq!((connections.from, connections.to), (Nanos::from_secs(12), Nanos::from_secs(14)));
+    }
 }
