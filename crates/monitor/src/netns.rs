@@ -86,15 +86,15 @@ impl NetNamespace {
         let together = seen.windows(2).all(|pair| pair[0].1 == pair[1].1);
         let elsewhere = seen.iter().find(|(_, identity)| Some(*identity) != own).map(|(pid, _)| *pid);
         let (namespace, remark) = match (self, elsewhere) {
-            (NetNamespace::Process(_) | NetNamespace::File(_), _) => (self.clone(), Some(format!("of {self}"))),
+            (NetNamespace::Process(_) | NetNamespace::File(_), _) => (self.clone(), Some(format!("in {self}"))),
             (_, None) => (NetNamespace::Own, None),
             (NetNamespace::Server, Some(pid)) if together => {
                 let namespace = NetNamespace::Process(pid);
-                let remark = format!("of {namespace}, which is watched; `--netns own` shows the monitor's");
+                let remark = format!("in {namespace}, which is watched; `--netns own` shows the monitor's");
                 (namespace, Some(remark))
             }
             (_, Some(pid)) => {
-                let remark = format!("of the monitor's network namespace; `--netns {pid}` shows that of process {pid}");
+                let remark = format!("in the monitor's network namespace; `--netns {pid}` shows that of process {pid}");
                 (NetNamespace::Own, Some(remark))
             }
         };
@@ -161,7 +161,7 @@ impl Place {
 
     /// The same, if the server came there during the watch.
     pub fn arrived(mut self) -> Place {
-        let remark = self.remark.unwrap_or_else(|| format!("of {}", NetNamespace::Own));
+        let remark = self.remark.unwrap_or_else(|| format!("in {}", NetNamespace::Own));
         self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));
         self
     }
@@ -224,7 +224,7 @@ mod tests {
         assert!(own.remark.unwrap().ends_with("`--netns 7` shows that of process 7"));
         let other = place(NetNamespace::Process(9), &[(7, "a"), (9, "b")]);
         assert_eq!(other.namespace, NetNamespace::Process(9));
-        assert_eq!(other.remark.as_deref(), Some("of the network namespace of process 9"));
+        assert_eq!(other.remark.as_deref(), Some("in the network namespace of process 9"));
     }
 
     #[test]

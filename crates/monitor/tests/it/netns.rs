@@ -123,7 +123,7 @@ fn a_server_in_another_namespace_is_watched_there() {
 
     let sources = sampler.sources();
     for key in ["network", "tcp", "listener"] {
-        let remark = format!("of the network namespace of process {}, which is watched", process.0.id());
+        let remark = format!("in the network namespace of process {}, which is watched", process.0.id());
         assert!(sources[key].contains(&remark) && sources[key].contains("--netns own"), "{}", sources[key]);
     }
     drop((listening, connections));
