@@ -1,0 +1,1 @@
+"""What watching a server costs and whether it tells the truth, beside the monitors people use; see README.md."""

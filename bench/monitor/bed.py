@@ -1,0 +1,180 @@
+"""What all cases share: the programs, the CPUs, the server under load, and processes that end with us."""
+
+import contextlib
+import http.client
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from ..side_by_side.servers import Counted, Nginx, status
+from ..side_by_side.tools import Failed
+from .clock import family
+from .tools import Programs, missing
+
+HERE = Path(__file__).parent
+# The name of processes is what the monitors look for.
+SERVER = "nginx"
+
+
+@dataclass(frozen=True, eq=False)
+class Bed:
+    """Where things are, and how long to take. There is one."""
+
+    programs: Programs
+    directory: Path
+    server_cpu: int
+    generator_cpu: int
+    quick: bool
+    overhead_seconds: int
+
+    def program(self, name: str) -> str:
+        if path := self.programs.path(name):
+            return path
+        raise Failed(missing(name))
+
+    def scratch(self, name: str) -> Path:
+        """An empty directory."""
+        path = self.directory / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        return path
+
+    @contextlib.contextmanager
+    def server(self) -> Iterator["Server"]:
+        """nginx with one worker on the server's CPU."""
+        server = Server(self.program("nginx"), self.directory, self.server_cpu)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+    def saturate(self, server: "Server", seconds: float, *flags: str) -> "Running":
+        """A closed load of 64 connections from the generator's CPU: as fast as the server can."""
+        wrk = [self.program("wrk"), "-t1", "-c64", f"-d{seconds:.0f}s", *flags, f"http://127.0.0.1:{server.port}/"]
+        return Running(wrk, self.generator_cpu)
+
+
+class Server(Nginx):
+    """nginx, and what it has done."""
+
+    def __init__(self, path: str, directory: Path, cpu: int) -> None:
+        super().__init__(path, directory, cpu)
+        # Kept open: the server that is asked may have more connections waiting than time to accept.
+        self._questions = http.client.HTTPConnection("127.0.0.1", self._status, timeout=30)
+
+    @property
+    def pids(self) -> list[int]:
+        return family(self._process.pid)
+
+    def done(self) -> tuple[float, Counted]:
+        """When it answered, and how much it had done by then; the questions themselves are among it."""
+        asked = time.monotonic()
+        self._questions.request("GET", "/")
+        page = self._questions.getresponse().read().decode()
+        return (asked + time.monotonic()) / 2, status(page)
+
+    def stop(self) -> None:
+        self._questions.close()
+        super().stop()
+
+
+class Running:
+    """A started command. It and whatever it has started end when this is left."""
+
+    def __init__(self, command: Sequence[str], cpu: int | None = None) -> None:
+        pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
+        self.command = list(command)
+        self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+        # A session of its own, so that signals can go to all of it and Ctrl-C to none.
+        self._process = subprocess.Popen(
+            [*pinned, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._errors,
+            env=os.environ | {"LC_ALL": "C"},
+            start_new_session=True,
+        )
+
+    @property
+    def pids(self) -> list[int]:
+        # taskset replaces itself by the command.
+        return family(self._process.pid)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def finish(self, within_s: float) -> str:
+        """What it printed, once it has ended by itself."""
+        try:
+            code = self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{self.name} is still running after {within_s:.0f} s") from None
+        if code:
+            raise Failed(f"{self.name}: exit {code}: {self.complaint()}")
+        return text(self._output)
+
+    def interrupt(self, within_s: float = 10) -> str:
+        """Ends it as Ctrl-C would; what it printed."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{self.name} does not end when interrupted") from None
+        return text(self._output)
+
+    def pause(self) -> None:
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def check(self) -> None:
+        """Complains if it has ended, which it should not have."""
+        if self.ended():
+            raise Failed(f"{self.name} has ended too early: {self.complaint()}")
+
+    @property
+    def name(self) -> str:
+        return Path(self.command[0]).name
+
+    def complaint(self) -> str:
+        lines = [line.strip() for line in text(self._errors).splitlines() if line.strip()]
+        errors = (line for line in lines if "error" in line.lower())
+        return next(errors, lines[-1] if lines else "it said nothing")
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # The group outlives its first process if that leaves another behind.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        self._output.close()
+        self._errors.close()
+
+
+def helper(script: str, *arguments: object) -> list[str]:
+    """The command line of one of this directory's own scripts."""
+    return [sys.executable, str(HERE / script), *map(str, arguments)]
+
+
+def text(file: TextIO) -> str:
+    file.seek(0)
+    return file.read()
+
+
+def note(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

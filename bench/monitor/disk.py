@@ -1,0 +1,29 @@
+"""Reads and writes a file, evenly, so that the disk's counters move: `disk.py DIRECTORY SECONDS`."""
+
+import mmap
+import os
+import sys
+import time
+from pathlib import Path
+
+BLOCK_BYTES = 64 * 1024
+BLOCKS = 64
+PERIOD_S = 0.02
+
+
+def main(directory: Path, seconds: float) -> None:
+    # Past the page cache, or nothing of it would be seen; that takes memory aligned to a page.
+    block = mmap.mmap(-1, BLOCK_BYTES)
+    descriptor = os.open(directory / "file", os.O_RDWR | os.O_CREAT | os.O_DIRECT)
+    begun = time.monotonic()
+    turn = 0
+    while (due := begun + turn * PERIOD_S) < begun + seconds:
+        time.sleep(max(0, due - time.monotonic()))
+        at = turn % BLOCKS * BLOCK_BYTES
+        os.pwrite(descriptor, block, at)
+        os.preadv(descriptor, [block], at)
+        turn += 1
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), float(sys.argv[2]))

@@ -1,0 +1,157 @@
+"""All monitors together over one minute of a loaded nginx: what they say of the same things, and the memory they take
+to say it.
+
+They start and stop within a fraction of a second of one another. Every rate that is compared is of the whole minute,
+from each one's first to its last reading of the same counters of the kernel's, and the load is steady, so that it does
+not matter that their minutes are not quite the same. How a figure is defined by each is in `shared.py`.
+"""
+
+import contextlib
+import functools
+import time
+
+from ..side_by_side.report import figure
+from ..side_by_side.servers import free_port
+from ..side_by_side.stats import BLOCKS, slope
+from ..side_by_side.tools import Failed
+from . import brimful, peers
+from .bed import SERVER, Bed, Running, helper, note
+from .case import Case, Figure, Outcome
+from .clock import resident_kib
+from .sample import warm
+from .shared import SHARED, Readings, compared
+from .stats import Estimate
+from .tools import missing
+
+# Calls per second, and how many on each connection: traffic of every kind, and idle time besides.
+RATE, CALLS = 4000, 8
+# Memory is judged after the first part of the minute, in which programs reach their size.
+SETTLING = 1 / 4
+WATCH = "brimful watch"
+
+
+def agreement(bed: Bed) -> Outcome:
+    readings, _ = minute(bed)
+    outcome = Outcome(raw={"brimful": readings.brimful, "seconds": readings.seconds})
+    rows, worst = [], 0.0
+    for shared in SHARED:
+        for line in compared(shared, readings):
+            rows.append(
+                [shared.name, line.tool, f"{line.ours:.6g}", f"{line.theirs:.6g}", line.difference, line.remark]
+            )
+            if line.counts:
+                worst = max(worst, line.percent)
+    if not rows:
+        raise Failed("there is no other monitor to compare with")
+    outcome.table(
+        f"The same {readings.seconds:.0f} s as each tells them", ["", "tool", "brimful", "tool's", "% apart", ""], rows
+    )
+    outcome.measured["agreement"] = Estimate.exact(round(worst, 3))
+    outcome.notes += [
+        missing(tool) for tool in ("sar", "pidstat", "vmstat", "node_exporter") if not bed.programs.path(tool)
+    ]
+    return outcome
+
+
+def memory(bed: Bed) -> Outcome:
+    _, sizes = minute(bed)
+    outcome = Outcome(raw={"kib": sizes})
+    rows = []
+    for tool, points in sizes.items():
+        settled = [(at, kib) for at, kib in points if at > points[-1][0] * SETTLING]
+        last = points[-1][1] / 1024
+        growth = "-"
+        if len(settled) >= 2 * BLOCKS:
+            per_s, half_width = slope(settled)
+            growth = f"{60 * per_s:+.1f} ± {60 * half_width:.1f}"
+            if tool == WATCH:
+                low, high = (60 * (per_s + sign * half_width) for sign in (-1, 1))
+                outcome.measured["growth"] = Estimate(60 * per_s, low, high, len(settled), interval=True)
+        if tool == WATCH:
+            outcome.measured["memory"] = Estimate(
+                last, *(bound(kib for _, kib in settled) / 1024 for bound in (min, max)), 1
+            )
+        rows.append([tool, figure(last), growth])
+    title = f"Resident memory after {max(points[-1][0] for points in sizes.values()):.0f} s, children included"
+    outcome.table(title, ["", "MiB", "growth, KiB/min"], rows)
+    return outcome
+
+
+@functools.cache
+def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
+    """What all monitors said, and their resident memory over time (seconds, KiB). Measured once for both cases."""
+    seconds = 15 if bed.quick else 60
+    note(f"memory, agreement: {seconds} s")
+    there = bed.programs.there(["sar", "pidstat", "vmstat", "node_exporter"])
+    sizes: dict[str, list[tuple[float, int]]] = {}
+    with bed.server() as server, contextlib.ExitStack() as stack:
+        stack.enter_context(Running(helper("disk.py", bed.scratch("disk"), seconds + 30), bed.generator_cpu))
+        stack.enter_context(load(bed, server.port, seconds + 30))
+        exporter = stack.enter_context(peers.NodeExporter(bed, free_port())) if "node_exporter" in there else None
+        if exporter:
+            warm(exporter)
+        time.sleep(2)
+        which = ["-p", ",".join(map(str, server.pids))]
+        flags = ["--port", server.port, "--process", SERVER, "--interval", "1s", "--duration", f"{seconds}s"]
+        commands = {
+            WATCH: lambda: brimful.watch(bed, *flags),
+            "sar": lambda: peers.sar(bed, seconds),
+            "pidstat": lambda: peers.pidstat(bed, seconds, *which),
+            "vmstat": lambda: peers.vmstat(bed, 1, seconds),
+        }
+        begun = time.monotonic()
+        running = {
+            tool: stack.enter_context(Running(command()))
+            for tool, command in commands.items()
+            if tool == WATCH or tool in there
+        }
+        pages = [exporter.scrape()] if exporter else []
+        alive = running | ({"node_exporter": exporter} if exporter else {})
+        while (at := time.monotonic() - begun) < seconds - 1.5:
+            for tool, program in alive.items():
+                program.check()
+                sizes.setdefault(tool, []).append((at, resident_kib(program.pid)))
+            if exporter:
+                # What asks for it asks again and again.
+                exporter.scrape()
+            time.sleep(1 - (time.monotonic() - begun) % 1)
+        time.sleep(max(0, begun + seconds - time.monotonic()))
+        if exporter:
+            pages.append(exporter.scrape())
+        printed = {tool: program.finish(30) for tool, program in running.items()}
+    watched = brimful.server(printed[WATCH])
+    return (
+        Readings(
+            seconds=brimful.seconds(watched),
+            brimful=watched,
+            sar=peers.averages(printed.get("sar", "")),
+            pidstat=peers.averages(printed.get("pidstat", "")),
+            vmstat=peers.vmstat_line(printed["vmstat"]) if "vmstat" in printed else {},
+            node_exporter=[peers.metrics(page) for page in pages],
+        ),
+        sizes,
+    )
+
+
+def load(bed: Bed, port: int, seconds: float) -> Running:
+    """A steady open load that leaves both CPUs idle time."""
+    flags = ["-R", RATE, "--calls-per-connection", CALLS, "-d", f"{seconds:.0f}s", "--quiet", "--json"]
+    url = f"http://127.0.0.1:{port}/"
+    return Running([bed.program("brimful"), "load", url, *map(str, flags)], bed.generator_cpu)
+
+
+MEMORY = Case(
+    "memory",
+    "Resident memory",
+    (
+        Figure("memory", "resident memory after a minute", "MiB", required=20, aim=8),
+        Figure("growth", "its growth", "KiB/min"),
+    ),
+    memory,
+)
+AGREEMENT = Case(
+    "agreement",
+    "Agreement with other monitors over a minute",
+    (Figure("agreement", "largest difference of a figure that others have too", "%", required=1),),
+    agreement,
+)

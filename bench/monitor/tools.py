@@ -1,0 +1,55 @@
+"""The programs: where they are, which version, and where a missing one comes from."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..side_by_side.tools import PLACES, version
+
+# The names it may have, how it tells its version, and where it comes from.
+KNOWN = {
+    "brimful": (["brimful"], ["--version"], "make build"),
+    "probe": (["brimful-bench-monitor"], ["--version"], "make bench-monitor"),
+    "nginx": (["nginx"], ["-v"], "Debian package nginx"),
+    "wrk": (["wrk"], ["--version"], "Debian package wrk"),
+    "sar": (["sar"], ["-V"], "Debian package sysstat"),
+    "pidstat": (["pidstat"], ["-V"], "Debian package sysstat"),
+    "vmstat": (["vmstat"], ["--version"], "Debian package procps"),
+    "node_exporter": (
+        ["prometheus-node-exporter", "node_exporter"],
+        ["--version"],
+        "Debian package prometheus-node-exporter",
+    ),
+    "ss": (["ss"], ["-V"], "Debian package iproute2"),
+}
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Every known program's path, or None."""
+
+    paths: dict[str, str | None]
+
+    @staticmethod
+    def find(build: Path) -> "Programs":
+        places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
+        found = {}
+        for name, (names, _, _) in KNOWN.items():
+            path = str(build) if names[0].startswith("brimful") else places
+            found[name] = next(filter(None, (shutil.which(candidate, path=path) for candidate in names)), None)
+        return Programs(found)
+
+    def path(self, name: str) -> str | None:
+        return self.paths[name]
+
+    def there(self, names: list[str]) -> list[str]:
+        """Those of some programs that are installed."""
+        return [name for name in names if self.paths[name]]
+
+    def versions(self) -> dict[str, str | None]:
+        return {name: version(path, KNOWN[name][1]) if path else None for name, path in self.paths.items()}
+
+
+def missing(name: str) -> str:
+    return f"{name} is absent ({KNOWN[name][2]})"
