@@ -53,6 +53,18 @@ impl History {
         }
     }
 
+    /// The latest.
+    pub(crate) fn last(&self) -> Option<&Sample> {
+        self.samples.last()
+    }
+
+    /// Tells each sample's moment anew.
+    pub(crate) fn restamp(&mut self, at: impl Fn(Nanos) -> Nanos) {
+        for sample in &mut self.samples {
+            sample.at = at(sample.at);
+        }
+    }
+
     /// What was seen inside a window (start, end), or in all. `epoch` is what `t_s` of the intervals counts from; all
     /// instants are `CLOCK_MONOTONIC`. Sources and overhead are left to the caller.
     pub fn summary(&self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {

@@ -8,6 +8,7 @@
 //!
 //! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time, for
 //!   callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`] and keep a [`History`].
+//! - [`Serving`] and [`Monitor::connect`]: the same for a server on another host.
 //! - [`bottleneck`]: what stands in the way, in words.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
 //! - [`NetNamespace`]: whose network is watched; by default the one that the server is in.
@@ -38,6 +39,7 @@ mod owner;
 mod procfs;
 mod program;
 mod rates;
+mod remote;
 mod sampler;
 mod search;
 mod sock_diag;
@@ -58,10 +60,12 @@ pub use network::{InterfaceSample, NetworkSample, TcpSample};
 pub use owner::listener_owners;
 pub use program::{CpuTime, ProgramSample};
 pub use rates::{Rates, Stretch, Tracker};
+pub use remote::{Identity, RemoteConfig, ServeConfig, Serving, Token};
 pub use sampler::{Sample, Sampler};
 pub use tree::{CpuReading, ProcessSelector, ProcessTree};
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Why the server could not be watched.
@@ -125,4 +129,23 @@ pub enum MonitorError {
     /// No thread for the monitor.
     #[error("cannot start the monitor's thread: {0}; raise the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),
+    /// An address, a token or a certificate that cannot be used, or not safely.
+    #[error("{0}")]
+    Unusable(String),
+    /// Nobody can reach it.
+    #[error("cannot serve at {address}: {source}; `ss -ltnp` shows who listens there, and port 0 takes a free one")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The other host's monitor is of no use.
+    #[error("cannot watch from {peer}: {why}")]
+    Remote {
+        /// Where it is.
+        peer: String,
+        /// Why not, and what to do about it.
+        why: String,
+    },
 }

@@ -1,13 +1,17 @@
-//! A thread that takes samples while a load runs, and the summary of what it saw. It sleeps between samples and ends when
-//! its [`Monitor`] does.
+//! A thread that takes samples while a load runs, or receives them from another host, and the summary of what it saw. It
+//! sleeps between samples and ends when its [`Monitor`] does.
 
-use crate::group::{Intervals, Schedule};
+use crate::group::{Groups, Intervals, Schedule};
 use crate::history::History;
-use crate::sampler::Sampler;
+use crate::remote::{RemoteConfig, Stream};
+use crate::sampler::{Sample, Sampler};
 use crate::{MonitorError, NetNamespace, ProcessSelector, affinity, sys};
 use brimful_core::Nanos;
-use brimful_core::server::{Overhead, Server};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use brimful_core::server::{ClockOffset, Overhead, Server};
+use rustix::event::{PollFd, PollFlags};
+use std::collections::BTreeMap;
+use std::io::{self, PipeReader, PipeWriter};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 /// What to watch, and how.
@@ -32,16 +36,30 @@ pub struct MonitorConfig {
 /// A running monitor. Dropping it ends its thread.
 #[derive(Debug)]
 pub struct Monitor {
-    stop: Sender<()>,
+    /// Closed to end the thread.
+    stop: PipeWriter,
     thread: JoinHandle<Run>,
 }
 
 /// What the thread hands back.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    /// By this host's clock.
+    pub history: History,
+    pub sources: BTreeMap<String, String>,
+    pub overhead: Overhead,
+    pub clock: Option<ClockOffset>,
+    /// Why nothing was seen after the last sample, if it should have been.
+    pub broken: Option<String>,
+}
+
+/// A sampler that measures what it costs.
 #[derive(Debug)]
-struct Run {
-    sampler: Sampler,
-    history: History,
-    overhead: Overhead,
+pub(crate) struct Meter {
+    pub sampler: Sampler,
+    /// CPU time of all samples.
+    sampling: Nanos,
+    samples: u64,
 }
 
 impl Default for MonitorConfig {
@@ -62,67 +80,104 @@ impl Default for MonitorConfig {
 impl Monitor {
     /// Finds what is to be watched and takes the first sample before it returns.
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
-        let sampler = Sampler::open(&config)?;
-        let (stop, stopped) = channel();
+        let meter = Meter::new(Sampler::open(&config)?);
         let (ready, started) = channel();
-        let thread = std::thread::Builder::new()
-            .name("monitor".to_owned())
-            .spawn(move || {
-                // Nobody waits for these words if `start` has failed by now.
-                let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
-                watch(sampler, config.intervals, &ready, &stopped)
-            })
-            .map_err(MonitorError::Thread)?;
+        let monitor = Monitor::spawn(move |stopped| {
+            // Nobody waits for these words if `start` has failed by now.
+            let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
+            watch(meter, config.intervals, &ready, stopped)
+        })?;
         // Two words come: that the thread has its CPU, and that it has taken the first sample.
         for word in started.iter().take(2) {
             word?;
         }
-        Ok(Monitor { stop, thread })
+        Ok(monitor)
+    }
+
+    /// The same of a server on another host: the samples come from a [`Serving`](crate::Serving) there, and the first one
+    /// before this returns. The two hosts' clocks are compared now and at the end.
+    ///
+    /// # Errors
+    /// There is nobody, or nobody who would; or the clocks cannot be compared well enough.
+    pub fn connect(config: &RemoteConfig) -> Result<Monitor, MonitorError> {
+        let stream = Stream::open(config)?;
+        Monitor::spawn(move |stopped| stream.follow(stopped))
+    }
+
+    fn spawn(body: impl FnOnce(&PipeReader) -> Run + Send + 'static) -> Result<Monitor, MonitorError> {
+        let (stopped, stop) = io::pipe().map_err(MonitorError::Thread)?;
+        let thread = std::thread::Builder::new().name("monitor".to_owned()).spawn(move || body(&stopped));
+        Ok(Monitor { stop, thread: thread.map_err(MonitorError::Thread)? })
     }
 
     /// Takes a last sample and sums up. `epoch` is the start of the load: `t_s` of the intervals counts from it.
     /// Averages are over the samples inside `window` (start, end), or over all of them. All instants are
-    /// `CLOCK_MONOTONIC`.
+    /// `CLOCK_MONOTONIC` of this host.
     pub fn finish(self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         drop(self.stop);
-        let Ok(Run { sampler, history, overhead }) = self.thread.join() else {
-            let sources = [("monitor".to_owned(), "none: the monitor's thread died; please report this".to_owned())];
-            return Server { sources: sources.into(), ..Server::default() };
-        };
-        Server { sources: sampler.sources(), overhead, ..history.summary(epoch, window) }
+        let Run { history, mut sources, overhead, clock, broken } = self.thread.join().unwrap_or_else(|_| Run {
+            broken: Some("the monitor's thread died; please report this".to_owned()),
+            ..Run::default()
+        });
+        if let Some(why) = broken {
+            let seen = match history.last() {
+                Some(last) => format!("none after {} of the load", (last.at - epoch).rounded()),
+                None => "none".to_owned(),
+            };
+            sources.insert("monitor".to_owned(), format!("{seen}: {why}"));
+        }
+        Server { sources, overhead, clock, ..history.summary(epoch, window) }
     }
 }
 
 /// The monitor's thread: samples on a grid of instants until it is told to stop, then once more.
 fn watch(
-    mut sampler: Sampler,
+    mut meter: Meter,
     intervals: Intervals,
     ready: &Sender<Result<(), MonitorError>>,
-    stopped: &Receiver<()>,
+    stopped: &PipeReader,
 ) -> Run {
     let mut history = History::default();
-    let mut overhead = Overhead::default();
-    let mut sampling = Nanos::ZERO;
     let mut schedule = Schedule::new(intervals, sys::now());
     loop {
         let due = schedule.take_due(sys::now());
         if !due.is_empty() {
-            let begun = sys::thread_cpu();
-            history.push(sampler.sample_groups(due));
-            sampling += sys::thread_cpu() - begun;
-            overhead.samples += 1;
-            if overhead.samples == 1 {
+            history.push(meter.sample(due));
+            if meter.samples == 1 {
                 let _ = ready.send(Ok(()));
             }
         }
-        match stopped.recv_timeout((schedule.next().unwrap_or(Nanos::MAX) - sys::now()).into()) {
-            Err(RecvTimeoutError::Timeout) => {}
-            _ => break,
+        let mut fds = [PollFd::new(stopped, PollFlags::IN)];
+        // Without a way to wait there is nothing to be done but to end.
+        if sys::wait(&mut fds, schedule.next().unwrap_or(Nanos::MAX)).unwrap_or(true) {
+            break;
         }
     }
-    history.close(sampler.sample());
-    overhead.samples += 1;
-    overhead.per_sample_us = sampling.as_micros_f64() / (overhead.samples - 1) as f64;
-    overhead.monitor_cpu_s = sys::thread_cpu().as_secs_f64();
-    Run { sampler, history, overhead }
+    history.close(meter.sample(Groups::ALL));
+    let (sources, overhead) = (meter.sampler.sources(), meter.overhead());
+    Run { history, sources, overhead, ..Run::default() }
+}
+
+impl Meter {
+    pub fn new(sampler: Sampler) -> Meter {
+        Meter { sampler, sampling: Nanos::ZERO, samples: 0 }
+    }
+
+    /// Reads the groups that are due.
+    pub fn sample(&mut self, due: Groups) -> Sample {
+        let begun = sys::thread_cpu();
+        let sample = self.sampler.sample_groups(due);
+        self.sampling += sys::thread_cpu() - begun;
+        self.samples += 1;
+        sample
+    }
+
+    /// What all samples have cost, and the calling thread.
+    pub fn overhead(&self) -> Overhead {
+        Overhead {
+            monitor_cpu_s: sys::thread_cpu().as_secs_f64(),
+            per_sample_us: self.sampling.as_micros_f64() / self.samples.max(1) as f64,
+            samples: self.samples,
+        }
+    }
 }

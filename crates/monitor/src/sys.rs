@@ -2,6 +2,8 @@
 //! `ebpf/object/mapping.rs`.
 
 use brimful_core::Nanos;
+use rustix::event::{PollFd, poll};
+use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -16,6 +18,19 @@ pub fn suspended() -> Nanos {
     let (monotonic, boot) = (now(), nanos(clock_gettime(ClockId::Boottime)));
     // The two are read one after the other: what lies between is not suspension.
     Nanos::from_millis((boot - monotonic).0 / 1_000_000)
+}
+
+/// Waits until one of these is ready; false if it is `until` before that.
+pub fn wait(fds: &mut [PollFd<'_>], until: Nanos) -> io::Result<bool> {
+    loop {
+        let left = (until - now()).0;
+        let left = Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
+        match poll(fds, Some(&left)) {
+            Ok(0) if now() < until => {}
+            Err(Errno::INTR) => {}
+            ready => return Ok(ready? > 0),
+        }
+    }
 }
 
 /// CPU time of the calling thread.

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod netns;
+mod remote;
 
 use brimful_core::Nanos;
 use brimful_monitor::{

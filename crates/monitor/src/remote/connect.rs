@@ -1,0 +1,240 @@
+//! The load generator's side: connects, compares clocks, and keeps the samples that come.
+
+use super::clock::{BOUND, Clock, EXCHANGES, Reading};
+use super::link::{Broken, Heard, Link, PATIENCE, words};
+use super::protocol::{self, Answer, LONGEST_ANSWER, Request};
+use super::{Token, stays_here, tls};
+use crate::group::Intervals;
+use crate::history::History;
+use crate::monitor::Run;
+use crate::sampler::Sample;
+use crate::{MonitorError, sys};
+use brimful_core::Nanos;
+use brimful_core::server::Overhead;
+use std::collections::BTreeMap;
+use std::io::PipeReader;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+/// So many intervals, and [`PATIENCE`], may pass without a sample.
+const MISSED: u64 = 5;
+
+/// A `brimful watch --serve`, and how often to sample there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteConfig {
+    /// Host and port. Without an authority it has to be a loopback address.
+    pub address: String,
+    /// The one that the watching side has.
+    pub token: Token,
+    /// For TLS: certificates that vouch for the watching side's, in a PEM file.
+    pub authority: Option<PathBuf>,
+    /// How often each group is sampled.
+    pub intervals: Intervals,
+}
+
+/// Samples as they come.
+#[derive(Debug)]
+pub struct Stream {
+    link: Link,
+    /// Who sends them, for the sources.
+    source: String,
+    before: Reading,
+    /// Between two samples.
+    interval: Nanos,
+    history: History,
+    latest: Latest,
+}
+
+/// What is known besides the samples.
+#[derive(Debug, Default)]
+struct Latest {
+    sources: BTreeMap<String, String>,
+    overhead: Overhead,
+    at: Nanos,
+}
+
+impl Stream {
+    /// Connects, and waits for the first sample.
+    pub fn open(config: &RemoteConfig) -> Result<Stream, MonitorError> {
+        let tls = match &config.authority {
+            Some(authority) => Some(tls::connect(split(&config.address)?.0, authority)?),
+            None => None,
+        };
+        let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };
+        let socket = reach(config)?;
+        let link = Link::open(socket, tls, LONGEST_ANSWER).map_err(|Broken(why)| remote(why))?;
+        Stream::begin(link, config).map_err(|Broken(why)| remote(why))
+    }
+
+    fn begin(mut link: Link, config: &RemoteConfig) -> Result<Stream, Broken> {
+        let version = match link.receive(sys::now() + PATIENCE, None)? {
+            Heard::Message(Answer::Greeting { protocol, version }) => {
+                match protocol::misunderstanding(&protocol, &config.address) {
+                    Some(why) => return Err(Broken(why)),
+                    None => words(&version),
+                }
+            }
+            Heard::Message(answer) => return Err(unexpected(answer)),
+            Heard::Nothing | Heard::Stop => {
+                return Err(Broken(format!(
+                    "no greeting within {PATIENCE}: check that `brimful watch --serve` is what listens there, and give \
+                     --watch-ca if and only if that has --tls-cert"
+                )));
+            }
+        };
+        link.send(&Request::Hello { token: config.token.reveal().to_owned() })?;
+        match link.answer()? {
+            Answer::Welcome {} => {}
+            answer => return Err(unexpected(answer)),
+        }
+        let before = compare_clocks(&mut link)?;
+        if before.uncertainty > BOUND {
+            return Err(Broken(format!(
+                "its clock can be told to {} only, for an answer takes twice as long, and figures of intervals need {BOUND}: \
+                 make the load on a host that is nearer to the server, or connect by a shorter way than this tunnel, VPN or relay",
+                before.uncertainty.rounded()
+            )));
+        }
+        link.send(&Request::Watch { every: protocol::by_group(config.intervals) })?;
+        let (intervals, sources) = match link.answer()? {
+            Answer::Watching { every, sources } => (protocol::intervals(&every, config.intervals), sources),
+            answer => return Err(unexpected(answer)),
+        };
+        let source = format!("brimful {version} at {}", config.address);
+        let latest = Latest { sources, ..Latest::default() };
+        let interval = intervals.shortest().unwrap_or_default();
+        let mut stream = Stream { link, source, before, interval, history: History::default(), latest };
+        match stream.link.answer()? {
+            Answer::Sample { sample, overhead, last: None } => stream.keep(*sample, overhead)?,
+            answer => return Err(unexpected(answer)),
+        }
+        Ok(stream)
+    }
+
+    /// Receives until `stop` is closed, and the last sample then; or until the stream breaks.
+    pub fn follow(mut self, stop: &PipeReader) -> Run {
+        let followed = self.receive(stop).and_then(|()| self.end());
+        let (after, broken) = match followed {
+            Ok(after) => (Some(after), None),
+            Err(Broken(why)) => (None, Some(format!("the stream of {} broke: {why}", self.source))),
+        };
+        let clock = Clock::new(self.before, after);
+        let Latest { mut sources, overhead, .. } = self.latest;
+        sources.insert("clock".to_owned(), clock.source());
+        sources.insert("monitor".to_owned(), self.source);
+        let mut history = self.history;
+        history.restamp(|at| clock.here(at));
+        Run { history, sources, overhead, clock: Some(clock.offset()), broken }
+    }
+
+    fn receive(&mut self, stop: &PipeReader) -> Result<(), Broken> {
+        let patience = Nanos(self.interval.0.saturating_mul(MISSED)) + PATIENCE;
+        loop {
+            match self.link.receive(sys::now() + patience, Some(stop.as_fd()))? {
+                Heard::Stop => return Ok(()),
+                Heard::Nothing => return Err(Broken(format!("no sample came for {patience}"))),
+                Heard::Message(Answer::Sample { sample, overhead, last: None }) => {
+                    self.keep(*sample, overhead)?;
+                }
+                Heard::Message(answer) => return Err(unexpected(answer)),
+            }
+        }
+    }
+
+    /// Asks for the last sample, and compares clocks once more.
+    fn end(&mut self) -> Result<Reading, Broken> {
+        self.link.send(&Request::Stop {})?;
+        let until = sys::now() + PATIENCE;
+        loop {
+            let Heard::Message(answer) = self.link.receive(until, None)? else {
+                return Err(Broken(format!("no last sample came within {PATIENCE}")));
+            };
+            match answer {
+                Answer::Sample { sample, overhead, last: None } => self.keep(*sample, overhead)?,
+                Answer::Sample { sample, overhead, last: Some(sources) } => {
+                    self.note(&sample, overhead)?;
+                    self.history.close(*sample);
+                    self.latest.sources = sources;
+                    return compare_clocks(&mut self.link);
+                }
+                answer => return Err(unexpected(answer)),
+            }
+        }
+    }
+
+    fn keep(&mut self, sample: Sample, overhead: Overhead) -> Result<(), Broken> {
+        self.note(&sample, overhead)?;
+        self.history.push(sample);
+        Ok(())
+    }
+
+    fn note(&mut self, sample: &Sample, overhead: Overhead) -> Result<(), Broken> {
+        if sample.at < self.latest.at {
+            return Err(Broken("its clock went backwards between two samples".to_owned()));
+        }
+        self.latest.at = sample.at;
+        self.latest.overhead = overhead;
+        Ok(())
+    }
+}
+
+/// The reading of the shortest of some exchanges.
+fn compare_clocks(link: &mut Link) -> Result<Reading, Broken> {
+    let mut best: Option<Reading> = None;
+    for _ in 0..EXCHANGES {
+        let asked = sys::now();
+        link.send(&Request::Clock {})?;
+        let showed = match link.answer()? {
+            Answer::Clock { at } => at,
+            answer => return Err(unexpected(answer)),
+        };
+        let reading = Reading::new(asked, showed, sys::now());
+        best = best.filter(|best| best.uncertainty <= reading.uncertainty).or(Some(reading));
+    }
+    best.ok_or_else(|| Broken("no clocks were compared".to_owned()))
+}
+
+fn unexpected(answer: Answer) -> Broken {
+    Broken(match answer {
+        Answer::Refused(why) => words(&why),
+        _ => "it answered what was not asked: see whether both sides are the same brimful".to_owned(),
+    })
+}
+
+/// Connects to the first of the host's addresses that accepts and may be used.
+fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
+    let (_, port) = split(&config.address)?;
+    let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };
+    let addresses = config.address.to_socket_addrs();
+    let addresses = addresses.map_err(|error| remote(format!("{error}; check the spelling, or give its address")))?;
+    let allowed = |address: &SocketAddr| config.authority.is_some() || stays_here(address.ip());
+    let addresses: Vec<SocketAddr> = addresses.filter(allowed).collect();
+    let mut failed = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, PATIENCE.into()) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => failed = Some(error),
+        }
+    }
+    Err(match failed {
+        Some(error) => remote(format!("{error}; start `brimful watch --serve` there, or the tunnel to it")),
+        None => MonitorError::Unusable(format!(
+            "{} is on another host, and without TLS the token and the figures are for all to read on the way: reach it by \
+             `ssh -N -L {port}:127.0.0.1:{port} USER@HOST` as 127.0.0.1:{port}, or give --watch-ca if `brimful watch` has \
+             --tls-cert there",
+            config.address
+        )),
+    })
+}
+
+/// Host, without the brackets of IPv6, and port.
+fn split(address: &str) -> Result<(&str, u16), MonitorError> {
+    let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    match parts {
+        Some((host, port)) if !host.is_empty() => Ok((host.trim_start_matches('[').trim_end_matches(']'), port)),
+        _ => Err(MonitorError::Unusable(format!(
+            "`{address}` is no address to watch from: write it like 127.0.0.1:7411"
+        ))),
+    }
+}

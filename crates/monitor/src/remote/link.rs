@@ -1,0 +1,231 @@
+//! A connection that carries lines of JSON, one message each, over plain TCP or TLS.
+//!
+//! The socket never blocks: every wait has an end, and can be cut short by a pipe that closes. What the other side
+//! sends is foreign: a line has a longest length, and what cannot be read ends the connection with a reason in words.
+
+use super::tls;
+use crate::sys;
+use brimful_core::Nanos;
+use rustix::event::{PollFd, PollFlags};
+use rustls::Connection;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// How long the other side may take to answer, or to take what it is sent.
+pub const PATIENCE: Nanos = Nanos::from_secs(5);
+
+/// One side of a connection.
+#[derive(Debug)]
+pub struct Link {
+    stream: Stream,
+    received: Vec<u8>,
+    /// So much of `received` holds no end of a line.
+    searched: usize,
+    longest: usize,
+}
+
+/// What came of waiting.
+#[derive(Debug)]
+pub enum Heard<T> {
+    /// A message.
+    Message(T),
+    /// None in time.
+    Nothing,
+    /// The pipe was closed.
+    Stop,
+}
+
+/// Why a connection is of no more use.
+#[derive(Debug)]
+pub struct Broken(pub String);
+
+/// The bytes, encrypted or not.
+#[derive(Debug)]
+struct Stream {
+    socket: TcpStream,
+    tls: Option<Box<Connection>>,
+}
+
+impl Link {
+    /// Takes a connection over; with TLS this side's first message is the handshake. No line may be longer than
+    /// `longest`.
+    pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, Broken> {
+        socket.set_nonblocking(true)?;
+        // A reading of a clock that waits for more to send is late.
+        socket.set_nodelay(true)?;
+        let tls = tls.map(Box::new);
+        let mut link = Link { stream: Stream { socket, tls }, received: Vec::new(), searched: 0, longest };
+        let until = sys::now() + PATIENCE;
+        while link.stream.is_handshaking() {
+            match link.stream.pump() {
+                Ok(0) => {
+                    return Err(Broken("the other side closed the connection during the TLS handshake".to_owned()));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if matches!(link.wait(PollFlags::IN, until, None)?, Heard::Nothing) {
+                        return Err(Broken(format!("no TLS handshake within {PATIENCE}")));
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => return Err(tls::explain(error)),
+            }
+        }
+        Ok(link)
+    }
+
+    /// Sends a message, within [`PATIENCE`].
+    pub fn send(&mut self, message: &impl Serialize) -> Result<(), Broken> {
+        let mut line = serde_json::to_vec(message).map_err(|error| Broken(error.to_string()))?;
+        line.push(b'\n');
+        let until = sys::now() + PATIENCE;
+        let mut rest = line.as_slice();
+        loop {
+            let done = match rest {
+                [] => self.stream.flush().map(|()| true),
+                _ => self.stream.write(rest).map(|written| {
+                    rest = &rest[written..];
+                    false
+                }),
+            };
+            match done {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if matches!(self.wait(PollFlags::OUT, until, None)?, Heard::Nothing) {
+                        return Err(Broken(format!("the other side took nothing for {PATIENCE}")));
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits for a message until an instant, or until `stop` is closed.
+    pub fn receive<T: DeserializeOwned>(
+        &mut self,
+        until: Nanos,
+        stop: Option<BorrowedFd<'_>>,
+    ) -> Result<Heard<T>, Broken> {
+        loop {
+            if let Some(end) = self.received[self.searched..].iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.received.drain(..=self.searched + end).collect();
+                self.searched = 0;
+                return serde_json::from_slice(&line).map(Heard::Message).map_err(|error| foreign(&line, &error));
+            }
+            self.searched = self.received.len();
+            if self.searched > self.longest {
+                let what = format!("a line of more than {} bytes", self.longest);
+                return Err(foreign(&self.received, &what));
+            }
+            let mut chunk = [0; 16 << 10];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Err(Broken("the other side closed the connection".to_owned())),
+                Ok(n) => self.received.extend_from_slice(&chunk[..n]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => match self.wait(PollFlags::IN, until, stop)? {
+                    Heard::Message(()) => {}
+                    Heard::Nothing => return Ok(Heard::Nothing),
+                    Heard::Stop => return Ok(Heard::Stop),
+                },
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits for an answer, within [`PATIENCE`].
+    pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T, Broken> {
+        match self.receive(sys::now() + PATIENCE, None)? {
+            Heard::Message(message) => Ok(message),
+            Heard::Nothing | Heard::Stop => Err(Broken(format!("no answer within {PATIENCE}"))),
+        }
+    }
+
+    /// Waits until the socket is ready, or `stop` is closed, or it is `until`.
+    fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Heard<()>, Broken> {
+        let socket = PollFd::new(&self.stream.socket, what);
+        // A pipe whose other end is closed is always ready; nobody writes into it.
+        let mut fds = [Some(socket), stop.map(|stop| PollFd::from_borrowed_fd(stop, PollFlags::IN))];
+        let mut fds: Vec<PollFd<'_>> = fds.iter_mut().filter_map(Option::take).collect();
+        if !sys::wait(&mut fds, until)? {
+            return Ok(Heard::Nothing);
+        }
+        let stopped = fds.get(1).is_some_and(|stop| !stop.revents().is_empty());
+        Ok(if stopped { Heard::Stop } else { Heard::Message(()) })
+    }
+}
+
+impl Stream {
+    fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// Sends what TLS has to send, and reads and decrypts what has come; the number of bytes that did.
+    fn pump(&mut self) -> io::Result<usize> {
+        self.flush()?;
+        let Some(tls) = &mut self.tls else { return Ok(0) };
+        let read = tls.read_tls(&mut self.socket)?;
+        if let Err(error) = tls.process_new_packets() {
+            // The other side is to learn why; if it cannot be told, this side still says it.
+            let _ = tls.write_tls(&mut self.socket);
+            return Err(io::Error::new(ErrorKind::InvalidData, error));
+        }
+        Ok(read)
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(tls) = &mut self.tls else { return self.socket.read(buffer) };
+            match tls.reader().read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.pump()?,
+                done => return done,
+            };
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // TLS keeps a bounded number of bytes that were not sent yet, so those come first.
+        self.flush()?;
+        match &mut self.tls {
+            Some(tls) => tls.writer().write(bytes),
+            None => self.socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        while tls.wants_write() {
+            tls.write_tls(&mut self.socket)?;
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.socket.as_fd()
+    }
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Broken {
+        Broken(error.to_string())
+    }
+}
+
+/// What the other side sent does not belong here.
+fn foreign(line: &[u8], what: &dyn fmt::Display) -> Broken {
+    let begins = words(&String::from_utf8_lossy(&line[..line.len().min(60)]));
+    Broken(format!("what came is not of brimful's protocol ({what}); it begins with `{begins}`"))
+}
+
+/// Words of the other side, fit for a terminal.
+pub fn words(text: &str) -> String {
+    text.trim().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(500).collect()
+}

@@ -1,0 +1,205 @@
+//! What the two sides say to each other.
+
+use crate::group::{Group, Intervals};
+use crate::sampler::Sample;
+use brimful_core::Nanos;
+use brimful_core::server::Overhead;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The protocol; the number grows when two versions of brimful cannot understand each other.
+pub const PROTOCOL: &str = "brimful.watch/1";
+
+/// The longest message of a client.
+pub const LONGEST_REQUEST: usize = 4 << 10;
+/// The longest answer: samples of hundreds of CPUs and thousands of interfaces.
+pub const LONGEST_ANSWER: usize = 4 << 20;
+
+/// From the client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// The first message: who knows the token may ask for the rest.
+    Hello {
+        /// The token.
+        token: String,
+    },
+    /// What does your clock show?
+    Clock {},
+    /// Send samples from now on, this often.
+    Watch {
+        /// Nanoseconds by group; the others are not wanted.
+        every: BTreeMap<String, Nanos>,
+    },
+    /// Take a last sample, and send no more.
+    Stop {},
+}
+
+/// From the side that watches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The first message, before the client says anything.
+    Greeting {
+        /// [`PROTOCOL`].
+        protocol: String,
+        /// Of brimful.
+        version: String,
+    },
+    /// To hello.
+    Welcome {},
+    /// No, and why; this ends the connection.
+    Refused(String),
+    /// To clock: `CLOCK_MONOTONIC`.
+    Clock {
+        /// What it shows.
+        at: Nanos,
+    },
+    /// To watch: what will be sampled.
+    Watching {
+        /// Nanoseconds by group.
+        every: BTreeMap<String, Nanos>,
+        /// As of [`Sampler::sources`](crate::Sampler::sources).
+        sources: BTreeMap<String, String>,
+    },
+    /// A sample, and what all have cost so far.
+    Sample {
+        /// The sample; all its instants are the sender's.
+        sample: Box<Sample>,
+        /// The cost.
+        overhead: Overhead,
+        /// To stop, with the last sample: the sources once more, for some are known better at the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last: Option<BTreeMap<String, String>>,
+    },
+}
+
+/// Intervals as they travel.
+pub fn by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
+    Group::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.of(group)?))).collect()
+}
+
+/// And back: as often as is wanted, of the groups that there are. Intervals keep to their bounds, whatever is wanted.
+pub fn intervals(every: &BTreeMap<String, Nanos>, there_are: Intervals) -> Intervals {
+    let mut intervals = there_are;
+    for group in Group::ALL {
+        let wanted = there_are.of(group).and(every.get(group.name()).copied());
+        intervals.set(group, wanted);
+    }
+    intervals
+}
+
+/// Why the two sides cannot understand each other, if they cannot.
+pub fn misunderstanding(protocol: &str, peer: &str) -> Option<String> {
+    let version = |protocol: &str| protocol.strip_prefix("brimful.watch/")?.parse::<u32>().ok();
+    let update = match (version(protocol), version(PROTOCOL)) {
+        _ if protocol == PROTOCOL => return None,
+        (None, _) => return Some("it is not a `brimful watch --serve`: check the port".to_owned()),
+        (theirs, ours) if theirs < ours => format!("update brimful on {peer}"),
+        _ => "update brimful on this host".to_owned(),
+    };
+    Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", super::link::words(protocol)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::run;
+    use crate::{History, MonitorConfig, ProcessSelector, Sampler};
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    #[test]
+    fn it_is_said_which_side_to_update() {
+        assert_eq!(misunderstanding(PROTOCOL, "there:1"), None);
+        let about = |protocol| misunderstanding(protocol, "there:1").unwrap();
+        assert!(about("brimful.watch/0").ends_with("update brimful on there:1"));
+        assert!(about("brimful.watch/2").ends_with("update brimful on this host"));
+        assert!(about("SSH-2.0").contains("check the port"));
+    }
+
+    #[test]
+    fn only_groups_that_there_are_can_be_wanted() {
+        let mut there_are = Intervals::every(Nanos::from_secs(1));
+        there_are.set(Group::Network, None);
+        let wanted = by_group(Intervals::every(Nanos::from_millis(50)));
+        let mut expected = Intervals::every(Nanos::from_millis(50));
+        expected.set(Group::Network, None);
+        assert_eq!(intervals(&wanted, there_are), expected);
+        let strange = [("kernel".to_owned(), Nanos::ZERO), ("none".to_owned(), Nanos::MAX)].into();
+        assert_eq!(intervals(&strange, there_are).of(Group::Kernel), Some(Nanos::from_millis(10)));
+        assert_eq!(intervals(&strange, there_are).of(Group::Process), None);
+    }
+
+    #[test]
+    fn samples_travel_unchanged() {
+        for sample in run(2) {
+            let answer = Answer::Sample { sample: Box::new(sample), overhead: Overhead::default(), last: None };
+            let line = serde_json::to_vec(&answer).unwrap();
+            assert_eq!(serde_json::from_slice::<Answer>(&line).unwrap(), answer);
+        }
+    }
+
+    /// Where a document has numbers, as JSON pointers.
+    fn numbers(value: &Value, at: String, found: &mut Vec<String>) {
+        match value {
+            Value::Number(_) => found.push(at),
+            Value::Array(items) => items.iter().enumerate().for_each(|(i, v)| numbers(v, format!("{at}/{i}"), found)),
+            Value::Object(items) => items.iter().for_each(|(key, v)| numbers(v, format!("{at}/{key}"), found)),
+            _ => {}
+        }
+    }
+
+    /// The sample with other numbers wherever that leaves a sample.
+    fn tampered(sample: &Sample, with: &[u64]) -> Sample {
+        let mut document = serde_json::to_value(sample).unwrap();
+        let mut places = Vec::new();
+        numbers(&document, String::new(), &mut places);
+        for (place, with) in places.iter().zip(with.iter().cycle()).filter(|(_, with)| **with % 3 != 0) {
+            let number = document.pointer_mut(place).unwrap();
+            let before = std::mem::replace(number, Value::from(*with));
+            if serde_json::from_value::<Sample>(document.clone()).is_err() {
+                *document.pointer_mut(place).unwrap() = before;
+            }
+        }
+        serde_json::from_value(document).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200), deep in 0..20_000_usize,
+        ) {
+            let _ = serde_json::from_slice::<Answer>(&bytes);
+            let _ = serde_json::from_slice::<Request>(&bytes);
+            prop_assert!(serde_json::from_str::<Answer>(&"[".repeat(deep)).is_err());
+        }
+
+        /// Nobody but the other side's kernel says what numbers are in a sample.
+        #[test]
+        fn figures_are_made_of_any_numbers(with in proptest::collection::vec(
+            prop_oneof![any::<u64>(), 0_u64..100, Just(u64::MAX), Just(1 << 32), Just(u64::MAX / 2 + 2)], 1..60,
+        )) {
+            let watch = MonitorConfig {
+                processes: vec![ProcessSelector::Pid(std::process::id())], ports: vec![1], ..MonitorConfig::default()
+            };
+            let real = Sampler::open(&watch).unwrap().sample();
+            let mut samples: Vec<Sample> = run(1).into_iter().chain([real]).collect();
+            for sample in samples.clone() {
+                samples.push(tampered(&sample, &with));
+            }
+            prop_assert_ne!(tampered(&samples[2], &[77]), samples[2].clone(), "no number was replaced");
+            for from in &samples {
+                for to in &samples {
+                    let mut history = History::default();
+                    for sample in [from, to, from] {
+                        history.push(sample.clone());
+                    }
+                    history.summary(Nanos(with[0]), Some((from.at, to.at)));
+                    history.rates();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The watching side: accepts load generators, and samples for each of those that know the token.
+
+use super::link::{Broken, Heard, Link};
+use super::protocol::{self, Answer, LONGEST_REQUEST, PROTOCOL, Request};
+use super::tls::Acceptor;
+use super::{Identity, Token, stays_here};
+use crate::group::{Groups, Intervals, Schedule};
+use crate::monitor::Meter;
+use crate::sampler::Sampler;
+use crate::{MonitorConfig, MonitorError, affinity, sys};
+use brimful_core::Nanos;
+use rustix::event::{PollFd, PollFlags};
+use std::io::{self, PipeReader, PipeWriter};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Clients that are sampled for at a time.
+const CLIENTS: usize = 4;
+/// Connections that have not shown a token yet.
+const STRANGERS: usize = 16;
+/// How long a client that gets no samples may say nothing.
+const IDLE: Nanos = Nanos::from_secs(60);
+
+/// Where to serve, to whom, and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServeConfig {
+    /// To listen on; port 0 takes a free one. Without an identity it has to be a loopback address.
+    pub address: SocketAddr,
+    /// Who knows it may watch.
+    pub token: Token,
+    /// For TLS.
+    pub identity: Option<Identity>,
+    /// What is watched for each client; only the intervals are the client's to choose, of the groups that are enabled.
+    pub watch: MonitorConfig,
+}
+
+/// Serves until it is dropped; clients that are connected then are told.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    /// Every thread waits for this to close.
+    _stop: PipeWriter,
+}
+
+/// What all threads need.
+struct Common {
+    token: Token,
+    acceptor: Option<Acceptor>,
+    watch: MonitorConfig,
+    stop: PipeReader,
+    strangers: Arc<AtomicUsize>,
+    clients: Arc<AtomicUsize>,
+    notice: Box<dyn Fn(String) + Send + Sync>,
+}
+
+/// One of a limited number.
+struct Seat(Arc<AtomicUsize>);
+
+impl Serving {
+    /// Listens. `notice` is told in words who comes and who goes.
+    ///
+    /// # Errors
+    /// The address is not free, or would show the stream to other hosts; there is no such certificate or key.
+    pub fn start(
+        config: ServeConfig,
+        notice: impl Fn(String) + Send + Sync + 'static,
+    ) -> Result<Serving, MonitorError> {
+        let ServeConfig { address, token, identity, watch } = config;
+        if identity.is_none() && !stays_here(address.ip()) {
+            return Err(MonitorError::Unusable(exposed(address)));
+        }
+        let acceptor = identity.as_ref().map(Acceptor::new).transpose()?;
+        let failed = |source: io::Error| MonitorError::Listen { address, source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        let (stopped, stop) = io::pipe().map_err(failed)?;
+        let (strangers, clients) = Default::default();
+        let notice = Box::new(notice);
+        let common = Arc::new(Common { token, acceptor, watch, stop: stopped, strangers, clients, notice });
+        spawn("serve", move || accept(&listener, &common))?;
+        Ok(Serving { address: bound, _stop: stop })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Gives every connection a thread of its own until `stop` closes.
+fn accept(listener: &TcpListener, common: &Arc<Common>) {
+    loop {
+        let mut fds = [PollFd::new(&common.stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+        let ready = sys::wait(&mut fds, Nanos::MAX);
+        if ready.is_err() || !fds[0].revents().is_empty() {
+            return;
+        }
+        let started = listener.accept().map_err(|error| error.to_string()).and_then(|(socket, peer)| {
+            // One too many is turned away by closing its connection.
+            let Some(seat) = Seat::take(&common.strangers, STRANGERS) else { return Ok(()) };
+            let common = common.clone();
+            spawn("session", move || {
+                let ended = session(socket, seat, peer, &common);
+                (common.notice)(format!("{peer}: {}", ended.map_or_else(|Broken(why)| why, |()| "done".to_owned())));
+            })
+            .map_err(|error| error.to_string())
+        });
+        if let Err(why) = started {
+            // No descriptor or thread is free: the connection stays in the queue, and must not keep this thread busy.
+            (common.notice)(format!("cannot accept a connection: {why}"));
+            let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
+        }
+    }
+}
+
+/// From a connection's first byte to its last.
+fn session(socket: TcpStream, stranger: Seat, peer: SocketAddr, common: &Common) -> Result<(), Broken> {
+    let tls = common.acceptor.as_ref().map(Acceptor::connection).transpose()?;
+    let mut link = Link::open(socket, tls, LONGEST_REQUEST)?;
+    link.send(&Answer::Greeting { protocol: PROTOCOL.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })?;
+    match link.answer()? {
+        Request::Hello { token } if common.token.is(&token) => {}
+        Request::Hello { .. } => {
+            return refuse(
+                &mut link,
+                "the token is not that of `brimful watch --serve`: give both sides the same --token-file or \
+                 BRIMFUL_TOKEN",
+            );
+        }
+        _ => return refuse(&mut link, "nothing is told before hello"),
+    }
+    let Some(_client) = Seat::take(&common.clients, CLIENTS) else {
+        return refuse(&mut link, &format!("it samples for {CLIENTS} clients already: wait until one has ended"));
+    };
+    drop(stranger);
+    (common.notice)(format!("{peer} is connected"));
+    link.send(&Answer::Welcome {})?;
+    attend(&mut link, common)
+}
+
+/// Does what a client asks for, and samples meanwhile.
+fn attend(link: &mut Link, common: &Common) -> Result<(), Broken> {
+    let mut sampling: Option<(Meter, Schedule)> = None;
+    loop {
+        let until = match &sampling {
+            Some((_, schedule)) => schedule.next().unwrap_or(Nanos::MAX),
+            None => sys::now() + IDLE,
+        };
+        match (link.receive(until, Some(common.stop.as_fd()))?, &mut sampling) {
+            (Heard::Message(Request::Clock {}), _) => link.send(&Answer::Clock { at: sys::now() })?,
+            (Heard::Message(Request::Watch { every }), None) => {
+                let intervals = protocol::intervals(&every, common.watch.intervals);
+                let meter = match begin(&common.watch, intervals) {
+                    Ok(meter) => meter,
+                    Err(error) => return refuse(link, &error.to_string()),
+                };
+                link.send(&Answer::Watching {
+                    every: protocol::by_group(intervals),
+                    sources: meter.sampler.sources(),
+                })?;
+                sampling = Some((meter, Schedule::new(intervals, sys::now())));
+            }
+            (Heard::Nothing, Some((meter, schedule))) => {
+                let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
+                link.send(&Answer::Sample { sample, overhead: meter.overhead(), last: None })?;
+            }
+            (Heard::Message(Request::Stop {}), Some((meter, _))) => {
+                let sample = Box::new(meter.sample(Groups::ALL));
+                let last = Some(meter.sampler.sources());
+                link.send(&Answer::Sample { sample, overhead: meter.overhead(), last })?;
+                sampling = None;
+            }
+            (Heard::Nothing, None) => return refuse(link, &format!("you have said nothing for {IDLE}")),
+            (Heard::Message(Request::Hello { .. } | Request::Watch { .. } | Request::Stop {}), _) => {
+                return refuse(link, "this was not the time for that message");
+            }
+            (Heard::Stop, _) => return refuse(link, "`brimful watch --serve` was ended there"),
+        }
+    }
+}
+
+/// A sampler for one client, in the client's thread.
+fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorError> {
+    if intervals.shortest().is_none() {
+        let why = "none of the groups that are wanted is watched here: enable one for `brimful watch --serve`";
+        return Err(MonitorError::Unusable(why.to_owned()));
+    }
+    watch.pin.map_or(Ok(()), affinity::pin_this_thread)?;
+    Ok(Meter::new(Sampler::open(&MonitorConfig { intervals, ..watch.clone() })?))
+}
+
+/// Says why, and ends it.
+fn refuse(link: &mut Link, why: &str) -> Result<(), Broken> {
+    link.send(&Answer::Refused(why.to_owned()))?;
+    Err(Broken(format!("refused: {why}")))
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), MonitorError> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(body).map(drop).map_err(MonitorError::Thread)
+}
+
+fn exposed(address: SocketAddr) -> String {
+    let port = address.port();
+    format!(
+        "{address} is open to other hosts, and without TLS the token and the figures are for all to read on the way: serve \
+         on 127.0.0.1:{port} and reach that by `ssh -N -L {port}:127.0.0.1:{port} USER@HOST`, or give --tls-cert and \
+         --tls-key"
+    )
+}
+
+impl Seat {
+    fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Seat> {
+        let taken = taken.clone();
+        let free = taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| (n < most).then_some(n + 1));
+        free.is_ok().then(|| Seat(taken))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

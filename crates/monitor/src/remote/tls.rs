@@ -1,0 +1,120 @@
+//! TLS 1.3 for streams that leave the host: the watching side has a certificate, the other one the authority that
+//! vouches for it, which may be that certificate itself.
+
+use super::link::{Broken, words};
+use crate::MonitorError;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::TLS13;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, Error, InvalidMessage, OtherError,
+    RootCertStore, ServerConfig, ServerConnection,
+};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How to make a certificate that vouches for itself.
+const MAKE_ONE: &str = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 \
+                        -keyout key.pem -out cert.pem -subj /CN=brimful -addext basicConstraints=critical,CA:FALSE \
+                        -addext subjectAltName=DNS:HOST,IP:ADDRESS";
+
+/// The watching side's certificate, with those that lead to the authority, and its key; PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificates.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// Makes connections of the watching side.
+#[derive(Clone, Debug)]
+pub struct Acceptor(Arc<ServerConfig>);
+
+impl Acceptor {
+    pub fn new(identity: &Identity) -> Result<Acceptor, MonitorError> {
+        let certificates = certificates(&identity.certificate)?;
+        let key = PrivateKeyDer::from_pem_file(&identity.key)
+            .map_err(|error| unusable(&identity.key, "private key", &error))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&TLS13])
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key));
+        let config = config.map_err(|error| unusable(&identity.certificate, "certificate for that key", &error))?;
+        Ok(Acceptor(Arc::new(config)))
+    }
+
+    pub fn connection(&self) -> Result<Connection, Broken> {
+        let connection = ServerConnection::new(self.0.clone()).map_err(|error| Broken(error.to_string()))?;
+        Ok(Connection::Server(connection))
+    }
+}
+
+/// A connection to `host`, which has to prove that it is that one.
+pub fn connect(host: &str, authority: &Path) -> Result<Connection, MonitorError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(authority)? {
+        roots.add(certificate).map_err(|error| unusable(authority, "certificate", &error))?;
+    }
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| MonitorError::Unusable(format!("`{host}` is no name that a certificate could have: check it")))?;
+    let connection = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&TLS13])
+        .map(|builder| Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
+        .and_then(|config| ClientConnection::new(config, name));
+    connection.map(Connection::Client).map_err(|error| unusable(authority, "authority", &error))
+}
+
+/// What a failed handshake means.
+pub fn explain(error: io::Error) -> Broken {
+    let Some(cause) = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) else { return error.into() };
+    let advice = match cause {
+        Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
+            "the other side does not speak TLS: give --watch-ca if and only if `brimful watch` has --tls-cert"
+        }
+        Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+            "its certificate is not of the authority given: copy the file that `brimful watch` has as --tls-cert, or \
+             the certificate of who signed that one, and give it as --watch-ca"
+        }
+        Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => {
+            "its certificate is for another host: connect to a name or address that the certificate has, or make one \
+             with this one as subjectAltName"
+        }
+        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "its certificate has expired: make a new one"
+        }
+        Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) if is_of_authority(&**cause) => {
+            return Broken(format!(
+                "its certificate is an authority's own, which may not serve: make one by `{MAKE_ONE}`"
+            ));
+        }
+        Error::AlertReceived(
+            AlertDescription::UnknownCA | AlertDescription::DecryptError | AlertDescription::BadCertificate,
+        ) => "the other side does not trust this certificate: give it there as --watch-ca",
+        _ => return Broken(format!("TLS: {}", words(&cause.to_string()))),
+    };
+    Broken(advice.to_owned())
+}
+
+/// rustls hands this one on as its own library said it.
+fn is_of_authority(cause: &dyn fmt::Debug) -> bool {
+    format!("{cause:?}").contains("CaUsedAsEndEntity")
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, MonitorError> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = read.map_err(|error| unusable(path, "certificate", &error))?;
+    if certificates.is_empty() {
+        return Err(unusable(path, "certificate", &"it has none"));
+    }
+    Ok(certificates)
+}
+
+fn unusable(path: &Path, what: &str, why: &dyn fmt::Display) -> MonitorError {
+    let path = path.display();
+    MonitorError::Unusable(format!("{path} holds no usable {what}: {why}; it is to be PEM, as `{MAKE_ONE}` makes it"))
+}

@@ -1,0 +1,425 @@
+//! The server on another host: both ends of a stream on the loopback interface, with relays in between that delay, cut
+//! and freeze it, and strangers at either end.
+
+use brimful_core::Nanos;
+use brimful_core::server::Server;
+use brimful_monitor::{
+    Identity, Intervals, Monitor, MonitorConfig, ProcessSelector, RemoteConfig, ServeConfig, Serving, Token,
+};
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a stream watches, by default: a port of nobody's.
+fn watch() -> MonitorConfig {
+    MonitorConfig { ports: vec![1], ..MonitorConfig::default() }
+}
+
+/// A server of samples, and what it says.
+fn serve(watch: MonitorConfig, identity: Option<Identity>) -> (Serving, Token, Receiver<String>) {
+    let token = Token::generate().unwrap();
+    let (said, hears) = channel();
+    let config = ServeConfig { address: ([127, 0, 0, 1], 0).into(), token: token.clone(), identity, watch };
+    let serving = Serving::start(config, move |text| drop(said.send(text))).unwrap();
+    (serving, token, hears)
+}
+
+fn remote(address: impl ToString, token: &Token) -> RemoteConfig {
+    let intervals = Intervals::every(Nanos::from_millis(10));
+    RemoteConfig { address: address.to_string(), token: token.clone(), authority: None, intervals }
+}
+
+fn refused(config: &RemoteConfig) -> String {
+    Monitor::connect(config).unwrap_err().to_string()
+}
+
+fn until(what: &str, happened: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !happened() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{what} does not happen");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until this is said.
+fn says(said: &Receiver<String>, part: &str) {
+    let mut all = Vec::new();
+    while !all.last().is_some_and(|text: &String| text.contains(part)) {
+        let next = said.recv_timeout(Duration::from_secs(30));
+        all.push(next.unwrap_or_else(|_| panic!("{part:?} is not among {all:?}")));
+    }
+}
+
+fn monotonic() -> Nanos {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+/// Passes bytes on between its clients and a server.
+struct Relay {
+    address: SocketAddr,
+    /// Lines that went to the client.
+    lines: Arc<AtomicUsize>,
+    sockets: Arc<Mutex<Vec<TcpStream>>>,
+    /// Held to let nothing pass.
+    gate: Arc<Mutex<()>>,
+}
+
+impl Relay {
+    /// What goes to the server waits for `there`, what comes from it for `back`.
+    fn start(server: SocketAddr, there: Duration, back: Duration) -> Relay {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let relay = Relay {
+            address: listener.local_addr().unwrap(),
+            lines: Arc::default(),
+            sockets: Arc::default(),
+            gate: Arc::default(),
+        };
+        let (lines, sockets, gate) = (relay.lines.clone(), relay.sockets.clone(), relay.gate.clone());
+        thread::spawn(move || {
+            let (client, _) = listener.accept().unwrap();
+            let server = TcpStream::connect(server).unwrap();
+            for socket in [&client, &server] {
+                socket.set_nodelay(true).unwrap();
+                sockets.lock().unwrap().push(socket.try_clone().unwrap());
+            }
+            let (from, to, open) = (client.try_clone().unwrap(), server.try_clone().unwrap(), gate.clone());
+            thread::spawn(move || pass(from, to, there, &AtomicUsize::new(0), &open));
+            pass(server, client, back, &lines, &gate);
+        });
+        relay
+    }
+
+    fn cut(&self) {
+        for socket in self.sockets.lock().unwrap().iter() {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn passes_lines(&self, count: usize) {
+        let before = self.lines.load(Ordering::Relaxed);
+        until("a sample", || self.lines.load(Ordering::Relaxed) >= before + count);
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration, lines: &AtomicUsize, gate: &Mutex<()>) {
+    let mut chunk = [0; 4096];
+    while let Ok(n @ 1..) = from.read(&mut chunk) {
+        thread::sleep(delay);
+        let _open = gate.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before they are sent: what the client has is counted.
+        lines.fetch_add(chunk[..n].iter().filter(|&&byte| byte == b'\n').count(), Ordering::Relaxed);
+        if to.write_all(&chunk[..n]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// What a client hears that connects to one who says just this.
+fn hears(says: impl Into<Vec<u8>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let says = says.into();
+    let speaker = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let _ = socket.write_all(&says);
+        let _ = socket.shutdown(Shutdown::Write);
+        let _ = socket.read_to_end(&mut Vec::new());
+    });
+    let error = refused(&remote(address, &Token::generate().unwrap()));
+    speaker.join().unwrap();
+    error
+}
+
+#[test]
+fn figures_come_with_their_sources_on_this_hosts_clock() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let pid = ProcessSelector::Pid(std::process::id());
+    let watch = MonitorConfig { processes: vec![pid], ports: vec![address.port()], ..MonitorConfig::default() };
+    let (serving, token, _) = serve(watch, None);
+    let relay = Relay::start(serving.address(), Duration::ZERO, Duration::ZERO);
+    let epoch = monotonic();
+    let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
+    relay.passes_lines(3);
+    let _waiting = [(); 3].map(|()| TcpStream::connect(address).unwrap());
+    let Server { sources, overhead, clock, process, connections, intervals, kernel, .. } = monitor.finish(epoch, None);
+
+    let clock = clock.unwrap();
+    assert!(clock.offset_s.abs() <= clock.uncertainty_s && clock.uncertainty_s < 5e-3, "{clock:?}");
+    assert!(sources["clock"].contains("before and after the load"), "{sources:#?}");
+    assert_eq!(sources["monitor"], format!("brimful {} at {}", env!("CARGO_PKG_VERSION"), relay.address));
+    assert!(!sources["process"].starts_with("none") && !sources["listener"].starts_with("none"), "{sources:#?}");
+    assert!(overhead.samples >= 4 && overhead.per_sample_us > 0.0 && overhead.monitor_cpu_s > 0.0, "{overhead:?}");
+    assert!(kernel.cpu.is_some());
+    assert!(process[0].pids.contains(&std::process::id()), "{process:#?}");
+    assert_eq!(connections.listener.unwrap().accept_queue, 3, "the last sample is taken when it is asked for");
+    // On this host's clock they lie between the two moments at which this test looked at it.
+    let (error, end) = (clock.uncertainty_s, (monotonic() - epoch).as_secs_f64());
+    let during = |t_s: f64| t_s >= -error && t_s <= end + error;
+    assert!(intervals.iter().all(|i| during(i.t_s) && during(i.t_s + i.length_s)), "{clock:?} {intervals:#?}");
+}
+
+#[test]
+fn a_way_that_is_slower_in_one_direction_stays_within_the_uncertainty() {
+    for (there, back) in [(4, 0), (0, 4)] {
+        let (serving, token, _) = serve(watch(), None);
+        let relay = Relay::start(serving.address(), Duration::from_millis(there), Duration::from_millis(back));
+        let clock = Monitor::connect(&remote(relay.address, &token)).unwrap().finish(monotonic(), None).clock.unwrap();
+        assert!(clock.offset_s.abs() <= clock.uncertainty_s, "{clock:?}");
+        // It is wrong by half the delay, to the side of the slower direction.
+        let wrong = if there > back { clock.offset_s } else { -clock.offset_s };
+        assert!(wrong > 1e-3 && clock.uncertainty_s > 2e-3, "{there} {back} {clock:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_cannot_be_told_is_refused() {
+    let (serving, token, _) = serve(watch(), None);
+    let relay = Relay::start(serving.address(), Duration::from_millis(6), Duration::from_millis(6));
+    let error = refused(&remote(relay.address, &token));
+    assert!(error.contains("need 5ms: make the load on a host that is nearer"), "{error}");
+}
+
+#[test]
+fn who_does_not_know_the_token_is_told_nothing() {
+    let (serving, token, said) = serve(watch(), None);
+    let error = refused(&remote(serving.address(), &Token::generate().unwrap()));
+    assert!(error.contains("the token is not that of `brimful watch --serve`"), "{error}");
+    says(&said, "refused: the token");
+    for first in [r#"{"clock":{}}"#, r#"{"watch":{"every":{}}}"#, r#"{"hello":{"token":""}}"#] {
+        let mut stranger = TcpStream::connect(serving.address()).unwrap();
+        writeln!(stranger, "{first}").unwrap();
+        let mut heard = String::new();
+        stranger.read_to_string(&mut heard).unwrap();
+        let lines: Vec<&str> = heard.lines().collect();
+        assert!(
+            matches!(lines[..], [greeting, no] if greeting.contains("brimful.watch/1") && no.contains("refused")),
+            "{heard}"
+        );
+        assert!(!heard.contains(token.reveal()));
+    }
+    Monitor::connect(&remote(serving.address(), &token)).unwrap();
+}
+
+#[test]
+fn plain_tcp_does_not_leave_the_host() {
+    let token = Token::generate().unwrap();
+    for address in ["0.0.0.0:7411", "[::]:7411", "192.0.2.1:7411"] {
+        let address = address.parse().unwrap();
+        let config = ServeConfig { address, token: token.clone(), identity: None, watch: watch() };
+        let error = Serving::start(config, drop).unwrap_err().to_string();
+        assert!(error.contains("ssh -N -L 7411:127.0.0.1:7411 USER@HOST") && error.contains("--tls-cert"), "{error}");
+    }
+    for address in ["192.0.2.1:7411", "[2001:db8::1]:7411"] {
+        let error = refused(&remote(address, &token));
+        assert!(error.contains("ssh -N -L 7411:127.0.0.1:7411 USER@HOST") && error.contains("--watch-ca"), "{error}");
+    }
+    for address in ["", "7411", ":7411", "localhost", "localhost:http", "localhost:99999"] {
+        assert!(refused(&remote(address, &token)).contains("write it like 127.0.0.1:7411"), "{address}");
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = ServeConfig { address: taken.local_addr().unwrap(), token, identity: None, watch: watch() };
+    assert!(Serving::start(config, drop).unwrap_err().to_string().contains("cannot serve at 127.0.0.1"));
+}
+
+#[test]
+fn a_stream_that_is_cut_leaves_what_was_seen() {
+    let (serving, token, said) = serve(watch(), None);
+    let relay = Relay::start(serving.address(), Duration::ZERO, Duration::ZERO);
+    let epoch = monotonic();
+    let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
+    relay.passes_lines(4);
+    relay.cut();
+    // The watching side is done with it.
+    says(&said, "closed the connection");
+    let server = monitor.finish(epoch, None);
+    let monitor = &server.sources["monitor"];
+    assert!(monitor.starts_with("none after") && monitor.contains("of the load: the stream of brimful"), "{monitor}");
+    assert!(server.sources["clock"].contains("before the load only"), "{:?}", server.sources);
+    assert!(server.kernel.cpu.is_some() && server.intervals.len() >= 3 && server.overhead.samples >= 4, "{server:#?}");
+    assert!(server.clock.is_some_and(|clock| clock.offset_s.abs() <= clock.uncertainty_s));
+}
+
+#[test]
+fn a_server_that_falls_silent_is_given_up() {
+    let (serving, token, _) = serve(watch(), None);
+    let relay = Relay::start(serving.address(), Duration::ZERO, Duration::ZERO);
+    let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
+    relay.passes_lines(4);
+    let shut = relay.gate.lock().unwrap();
+    let asked = Instant::now();
+    let server = monitor.finish(monotonic(), None);
+    assert!(server.sources["monitor"].contains("within 5s"), "{:?}", server.sources);
+    assert!(server.kernel.cpu.is_some() && asked.elapsed() < Duration::from_secs(20));
+    drop(shut);
+}
+
+#[test]
+fn clients_are_told_when_the_watch_ends() {
+    let (serving, token, _) = serve(watch(), None);
+    let relay = Relay::start(serving.address(), Duration::ZERO, Duration::ZERO);
+    let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
+    relay.passes_lines(2);
+    drop(serving);
+    until("the end of the stream", || relay.sockets.lock().unwrap()[0].peek(&mut [0]).is_ok_and(|n| n == 0));
+    let server = monitor.finish(monotonic(), None);
+    assert!(server.sources["monitor"].contains("was ended there"), "{:?}", server.sources);
+}
+
+#[test]
+fn a_few_clients_at_a_time_each_with_what_it_wants() {
+    let (serving, token, _) = serve(watch(), None);
+    let config = remote(serving.address(), &token);
+    let monitors = [(); 4].map(|()| Monitor::connect(&config).unwrap());
+    let error = refused(&config);
+    assert!(error.contains("it samples for 4 clients already"), "{error}");
+    for monitor in monitors {
+        assert!(monitor.finish(monotonic(), None).overhead.samples >= 2);
+    }
+    until("a free seat", || Monitor::connect(&config).is_ok());
+    // What cannot be watched is said by whoever cannot.
+    let no_such = MonitorConfig { processes: vec![ProcessSelector::Pid(4_000_000)], ..MonitorConfig::default() };
+    let (serving, token, _) = serve(no_such, None);
+    let served = Monitor::connect(&remote(serving.address(), &token));
+    assert!(served.is_err_and(|error| error.to_string().contains("4000000")));
+    let mut nothing = MonitorConfig::default().intervals;
+    for group in brimful_monitor::Group::ALL {
+        nothing.set(group, None);
+    }
+    let (serving, token, _) = serve(MonitorConfig { intervals: nothing, ..MonitorConfig::default() }, None);
+    assert!(refused(&remote(serving.address(), &token)).contains("none of the groups"));
+}
+
+#[test]
+fn strangers_disturb_nobody() {
+    let (serving, token, said) = serve(watch(), None);
+    let relay = Relay::start(serving.address(), Duration::ZERO, Duration::ZERO);
+    let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
+    let connect = || TcpStream::connect(serving.address()).unwrap();
+    let silent: Vec<TcpStream> = (0..40).map(|_| connect()).collect();
+    // All seats for strangers are taken, and those who came too late were turned away.
+    let turned_away = |mut socket: &TcpStream| {
+        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        matches!(socket.read(&mut [0; 500]), Ok(0))
+    };
+    until("a stranger turned away", || silent.iter().any(turned_away));
+    drop(silent);
+    for bytes in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\0\xff\n", b"{\"hello\":\n", &[b'['; 100_000], b"\n"] {
+        until("an end", || {
+            let mut socket = connect();
+            // It may have been closed by now, be it for the bytes or for the crowd.
+            let _ = socket.write_all(bytes);
+            let _ = socket.read_to_end(&mut Vec::new());
+            said.try_iter().any(|text| text.contains("not of brimful's protocol"))
+        });
+    }
+    relay.passes_lines(2);
+    let server = monitor.finish(monotonic(), None);
+    assert!(server.sources["monitor"].starts_with("brimful"), "{:?}", server.sources);
+    until("a free seat", || Monitor::connect(&remote(serving.address(), &token)).is_ok());
+}
+
+#[test]
+fn who_is_not_brimful_is_recognized() {
+    let greeting = |protocol: &str| format!("{{\"greeting\":{{\"protocol\":\"{protocol}\",\"version\":\"9\"}}}}\n");
+    assert!(hears("HTTP/1.1 400 Bad Request\r\n\r\n").contains("it begins with `HTTP/1.1 400 Bad Request`"));
+    assert!(hears("SSH-2.0-OpenSSH_9.2\x1b[31m\r\n").contains("SSH-2.0-OpenSSH_9.2\u{fffd}"));
+    assert!(hears("").contains("closed the connection"));
+    assert!(hears(vec![b'x'; 5 << 20]).contains("a line of more than 4194304 bytes"));
+    assert!(hears(greeting("brimful.watch/0")).contains("update brimful on 127.0.0.1:"));
+    assert!(hears(greeting("brimful.watch/2")).contains("update brimful on this host"));
+    assert!(hears(greeting("other/1")).contains("check the port"));
+    assert!(hears(greeting("brimful.watch/1") + "{\"refused\":\"go\\u0007away\"}\n").contains("go\u{fffd}away"));
+    assert!(hears(greeting("brimful.watch/1") + "{\"clock\":{\"at\":1}}\n").contains("what was not asked"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever a server says, a client has a word for it.
+    #[test]
+    fn no_answer_is_too_strange(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300), at in any::<u64>(), greeted in any::<bool>(),
+    ) {
+        let mut says = Vec::new();
+        if greeted {
+            says.extend_from_slice(br#"{"greeting":{"protocol":"brimful.watch/1","version":""}}"#);
+            says.extend_from_slice(b"\n{\"welcome\":{}}\n");
+            says.extend((0..16).flat_map(|_| format!("{{\"clock\":{{\"at\":{at}}}}}\n").into_bytes()));
+        }
+        says.extend(bytes);
+        prop_assert!(hears(says).starts_with("cannot watch from 127.0.0.1:"));
+    }
+}
+
+/// A certificate for these names, made as the documentation says; `authority` for one that may sign only.
+fn certificate(directory: &Path, names: &str, authority: bool) -> Identity {
+    let file = |suffix: &str| directory.join(format!("{}-{authority}.{suffix}", names.replace([':', ','], "-")));
+    let (key, certificate): (PathBuf, PathBuf) = (file("key"), file("cert"));
+    let constraint = if authority { "basicConstraints=critical,CA:TRUE" } else { "basicConstraints=critical,CA:FALSE" };
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"])
+        .args(["-subj", "/CN=brimful", "-addext", constraint, "-addext", &format!("subjectAltName={names}")])
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output()
+        .unwrap_or_else(|error| panic!("{error}: install openssl (apt-get install openssl)"));
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    Identity { certificate, key }
+}
+
+#[test]
+fn tls_lets_those_through_who_trust_and_those_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let make = |names, authority| certificate(directory.path(), names, authority);
+    let own = make("IP:127.0.0.1,DNS:localhost", false);
+    let (serving, token, said) = serve(watch(), Some(own.clone()));
+    let trusting = |address: String, authority: &Path| RemoteConfig {
+        authority: Some(authority.to_owned()),
+        ..remote(address, &token)
+    };
+    let (address, port) = (serving.address().to_string(), serving.address().port());
+    for address in [address.clone(), format!("localhost:{port}")] {
+        let server = Monitor::connect(&trusting(address, &own.certificate)).unwrap().finish(monotonic(), None);
+        assert!(server.clock.is_some() && server.overhead.samples >= 2 && server.intervals.len() == 1, "{server:#?}");
+        assert!(server.sources["monitor"].starts_with("brimful"), "{:?}", server.sources);
+    }
+
+    let other = make("DNS:other.example", false);
+    let error = refused(&trusting(address.clone(), &other.certificate));
+    assert!(error.contains("not of the authority given"), "{error}");
+    says(&said, "does not trust this certificate");
+    let (elsewhere, other_token, _) = serve(watch(), Some(other.clone()));
+    let to_other = RemoteConfig { token: other_token, ..trusting(elsewhere.address().to_string(), &other.certificate) };
+    let error = refused(&to_other);
+    assert!(error.contains("is for another host"), "{error}");
+    let authority = make("IP:127.0.0.1", true);
+    let (signing, _, _) = serve(watch(), Some(authority.clone()));
+    let error = refused(&trusting(signing.address().to_string(), &authority.certificate));
+    assert!(error.contains("an authority's own") && error.contains("CA:FALSE"), "{error}");
+    let (plain, _, _) = serve(watch(), None);
+    let error = refused(&trusting(plain.address().to_string(), &own.certificate));
+    assert!(error.contains("does not speak TLS"), "{error}");
+
+    // Files that are not what they are said to be.
+    for (certificate, key) in
+        [(&own.key, &own.key), (&own.certificate, &own.certificate), (&own.certificate, &other.key)]
+    {
+        let identity = Some(Identity { certificate: certificate.clone(), key: key.clone() });
+        let config =
+            ServeConfig { address: ([127, 0, 0, 1], 0).into(), token: token.clone(), identity, watch: watch() };
+        let error = Serving::start(config, drop).unwrap_err().to_string();
+        assert!(error.contains("holds no usable") && error.contains("openssl req -x509"), "{error}");
+    }
+    assert!(refused(&trusting(address, Path::new("/no/such/file"))).contains("/no/such/file"));
+}
