@@ -56,6 +56,16 @@ class Bed:
         finally:
             server.stop()
 
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Keeps this program, and what it starts without saying where, off the server's CPU."""
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {self.generator_cpu})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
     def saturate(self, server: "Server", seconds: float, *flags: str) -> "Running":
         """A closed load of 64 connections from the generator's CPU: as fast as the server can."""
         wrk = [self.program("wrk"), "-t1", "-c64", f"-d{seconds:.0f}s", *flags, f"http://127.0.0.1:{server.port}/"]

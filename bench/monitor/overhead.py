@@ -35,7 +35,7 @@ def measure(bed: Bed) -> Outcome:
     number = max(round(bed.overhead_seconds / per_quartet), 2 * len(TURNS))
     lasting = 1.2 * number * per_quartet + 60
     outcome = Outcome()
-    with bed.server() as server, bed.saturate(server, lasting) as load, contextlib.ExitStack() as stack:
+    with bed.aside(), bed.server() as server, bed.saturate(server, lasting) as load, contextlib.ExitStack() as stack:
         running: dict[str, list[Running]] = {CONTROL: []}
         for name, commands in monitors(bed, server, lasting):
             running[name] = [stack.enter_context(Running(command, bed.server_cpu)) for command in commands]

@@ -82,8 +82,8 @@ def probe(bed: Bed, port: int, samples: int) -> dict:
 def outside(bed: Bed, shape: str, port: int, samples: int) -> dict[str, float | str]:
     """CPU time per sample of each program, or why there is none.
 
-    All run at once, a sample each second: CPU time is each one's own. What a program costs to start is over when their clocks
-    are first read, and they are read between two samples.
+    All run at once, a sample each second: CPU time is each one's own. What a program costs to start is over when their
+    clocks are first read, and they are read between two samples.
     """
     lasting = START_S + samples + 3
     # Ours reads every thread; pidstat does so when told to.

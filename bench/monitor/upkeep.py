@@ -25,7 +25,7 @@ def measure(bed: Bed) -> Outcome:
     quartets_wanted = 2 if bed.quick else 9
     lasting = quartets_wanted * len(toggle.PATTERN) * (SLICE_S + SETTLE_S + 1) + STRETCHES * STRETCH_S + 30
     outcome = Outcome()
-    with bed.server() as server, bed.saturate(server, lasting, *CLOSE) as load:
+    with bed.aside(), bed.server() as server, bed.saturate(server, lasting, *CLOSE) as load:
         time.sleep(1)
         note("upkeep: the program's own time")
         stretches = counted(bed, server)
