@@ -1,11 +1,22 @@
 //! Connections group: the server's ports, each with its listening sockets and its connections by state.
 
+mod count;
+mod gauges;
+mod states;
+mod tables;
+mod tally;
+
 use crate::counter::{Over, growth};
 use crate::listener::{ListenerSample, ListenerWatch};
+use crate::network::columns::Columns;
+use crate::procfs::ProcFile;
+use crate::sock_diag::SockDiag;
 use brimful_core::Nanos;
 use brimful_core::server::{Connections, Listener, Port, State};
 use serde::{Deserialize, Serialize};
+use states::{PortStates, StatesWatch};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 /// The server's ports at one moment.
@@ -14,7 +25,8 @@ use std::path::Path;
 pub struct ConnectionsSample {
     /// In the order in which they were named.
     pub ports: Vec<PortSample>,
-    /// Established since boot because the other side asked, in the whole network namespace.
+    /// Established since boot because the other side asked, in the whole network namespace; read where the ports' own are
+    /// not known.
     pub passive_opens: Option<u64>,
 }
 
@@ -35,35 +47,83 @@ pub struct PortSample {
 /// Reads them again and again.
 #[derive(Debug)]
 pub(crate) struct ConnectionsWatch {
-    listeners: Vec<ListenerWatch>,
+    /// Without ports there is nothing to open.
+    ports: Option<PortsWatch>,
+}
+
+#[derive(Debug)]
+struct PortsWatch {
+    numbers: Vec<u16>,
+    diag: io::Result<SockDiag>,
+    listeners: ListenerWatch,
+    states: StatesWatch,
+    snmp: Option<ProcFile>,
+    opens: Columns<1>,
 }
 
 impl ConnectionsWatch {
     /// To be called by a thread that is in the network namespace of the ports; `net` is the directory that is /proc/net
-    /// there. What is opened now stays in that namespace; what were opened later would be in the monitor's.
-    pub fn open(net: &Path, ports: &[u16]) -> ConnectionsWatch {
-        ConnectionsWatch { listeners: ports.iter().map(|&port| ListenerWatch::open(net, port)).collect() }
+    /// there. What is opened now stays in that namespace, and nothing is opened later. Without `ebpf` that is no source.
+    pub fn open(net: &Path, ports: &[u16], ebpf: bool) -> ConnectionsWatch {
+        ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
 
-    pub fn read(&mut self, _buffer: &mut Vec<u8>) -> ConnectionsSample {
-        let mut passive_opens = None;
-        let ports = (self.listeners.iter_mut())
-            .map(|watch| {
-                let listener = watch.read();
-                passive_opens = passive_opens.max(watch.passive_opens());
-                PortSample { port: watch.port, listener, accepted: None, connections: None }
-            })
-            .collect();
-        ConnectionsSample { ports, passive_opens }
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> ConnectionsSample {
+        self.ports.as_mut().map(|ports| ports.read(buffer)).unwrap_or_default()
     }
 
     /// Where its figures come from, or why there are none.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
-        let listener = match self.listeners.as_slice() {
-            [] => "none: no port was named".to_owned(),
-            listeners => listeners.iter().map(ListenerWatch::source).collect::<Vec<_>>().join("; "),
+        let none = || "none: no port was named".to_owned();
+        sources.insert("listener".to_owned(), self.ports.as_ref().map_or_else(none, PortsWatch::listener_source));
+        sources.insert("connections".to_owned(), self.ports.as_ref().map_or_else(none, |ports| ports.states.source()));
+    }
+}
+
+impl PortsWatch {
+    fn open(net: &Path, ports: &[u16], ebpf: bool) -> PortsWatch {
+        let mut diag = SockDiag::open(ports);
+        PortsWatch {
+            numbers: ports.to_vec(),
+            listeners: ListenerWatch::open(net, ports, &mut diag),
+            states: StatesWatch::open(net, ports, ebpf, &mut diag),
+            snmp: ProcFile::open(&net.join("snmp")).ok(),
+            opens: Columns::new("Tcp:", ["PassiveOpens"]),
+            diag,
+        }
+    }
+
+    fn read(&mut self, buffer: &mut Vec<u8>) -> ConnectionsSample {
+        let listeners = self.listeners.read(&mut self.diag, buffer);
+        let states = self.states.read(&mut self.diag);
+        let port = |((&port, listener), states): ((&u16, _), PortStates)| PortSample {
+            port,
+            listener,
+            accepted: states.accepted,
+            connections: states.connections,
         };
-        sources.insert("listener".to_owned(), listener);
+        ConnectionsSample {
+            ports: self.numbers.iter().zip(listeners).zip(states).map(port).collect(),
+            passive_opens: if self.states.counts_accepted() { None } else { self.passive_opens(buffer) },
+        }
+    }
+
+    fn passive_opens(&mut self, buffer: &mut Vec<u8>) -> Option<u64> {
+        let [opens] = self.opens.read(self.snmp.as_ref()?.read(buffer).ok()?);
+        opens
+    }
+
+    fn listener_source(&self) -> String {
+        let listeners = self.listeners.source(&self.diag);
+        let accepted = match &self.snmp {
+            _ if self.states.counts_accepted() => "eBPF, each port's own",
+            Some(_) => "/proc/net/snmp PassiveOpens, all ports",
+            None => "none, there is no /proc/net/snmp",
+        };
+        match listeners.starts_with("none") {
+            true => listeners,
+            false => format!("{listeners}; connections: {accepted}"),
+        }
     }
 }
 
@@ -122,7 +182,8 @@ fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
     Some(sum)
 }
 
-fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
+/// The connections of several ports together; `None` where none were counted.
+pub(crate) fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
     let mut counted = ports.iter().filter_map(|port| port.connections.as_ref()).peekable();
     counted.peek()?;
     let mut sum = BTreeMap::new();

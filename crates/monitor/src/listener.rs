@@ -1,13 +1,30 @@
-//! The listening sockets of one port: length and limit of the accept queue, and what was dropped at it.
+//! The listening sockets of some ports: length and limit of the accept queue, and what was dropped at it.
 //!
-//! SYNs that asked for a connection = connections established + drops of these sockets. The first is `PassiveOpens` of
-//! /proc/net/snmp and counts for the whole network namespace: other servers' connections are in it.
+//! **SYNs = connections established + SYNs dropped**, exactly, as long as every handshake that begins also ends. The
+//! kernel counts drops by listening socket, one for a SYN that finds the accept queue full, or no memory. But other
+//! segments are among them, which `drops.rs` takes off:
 //!
-//! A server may open its port more than once (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker): queues, limits
-//! and drops are then sums. It may also be restarted: sockets are told apart by their cookie, drops accumulate.
+//! - the last segment of a handshake that meets a queue that has filled up since its SYN was let in, and every segment
+//!   that follows it until there is room. Each is counted twice, as a drop and as a segment that nobody took. This takes
+//!   a network between the hosts: on one host the handshake is over before the next SYN comes.
+//! - with `TCP_DEFER_ACCEPT`, which Apache sets, the last segment of every handshake, because it brings no data.
+//! - a reset of a half-open connection.
+//!
+//! What remains inexact: a SYN that is sent again although it has been answered is not counted, and while the queue
+//! overflows it is taken for one of the first kind, as is a segment out of order that meets a half-open connection. A SYN
+//! whose handshake never ends (the client is gone, or a SYN cookie comes back to nobody) is in neither. If several of the
+//! watched ports drop at once the other segments are divided as the drops are. Source: Linux 6.18, `tcp_conn_request`,
+//! `tcp_check_req`, `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from `discard_and_relse` on.
+//!
+//! A server may open its port more than once (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker): queues, limits and
+//! drops are then sums. It may also be restarted: sockets are told apart by their cookie, drops accumulate.
 
-use crate::procfs::{self, ProcFile};
+mod drops;
+
+use crate::search::Search;
 use crate::sock_diag::{ListenSocket, SockDiag};
+use crate::sys;
+use drops::SynDrops;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -21,7 +38,7 @@ pub struct ListenerSample {
     pub accept_queue_max: u64,
     /// How many may wait.
     pub backlog: u64,
-    /// Dropped since the watch began.
+    /// SYNs dropped since the watch began.
     pub drops: u64,
     /// How many sockets these are.
     pub sockets: u64,
@@ -30,94 +47,146 @@ pub struct ListenerSample {
 /// Reads them again and again.
 #[derive(Debug)]
 pub(crate) struct ListenerWatch {
-    pub port: u16,
-    diag: io::Result<SockDiag>,
+    ports: Vec<Port>,
+    /// Of all ports, as they were last seen.
     sockets: Vec<ListenSocket>,
-    /// Why there are no sockets, as the kernel put it.
+    /// Why they could not be read, as the kernel put it.
     error: Option<io::Error>,
+    /// For sockets that join those that are known.
+    search: Search,
+    syn_drops: SynDrops,
+}
+
+#[derive(Debug)]
+struct Port {
+    number: u16,
     drops: u64,
-    snmp: Option<ProcFile>,
-    buffer: Vec<u8>,
 }
 
 impl ListenerWatch {
-    /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again.
-    pub fn open(net: &Path, port: u16) -> ListenerWatch {
-        let snmp = ProcFile::open(&net.join("snmp")).ok();
-        let diag = SockDiag::open();
-        let mut watch =
-            ListenerWatch { port, diag, sockets: Vec::new(), error: None, drops: 0, snmp, buffer: Vec::new() };
-        watch.refresh();
-        watch.drops = 0; // what was dropped before is not ours
+    /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the directory
+    /// that is /proc/net in the namespace of `diag`.
+    pub fn open(net: &Path, ports: &[u16], diag: &mut io::Result<SockDiag>) -> ListenerWatch {
+        let ports = ports.iter().map(|&number| Port { number, drops: 0 }).collect();
+        let syn_drops = SynDrops::open(net, &mut Vec::new());
+        let mut watch = ListenerWatch { ports, sockets: Vec::new(), error: None, search: Search::default(), syn_drops };
+        watch.refresh(diag); // what was dropped before is not ours
         watch
     }
 
-    /// `None` while nothing listens there.
-    pub fn read(&mut self) -> Option<ListenerSample> {
-        self.refresh();
-        if self.sockets.is_empty() {
-            return None;
-        }
-        let sum = |figure: fn(&ListenSocket) -> u32| self.sockets.iter().map(|socket| u64::from(figure(socket))).sum();
-        let accept_queue = sum(|socket| socket.queue);
-        Some(ListenerSample {
-            accept_queue,
-            accept_queue_max: accept_queue,
-            backlog: sum(|socket| socket.backlog),
-            drops: self.drops,
-            sockets: self.sockets.len() as u64,
-        })
-    }
-
-    /// Established since boot in this network namespace.
-    pub fn passive_opens(&mut self) -> Option<u64> {
-        let snmp = self.snmp.as_ref().and_then(|file| file.read(&mut self.buffer).ok());
-        snmp.and_then(procfs::passive_opens)
+    /// Of each port, in order; `None` while nothing listens there.
+    pub fn read(&mut self, diag: &mut io::Result<SockDiag>, buffer: &mut Vec<u8>) -> Vec<Option<ListenerSample>> {
+        let before = self.refresh(diag);
+        self.count_drops(&before, buffer);
+        self.ports.iter().map(|port| self.sample(port)).collect()
     }
 
     /// Where the figures come from, or why there are none.
-    pub fn source(&self) -> String {
-        let port = self.port;
-        match (&self.diag, &self.error) {
-            (Err(error), _) | (_, Some(error)) => {
-                format!("none: sock_diag on port {port}: {error}; try: sudo modprobe -a tcp_diag inet_diag")
+    pub fn source(&self, diag: &io::Result<SockDiag>) -> String {
+        if let Some(error) = diag.as_ref().err().or(self.error.as_ref()) {
+            return format!("none: sock_diag: {error}; try: sudo modprobe -a tcp_diag inet_diag");
+        }
+        let absent: Vec<String> = self
+            .ports
+            .iter()
+            .filter(|port| self.sockets_of(port).next().is_none())
+            .map(|port| port.number.to_string())
+            .collect();
+        let nothing = format!(
+            "nothing listens on TCP port {} in this network namespace; `ss -ltn` lists what does",
+            absent.join(" and ")
+        );
+        if absent.len() == self.ports.len() {
+            return format!("none: {nothing}");
+        }
+        let sockets: Vec<String> = self.sockets.iter().map(ListenSocket::to_string).collect();
+        let mut source = format!("sock_diag: {}", sockets.join(", "));
+        if !absent.is_empty() {
+            source += "; ";
+            source += &nothing;
+        }
+        match self.syn_drops.others() {
+            0 => {}
+            others => source += &format!("; {others} segments that were dropped but were no SYNs are not counted"),
+        }
+        source
+    }
+
+    fn sample(&self, port: &Port) -> Option<ListenerSample> {
+        let sum =
+            |figure: fn(&ListenSocket) -> u32| self.sockets_of(port).map(|socket| u64::from(figure(socket))).sum();
+        let accept_queue = sum(|socket| socket.queue);
+        let sample = ListenerSample {
+            accept_queue,
+            accept_queue_max: accept_queue,
+            backlog: sum(|socket| socket.backlog),
+            drops: port.drops,
+            sockets: sum(|_| 1),
+        };
+        (sample.sockets > 0 && self.error.is_none()).then_some(sample)
+    }
+
+    fn sockets_of(&self, port: &Port) -> impl Iterator<Item = &ListenSocket> {
+        let number = port.number;
+        self.sockets.iter().filter(move |socket| socket.port() == number)
+    }
+
+    /// Looks each known socket up; or looks for all of them anew when one is gone or cannot be told from another, when a port
+    /// has none, and now and then. Hands back what was known before.
+    fn refresh(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<ListenSocket> {
+        let Ok(diag) = diag else { return Vec::new() };
+        let begun = sys::now();
+        let known = !self.search.due() && self.error.is_none() && self.can_be_looked_up();
+        let looked_up: Option<Vec<ListenSocket>> = match known {
+            true => self.sockets.iter().map(|socket| diag.look_up(socket).ok()).collect(),
+            false => None,
+        };
+        let found = looked_up.map_or_else(
+            || {
+                let listening = diag.listening();
+                self.search.rest(begun);
+                listening
+            },
+            Ok,
+        );
+        match found {
+            Ok(sockets) => {
+                self.error = None;
+                std::mem::replace(&mut self.sockets, sockets)
             }
-            _ if self.sockets.is_empty() => {
-                format!("none: nothing listens on TCP port {port} in this network namespace; `ss -ltn` lists what does")
-            }
-            _ => {
-                let sockets: Vec<String> = self.sockets.iter().map(ListenSocket::to_string).collect();
-                let opens = if self.snmp.is_some() { "/proc/net/snmp PassiveOpens (all ports)" } else { "no count" };
-                format!("sock_diag: {}; connections: {opens}", sockets.join(", "))
+            Err(error) => {
+                self.error = Some(error);
+                self.sockets.clone()
             }
         }
     }
 
-    /// Looks each known socket up, or all of them anew when one is gone or cannot be told from another.
-    fn refresh(&mut self) {
-        let Ok(diag) = &mut self.diag else { return };
-        let ambiguous = self
-            .sockets
-            .iter()
-            .enumerate()
-            .any(|(i, socket)| self.sockets[..i].iter().any(|other| other.shares_address(socket)));
-        let looked_up = match self.sockets.is_empty() || ambiguous {
-            true => Err(io::ErrorKind::NotFound.into()),
-            false => self.sockets.iter().map(|socket| diag.look_up(socket)).collect(),
-        };
-        match looked_up.or_else(|_| diag.listening(self.port)) {
-            Ok(sockets) => {
-                self.drops += new_drops(&self.sockets, &sockets);
-                (self.sockets, self.error) = (sockets, None);
-            }
-            Err(error) => (self.sockets, self.error) = (Vec::new(), Some(error)),
+    fn can_be_looked_up(&self) -> bool {
+        let alone =
+            |(i, socket): (usize, &ListenSocket)| !self.sockets[..i].iter().any(|other| other.shares_address(socket));
+        self.ports.iter().all(|port| self.sockets_of(port).next().is_some())
+            && self.sockets.iter().enumerate().all(alone)
+    }
+
+    fn count_drops(&mut self, before: &[ListenSocket], buffer: &mut Vec<u8>) {
+        let drops = |port: &Port| -> u64 { self.sockets_of(port).map(|socket| new_drops(socket, before)).sum() };
+        let new: Vec<u64> = self.ports.iter().map(drops).collect();
+        let all: u64 = new.iter().sum();
+        if all == 0 {
+            return;
+        }
+        let (mut syns, mut left) = (self.syn_drops.among(all, buffer), all);
+        for (port, new) in self.ports.iter_mut().zip(new).filter(|(_, new)| *new > 0) {
+            // In proportion, and so that nothing is lost by rounding.
+            let own = (u128::from(syns) * u128::from(new) / u128::from(left)) as u64;
+            (syns, left) = (syns - own, left - new);
+            port.drops += own;
         }
     }
 }
 
-/// Drops between two looks; a socket opened in between has counted from zero.
-fn new_drops(before: &[ListenSocket], now: &[ListenSocket]) -> u64 {
-    let drops_before =
-        |socket: &ListenSocket| before.iter().find(|b| b.cookie() == socket.cookie()).map_or(0, |before| before.drops);
-    now.iter().map(|socket| u64::from(socket.drops.wrapping_sub(drops_before(socket)))).sum()
+/// Drops since an earlier look; a socket opened in between has counted from zero.
+fn new_drops(socket: &ListenSocket, before: &[ListenSocket]) -> u64 {
+    let same = before.iter().find(|before| before.cookie() == socket.cookie());
+    u64::from(socket.drops.wrapping_sub(same.map_or(0, |before| before.drops)))
 }

@@ -5,7 +5,7 @@
 //! (`netns.rs`) and are never opened again. What they say of sockets nobody holds, of buffers' memory and of the CPUs'
 //! queues is of the whole machine in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c, net/ipv4/proc.c.
 
-mod columns;
+pub(crate) mod columns;
 mod interfaces;
 mod overflows;
 mod tcp;

@@ -1,7 +1,8 @@
 //! Whose a port is: the processes that hold its listening sockets.
 //!
 //! `sock_diag` gives the sockets' inodes; /proc/PID/fd shows who holds `socket:[inode]`, for processes that the caller
-//! may look into: its own user's, or all of them for root. Source: sock_diag(7), proc_pid_fd(5).
+//! may look into: its own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list the
+//! others. Source: sock_diag(7), proc_pid_fd(5), proc(5).
 
 use crate::MonitorError;
 use crate::procfs;
@@ -14,18 +15,28 @@ use std::path::Path;
 /// Of a parent and its child only the parent is given: a server's master, not its workers.
 pub fn listener_owners(port: u16) -> Result<Vec<u32>, MonitorError> {
     let unknown = |why: String| MonitorError::UnknownOwner { port, why };
-    let sockets = SockDiag::open()
-        .and_then(|mut diag| diag.listening(port))
+    let sockets = SockDiag::open(&[port])
+        .and_then(|mut diag| diag.listening())
         .map_err(|error| unknown(format!("sock_diag: {error}; try: sudo modprobe -a tcp_diag inet_diag")))?;
     if sockets.is_empty() {
         return Err(unknown("nothing listens there in this network namespace; start the server first".to_owned()));
     }
     let links: Vec<String> = sockets.iter().map(|socket| format!("socket:[{}]", socket.inode)).collect();
-    let owners = owners(Path::new("/proc"), &links);
+    let proc = Path::new("/proc");
+    let owners = owners(proc, &links);
     if owners.is_empty() {
-        return Err(unknown("no process that this user may look into holds it; run as root".to_owned()));
+        return Err(unknown(refusal(proc).to_owned()));
     }
     Ok(owners)
+}
+
+/// Why none of the processes that are seen is an owner, and what to do about it.
+fn refusal(root: &Path) -> &'static str {
+    // Any user may read this of any process, unless /proc hides those of others.
+    match std::fs::read(root.join("1/stat")) {
+        Ok(_) => "no process that this user may look into holds it; run as root",
+        Err(_) => "/proc hides the processes of other users (hidepid); run as root, or remount /proc without hidepid",
+    }
 }
 
 fn owners(root: &Path, links: &[String]) -> Vec<u32> {

@@ -126,13 +126,6 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     })
 }
 
-/// Connections established since boot because somebody else asked for them: `PassiveOpens` of /proc/net/snmp.
-pub(crate) fn passive_opens(text: &[u8]) -> Option<u64> {
-    let mut tcp = lines(text).filter(|line| line.starts_with(b"Tcp:"));
-    let (names, values) = (tcp.next()?, tcp.next()?);
-    words(names).zip(words(values)).find(|(name, _)| *name == b"PassiveOpens").and_then(|(_, value)| number(value))
-}
-
 /// How often a thread was given a CPU: the third number of /proc/PID/task/TID/schedstat. A thread that runs again has
 /// been switched away from before, so this is also its count of context switches, voluntary and not.
 pub(crate) fn times_scheduled(text: &[u8]) -> Option<u64> {
@@ -194,8 +187,6 @@ mod tests {
 
     const PID_STAT: &[u8] = b"10480 (a) b (c)) S 10472 10472 4631 0 -1 4194304 3077 6817 6 1 21 22 23 24 20 0 1 0 \
         138751 17281024 3438 18446744073709551615 1 1\n";
-    const SNMP: &[u8] =
-        b"Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoAlgorithm ActiveOpens PassiveOpens\nTcp: 1 87 2\n";
 
     #[test]
     fn a_name_may_hold_spaces_and_parentheses() {
@@ -208,8 +199,6 @@ mod tests {
 
     #[test]
     fn counters_are_found_by_their_names() {
-        assert_eq!(passive_opens(SNMP), Some(2));
-        assert_eq!(passive_opens(b"Tcp: PassiveOpens\n"), None);
         assert_eq!(times_scheduled(b"177859635 22629366 459\n"), Some(459));
         assert_eq!(forks(b"ctxt 518543\nprocesses 10527\nprocs_running 2\n"), Some(10_527));
         assert_eq!(forks(b"ctxt 518543\nprocesses \n"), None);
@@ -245,9 +234,6 @@ mod tests {
         for text in before(PID_STAT, b"3438") {
             assert_eq!(pid_stat(text), None);
         }
-        for text in before(SNMP, b"2\n") {
-            assert_eq!(passive_opens(text), None);
-        }
     }
 
     proptest! {
@@ -257,7 +243,7 @@ mod tests {
             status.splice(at.min(PID_STAT.len()).., text.iter().copied());
             for bytes in [&text, &status] {
                 let _ = (pid_stat(bytes), forks(bytes));
-                let _ = (passive_opens(bytes), times_scheduled(bytes), cpu_list(&String::from_utf8_lossy(bytes)));
+                let _ = (times_scheduled(bytes), cpu_list(&String::from_utf8_lossy(bytes)));
             }
         }
 

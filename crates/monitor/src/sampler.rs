@@ -86,7 +86,7 @@ impl Sampler {
     /// Opens what is of one network namespace. A server that is merely found in another is watched there as far as that
     /// is allowed; a namespace that was asked for is watched or is an error.
     fn open_network(&mut self, place: Place) -> Result<(), MonitorError> {
-        let Sampler { root, config: MonitorConfig { ports, intervals, netns, .. }, .. } = &*self;
+        let Sampler { root, config: MonitorConfig { ports, intervals, netns, ebpf, .. }, .. } = &*self;
         let (proc, enabled) = (root.join("proc"), intervals.enabled());
         let network =
             enabled.has(Group::Network).then(|| place.namespace.reading(&proc, NetworkWatch::open)).transpose()?;
@@ -94,8 +94,8 @@ impl Sampler {
         if enabled.has(Group::Connections) {
             // Entering takes a privilege: it is not done for nothing.
             let opened = match ports.is_empty() {
-                true => place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports)),
-                false => place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports)),
+                true => place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, *ebpf)),
+                false => place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, *ebpf)),
             };
             match opened {
                 Ok(watch) => connections = Some(watch),

@@ -12,7 +12,7 @@ pub(crate) struct Search {
 
 impl Search {
     /// A search may take 1/400 of one CPU.
-    const REST: u64 = 400;
+    pub const REST: u64 = 400;
 
     pub fn due(&self) -> bool {
         sys::now() >= self.not_before

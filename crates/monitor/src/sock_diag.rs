@@ -1,22 +1,34 @@
-//! Listening TCP sockets by `sock_diag` netlink: an exact look-up costs microseconds whatever the number of
-//! connections, where /proc/net/tcp lists them all.
+//! The TCP sockets of some local ports by `sock_diag` netlink: one listening socket by an exact look-up in microseconds
+//! whatever the number of connections, and all connections by a dump that the kernel itself filters by port.
 //!
 //! For a listening socket the kernel puts the length of the accept queue where other sockets have their receive queue,
-//! the queue's limit where they have their send queue, and the SYNs it dropped among its memory figures.
+//! the queue's limit where they have their send queue, and what it dropped among its memory figures.
 //! Source: sock_diag(7), linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order, ports and
-//! addresses in network byte order. The kernel's answer is complete when `send` returns, so nothing here waits.
+//! addresses in network byte order.
+//!
+//! Nothing here waits: the kernel's answer to a look-up and the first part of a dump are there when `send` returns, each
+//! further part when the one before has been received. A dump is not one moment: the kernel walks its table of sockets
+//! in stretches, and what is opened or closed meanwhile may be missed, never the rest.
 
+mod filter;
+mod message;
+
+use message::{DIAG_BY_FAMILY, Header, Kind, TCP_DIAG, u16_at, u32_at};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
-/// A netlink socket to the kernel's socket tables.
+/// A netlink socket to the kernel's socket tables, those of the network namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct SockDiag {
     fd: OwnedFd,
+    ports: Vec<u16>,
+    /// What a socket must fulfil to be in a dump.
+    filter: Vec<u8>,
     sequence: u32,
+    request: Vec<u8>,
     buffer: Vec<u8>,
 }
 
@@ -36,79 +48,140 @@ pub(crate) struct ListenSocket {
     pub inode: u32,
 }
 
-const HEADER: usize = 16; // struct nlmsghdr
-const SOCKID: usize = 48; // struct inet_diag_sockid
-const MESSAGE: usize = 72; // struct inet_diag_msg
-const DIAG_BY_FAMILY: u16 = 20;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-const REQUEST: u16 = 1;
-const DUMP: u16 = 0x300;
-const LISTEN: u32 = 1 << 10;
-const SKMEMINFO: u16 = 7;
-const SKMEMINFO_DROPS: usize = 8;
-
-/// What one netlink message says.
-#[derive(Debug, PartialEq, Eq)]
-enum Message {
-    Socket(ListenSocket),
-    Error(i32),
-    Done,
-    Other,
+/// One connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectedSocket {
+    /// The local one.
+    pub port: u16,
+    /// The state's number (include/net/tcp_states.h), TIME_WAIT and half-open connections included.
+    pub state: u8,
+    /// The kernel remembers it by a small record because no process holds it any more: TIME_WAIT, and some FIN_WAIT2.
+    pub record: bool,
 }
 
+const SOCKID: usize = 48; // struct inet_diag_sockid
+const MESSAGE: usize = 72; // struct inet_diag_msg
+/// The kernel fills at most 32 KiB at once (af_netlink.c); this is what later ones may.
+const BUFFER: usize = 128 * 1024;
+const REQ_BYTECODE: u16 = 1;
+const LISTEN: u32 = 1 << 10;
+/// Every other state there is: not LISTEN, nor CLOSE and 13, of sockets that only have a port yet.
+const CONNECTIONS: u32 = 0x0fff & !LISTEN & !(1 << 7);
+const SKMEMINFO: u16 = 7;
+const SKMEMINFO_DROPS: usize = 8;
+const RECORD_TIMER: u8 = 3;
+
 impl SockDiag {
-    pub fn open() -> io::Result<SockDiag> {
+    /// Of the network namespace that the calling thread is in.
+    pub fn open(ports: &[u16]) -> io::Result<SockDiag> {
         let protocol = Some(netlink::SOCK_DIAG);
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
-        Ok(SockDiag { fd, sequence: 0, buffer: vec![0; 32 * 1024] })
+        let (ports, filter) = (ports.to_vec(), filter::equal(ports));
+        Ok(SockDiag { fd, ports, filter, sequence: 0, request: Vec::new(), buffer: vec![0; BUFFER] })
     }
 
-    /// Every socket that listens on a port, of both families.
-    pub fn listening(&mut self, port: u16) -> io::Result<Vec<ListenSocket>> {
-        let mut id = [0; SOCKID];
-        id[..2].copy_from_slice(&port.to_be_bytes());
+    /// Every socket that listens on one of the ports, of both families.
+    pub fn listening(&mut self) -> io::Result<Vec<ListenSocket>> {
         let mut sockets = Vec::new();
-        for family in [libc::AF_INET, libc::AF_INET6] {
-            match self.ask(family as u8, &id, DUMP, |socket| sockets.push(socket)) {
-                // A kernel without IPv6 knows no such table.
-                Err(error) if family == libc::AF_INET6 && error.raw_os_error() == Some(libc::ENOENT) => {}
-                result => result?,
-            }
-        }
-        sockets.retain(|socket| socket.port() == port);
+        self.dump(LISTEN, SKMEMINFO, &mut |body| sockets.extend(listen_socket(body)))?;
+        sockets.retain(|socket| self.ports.contains(&socket.port()));
         Ok(sockets)
     }
 
     /// The same socket as it is now; an error if it is closed.
     pub fn look_up(&mut self, socket: &ListenSocket) -> io::Result<ListenSocket> {
         let mut found = None;
-        self.ask(socket.family, &socket.id, 0, |socket| found = Some(socket))?;
+        self.prepare_look_up(socket);
+        self.ask(&mut |body| found = listen_socket(body))?;
         found.filter(|now| now.id == socket.id).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn ask(&mut self, family: u8, id: &[u8; SOCKID], flags: u16, mut see: impl FnMut(ListenSocket)) -> io::Result<()> {
+    /// Shows every connection of the ports, of both families. An error means that some may have been missed.
+    pub fn connections(&mut self, mut see: impl FnMut(ConnectedSocket)) -> io::Result<()> {
+        self.dump(CONNECTIONS, 0, &mut |body| connected_socket(body).into_iter().for_each(&mut see))
+    }
+
+    fn dump(&mut self, states: u32, extension: u16, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
+        self.prepare_dump(states, extension);
+        match self.ask(see) {
+            // The first that is asked finds out that a kernel before 4.16 knows no equality of ports.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                self.filter = filter::between(&self.ports);
+                self.prepare_dump(states, extension);
+                self.ask(see)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Puts a question together: `struct nlmsghdr`, `struct inet_diag_req_v2`.
+    fn prepare_look_up(&mut self, socket: &ListenSocket) {
+        self.start(DIAG_BY_FAMILY, 0);
+        self.request.extend_from_slice(&[socket.family, libc::IPPROTO_TCP as u8, bit_of(SKMEMINFO), 0]);
+        self.request.extend_from_slice(&LISTEN.to_ne_bytes());
+        self.request.extend_from_slice(&socket.id);
+        message::set_length(&mut self.request);
+    }
+
+    /// The same: `struct nlmsghdr`, `struct inet_diag_req`, the filter. This is the older form of a request; it asks for
+    /// both families at once, which spares the kernel a second walk.
+    fn prepare_dump(&mut self, states: u32, extension: u16) {
+        self.start(TCP_DIAG, message::DUMP);
+        self.request.extend_from_slice(&[libc::AF_INET as u8, 0, 0, bit_of(extension)]);
+        self.request.extend_from_slice(&[0; SOCKID]);
+        self.request.extend_from_slice(&states.to_ne_bytes());
+        self.request.extend_from_slice(&[0; 4]);
+        self.request.extend_from_slice(&(4 + self.filter.len() as u16).to_ne_bytes());
+        self.request.extend_from_slice(&REQ_BYTECODE.to_ne_bytes());
+        self.request.extend_from_slice(&self.filter);
+        message::set_length(&mut self.request);
+    }
+
+    fn start(&mut self, kind: u16, flags: u16) {
         self.sequence = self.sequence.wrapping_add(1);
-        send(&self.fd, &request(family, id, flags, self.sequence), SendFlags::empty())?;
-        loop {
-            let (_, length) = recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT)?;
+        message::start(&mut self.request, kind, flags, self.sequence);
+    }
+
+    /// Sends what was put together and shows the body of every message that answers it.
+    fn ask(&mut self, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
+        match self.try_ask(see) {
+            // A signal ended an earlier dump in the middle. What is left of it ends by being received.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                while recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT).is_ok() {}
+                self.try_ask(see)
+            }
+            answer => answer,
+        }
+    }
+
+    fn try_ask(&mut self, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
+        send(&self.fd, &self.request, SendFlags::empty())?;
+        let (mut interrupted, mut more) = (false, true);
+        while more {
+            let (_, length) = recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC)?;
+            // One that is longer than the buffer has lost its end.
             let mut rest = self.buffer.get(..length).ok_or(io::ErrorKind::InvalidData)?;
             if rest.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            while let Some((message, tail)) = next_message(rest, self.sequence) {
+            while let Some((Header { kind, sequence, multi, inconsistent }, body, tail)) = message::next(rest) {
                 rest = tail;
-                match message {
-                    Message::Socket(socket) => see(socket),
-                    Message::Error(errno) => return Err(io::Error::from_raw_os_error(errno)),
-                    Message::Done => return Ok(()),
-                    Message::Other => continue,
+                if sequence != self.sequence {
+                    continue;
                 }
-                if flags & DUMP == 0 {
-                    return Ok(());
+                interrupted |= inconsistent;
+                match kind {
+                    Kind::Socket => {
+                        see(body);
+                        more = multi;
+                    }
+                    Kind::End(0) => more = false,
+                    Kind::End(errno) => return Err(io::Error::from_raw_os_error(errno)),
+                    Kind::Other => {}
                 }
             }
         }
+        if interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 }
 
@@ -123,7 +196,7 @@ impl ListenSocket {
         (self.family, &self.id[..40]) == (other.family, &other.id[..40])
     }
 
-    fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         u16::from_be_bytes(self.bytes(0))
     }
 
@@ -142,33 +215,9 @@ impl fmt::Display for ListenSocket {
     }
 }
 
-/// `struct nlmsghdr`, then `struct inet_diag_req_v2`.
-fn request(family: u8, id: &[u8; SOCKID], flags: u16, sequence: u32) -> [u8; HEADER + 8 + SOCKID] {
-    let mut bytes = [0; HEADER + 8 + SOCKID];
-    let length = bytes.len() as u32;
-    bytes[0..4].copy_from_slice(&length.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&DIAG_BY_FAMILY.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&(REQUEST | flags).to_ne_bytes());
-    bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
-    bytes[16..19].copy_from_slice(&[family, libc::IPPROTO_TCP as u8, 1 << (SKMEMINFO - 1)]);
-    bytes[20..24].copy_from_slice(&LISTEN.to_ne_bytes());
-    bytes[24..].copy_from_slice(id);
-    bytes
-}
-
-/// Takes the first message off `bytes`; `None` at the end, or where the rest is no message.
-fn next_message(bytes: &[u8], sequence: u32) -> Option<(Message, &[u8])> {
-    let length = u32_at(bytes, 0)? as usize;
-    let body = bytes.get(HEADER..length)?;
-    let rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-    let message = match u16_at(bytes, 4)? {
-        _ if u32_at(bytes, 8)? != sequence => Message::Other,
-        NLMSG_DONE => Message::Done,
-        NLMSG_ERROR => Message::Error((u32_at(body, 0)? as i32).wrapping_neg()),
-        DIAG_BY_FAMILY => listen_socket(body).map_or(Message::Other, Message::Socket),
-        _ => Message::Other,
-    };
-    Some((message, rest))
+/// An extension is asked for by the bit below its number; 0 is none.
+fn bit_of(extension: u16) -> u8 {
+    extension.checked_sub(1).map_or(0, |bit| 1 << bit)
 }
 
 /// `struct inet_diag_msg` (family, state, timer, retransmissions, id, expiry, queues, uid, inode) and its attributes.
@@ -187,12 +236,9 @@ fn listen_socket(body: &[u8]) -> Option<ListenSocket> {
     Some(socket)
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+fn connected_socket(body: &[u8]) -> Option<ConnectedSocket> {
+    let port = u16::from_be_bytes(body.get(4..6)?.try_into().ok()?);
+    Some(ConnectedSocket { port, state: *body.get(1)?, record: *body.get(2)? == RECORD_TIMER })
 }
 
 #[cfg(test)]
@@ -200,44 +246,62 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A message as the kernel writes it: 0.0.0.0:80, 3 of 8 waiting, 123 dropped, inode 4567.
-    fn message() -> Vec<u8> {
-        let mut bytes = vec![0; HEADER + MESSAGE + 4 + 36];
-        let length = bytes.len() as u32;
-        bytes[0..4].copy_from_slice(&length.to_ne_bytes());
-        bytes[4..6].copy_from_slice(&DIAG_BY_FAMILY.to_ne_bytes());
-        bytes[8..12].copy_from_slice(&7u32.to_ne_bytes());
-        bytes[16..18].copy_from_slice(&[libc::AF_INET as u8, 10]);
-        bytes[20..22].copy_from_slice(&80u16.to_be_bytes());
-        bytes[72..76].copy_from_slice(&3u32.to_ne_bytes());
-        bytes[76..80].copy_from_slice(&8u32.to_ne_bytes());
-        bytes[84..88].copy_from_slice(&4567u32.to_ne_bytes());
-        bytes[88..90].copy_from_slice(&40u16.to_ne_bytes());
-        bytes[90..92].copy_from_slice(&SKMEMINFO.to_ne_bytes());
-        bytes[124..128].copy_from_slice(&123u32.to_ne_bytes());
+    /// What the kernel says of a socket: 0.0.0.0:80, 3 of 8 waiting, 123 dropped, inode 4567.
+    fn body() -> Vec<u8> {
+        let mut bytes = vec![0; MESSAGE + 4 + 36];
+        bytes[..3].copy_from_slice(&[libc::AF_INET as u8, 10, 0]);
+        bytes[4..6].copy_from_slice(&80u16.to_be_bytes());
+        bytes[56..60].copy_from_slice(&3u32.to_ne_bytes());
+        bytes[60..64].copy_from_slice(&8u32.to_ne_bytes());
+        bytes[68..72].copy_from_slice(&4567u32.to_ne_bytes());
+        bytes[72..74].copy_from_slice(&40u16.to_ne_bytes());
+        bytes[74..76].copy_from_slice(&SKMEMINFO.to_ne_bytes());
+        bytes[108..112].copy_from_slice(&123u32.to_ne_bytes());
         bytes
     }
 
     #[test]
     fn a_listening_socket_is_read_from_its_message() {
-        let bytes = message();
-        let (Message::Socket(socket), rest) = next_message(&bytes, 7).unwrap() else { panic!("not a socket") };
+        let socket = listen_socket(&body()).unwrap();
         assert_eq!((socket.queue, socket.backlog, socket.drops, socket.inode), (3, 8, 123, 4567));
         assert_eq!(socket.to_string(), "0.0.0.0:80");
-        assert!(rest.is_empty());
-        assert_eq!(next_message(&bytes, 8).unwrap().0, Message::Other, "an answer to an earlier question");
+        assert_eq!(connected_socket(&body()), Some(ConnectedSocket { port: 80, state: 10, record: false }));
+        for length in 0..MESSAGE {
+            assert_eq!(listen_socket(&body()[..length]), None);
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_dump_does_not_disturb_the_next() {
+        let listeners: Vec<_> = (0..3).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
+        let mut diag = SockDiag::open(&ports).unwrap();
+        diag.prepare_dump(LISTEN, SKMEMINFO);
+        send(&diag.fd, &diag.request, SendFlags::empty()).unwrap();
+        let mut found: Vec<u16> = diag.listening().unwrap().iter().map(ListenSocket::port).collect();
+        found.sort_unstable();
+        let mut expected = ports;
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_kernel_that_refuses_the_filter_is_asked_by_the_other() {
+        let listener = std::net::TcpListener::bind("[::1]:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut diag = SockDiag::open(&[1, port]).unwrap();
+        diag.filter[0] = 99; // no such condition: as the kernel before 4.16 sees the one for equality
+        assert_eq!(diag.listening().unwrap().len(), 1);
+        assert_eq!(diag.filter, filter::between(&[1, port]));
     }
 
     proptest! {
         #[test]
-        fn no_bytes_panic_and_parsing_ends(at in 0usize..128, bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
-            let mut mixed = message();
+        fn no_bytes_panic(at in 0usize..112, bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
+            let mut mixed = body();
             mixed.splice(at.., bytes.iter().copied());
-            for mut rest in [&bytes[..], &mixed[..]] {
-                while let Some((_, tail)) = next_message(rest, 7) {
-                    prop_assert!(tail.len() < rest.len());
-                    rest = tail;
-                }
+            for bytes in [&bytes[..], &mixed[..]] {
+                let _ = (listen_socket(bytes), connected_socket(bytes));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What was seen over a run: the `server` object of a Record.
 
+use crate::connections::states_together;
 use crate::rates::{Rates, Tracker};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
@@ -27,14 +28,19 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
     if let Some(connections) = rates.connections {
         server.connections = connections.figures;
         for port in &mut server.connections.ports {
-            let queues = inside.iter().filter_map(|sample| {
+            let number = port.port;
+            let seen = inside.iter().filter_map(|sample| {
                 let ports = &sample.connections.as_ref()?.ports;
-                Some(ports.iter().find(|seen| seen.port == port.port)?.listener?.accept_queue_max)
+                ports.iter().find(|seen| seen.port == number)
             });
+            let queues = seen.clone().filter_map(|seen| Some(seen.listener?.accept_queue_max));
             if let Some(listener) = &mut port.listener {
                 listener.accept_queue_max = queues.max().unwrap_or_default();
             }
+            // Not every sample has a count, perhaps not the last one.
+            port.connections = seen.rev().find_map(|seen| seen.connections.clone());
         }
+        server.connections.connections = states_together(&server.connections.ports);
         let longest = |sample: &Sample| {
             let ports = &sample.connections.as_ref()?.ports;
             Some(ports.iter().filter_map(|port| port.listener).map(|listener| listener.accept_queue_max).sum())
@@ -169,6 +175,22 @@ mod tests {
         assert_eq!((server.intervals[0].accept_queue, server.intervals[1].accept_queue), (None, Some(2)));
         assert_eq!(server.connections.listener.unwrap().dropped_per_s, 3.0);
         assert!(server.kernel.cpu.is_some());
+    }
+
+    #[test]
+    fn connections_are_those_that_were_counted_last() {
+        let mut samples = run(4);
+        for (sample, count) in samples.iter_mut().zip([Some(1), None, Some(3), None, None]) {
+            let port = &mut sample.connections.as_mut().unwrap().ports[0];
+            port.connections = count.map(|count| [(State::Established, count)].into());
+        }
+        let server = summarize(&samples, Nanos::ZERO, None);
+        assert_eq!(server.connections.connections, Some([(State::Established, 3)].into()));
+        assert_eq!(server.connections.ports[0].connections, server.connections.connections);
+        let established: Vec<_> = server.intervals.iter().map(|interval| interval.established).collect();
+        assert_eq!(established, [None, Some(3), None, None]);
+        let window = Some((Nanos::from_secs(13), Nanos::from_secs(14)));
+        assert_eq!(summarize(&samples, Nanos::ZERO, window).connections.connections, None);
     }
 
     proptest! {

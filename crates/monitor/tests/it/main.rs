@@ -2,13 +2,14 @@
 //! 127.0.0.1.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod connections;
+mod listeners;
 mod netns;
 mod remote;
 
 use brimful_core::Nanos;
 use brimful_monitor::{
-    Intervals, ListenerSample, Monitor, MonitorConfig, ProcessSelector, ProcessTree, Sample, Sampler, listener_owners,
-    online_cpus, pin_tree,
+    Intervals, ListenerSample, Monitor, MonitorConfig, ProcessSelector, ProcessTree, Sample, online_cpus, pin_tree,
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, listen, socket_with};
 use rustix::process::Pid;
@@ -134,99 +135,6 @@ fn begin_connect(address: SocketAddr) -> OwnedFd {
 /// The only port's listener.
 fn listener_of(sample: &Sample) -> Option<ListenerSample> {
     sample.connections.as_ref()?.ports[0].listener
-}
-
-fn passive_opens(sampler: &mut Sampler) -> u64 {
-    sampler.sample().connections.unwrap().passive_opens.unwrap()
-}
-
-/// Samples until the listener looks as expected: a busy kernel may finish a handshake after `connect` has returned.
-fn settled(sampler: &mut Sampler, expected: impl Fn(&ListenerSample) -> bool) -> ListenerSample {
-    let mut samples = (0..100_000).filter_map(|_| listener_of(&sampler.sample()));
-    samples.find(|sample| expected(sample)).unwrap()
-}
-
-#[test]
-fn a_full_accept_queue_and_its_drops_are_seen() {
-    let (_listener, address) = listener(8);
-    let config = MonitorConfig { ports: vec![address.port()], ..MonitorConfig::default() };
-    let mut sampler = Sampler::open(&config).unwrap();
-    let empty = listener_of(&sampler.sample()).unwrap();
-    let opens_before = passive_opens(&mut sampler);
-    assert_eq!((empty.accept_queue, empty.backlog, empty.drops), (0, 8, 0));
-
-    // Linux lets one more wait than the backlog says.
-    let connections: Vec<OwnedFd> = (0..9).map(|_| begin_connect(address)).collect();
-    let full = settled(&mut sampler, |listener| listener.accept_queue == 9);
-    assert_eq!((full.accept_queue, full.backlog, full.drops), (9, 8, 0));
-    assert!(passive_opens(&mut sampler) >= opens_before + 9);
-
-    let refused: Vec<OwnedFd> = (0..5).map(|_| begin_connect(address)).collect();
-    let overflowing = settled(&mut sampler, |listener| listener.drops >= 5);
-    assert_eq!(overflowing.accept_queue, 9);
-    assert!(sampler.sources()["listener"].contains(&address.to_string()), "{:?}", sampler.sources());
-    drop((connections, refused));
-}
-
-#[test]
-fn a_listener_that_is_replaced_is_found_again_and_its_absence_is_said() {
-    let (first, address) = listener(8);
-    let config = MonitorConfig { ports: vec![address.port()], ..MonitorConfig::default() };
-    let mut sampler = Sampler::open(&config).unwrap();
-    assert_eq!(listener_of(&sampler.sample()).map(|l| l.backlog), Some(8));
-    drop(first);
-    // A shell that another test is just starting holds a copy until it has become a shell.
-    assert!((0..100_000).any(|_| listener_of(&sampler.sample()).is_none()));
-    assert!(sampler.sources()["listener"].starts_with("none: nothing listens on TCP port"), "{:?}", sampler.sources());
-    let second = std::net::TcpListener::bind(address).unwrap();
-    assert!(listener_of(&sampler.sample()).is_some_and(|l| l.backlog > 8));
-    drop(second);
-}
-
-#[test]
-fn sockets_that_share_a_port_are_summed() {
-    let open = |port| {
-        let fd = open_socket(SocketFlags::empty());
-        rustix::net::sockopt::set_socket_reuseport(&fd, true).unwrap();
-        bind(&fd, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).unwrap();
-        listen(&fd, 8).unwrap();
-        let address: SocketAddr = getsockname(&fd).unwrap().try_into().unwrap();
-        (fd, address)
-    };
-    let (first, address) = open(0);
-    let (second, _) = open(address.port());
-    let config = MonitorConfig { ports: vec![address.port()], ..MonitorConfig::default() };
-    let mut sampler = Sampler::open(&config).unwrap();
-    let connections: Vec<OwnedFd> = (0..6).map(|_| begin_connect(address)).collect();
-    let sample = settled(&mut sampler, |listener| listener.accept_queue == 6);
-    assert_eq!(sample.backlog, 16);
-    drop((connections, first, second));
-}
-
-#[test]
-fn a_port_belongs_to_the_process_that_holds_it_or_to_the_child_it_left_it_to() {
-    let (fd, address) = listener(8);
-    let heir = fd.try_clone().unwrap();
-    let owners = || listener_owners(address.port()).unwrap();
-    let own = owners();
-    let mut child = Command::new("sleep").arg("60").stdin(heir).spawn().unwrap();
-    let shared = owners();
-    drop(fd);
-    // A shell that another test is just starting holds a copy until it has become a shell.
-    let left = (0..1000).any(|_| owners() == [child.id()]);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!((own, shared), (vec![std::process::id()], vec![std::process::id()]));
-    assert!(left, "the child was never the only owner");
-}
-
-#[test]
-fn a_port_that_is_not_listened_on_has_no_owner() {
-    let fd = open_socket(SocketFlags::empty());
-    bind(&fd, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address: SocketAddr = getsockname(&fd).unwrap().try_into().unwrap();
-    let error = listener_owners(address.port()).unwrap_err().to_string();
-    assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
 }
 
 #[test]

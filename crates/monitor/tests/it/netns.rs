@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A network namespace with nothing but a loopback device in it, gone when this is dropped.
-struct Namespace(String);
+pub struct Namespace(String);
 
 impl Namespace {
-    fn new() -> Namespace {
+    pub fn new() -> Namespace {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("brimful-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         ip(&["netns", "add", &name]);
@@ -24,12 +24,12 @@ impl Namespace {
         namespace
     }
 
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         PathBuf::from("/run/netns").join(&self.0)
     }
 
     /// What a thread that is in it does. Its sockets and children stay there.
-    fn inside<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
+    pub fn inside<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 let file = File::open(self.path()).unwrap();

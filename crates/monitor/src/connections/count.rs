@@ -1,0 +1,92 @@
+//! Counts the connections of some ports: by a dump of sock_diag, or where that is refused by /proc/net/tcp.
+
+use super::tables::Tables;
+use super::tally::Tally;
+use crate::sock_diag::{ConnectedSocket, SockDiag};
+use crate::sys;
+use brimful_core::Nanos;
+use std::io;
+use std::path::Path;
+
+/// Counts again and again.
+#[derive(Debug)]
+pub(super) struct Counter {
+    ports: Vec<u16>,
+    tables: io::Result<Tables>,
+    last: Last,
+}
+
+/// How the last count was made.
+#[derive(Debug, Default)]
+struct Last {
+    took: Nanos,
+    /// Why it was not made by sock_diag.
+    refused: Option<String>,
+    /// Why it was not made at all.
+    failed: Option<String>,
+}
+
+impl Counter {
+    /// `net` is the directory where the kernel lists sockets.
+    pub fn open(net: &Path, ports: &[u16]) -> Counter {
+        Counter { ports: ports.to_vec(), tables: Tables::open(net), last: Last::default() }
+    }
+
+    /// In the order of the ports; `None` if it cannot be done, and [`Counter::source`] then says why.
+    pub fn count(&mut self, diag: &mut io::Result<SockDiag>) -> Option<Vec<Tally>> {
+        let begun = sys::now();
+        let refused = match self.dump(diag) {
+            Ok(tallies) => {
+                self.last = Last { took: sys::now() - begun, ..Last::default() };
+                return Some(tallies);
+            }
+            Err(refused) => refused,
+        };
+        let counted = match &self.tables {
+            Ok(tables) => tally(&self.ports, |see| tables.connections(see)).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let (tallies, failed) = counted.map_or_else(|error| (None, Some(error)), |tallies| (Some(tallies), None));
+        self.last = Last { took: sys::now() - begun, refused: Some(refused), failed };
+        tallies
+    }
+
+    /// What the last count took.
+    pub fn took(&self) -> Nanos {
+        self.last.took
+    }
+
+    /// How the last count was made, or `none: …`.
+    pub fn source(&self) -> String {
+        let Some(refused) = &self.last.refused else { return "sock_diag".to_owned() };
+        let hint = "try: sudo modprobe -a tcp_diag inet_diag";
+        match &self.last.failed {
+            None => format!("/proc/net/tcp and tcp6 (sock_diag, several times as cheap: {refused}; {hint})"),
+            Some(failed) => format!("none: sock_diag: {refused}; /proc/net/tcp: {failed}; {hint}"),
+        }
+    }
+
+    fn dump(&self, diag: &mut io::Result<SockDiag>) -> Result<Vec<Tally>, String> {
+        let diag = diag.as_mut().map_err(|error| error.to_string())?;
+        let mut attempt = || tally(&self.ports, |see| diag.connections(see));
+        match attempt() {
+            // By a signal, or because the kernel's table was changing.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => attempt(),
+            answer => answer,
+        }
+        .map_err(|error| error.to_string())
+    }
+}
+
+fn tally<T>(
+    ports: &[u16],
+    show: impl FnOnce(&mut dyn FnMut(ConnectedSocket)) -> io::Result<T>,
+) -> io::Result<Vec<Tally>> {
+    let mut tallies = vec![Tally::default(); ports.len()];
+    show(&mut |socket| {
+        for (_, tally) in ports.iter().zip(&mut tallies).filter(|(port, _)| **port == socket.port) {
+            tally.add(socket.state, socket.record);
+        }
+    })?;
+    Ok(tallies)
+}

@@ -1,0 +1,113 @@
+//! Connections by state from gauges that the kernel keeps ([`ebpf`](crate::ebpf)), on top of one count.
+//!
+//! A gauge is a difference since it was attached. What there was then is counted once, between two readings of the
+//! gauges. If these are alike nothing moved meanwhile, because connections only arrive, which is counted, and go on from
+//! state to state, so that no two movements undo each other; the sum is then exact for good. If not, it is uncertain by
+//! as many connections as moved, until a later count meets a quieter moment.
+
+use super::count::Counter;
+use super::tally::{GAUGED, STATES, Tally, gauged_by_state};
+use crate::ebpf::{Gauges, PortGauges, own_network_namespace};
+use crate::sock_diag::SockDiag;
+use brimful_core::server::State;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+
+/// Gauges of some ports.
+pub(super) struct GaugeWatch {
+    gauges: Gauges,
+    ports: usize,
+    base: Option<Base>,
+}
+
+/// What is to be added to the gauges of each port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Base {
+    states: Vec<[i64; STATES]>,
+    /// How many connections moved while it was counted.
+    moved: u64,
+}
+
+/// Counts at the beginning, at most.
+const TRIES: usize = 5;
+
+impl GaugeWatch {
+    /// For the network namespace that the calling thread is in, in which `diag` and `counter` were opened too.
+    pub fn open(ports: &[u16], counter: &mut Counter, diag: &mut io::Result<SockDiag>) -> Result<GaugeWatch, String> {
+        let namespace = own_network_namespace().map_err(|error| error.to_string())?;
+        let gauges = Gauges::attach(ports, namespace).map_err(|error| error.to_string())?;
+        let mut watch = GaugeWatch { gauges, ports: ports.len(), base: None };
+        for _ in 0..TRIES {
+            watch.count(counter, diag);
+            if watch.is_exact() {
+                break;
+            }
+        }
+        Ok(watch)
+    }
+
+    /// Counts once more, and keeps the better base.
+    pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) {
+        let before = self.read_gauges();
+        let tallies = counter.count(diag);
+        let after = self.read_gauges();
+        let base = tallies.map(|tallies| Base::of(&before, &tallies, &after));
+        if base.as_ref().is_some_and(|new| self.base.as_ref().is_none_or(|old| new.moved < old.moved)) {
+            self.base = base;
+        }
+    }
+
+    /// Whether another count could not make it any better.
+    pub fn is_exact(&self) -> bool {
+        self.uncertainty() == Some(0)
+    }
+
+    /// By how many connections the figures may be wrong; `None` if there was no count.
+    pub fn uncertainty(&self) -> Option<u64> {
+        self.base.as_ref().map(|base| base.moved)
+    }
+
+    /// Of each port, the connections by state, and how many were accepted since the gauges were attached.
+    pub fn read(&mut self) -> Vec<(Option<BTreeMap<State, u64>>, u64)> {
+        let gauges = self.read_gauges();
+        let mut base = self.base.as_mut();
+        let port = |(index, gauges): (usize, &PortGauges)| {
+            let states = base.as_mut().map(|base| add(&mut base.states[index], gauges));
+            (states, gauges.accepted)
+        };
+        gauges.iter().enumerate().map(port).collect()
+    }
+
+    fn read_gauges(&self) -> Vec<PortGauges> {
+        (0..self.ports).map(|port| self.gauges.read(port)).collect()
+    }
+}
+
+impl fmt::Debug for GaugeWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GaugeWatch").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+impl Base {
+    fn of(before: &[PortGauges], tallies: &[Tally], after: &[PortGauges]) -> Base {
+        let states = tallies.iter().zip(after).map(|(tally, after)| {
+            std::array::from_fn(|state| tally.gauged(state).cast_signed().saturating_sub(after.states[state]))
+        });
+        let moved = before.iter().zip(after).map(|(before, after)| {
+            let between = |state: usize| before.states[state].abs_diff(after.states[state]);
+            after.accepted.abs_diff(before.accepted) + GAUGED.into_iter().map(between).sum::<u64>()
+        });
+        Base { states: states.collect(), moved: moved.sum() }
+    }
+}
+
+/// A sum below zero shows that the base is too low: it is raised.
+fn add(base: &mut [i64; STATES], gauges: &PortGauges) -> BTreeMap<State, u64> {
+    gauged_by_state(|state| {
+        let gauge = gauges.states[state];
+        base[state] = base[state].max(gauge.saturating_neg());
+        base[state].saturating_add(gauge).cast_unsigned()
+    })
+}

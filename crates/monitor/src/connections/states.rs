@@ -1,0 +1,105 @@
+//! Connections of each port by state, from the best source there is: gauges that the kernel keeps, or else a count,
+//! which takes the kernel time for each socket and therefore rests between two samples that have it.
+
+use super::count::Counter;
+use super::gauges::GaugeWatch;
+use crate::search::Search;
+use crate::sock_diag::SockDiag;
+use crate::sys;
+use brimful_core::Nanos;
+use brimful_core::server::State;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// Reads them again and again.
+#[derive(Debug)]
+pub(super) struct StatesWatch {
+    counter: Counter,
+    /// Or why there are none.
+    gauges: Result<GaugeWatch, String>,
+    search: Search,
+    ports: usize,
+}
+
+/// The connections of one port.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PortStates {
+    /// `None` if they were not counted this time.
+    pub connections: Option<BTreeMap<State, u64>>,
+    /// Since the watch began, where that is known.
+    pub accepted: Option<u64>,
+}
+
+impl StatesWatch {
+    /// `net` is the directory where the kernel lists sockets. Without `ebpf` the gauges are left alone.
+    pub fn open(net: &Path, ports: &[u16], ebpf: bool, diag: &mut io::Result<SockDiag>) -> StatesWatch {
+        let mut counter = Counter::open(net, ports);
+        let gauges = match ebpf {
+            true => GaugeWatch::open(ports, &mut counter, diag),
+            false => Err("not wanted".to_owned()),
+        };
+        StatesWatch { counter, gauges, search: Search::default(), ports: ports.len() }
+    }
+
+    /// Of each port, in order.
+    pub fn read(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<PortStates> {
+        let begun = sys::now();
+        let count = self.search.due() && !self.gauges.as_ref().is_ok_and(GaugeWatch::is_exact);
+        let ports = match &mut self.gauges {
+            Ok(gauges) => {
+                if count {
+                    gauges.count(&mut self.counter, diag);
+                }
+                let port = |(connections, accepted)| PortStates { connections, accepted: Some(accepted) };
+                gauges.read().into_iter().map(port).collect()
+            }
+            Err(_) => match count.then(|| self.counter.count(diag)).flatten() {
+                Some(tallies) => {
+                    let port = |connections| PortStates { connections: Some(connections), accepted: None };
+                    tallies.iter().map(|tally| port(tally.by_state())).collect()
+                }
+                None => vec![PortStates::default(); self.ports],
+            },
+        };
+        if count {
+            self.search.rest(begun);
+        }
+        ports
+    }
+
+    /// Whether each port's own connections are counted as they come.
+    pub fn counts_accepted(&self) -> bool {
+        self.gauges.is_ok()
+    }
+
+    /// Where the figures come from, or `none: …` with the reason and what to do about it.
+    pub fn source(&self) -> String {
+        let counter = self.counter.source();
+        match &self.gauges {
+            Ok(gauges) => match gauges.uncertainty() {
+                None => counter,
+                Some(moved) => {
+                    let uncertain = match moved {
+                        0 => String::new(),
+                        moved => format!(", within {moved} connections, which moved during that count"),
+                    };
+                    format!(
+                        "eBPF: gauges kept at every change of state, on top of a first count by {counter}{uncertain}; they \
+                         tell no time_wait, syn_received and syn_sent, and fin_wait2 only while a process holds the \
+                         connection: --no-ebpf counts these"
+                    )
+                }
+            },
+            Err(_) if counter.starts_with("none") => counter,
+            Err(why) => {
+                let took = self.counter.took();
+                let rest = Nanos(took.0.saturating_mul(Search::REST));
+                let (took, rest) = (took.as_micros_f64() / 1e3, rest.as_secs_f64());
+                format!(
+                    "{counter}: a count took {took:.1} ms, so there is one every {rest:.1} s at most; no eBPF: {why}"
+                )
+            }
+        }
+    }
+}

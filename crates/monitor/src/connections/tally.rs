@@ -1,0 +1,63 @@
+//! Connections of one port, counted by state.
+
+use brimful_core::server::State;
+use std::collections::BTreeMap;
+
+/// One more than the highest number of a state (include/net/tcp_states.h).
+pub(super) const STATES: usize = 13;
+const ESTABLISHED: usize = 1;
+const FIN_WAIT_1: usize = 4;
+const FIN_WAIT_2: usize = 5;
+const CLOSE_WAIT: usize = 8;
+const LAST_ACK: usize = 9;
+const CLOSING: usize = 11;
+
+/// Every state of a connection by the kernel's number.
+const ALL: [(usize, State); 9] = [
+    (ESTABLISHED, State::Established),
+    (2, State::SynSent),
+    (3, State::SynReceived),
+    (FIN_WAIT_1, State::FinWait1),
+    (FIN_WAIT_2, State::FinWait2),
+    (6, State::TimeWait),
+    (CLOSE_WAIT, State::CloseWait),
+    (LAST_ACK, State::LastAck),
+    (CLOSING, State::Closing),
+];
+/// Those that gauges can tell.
+pub(super) const GAUGED: [usize; 6] = [ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT, LAST_ACK, CLOSING];
+
+/// How many connections are in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// By the state's number.
+    states: [u64; STATES],
+    /// Of those in FIN_WAIT2, the ones that no process holds any more.
+    records: u64,
+}
+
+impl Tally {
+    /// Another one; `record` as in [`ConnectedSocket`](crate::sock_diag::ConnectedSocket).
+    pub fn add(&mut self, state: u8, record: bool) {
+        let state = usize::from(state);
+        if let Some(count) = self.states.get_mut(state) {
+            *count += 1;
+        }
+        self.records += u64::from(record && state == FIN_WAIT_2);
+    }
+
+    pub fn by_state(&self) -> BTreeMap<State, u64> {
+        ALL.into_iter().map(|(number, state)| (state, self.states[number])).collect()
+    }
+
+    /// How many of these connections a gauge of this state counts.
+    pub fn gauged(&self, state: usize) -> u64 {
+        self.states[state] - if state == FIN_WAIT_2 { self.records } else { 0 }
+    }
+}
+
+/// What gauges say, as figures.
+pub(super) fn gauged_by_state(mut count: impl FnMut(usize) -> u64) -> BTreeMap<State, u64> {
+    let gauged = ALL.into_iter().filter(|(number, _)| GAUGED.contains(number));
+    gauged.map(|(number, state)| (state, count(number))).collect()
+}

@@ -1,0 +1,119 @@
+//! How many of the segments that listening sockets dropped were SYNs. The head of `listener.rs` says what else is among
+//! them.
+//!
+//! For the sockets of all watched ports together, and since the watch began, let s be SYNs dropped, l last segments of
+//! handshakes that met a full queue, and d segments that the kernel puts down to a cause of their own. The sockets count
+//! s + 2l + d. The network namespace counts s + l as `ListenDrops`, and d. So where nobody else in it listens, s can be
+//! told; drops of others raise the namespace's counters, and then what the sockets counted is taken for s.
+
+use crate::counter::growth;
+use crate::network::columns::Columns;
+use crate::procfs::ProcFile;
+use std::path::Path;
+
+/// The SYNs among the drops of the watched sockets.
+#[derive(Debug)]
+pub(super) struct SynDrops {
+    netstat: Option<ProcFile>,
+    columns: Columns<3>,
+    /// The namespace's counters when the watch began.
+    from: [Option<u64>; 3],
+    /// What the sockets have counted since.
+    counted: u64,
+    syns: u64,
+}
+
+impl SynDrops {
+    /// `net` is the directory of the namespace's counters.
+    pub fn open(net: &Path, buffer: &mut Vec<u8>) -> SynDrops {
+        let netstat = ProcFile::open(&net.join("netstat")).ok();
+        let columns = Columns::new("TcpExt:", ["ListenDrops", "TCPDeferAcceptDrop", "EmbryonicRsts"]);
+        let mut drops = SynDrops { netstat, columns, from: [None; 3], counted: 0, syns: 0 };
+        drops.from = drops.read(buffer).unwrap_or_default();
+        drops
+    }
+
+    /// How many of `new` drops of the sockets were SYNs. To be called after the sockets were read: counters that are a
+    /// little ahead of them do no harm, because they are totals.
+    pub fn among(&mut self, new: u64, buffer: &mut Vec<u8>) -> u64 {
+        self.counted += new;
+        let now = self.read(buffer).unwrap_or_default();
+        let grown = |counter: usize| growth(self.from[counter]?, now[counter]?);
+        let syns = match grown(0) {
+            // Nothing tells them apart.
+            None => self.syns + new,
+            Some(listen_drops) => {
+                let elsewhere = grown(1).unwrap_or_default() + grown(2).unwrap_or_default();
+                syns(self.counted, listen_drops, elsewhere)
+            }
+        };
+        let new = syns.saturating_sub(self.syns).min(new);
+        self.syns += new;
+        new
+    }
+
+    /// What the sockets counted that was no SYN.
+    pub fn others(&self) -> u64 {
+        self.counted - self.syns
+    }
+
+    fn read(&mut self, buffer: &mut Vec<u8>) -> Option<[Option<u64>; 3]> {
+        Some(self.columns.read(self.netstat.as_ref()?.read(buffer).ok()?))
+    }
+}
+
+/// See the head of this file: s from s + 2l + d, s + l and d.
+fn syns(counted: u64, listen_drops: u64, elsewhere: u64) -> u64 {
+    let dropped = counted.min(listen_drops);
+    let late = counted.saturating_sub(listen_drops).saturating_sub(elsewhere);
+    dropped.saturating_sub(late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn drops_are_read_from_the_counters_of_the_namespace() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |[listen_drops, deferred, resets]: [u64; 3]| {
+            let text = format!(
+                "TcpExt: EmbryonicRsts ListenDrops TCPDeferAcceptDrop\nTcpExt: {resets} {listen_drops} {deferred}\n"
+            );
+            std::fs::write(directory.path().join("netstat"), text).unwrap();
+        };
+        write([1000, 2000, 3000]);
+        let mut buffer = Vec::new();
+        let mut drops = SynDrops::open(directory.path(), &mut buffer);
+        write([1010, 2000, 3000]);
+        assert_eq!(drops.among(10, &mut buffer), 10, "SYNs");
+        write([1010, 2500, 3007]);
+        assert_eq!(drops.among(507, &mut buffer), 0, "put off, and reset");
+        write([1018, 2500, 3007]);
+        assert_eq!(drops.among(11, &mut buffer), 5, "and three last segments");
+        write([5000, 2500, 3007]);
+        assert_eq!((drops.among(4, &mut buffer), drops.others()), (4, 513), "others drop, too");
+        std::fs::write(directory.path().join("netstat"), "").unwrap();
+        assert_eq!(drops.among(7, &mut buffer), 7, "nothing to tell them by");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_is_s_however_often_one_looks(
+            rounds in proptest::collection::vec((0u64..100, 0u64..100, 0u64..1000, 0u64..50), 1..20),
+        ) {
+            let [mut counted, mut listen_drops, mut elsewhere, mut s] = [0; 4];
+            for (dropped, late, other, ahead) in rounds {
+                s += dropped;
+                counted += dropped + 2 * late + other;
+                listen_drops += dropped + late;
+                elsewhere += other;
+                prop_assert_eq!(syns(counted, listen_drops, elsewhere), s);
+                // Counters that are read a little later lead to too many for once, never to too few.
+                let found = syns(counted, listen_drops + ahead, elsewhere + ahead);
+                prop_assert!(found >= s && found <= counted);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Conditions that the kernel applies to each socket before it puts it into a dump: the local port is one of some.
+//!
+//! Such a condition is a program of `struct inet_diag_bc_op` (code, how far to go if true, how far if false; in bytes).
+//! A condition on a port takes two of them, the second holding the port where others have the distance. The program
+//! accepts a socket if it arrives exactly at its own end, and refuses it if it goes four bytes beyond; as the kernel
+//! lets it go only forwards, and only to places that it would pass if all was true, an *or* is made of conditions each
+//! followed by a jump to the end. Source: linux/inet_diag.h, `inet_diag_bc_run` and `inet_diag_bc_audit` in
+//! net/ipv4/inet_diag.c.
+
+const JUMP: u8 = 1;
+const AT_LEAST: u8 = 2; // INET_DIAG_BC_S_GE
+const AT_MOST: u8 = 3; // INET_DIAG_BC_S_LE
+const EQUAL: u8 = 11; // INET_DIAG_BC_S_EQ, since Linux 4.16
+const CONDITION: usize = 8;
+const OP: usize = 4;
+
+/// The local port is one of these.
+pub(super) fn equal(ports: &[u16]) -> Vec<u8> {
+    any_of(ports, &[EQUAL])
+}
+
+/// The same for older kernels, which know only order: it is at least this and at most this.
+pub(super) fn between(ports: &[u16]) -> Vec<u8> {
+    any_of(ports, &[AT_LEAST, AT_MOST])
+}
+
+/// For one of the ports, all the conditions hold.
+fn any_of(ports: &[u16], conditions: &[u8]) -> Vec<u8> {
+    let one = conditions.len() * CONDITION + OP;
+    let mut program = Vec::with_capacity(ports.len() * one);
+    for (index, port) in ports.iter().enumerate() {
+        for (place, &code) in conditions.iter().enumerate() {
+            // To the next port; from the last one, which has no jump behind it, beyond the end.
+            op(&mut program, code, CONDITION, one - place * CONDITION);
+            op(&mut program, 0, 0, usize::from(*port));
+        }
+        let after = ports.len() - 1 - index;
+        if after > 0 {
+            op(&mut program, JUMP, OP, after * one);
+        }
+    }
+    program
+}
+
+fn op(program: &mut Vec<u8>, code: u8, if_true: usize, if_false: usize) {
+    program.extend_from_slice(&[code, if_true as u8]);
+    program.extend_from_slice(&(if_false as u16).to_ne_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What the kernel makes of a program, in as many words.
+    fn accepts(program: &[u8], port: u16) -> bool {
+        let mut at = 0;
+        while at < program.len() {
+            let number = |at: usize| u16::from_ne_bytes([program[at + 2], program[at + 3]]);
+            let (if_true, if_false) = (usize::from(program[at + 1]), usize::from(number(at)));
+            let holds = match program[at] {
+                JUMP => false,
+                AT_LEAST => port >= number(at + OP),
+                AT_MOST => port <= number(at + OP),
+                EQUAL => port == number(at + OP),
+                code => panic!("no such code: {code}"),
+            };
+            at += if holds { if_true } else { if_false };
+        }
+        at == program.len()
+    }
+
+    proptest! {
+        #[test]
+        fn a_port_is_accepted_if_it_is_one_of_them(
+            ports in proptest::collection::vec(any::<u16>(), 1..40), other: u16,
+        ) {
+            for program in [equal(&ports), between(&ports)] {
+                for &port in ports.iter().chain([&other, &0, &u16::MAX]) {
+                    prop_assert_eq!(accepts(&program, port), ports.contains(&port));
+                }
+            }
+        }
+    }
+}

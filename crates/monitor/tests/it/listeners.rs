@@ -1,0 +1,202 @@
+//! Listening sockets, and whose they are.
+
+use super::netns::Namespace;
+use super::{begin_connect, listener, listener_of, open_socket};
+use brimful_monitor::{ListenerSample, MonitorConfig, NetNamespace, Sampler, listener_owners};
+use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseport};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
+use rustix::thread::{Gid, Uid, UnshareFlags, set_thread_res_gid, set_thread_res_uid, unshare_unsafe};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
+
+fn sampler(ports: &[u16]) -> Sampler {
+    Sampler::open(&MonitorConfig { ports: ports.to_vec(), ..MonitorConfig::default() }).unwrap()
+}
+
+/// Samples until the listener looks as expected: a busy kernel may finish a handshake after `connect` has returned.
+fn settled(sampler: &mut Sampler, expected: impl Fn(&ListenerSample) -> bool) -> ListenerSample {
+    let mut samples = (0..100_000).filter_map(|_| listener_of(&sampler.sample()));
+    samples.find(|sample| expected(sample)).unwrap()
+}
+
+#[test]
+fn a_full_accept_queue_and_its_drops_are_seen() {
+    let (_listener, address) = listener(8);
+    let mut sampler = sampler(&[address.port()]);
+    let empty = listener_of(&sampler.sample()).unwrap();
+    assert_eq!((empty.accept_queue, empty.backlog, empty.drops), (0, 8, 0));
+
+    // Linux lets one more wait than the backlog says.
+    let connections: Vec<OwnedFd> = (0..9).map(|_| begin_connect(address)).collect();
+    let full = settled(&mut sampler, |listener| listener.accept_queue == 9);
+    assert_eq!((full.accept_queue, full.backlog, full.drops), (9, 8, 0));
+
+    let refused: Vec<OwnedFd> = (0..5).map(|_| begin_connect(address)).collect();
+    let overflowing = settled(&mut sampler, |listener| listener.drops >= 5);
+    assert_eq!(overflowing.accept_queue, 9);
+    assert!(sampler.sources()["listener"].contains(&address.to_string()), "{:?}", sampler.sources());
+    drop((connections, refused));
+}
+
+#[test]
+fn a_listener_that_is_replaced_is_found_again_and_its_absence_is_said() {
+    let (first, address) = listener(8);
+    let mut sampler = sampler(&[address.port()]);
+    assert_eq!(listener_of(&sampler.sample()).map(|l| l.backlog), Some(8));
+    let connections: Vec<OwnedFd> = (0..12).map(|_| begin_connect(address)).collect();
+    settled(&mut sampler, |listener| listener.drops == 3);
+    drop((first, connections));
+    // A shell that another test is just starting holds a copy until it has become a shell.
+    assert!((0..100_000).any(|_| listener_of(&sampler.sample()).is_none()));
+    assert!(sampler.sources()["listener"].starts_with("none: nothing listens on TCP port"), "{:?}", sampler.sources());
+    let second = std::net::TcpListener::bind(address).unwrap();
+    let found = listener_of(&sampler.sample()).unwrap();
+    assert!(found.backlog > 8 && found.drops >= 3, "{found:?}");
+    drop(second);
+}
+
+#[test]
+fn every_way_to_listen_on_a_port_is_seen_and_summed() {
+    let open = |address: &str, backlog, v6_only: bool| {
+        let address: SocketAddr = format!("{address}:8080").parse().unwrap();
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let fd = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        if address.is_ipv6() {
+            set_ipv6_v6only(&fd, v6_only).unwrap();
+        }
+        set_socket_reuseport(&fd, true).unwrap();
+        bind(&fd, &address).unwrap();
+        listen(&fd, backlog).unwrap();
+        fd
+    };
+    type Way = (&'static [(&'static str, i32, bool)], &'static [&'static str]);
+    let ways: [Way; 7] = [
+        (&[("0.0.0.0", 1, false)], &["127.0.0.1", "127.9.9.9"]),
+        (&[("127.0.0.1", 1, false)], &["127.0.0.1"]),
+        (&[("[::]", 2, true)], &["[::1]"]),
+        (&[("[::]", 4, false)], &["127.0.0.1", "[::1]"]), // dual-stack
+        (&[("[::ffff:127.0.0.1]", 8, false)], &["127.0.0.1"]),
+        (&[("0.0.0.0", 16, false), ("[::]", 32, true)], &["127.0.0.1", "[::1]"]),
+        (&[("0.0.0.0", 1, false), ("0.0.0.0", 2, false), ("127.0.0.1", 4, false), ("[::1]", 8, false)], &["127.0.0.1"]),
+    ];
+    for (sockets, targets) in ways {
+        let namespace = Namespace::new();
+        let open = |sockets: &[(&str, i32, bool)]| -> Vec<OwnedFd> {
+            namespace.inside(|| sockets.iter().map(|&(address, backlog, only)| open(address, backlog, only)).collect())
+        };
+        // The last one joins the others later, without anything that they would show.
+        let [first @ .., last] = sockets else { unreachable!() };
+        let first = open(first);
+        let netns = NetNamespace::File(namespace.path());
+        let mut sampler =
+            Sampler::open(&MonitorConfig { ports: vec![8080], netns, ..MonitorConfig::default() }).unwrap();
+        assert_eq!(listener_of(&sampler.sample()).map_or(0, |listener| listener.sockets), first.len() as u64);
+        let last = open(&[*last]);
+        let connections: Vec<TcpStream> = namespace
+            .inside(|| targets.iter().map(|target| TcpStream::connect(format!("{target}:8080")).unwrap()).collect());
+        let backlog: i32 = sockets.iter().map(|(_, backlog, _)| backlog).sum();
+        let found = settled(&mut sampler, |listener| {
+            (listener.sockets, listener.accept_queue) == (sockets.len() as u64, targets.len() as u64)
+        });
+        assert_eq!((found.backlog, found.drops), (backlog as u64, 0), "{sockets:?}");
+        drop((first, last, connections));
+    }
+}
+
+#[test]
+fn each_port_has_its_own_and_the_one_without_is_named() {
+    let ((_first, first), (_second, second)) = (listener(3), listener(5));
+    let idle = open_socket(SocketFlags::empty());
+    bind(&idle, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let idle_at: SocketAddr = getsockname(&idle).unwrap().try_into().unwrap();
+    let mut sampler = sampler(&[first.port(), idle_at.port(), second.port()]);
+    let waiting: Vec<OwnedFd> = [first, second, second].map(begin_connect).into();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    let found = loop {
+        let ports = sampler.sample().connections.unwrap().ports;
+        let found: Vec<_> = ports.iter().map(|port| port.listener.map(|l| (l.accept_queue, l.backlog))).collect();
+        let accepted: Option<u64> = ports.iter().map(|port| port.accepted).sum();
+        if accepted == Some(3) || std::time::Instant::now() > deadline {
+            break found;
+        }
+    };
+    assert_eq!(found, [Some((1, 3)), None, Some((2, 5))]);
+    let source = sampler.sources().remove("listener").unwrap();
+    assert!(source.starts_with("sock_diag: 127.0.0.1:"), "{source}");
+    assert!(source.contains(&format!("nothing listens on TCP port {} in", idle_at.port())), "{source}");
+    drop(waiting);
+}
+
+#[test]
+fn a_port_belongs_to_the_process_that_holds_it_or_to_the_child_it_left_it_to() {
+    let (fd, address) = listener(8);
+    let heir = fd.try_clone().unwrap();
+    let owners = || listener_owners(address.port()).unwrap();
+    let own = owners();
+    let child = Holder::of(heir);
+    let shared = owners();
+    drop(fd);
+    // A shell that another test is just starting holds a copy until it has become a shell.
+    let left = (0..1000).any(|_| owners() == [child.0.id()]);
+    assert_eq!((own, shared), (vec![std::process::id()], vec![std::process::id()]));
+    assert!(left, "the child was never the only owner");
+}
+
+#[test]
+fn a_port_that_is_not_listened_on_has_no_owner() {
+    let fd = open_socket(SocketFlags::empty());
+    bind(&fd, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address: SocketAddr = getsockname(&fd).unwrap().try_into().unwrap();
+    let error = listener_owners(address.port()).unwrap_err().to_string();
+    assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
+}
+
+/// Both threads look for the owner as another user; to one of them /proc hides what is not its own.
+#[test]
+fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
+    let (fd, address) = listener(8);
+    let _holder = Holder::of(fd);
+    let error_as_nobody = |hidden: bool| {
+        let look = move || {
+            if hidden {
+                // SAFETY: gives this thread, which opens nothing by relative paths, mounts of its own.
+                unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.expect("needs root");
+                for mount in ["mount --make-rprivate /", "mount -t proc -o hidepid=2 proc /proc"] {
+                    let mut words = mount.split(' ');
+                    assert!(Command::new(words.next().unwrap()).args(words).status().unwrap().success(), "{mount}");
+                }
+            }
+            become_nobody();
+            // Right after its start the child still is a copy of this process, which may be looked into.
+            (0..10_000).find_map(|_| listener_owners(address.port()).err()).unwrap().to_string()
+        };
+        std::thread::spawn(look).join().unwrap()
+    };
+    let (seen, hidden) = (error_as_nobody(false), error_as_nobody(true));
+    assert!(seen.contains("may look into holds it; run as root, or name the process"), "{seen}");
+    assert!(hidden.contains("run as root, or remount /proc without hidepid"), "{hidden}");
+}
+
+/// From now on this thread is an unprivileged user.
+pub fn become_nobody() {
+    let (uid, gid) = (Uid::from_raw(65_534), Gid::from_raw(65_534));
+    let left = set_thread_res_gid(gid, gid, gid).and_then(|()| set_thread_res_uid(uid, uid, uid));
+    assert!(left.is_ok(), "needs root: {left:?}");
+}
+
+/// A process that holds a socket, killed when this is dropped.
+struct Holder(Child);
+
+impl Holder {
+    fn of(socket: OwnedFd) -> Holder {
+        Holder(Command::new("sleep").arg("60").stdin(socket).spawn().unwrap())
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
