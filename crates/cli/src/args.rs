@@ -22,9 +22,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Find out what a server can take: calibrate, predict, measure, report
-    Survey(SurveyArgs),
+    Survey(Box<SurveyArgs>),
     /// Generate one load and report it
-    Load(LoadArgs),
+    Load(Box<LoadArgs>),
     /// Run the reference server, whose service demands are known
     Target(TargetArgs),
     /// Show what this host allows, and the command that mends each shortfall
@@ -108,6 +108,15 @@ pub struct LoadArgs {
     /// Watch this program on this host meanwhile, with its children (repeatable)
     #[arg(long, value_name = "NAME|PID")]
     pub process: Vec<String>,
+    /// Watch the server on another host meanwhile, through `brimful watch --serve` there
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "process")]
+    pub watch_from: Option<String>,
+    /// The token that `brimful watch --serve` has [default: the environment's BRIMFUL_TOKEN]
+    #[arg(long, value_name = "FILE", requires = "watch_from")]
+    pub token_file: Option<PathBuf>,
+    /// Connect to it by TLS, and trust the certificates in this file
+    #[arg(long, value_name = "FILE", requires = "watch_from")]
+    pub watch_ca: Option<PathBuf>,
     /// What to request and how.
     #[command(flatten)]
     pub request: RequestArgs,

@@ -3,14 +3,14 @@
 use crate::args::{Arrivals, Close, Engine, Http, LoadArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, deliver};
-use crate::progress;
+use crate::{progress, token};
 use brimful_core::record::Record;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_http::Version;
-use brimful_monitor::{MonitorConfig, ProcessSelector};
-use brimful_survey::{CALIBRATION_LASTS, Endpoint, LOWEST_LOAD, Pace, RunPlan, calibrate, response_size, run};
+use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
+use brimful_survey::{CALIBRATION_LASTS, Endpoint, LOWEST_LOAD, Pace, RunPlan, Watched, calibrate, response_size, run};
 use brimful_workload::{Process, Speed, Stage, Trace};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -97,14 +97,23 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         class.method.clone_from(&args.method);
         class.body.clone_from(&args.data);
     }
-    if !args.process.is_empty() {
-        plan.monitor = Some(MonitorConfig {
-            processes: selectors(&args.process),
-            ports: vec![plan.endpoint.address.port()],
-            ..MonitorConfig::default()
-        });
-    }
+    plan.monitor = watched(args, plan.endpoint.address.port())?;
     Ok(plan)
+}
+
+fn watched(args: &LoadArgs, port: u16) -> anyhow::Result<Option<Watched>> {
+    let here = MonitorConfig { processes: selectors(&args.process), ports: vec![port], ..MonitorConfig::default() };
+    let Some(address) = &args.watch_from else {
+        return Ok((!args.process.is_empty()).then_some(Watched::Here(here)));
+    };
+    let token = token::find(args.token_file.as_deref())?.ok_or_else(|| {
+        UsageError(format!(
+            "the token of `brimful watch --serve` is missing: give it in the environment as {}, or by --token-file",
+            token::VARIABLE
+        ))
+    })?;
+    let authority = args.watch_ca.clone();
+    Ok(Some(Watched::There(RemoteConfig { address: address.clone(), token, authority, intervals: here.intervals })))
 }
 
 fn pace(args: &LoadArgs) -> anyhow::Result<Pace> {

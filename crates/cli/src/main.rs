@@ -12,6 +12,7 @@ mod output;
 mod progress;
 mod survey;
 mod target;
+mod token;
 
 use args::{Cli, Command};
 use clap::Parser;

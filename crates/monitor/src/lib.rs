@@ -149,3 +149,10 @@ pub enum MonitorError {
         why: String,
     },
 }
+
+impl MonitorError {
+    /// Whether the command line or a file is wrong, and not the environment.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, MonitorError::NoSuchCpu { .. } | MonitorError::Unusable(_))
+    }
+}

@@ -79,7 +79,7 @@ impl SurveyError {
             BadUrl { .. } | Unresolvable { .. } | BadLoad(_) | Workload(_) | Mix(_) | Unfit(_) | Model(_) => true,
             Arrivals(_) | Engine(Request { .. } | Cpu { .. } | Source { .. }) => true,
             Engine(_) => false,
-            Monitor(error) => matches!(error, brimful_monitor::MonitorError::NoSuchCpu { .. }),
+            Monitor(error) => error.is_usage(),
             Target(_) | Listen(_) | NothingListens { .. } | Silent { .. } => false,
         }
     }

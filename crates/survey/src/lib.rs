@@ -20,5 +20,5 @@ mod survey;
 pub use client::{LASTS as CALIBRATION_LASTS, START as LOWEST_LOAD, calibrate, response_size};
 pub use endpoint::Endpoint;
 pub use error::SurveyError;
-pub use run::{Pace, RunPlan, file_timestamp, run};
+pub use run::{Pace, RunPlan, Watched, file_timestamp, run};
 pub use survey::{Step, Subject, SurveyPlan, demo_classes, survey};

@@ -6,7 +6,7 @@ use brimful_core::workload::Workload;
 use brimful_core::{Nanos, Rate};
 use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Progress, Run, Wire};
 use brimful_http::Version;
-use brimful_monitor::{Monitor, MonitorConfig};
+use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
 use brimful_stats::{Collector, RunFacts};
 use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard, Speed, Stage, Trace};
 use std::sync::atomic::AtomicBool;
@@ -58,9 +58,18 @@ pub struct RunPlan {
     /// The highest rate this client can offer without being the limit, per second, if that is known.
     pub client_max: Option<f64>,
     /// What to watch meanwhile.
-    pub monitor: Option<MonitorConfig>,
+    pub monitor: Option<Watched>,
     /// For the Record.
     pub command: Vec<String>,
+}
+
+/// A server to watch.
+#[derive(Clone, Debug)]
+pub enum Watched {
+    /// On this host.
+    Here(MonitorConfig),
+    /// On another one, through a `brimful watch --serve` there.
+    There(RemoteConfig),
 }
 
 /// When calls are due.
@@ -114,7 +123,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let mix = plan.workload.mix();
     let collector = || Collector::new(&names, plan.window);
-    let monitor = plan.monitor.clone().map(Monitor::start).transpose()?;
+    let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
     let started_at = SystemTime::now();
     // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
     let shard_mix = |shard: Shard| Mix::new(&mix, plan.seed.wrapping_add(shard.index));
@@ -144,6 +153,15 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
 /// A moment as a part of a file name: 20261121-205900, UTC.
 pub fn file_timestamp(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string().replace(['-', ':', 'Z'], "").replace('T', "-")
+}
+
+impl Watched {
+    fn start(&self) -> Result<Monitor, MonitorError> {
+        match self {
+            Watched::Here(config) => Monitor::start(config.clone()),
+            Watched::There(config) => Monitor::connect(config),
+        }
+    }
 }
 
 impl RunPlan {

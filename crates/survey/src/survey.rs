@@ -4,7 +4,7 @@
 use crate::client;
 use crate::fit::{Calibration, Facts, Fit, Prediction};
 use crate::level::{About, Measured, measure};
-use crate::run::{Pace, RunPlan};
+use crate::run::{Pace, RunPlan, Watched};
 use crate::server::{DemoServer, Server, demo_service, is_alive, per_second, truth};
 use crate::{Endpoint, SurveyError};
 use brimful_core::model::Model;
@@ -177,7 +177,7 @@ impl<'a> Surveyor<'a> {
     ) -> Surveyor<'a> {
         let mut like = like;
         // The monitor keeps off the server's CPUs.
-        like.monitor = Some(server.monitor_config(like.cpus.first().copied()));
+        like.monitor = Some(Watched::Here(server.monitor_config(like.cpus.first().copied())));
         like.warm_connections = WARM_CONNECTIONS * u64::from(server.servers());
         Surveyor {
             plan,
