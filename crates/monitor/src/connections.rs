@@ -192,3 +192,55 @@ pub(crate) fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
     }
     Some(sum)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(port: u16, accepted: Option<u64>, drops: u64, established: Option<u64>) -> PortSample {
+        PortSample {
+            port,
+            listener: Some(ListenerSample { accept_queue: 2, accept_queue_max: 3, backlog: 8, drops, sockets: 1 }),
+            accepted,
+            connections: established.map(|count| [(State::Established, count)].into()),
+        }
+    }
+
+    fn sample(ports: Vec<PortSample>, passive_opens: Option<u64>) -> ConnectionsSample {
+        ConnectionsSample { ports, passive_opens }
+    }
+
+    #[test]
+    fn ports_have_figures_of_their_own_and_a_sum() {
+        let before = sample(vec![port(80, Some(10), 1, Some(7)), port(443, Some(100), 5, Some(9))], None);
+        let now = sample(vec![port(80, Some(30), 5, Some(4)), port(443, Some(200), 5, None)], None);
+        let figures = now.since(&before, Nanos::from_secs(2));
+        let [http, https] = [0, 1].map(|port| figures.ports[port].listener.unwrap());
+        assert_eq!((http.syn_per_s, http.accepted_per_s, http.dropped_per_s), (Some(12.0), Some(10.0), 2.0));
+        assert_eq!((https.syn_per_s, https.accepted_per_s, https.dropped_per_s), (Some(50.0), Some(50.0), 0.0));
+        let all = figures.listener.unwrap();
+        assert_eq!((all.syn_per_s, all.accepted_per_s, all.dropped_per_s), (Some(62.0), Some(60.0), 2.0));
+        assert_eq!((all.accept_queue, all.accept_queue_max, all.backlog, all.sockets), (4, 6, 16, 2));
+        assert_eq!(figures.ports[1].connections, None, "not counted this time");
+        assert_eq!(figures.connections, Some([(State::Established, 4)].into()));
+    }
+
+    #[test]
+    fn the_namespace_stands_in_for_ports_that_do_not_know_their_own() {
+        let before = sample(vec![port(80, None, 1, None), port(443, None, 1, None)], Some(1000));
+        let now = sample(vec![port(80, None, 3, None), port(443, None, 1, None)], Some(1040));
+        let figures = now.since(&before, Nanos::from_secs(1));
+        assert_eq!(figures.ports[0].listener.unwrap().syn_per_s, None);
+        let all = figures.listener.unwrap();
+        assert_eq!((all.syn_per_s, all.accepted_per_s, all.dropped_per_s), (Some(42.0), Some(40.0), 2.0));
+        assert_eq!(figures.connections, None);
+    }
+
+    #[test]
+    fn a_port_without_listener_has_no_figures_of_one() {
+        let silent = PortSample { listener: None, ..port(80, Some(5), 0, Some(0)) };
+        let figures = sample(vec![silent.clone()], None).since(&sample(vec![silent], None), Nanos::from_secs(1));
+        assert_eq!((figures.listener, figures.ports[0].listener), (None, None));
+        assert_eq!(figures.connections, Some([(State::Established, 0)].into()));
+    }
+}

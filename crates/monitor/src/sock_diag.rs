@@ -271,18 +271,52 @@ mod tests {
         }
     }
 
+    /// As many connections as do not fit into one part of a dump, and all of their sockets.
+    fn crowd() -> (u16, Vec<OwnedFd>) {
+        let open = || socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        let listener = open();
+        rustix::net::bind(&listener, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        rustix::net::listen(&listener, 400).unwrap();
+        let address: SocketAddr = rustix::net::getsockname(&listener).unwrap().try_into().unwrap();
+        let connect = |_| {
+            let socket = open();
+            rustix::net::connect(&socket, &address).unwrap();
+            socket
+        };
+        (address.port(), (0..400).map(connect).chain([listener]).collect())
+    }
+
     #[test]
     fn what_is_left_of_a_dump_does_not_disturb_the_next() {
-        let listeners: Vec<_> = (0..3).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
-        let mut diag = SockDiag::open(&ports).unwrap();
-        diag.prepare_dump(LISTEN, SKMEMINFO);
-        send(&diag.fd, &diag.request, SendFlags::empty()).unwrap();
-        let mut found: Vec<u16> = diag.listening().unwrap().iter().map(ListenSocket::port).collect();
-        found.sort_unstable();
-        let mut expected = ports;
-        expected.sort_unstable();
-        assert_eq!(found, expected);
+        let (port, sockets) = crowd();
+        let mut diag = SockDiag::open(&[port]).unwrap();
+        let begin = |diag: &mut SockDiag| {
+            diag.prepare_dump(CONNECTIONS, 0);
+            send(&diag.fd, &diag.request, SendFlags::empty()).unwrap();
+        };
+        let go_on = |diag: &mut SockDiag| recv(&diag.fd, &mut diag.buffer[..], RecvFlags::DONTWAIT).is_ok();
+        begin(&mut diag);
+        while go_on(&mut diag) {} // from now on the kernel knows how large a part may be
+        begin(&mut diag);
+        let parts = std::iter::repeat_with(|| go_on(&mut diag)).take_while(|more| *more).count();
+        assert!(parts > 1, "this tests nothing");
+        for received in 0..parts {
+            begin(&mut diag);
+            assert!((0..received).all(|_| go_on(&mut diag)));
+            let mut found = 0;
+            diag.connections(|_| found += 1).unwrap();
+            assert_eq!((found, diag.listening().unwrap().len()), (sockets.len() - 1, 1), "{received} of {parts} parts");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_off_is_no_answer() {
+        let (port, _sockets) = crowd();
+        let mut diag = SockDiag::open(&[port]).unwrap();
+        diag.buffer.truncate(1024);
+        let mut found = 0;
+        let error = diag.connections(|_| found += 1).unwrap_err();
+        assert_eq!((error.kind(), found), (io::ErrorKind::InvalidData, 0));
     }
 
     #[test]

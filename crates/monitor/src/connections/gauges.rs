@@ -108,6 +108,60 @@ fn add(base: &mut [i64; STATES], gauges: &PortGauges) -> BTreeMap<State, u64> {
     gauged_by_state(|state| {
         let gauge = gauges.states[state];
         base[state] = base[state].max(gauge.saturating_neg());
-        base[state].saturating_add(gauge).cast_unsigned()
+        base[state].saturating_add(gauge).max(0).cast_unsigned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::server::State::{CloseWait, Established, FinWait2};
+
+    const ESTABLISHED: u8 = 1;
+    const FIN_WAIT_2: u8 = 5;
+
+    fn tally(established: usize, fin_wait_2: usize, of_them_records: usize) -> Tally {
+        let mut tally = Tally::default();
+        (0..established).for_each(|_| tally.add(ESTABLISHED, false));
+        (0..fin_wait_2).for_each(|n| tally.add(FIN_WAIT_2, n < of_them_records));
+        tally.add(6, true);
+        tally
+    }
+
+    fn gauges(established: i64, fin_wait_2: i64, accepted: u64) -> PortGauges {
+        let mut states = [0; STATES];
+        (states[usize::from(ESTABLISHED)], states[usize::from(FIN_WAIT_2)]) = (established, fin_wait_2);
+        PortGauges { states, accepted }
+    }
+
+    #[test]
+    fn what_was_counted_once_is_carried_on_by_the_gauges() {
+        let quiet = gauges(3, 0, 9);
+        let mut base = Base::of(&[quiet], &[tally(10, 5, 2)], &[quiet]);
+        assert_eq!(base.moved, 0);
+        let now = add(&mut base.states[0], &gauges(-4, 1, 20));
+        assert_eq!((now[&Established], now[&FinWait2], now[&CloseWait]), (3, 4, 0), "records are not gauged");
+        assert_eq!(now.len(), GAUGED.len());
+    }
+
+    #[test]
+    fn whatever_moves_during_a_count_is_noticed() {
+        let before = gauges(3, 0, 9);
+        for (after, moved) in [
+            (gauges(4, 0, 10), 2),
+            (gauges(3, 0, 10), 1), // one came and one went
+            (gauges(2, 1, 9), 2),
+            (gauges(2, 0, 9), 1),
+        ] {
+            assert_eq!(Base::of(&[before, before], &[tally(3, 0, 0); 2], &[before, after]).moved, moved);
+        }
+    }
+
+    #[test]
+    fn a_base_that_proves_too_low_is_raised_for_good() {
+        let mut base = [0; STATES];
+        base[usize::from(ESTABLISHED)] = 5;
+        let mut established = |gauge| add(&mut base, &gauges(gauge, 0, 0))[&Established];
+        assert_eq!([established(0), established(-7), established(-6), established(i64::MIN)], [5, 0, 1, 0]);
+    }
 }

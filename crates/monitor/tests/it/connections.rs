@@ -10,7 +10,7 @@ use brimful_monitor::{MonitorConfig, NetNamespace, PortSample, Sampler};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -86,11 +86,13 @@ fn gauged(mut truth: Counts) -> Counts {
     truth
 }
 
-fn defer_accept(listener: &TcpListener, seconds: libc::c_int) {
+/// Lets a connection wait until data have come, as Apache does.
+pub fn defer_accept(listener: impl AsFd, seconds: libc::c_int) {
     let size = size_of_val(&seconds) as libc::socklen_t;
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
     // SAFETY: the kernel reads `size` bytes of `seconds`, which outlives the call.
-    let done = unsafe { libc::setsockopt(listener.as_raw_fd(), level, name, (&raw const seconds).cast(), size) };
+    let done =
+        unsafe { libc::setsockopt(listener.as_fd().as_raw_fd(), level, name, (&raw const seconds).cast(), size) };
     assert_eq!(done, 0);
 }
 

@@ -6,6 +6,7 @@ mod connections;
 mod listeners;
 mod netns;
 mod remote;
+mod wire;
 
 use brimful_core::Nanos;
 use brimful_monitor::{
@@ -15,7 +16,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, getsock
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -118,11 +119,16 @@ fn open_socket(flags: SocketFlags) -> OwnedFd {
 
 /// Listens on a free port with a given backlog.
 fn listener(backlog: i32) -> (OwnedFd, SocketAddr) {
-    let fd = open_socket(SocketFlags::empty());
-    bind(&fd, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listen(&fd, backlog).unwrap();
+    let fd = listen_at((Ipv4Addr::LOCALHOST, 0).into(), backlog);
     let address = getsockname(&fd).unwrap().try_into().unwrap();
     (fd, address)
+}
+
+fn listen_at(address: SocketAddr, backlog: i32) -> OwnedFd {
+    let fd = open_socket(SocketFlags::empty());
+    bind(&fd, &address).unwrap();
+    listen(&fd, backlog).unwrap();
+    fd
 }
 
 /// Begins to connect, and does not wait for the outcome.
