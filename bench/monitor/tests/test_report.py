@@ -112,5 +112,5 @@ class Inside(unittest.TestCase):
         self.assertIn("counted 9999", outcome.notes[0])
         ways["ebpf"] = way(10000, 10, "eBPF")
         self.assertEqual(states.judged(ways, {}).measured["gauges"].value, 2800)
-        ways["ebpf"] = way(10000, 10, "sock_diag")
+        ways["ebpf"] = way(10000, 10, "sock_diag; no eBPF: not built")
         self.assertIn("not in use", states.judged(ways, {}).notes[0])

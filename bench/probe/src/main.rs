@@ -76,6 +76,8 @@ struct Sampled {
     /// Of the last sample, to know that all of them were seen.
     threads: Option<u64>,
     full_us: Vec<f64>,
+    /// Full samples one after the other, which find in the caches what they need.
+    warm_us: Vec<f64>,
     /// One group alone, at other moments than the full samples.
     groups_us: BTreeMap<&'static str, Vec<f64>>,
 }
@@ -141,6 +143,7 @@ fn sample(
                 sources: sampler.sources(),
                 threads: None,
                 full_us: Vec::new(),
+                warm_us: Vec::new(),
                 groups_us: BTreeMap::new(),
             });
             if round % 2 == 1 {
@@ -157,8 +160,9 @@ fn sample(
             }
         }
     }
-    for (name, sampler) in &samplers {
+    for (name, sampler) in &mut samplers {
         if let Some(sampled) = measured.get_mut(name) {
+            sampled.warm_us.extend((0..samples).map(|_| timed(|| sampler.sample()).1));
             sampled.sources = sampler.sources();
         }
     }
