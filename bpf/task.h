@@ -13,6 +13,7 @@
 #define SCHED (1 << 2)    // the kernel keeps `waited` and `scheduled`
 #define IO (1 << 3)       // the kernel counts bytes of storage
 #define RSS (1 << 4)      // `rss_pages` is known
+#define ENDED (1 << 5)    // only what there is to wait for is left of it
 
 struct counters {
     __u64 ran, user, system, minor_faults, major_faults, voluntary, involuntary, read_bytes, written_bytes;
@@ -116,7 +117,9 @@ static __always_inline bool fill_in(struct record *record, struct task_struct *t
     record->flags = 0;
     identify(record, task);
     __builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
-    if (state(task) == 0 && task->exit_state == 0)
+    if (task->exit_state != 0)
+        record->flags |= ENDED;
+    else if (state(task) == 0)
         record->flags |= RUNNABLE;
     record->started = task->start_boottime;
     record->own.ran = task->se.sum_exec_runtime;

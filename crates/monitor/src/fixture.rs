@@ -1,11 +1,14 @@
-//! For tests: a made-up run, and made-up processes, that is a directory in place of /proc. Its pids are larger than any that Linux gives out, so
-//! their clocks do not exist and ticks of 10 ms stand in.
+//! For tests: a made-up run, and made-up processes, that is a directory in place of /proc. Its pids are larger than any
+//! that Linux gives out, so their clocks do not exist and ticks of 10 ms stand in.
 
 use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample, Sample};
 use brimful_core::Nanos;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-pub struct Fixture(tempfile::TempDir);
+pub struct Fixture {
+    directory: tempfile::TempDir,
+    proc: PathBuf,
+}
 
 /// Added to a fixture's pids.
 pub const P: u32 = 5_000_000;
@@ -17,7 +20,7 @@ pub fn run(n: u64) -> Vec<Sample> {
         pids: [7, 8].into(),
         cpu: CpuTime { total: Nanos::from_millis(50 * k * (k + 1)), user: Nanos::from_millis(25 * k * (k + 1)) },
         rss_bytes: 1000 + k,
-        context_switches: 7 * k,
+        context_switches: Some(7 * k),
         ..ProgramSample::default()
     };
     let port = |k: u64| {
@@ -41,19 +44,38 @@ pub fn run(n: u64) -> Vec<Sample> {
 
 impl Fixture {
     pub fn new() -> Fixture {
-        Fixture(tempfile::tempdir().unwrap())
+        let directory = tempfile::tempdir().unwrap();
+        let proc = directory.path().join("proc");
+        std::fs::create_dir(&proc).unwrap();
+        Fixture { directory, proc }
     }
 
+    /// In place of /proc.
     pub fn root(&self) -> &Path {
-        self.0.path()
+        &self.proc
     }
 
-    /// `ticks`: user, system, children's user, children's system.
+    /// In place of the root.
+    pub fn system(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A process that was there before anybody watched. `ticks`: user, system, children's user, children's system.
     pub fn process(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
+        self.stat(pid, parent, comm, 'S', 9, ticks);
+    }
+
+    /// A process that was started later.
+    pub fn newborn(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
+        self.stat(pid, parent, comm, 'S', 1 << 40, ticks);
+    }
+
+    pub fn stat(&self, pid: u32, parent: u32, comm: &str, state: char, started: u64, ticks: [u64; 4]) {
         let directory = self.root().join(pid.to_string());
         std::fs::create_dir_all(directory.join(format!("task/{pid}"))).unwrap();
         let [a, b, c, d] = ticks;
-        let text = format!("{pid} ({comm}) S {parent} 1 1 0 -1 0 0 0 0 0 {a} {b} {c} {d} 20 0 1 0 9 8 2 0\n");
+        let text =
+            format!("{pid} ({comm}) {state} {parent} 1 1 0 -1 0 0 0 5 6 {a} {b} {c} {d} 20 0 1 0 {started} 8 2 0\n");
         std::fs::write(directory.join("stat"), text).unwrap();
     }
 

@@ -23,7 +23,6 @@ mod drops;
 
 use crate::search::Search;
 use crate::sock_diag::{ListenSocket, SockDiag};
-use crate::sys;
 use drops::SynDrops;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -135,7 +134,6 @@ impl ListenerWatch {
     /// has none, and now and then. Hands back what was known before.
     fn refresh(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<ListenSocket> {
         let Ok(diag) = diag else { return Vec::new() };
-        let begun = sys::now();
         let known = !self.search.due() && self.error.is_none() && self.can_be_looked_up();
         let looked_up: Option<Vec<ListenSocket>> = match known {
             true => self.sockets.iter().map(|socket| diag.look_up(socket).ok()).collect(),
@@ -143,6 +141,7 @@ impl ListenerWatch {
         };
         let found = looked_up.map_or_else(
             || {
+                let begun = Search::begin();
                 let listening = diag.listening();
                 self.search.rest(begun);
                 listening

@@ -78,9 +78,12 @@ impl Default for MonitorConfig {
 }
 
 impl Monitor {
-    /// Finds what is to be watched and takes the first sample before it returns.
+    /// Finds what is to be watched and takes the first sample before it returns. A program without any process is an error:
+    /// it would be a run without its server.
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
-        let meter = Meter::new(Sampler::open(&config)?);
+        let sampler = Sampler::open(&config)?;
+        sampler.require_processes()?;
+        let meter = Meter::new(sampler);
         let (ready, started) = channel();
         let monitor = Monitor::spawn(move |stopped| {
             // Nobody waits for these words if `start` has failed by now.

@@ -4,6 +4,7 @@
 //! Source: proc(5).
 
 use crate::MonitorError;
+use brimful_core::Nanos;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -126,10 +127,17 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     })
 }
 
-/// How often a thread was given a CPU: the third number of /proc/PID/task/TID/schedstat. A thread that runs again has
-/// been switched away from before, so this is also its count of context switches, voluntary and not.
-pub(crate) fn times_scheduled(text: &[u8]) -> Option<u64> {
-    words(text).nth(2).and_then(number)
+/// /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it was given one. A thread
+/// that runs again has been switched away from before, so that is also its count of context switches, voluntary and not.
+pub(crate) fn schedstat(text: &[u8]) -> Option<(Nanos, u64)> {
+    let mut numbers = words(text).skip(1).map(number);
+    Some((Nanos(numbers.next()??), numbers.next()??))
+}
+
+/// All memory there is, in bytes: `MemTotal` of /proc/meminfo.
+pub(crate) fn memory_total(text: &[u8]) -> Option<u64> {
+    let line = lines(text).find_map(|line| line.strip_prefix(b"MemTotal:"))?;
+    words(line).next().and_then(number)?.checked_mul(1024)
 }
 
 /// A list of CPUs as the kernel writes it: `0-3,5`.
@@ -199,7 +207,8 @@ mod tests {
 
     #[test]
     fn counters_are_found_by_their_names() {
-        assert_eq!(times_scheduled(b"177859635 22629366 459\n"), Some(459));
+        assert_eq!(schedstat(b"177859635 22629366 459\n"), Some((Nanos(22_629_366), 459)));
+        assert_eq!(memory_total(b"MemTotal:       24684092 kB\nMemFree: 1 kB\n"), Some(24_684_092 << 10));
         assert_eq!(forks(b"ctxt 518543\nprocesses 10527\nprocs_running 2\n"), Some(10_527));
         assert_eq!(forks(b"ctxt 518543\nprocesses \n"), None);
     }
@@ -242,8 +251,8 @@ mod tests {
             let mut status = PID_STAT.to_vec();
             status.splice(at.min(PID_STAT.len()).., text.iter().copied());
             for bytes in [&text, &status] {
-                let _ = (pid_stat(bytes), forks(bytes));
-                let _ = (times_scheduled(bytes), cpu_list(&String::from_utf8_lossy(bytes)));
+                let _ = (pid_stat(bytes), forks(bytes), memory_total(bytes));
+                let _ = (schedstat(bytes), cpu_list(&String::from_utf8_lossy(bytes)));
             }
         }
 

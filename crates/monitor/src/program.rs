@@ -1,25 +1,22 @@
-//! The account of one program: CPU time, memory and context switches of its processes, the departed included.
+//! The accounts of the programs: what their processes used, the departed included, whatever the source.
 //!
-//! CPU time comes from each process's own nanosecond clock, which includes its exited threads; the split between user
-//! mode and kernel is the kernel's (utime and stime), scaled so that the sum is that clock's. Totals never go
-//! backwards. For every process
+//! A source tells [`Facts`] of living processes, among them counters since each process began; the accounts make of them
+//! totals of a program that never go backwards and count nothing twice. For every process
 //!
 //! ```text
-//! total = its clock + max(what it reaped, what was last read of its children that are gone)
+//! total = its own + max(what it reaped, what was last read of its children that are gone)
 //! ```
 //!
-//! where *what it reaped* is the growth of cutime + cstime: so a child that was born and died between two readings
-//! counts as well, to a tick of 10 ms. Not seen: a process that lived less than the time between two readings and
-//! whose parent did not wait for it.
+//! where *what it reaped* is the growth of what the kernel adds up of children that ended and were waited for: so a child
+//! that was born and died between two readings counts as well. Children that belong to another program are taken off.
+//! What a process used before the watch began is not counted. Not seen: a process that lived less than the time between
+//! two readings and whose parent did not wait for it.
 
 use crate::counter::Over;
-use crate::procfs::{self, ProcFile};
-use crate::sys;
 use brimful_core::Nanos;
 use brimful_core::server::Process;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One program at one moment: counters since the watch began, except where it says *now*. What the source does not tell
@@ -31,13 +28,26 @@ pub struct ProgramSample {
     pub name: Arc<str>,
     /// Its processes now; samples between which they are the same share them.
     pub pids: Arc<[u32]>,
-
+    /// Their threads now.
+    pub threads: u64,
+    /// Those of them that run or wait for a CPU now.
+    pub running: u64,
+    /// Processes that were found to have started.
+    pub started: u64,
+    /// Processes that were found to have ended.
+    pub ended: u64,
     /// Of all its processes, those that ended included.
     pub cpu: CpuTime,
-    /// Resident memory, pages that processes share counted once for each.
+    /// Time that threads were ready and waited for a CPU.
+    pub run_queue_wait: Option<Nanos>,
+    /// Resident memory now, pages that processes share counted once for each.
     pub rss_bytes: u64,
-    /// Voluntary and not, as of the last look at the threads.
-    pub context_switches: u64,
+    /// Memory of the machine.
+    pub memory_bytes: Option<u64>,
+    /// Page faults that had to wait for a disk.
+    pub major_faults: u64,
+    /// Voluntary and not.
+    pub context_switches: Option<u64>,
 }
 
 /// CPU time in nanoseconds; only differences mean anything.
@@ -49,73 +59,175 @@ pub struct CpuTime {
     pub user: Nanos,
 }
 
-/// One program.
-#[derive(Debug, Default)]
-pub(crate) struct Program {
-    pub name: Arc<str>,
-    pids: Arc<[u32]>,
-    pub members: BTreeMap<u32, Member>,
-    /// Of members that are gone and whose parent is not one.
-    gone: CpuTime,
-    switches_gone: u64,
-    /// The last total: the next is never below it.
-    floor: CpuTime,
+/// What a source tells of a process that has not ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Its name, cut to 15 bytes by the kernel and padded with zeros.
+    pub comm: [u8; 16],
+    pub parent: u32,
+    /// Since boot, suspended time included.
+    pub started: Nanos,
+    /// Since it began, by threads that ended as well.
+    pub own: Usage,
+    /// By children that ended and that it waited for, and by theirs. The kernel adds up no waits and no switches.
+    pub reaped: Usage,
+    pub threads: u64,
+    pub running: u64,
+    pub rss_bytes: u64,
 }
 
-/// One process.
+/// Counters that only grow. Those that the source does not tell stay at zero, and [`ProcessTree`](crate::ProcessTree)
+/// leaves them out of the sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub cpu: CpuTime,
+    pub waited: Nanos,
+    pub switches: u64,
+    pub major_faults: u64,
+}
+
+/// All programs. Every process belongs to one at most.
 #[derive(Debug)]
-pub(crate) struct Member {
-    /// Refers to this very process: reading fails once it is gone, even when its pid is given out again.
-    pub stat: ProcFile,
-    parent: u32,
-    own: CpuTime,
-    /// Children's time it had already collected when it was found.
-    reaped_before: CpuTime,
-    reaped: CpuTime,
-    children_gone: CpuTime,
-    rss_bytes: u64,
-    /// Context switches by thread.
-    switches: HashMap<u32, u64>,
-    switches_gone: u64,
+pub(crate) struct Accounts {
+    /// When the watch began, counted like [`Facts::started`].
+    began: Nanos,
+    programs: Vec<Program>,
+    members: BTreeMap<u32, Member>,
 }
 
-/// The kernel's units.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ticks {
-    tick_ns: u64,
-    page_bytes: u64,
+#[derive(Debug)]
+struct Program {
+    name: Arc<str>,
+    /// To be called after its first process.
+    nameless: bool,
+    pids: Arc<[u32]>,
+    /// Whether `pids` must be made anew.
+    changed: bool,
+    found: bool,
+    started: u64,
+    ended: u64,
+    /// Of members that are gone and whose parent is not one.
+    gone: Usage,
+    /// By its members before the watch began.
+    before: Usage,
+    /// The last total: the next is never below it.
+    floor: Usage,
 }
 
-impl Program {
-    /// Reads every process, and settles the account of those that are gone.
-    pub fn read(&mut self, ticks: Ticks, buffer: &mut Vec<u8>) {
-        let vanished: Vec<u32> = self
-            .members
-            .iter_mut()
-            .filter_map(|(&pid, member)| member.read(pid, ticks, buffer).is_none().then_some(pid))
-            .collect();
-        for pid in vanished {
-            let Some(member) = self.members.remove(&pid) else { continue };
-            let heir = self.members.get_mut(&member.parent).map_or(&mut self.gone, |parent| &mut parent.children_gone);
-            *heir = heir.plus(member.total());
-            self.switches_gone += member.switches();
-        }
-        if !self.members.keys().eq(self.pids.iter()) {
-            self.pids = self.members.keys().copied().collect();
-        }
-        let total = self.members.values().fold(self.gone, |sum, member| sum.plus(member.total()));
-        self.floor = self.floor.max(total);
+#[derive(Debug)]
+struct Member {
+    program: usize,
+    facts: Facts,
+    /// Of `reaped`, what it had reaped when it was found, and what belonged to another program.
+    not_ours: Usage,
+    children_gone: Usage,
+}
+
+impl Accounts {
+    /// `began` is now, counted like [`Facts::started`]. A program without a name takes that of its first process and is
+    /// called by the second of the pair until then.
+    pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
+        let program = |(named, name): (bool, _)| Program {
+            name,
+            nameless: !named,
+            pids: Arc::default(),
+            changed: false,
+            found: false,
+            started: 0,
+            ended: 0,
+            gone: Usage::default(),
+            before: Usage::default(),
+            floor: Usage::default(),
+        };
+        Accounts { began, programs: names.map(program).collect(), members: BTreeMap::new() }
     }
 
-    /// What was read last.
-    pub fn sample(&self) -> ProgramSample {
-        ProgramSample {
-            name: self.name.clone(),
-            pids: self.pids.clone(),
-            cpu: self.floor,
-            rss_bytes: self.members.values().map(|member| member.rss_bytes).sum(),
-            context_switches: self.switches_gone + self.members.values().map(Member::switches).sum::<u64>(),
+    /// The living processes of all programs, in ascending order.
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        self.members.keys().copied()
+    }
+
+    /// The program to which a process belongs.
+    pub fn program_of(&self, pid: u32) -> Option<usize> {
+        self.members.get(&pid).map(|member| member.program)
+    }
+
+    /// Whether a program has a living process.
+    pub fn is_alive(&self, program: usize) -> bool {
+        self.members.values().any(|member| member.program == program)
+    }
+
+    /// Whether a program ever had a process.
+    pub fn was_found(&self, program: usize) -> bool {
+        self.programs[program].found
+    }
+
+    /// What is known of a member now; false if the process is none.
+    pub fn update(&mut self, pid: u32, facts: &Facts) -> bool {
+        let Some(member) = self.members.get_mut(&pid) else { return false };
+        member.facts = Facts { own: member.facts.own.max(facts.own), ..*facts };
+        true
+    }
+
+    /// Makes a process, which is in no program yet, a member of one.
+    pub fn admit(&mut self, pid: u32, index: usize, facts: &Facts) {
+        let program = &mut self.programs[index];
+        if std::mem::take(&mut program.nameless) {
+            program.name = String::from_utf8_lossy(facts.name()).into();
         }
+        if facts.started >= self.began {
+            program.started += 1;
+        } else {
+            program.before = program.before.plus(facts.own);
+        }
+        (program.changed, program.found) = (true, true);
+        let member = Member { program: index, facts: *facts, not_ours: facts.reaped, children_gone: Usage::default() };
+        self.members.insert(pid, member);
+    }
+
+    /// A process has ended, whether its parent has waited for it or not. Its heir is its parent if that is a member, or
+    /// else the program.
+    pub fn end(&mut self, pid: u32) {
+        let Some(member) = self.members.remove(&pid) else { return };
+        let program = &mut self.programs[member.program];
+        program.changed = true;
+        program.ended += 1;
+        match self.members.get_mut(&member.facts.parent) {
+            Some(parent) if parent.program == member.program => {
+                parent.children_gone = parent.children_gone.plus(member.total());
+                return;
+            }
+            // The kernel will add it to what the parent reaped.
+            Some(parent) => parent.not_ours = parent.not_ours.plus(member.facts.own).plus(member.facts.reaped),
+            None => {}
+        }
+        program.gone = program.gone.plus(member.total());
+    }
+
+    /// Every program as last told of.
+    pub fn sample(&mut self) -> Vec<ProgramSample> {
+        let mut samples: Vec<ProgramSample> = self.programs.iter().map(|_| ProgramSample::default()).collect();
+        let mut totals: Vec<Usage> = self.programs.iter().map(|program| program.gone).collect();
+        for member in self.members.values() {
+            let sample = &mut samples[member.program];
+            sample.threads += member.facts.threads;
+            sample.running += member.facts.running;
+            sample.rss_bytes += member.facts.rss_bytes;
+            totals[member.program] = totals[member.program].plus(member.total());
+        }
+        for (index, ((program, sample), total)) in self.programs.iter_mut().zip(&mut samples).zip(totals).enumerate() {
+            if std::mem::take(&mut program.changed) {
+                let members = self.members.iter().filter(|(_, member)| member.program == index);
+                program.pids = members.map(|(&pid, _)| pid).collect();
+            }
+            program.floor = program.floor.max(total.minus(program.before));
+            (sample.name, sample.pids) = (program.name.clone(), program.pids.clone());
+            (sample.started, sample.ended) = (program.started, program.ended);
+            let Usage { cpu, waited, switches, major_faults } = program.floor;
+            (sample.cpu, sample.major_faults) = (cpu, major_faults);
+            (sample.run_queue_wait, sample.context_switches) = (Some(waited), Some(switches));
+        }
+        samples
     }
 }
 
@@ -123,80 +235,70 @@ impl ProgramSample {
     /// What happened since an earlier sample, `over` a time.
     pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Process {
         let used = self.cpu.minus(earlier.cpu);
+        let switches = |now: u64, before: u64| now.saturating_sub(before);
         Process {
             name: self.name.to_string(),
             pids: self.pids.to_vec(),
             processes: self.pids.len() as u64,
+            running: Some(self.running),
+            threads: Some(self.threads),
+            started: self.started.saturating_sub(earlier.started),
+            ended: self.ended.saturating_sub(earlier.ended),
             cpu_s: used.total.as_secs_f64(),
             cpu_s_user: used.user.as_secs_f64(),
             cpu_s_system: (used.total - used.user).as_secs_f64(),
             cores: Over(over).share(Nanos::ZERO, used.total).unwrap_or_default(),
+            run_queue_wait_s: self
+                .run_queue_wait
+                .zip(earlier.run_queue_wait)
+                .map(|(now, was)| (now - was).as_secs_f64()),
             rss_bytes: self.rss_bytes,
-            context_switches: Some(self.context_switches.saturating_sub(earlier.context_switches)),
-            ..Process::default()
+            memory_share: self.memory_bytes.filter(|&all| all > 0).map(|all| self.rss_bytes as f64 / all as f64),
+            major_faults: Some(self.major_faults.saturating_sub(earlier.major_faults)),
+            context_switches: self.context_switches.zip(earlier.context_switches).map(|(now, was)| switches(now, was)),
         }
     }
 }
 
+impl Facts {
+    /// `comm` without what pads it.
+    pub fn name(&self) -> &[u8] {
+        self.comm.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+}
+
 impl Member {
-    /// `None` if there is no such process.
-    pub fn open(root: &Path, pid: u32, ticks: Ticks, buffer: &mut Vec<u8>) -> Option<Member> {
-        let mut member = Member {
-            stat: ProcFile::open(&root.join(format!("{pid}/stat"))).ok()?,
-            parent: 0,
-            own: CpuTime::default(),
-            reaped_before: CpuTime::default(),
-            reaped: CpuTime::default(),
-            children_gone: CpuTime::default(),
-            rss_bytes: 0,
-            switches: HashMap::new(),
-            switches_gone: 0,
-        };
-        member.read(pid, ticks, buffer)?;
-        member.reaped_before = member.reaped;
-        Some(member)
+    fn total(&self) -> Usage {
+        self.facts.own.plus(self.facts.reaped.minus(self.not_ours).max(self.children_gone))
     }
+}
 
-    /// `None` once the process is gone.
-    fn read(&mut self, pid: u32, ticks: Ticks, buffer: &mut Vec<u8>) -> Option<()> {
-        let stat = procfs::pid_stat(self.stat.read(buffer).ok()?)?;
-        let by_ticks = ticks.cpu(stat.user, stat.system);
-        let total = sys::process_cpu(pid).unwrap_or(by_ticks.total);
-        let user_share = match by_ticks.total.0 {
-            0 => 1.0,
-            sum => by_ticks.user.0 as f64 / sum as f64,
-        };
-        let user = Nanos((total.0 as f64 * user_share) as u64);
-        self.own = self.own.max(CpuTime { total, user });
-        self.reaped = ticks.cpu(stat.children_user, stat.children_system);
-        self.parent = stat.parent;
-        self.rss_bytes = stat.rss_pages.saturating_mul(ticks.page_bytes);
-        Some(())
-    }
-
-    /// Counts the context switches of every thread; `directory` is the process's `task`.
-    pub fn read_threads(&mut self, directory: &Path) {
-        let before = std::mem::take(&mut self.switches);
-        for tid in procfs::numeric_entries(directory) {
-            let text = std::fs::read(directory.join(format!("{tid}/schedstat")));
-            if let Some(count) = text.ok().as_deref().and_then(procfs::times_scheduled) {
-                self.switches.insert(tid, count);
-            }
-        }
-        // A thread that ended, or whose number a new one has taken, leaves its count behind.
-        for (tid, count) in before {
-            if self.switches.get(&tid).is_none_or(|&now| now < count) {
-                self.switches_gone += count;
-            }
+impl Usage {
+    fn plus(self, other: Usage) -> Usage {
+        Usage {
+            cpu: self.cpu.plus(other.cpu),
+            waited: self.waited + other.waited,
+            switches: self.switches.saturating_add(other.switches),
+            major_faults: self.major_faults.saturating_add(other.major_faults),
         }
     }
 
-    fn total(&self) -> CpuTime {
-        self.own.plus(self.reaped.minus(self.reaped_before).max(self.children_gone))
+    fn minus(self, other: Usage) -> Usage {
+        Usage {
+            cpu: self.cpu.minus(other.cpu),
+            waited: self.waited - other.waited,
+            switches: self.switches.saturating_sub(other.switches),
+            major_faults: self.major_faults.saturating_sub(other.major_faults),
+        }
     }
 
-    fn switches(&self) -> u64 {
-        self.switches_gone + self.switches.values().sum::<u64>()
+    fn max(self, other: Usage) -> Usage {
+        Usage {
+            cpu: self.cpu.max(other.cpu),
+            waited: self.waited.max(other.waited),
+            switches: self.switches.max(other.switches),
+            major_faults: self.major_faults.max(other.major_faults),
+        }
     }
 }
 
@@ -214,83 +316,180 @@ impl CpuTime {
     fn max(self, other: CpuTime) -> CpuTime {
         CpuTime { total: self.total.max(other.total), user: self.user.max(other.user) }
     }
-}
 
-impl Ticks {
-    pub fn of_this_kernel() -> Ticks {
-        let per_s = rustix::param::clock_ticks_per_second().max(1);
-        Ticks { tick_ns: 1_000_000_000 / per_s, page_bytes: rustix::param::page_size() as u64 }
-    }
-
-    fn cpu(self, user: u64, system: u64) -> CpuTime {
-        let nanos = |ticks: u64| Nanos(ticks.saturating_mul(self.tick_ns));
-        CpuTime { total: nanos(user) + nanos(system), user: nanos(user) }
+    /// A total of which the kernel's two counters, however coarse, say how it divides. A process that has used less than
+    /// they can tell counts as user mode.
+    pub(crate) fn split(total: Nanos, user: Nanos, system: Nanos) -> CpuTime {
+        let share = match (user + system).0 {
+            0 => 1.0,
+            sum => user.0 as f64 / sum as f64,
+        };
+        CpuTime { total, user: Nanos((total.0 as f64 * share) as u64) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, P};
+    use proptest::prelude::*;
 
-    fn admit(fixture: &Fixture, program: &mut Program, pid: u32) {
-        let member = Member::open(fixture.root(), pid, Ticks::of_this_kernel(), &mut Vec::new()).unwrap();
-        program.members.insert(pid, member);
+    const WATCH_BEGAN: Nanos = Nanos::from_secs(100);
+
+    fn accounts(programs: usize) -> Accounts {
+        Accounts::new(WATCH_BEGAN, (0..programs).map(|_| (true, "program".into())))
     }
 
-    /// Total and user mode, in milliseconds.
-    fn read(program: &mut Program) -> (u64, u64) {
-        program.read(Ticks::of_this_kernel(), &mut Vec::new());
-        let CpuTime { total, user } = program.sample().cpu;
-        (total.0 / 1_000_000, user.0 / 1_000_000)
+    fn usage(ms: u64) -> Usage {
+        let total = Nanos::from_millis(ms);
+        Usage { cpu: CpuTime { total, user: total }, waited: total, switches: ms, major_faults: ms }
+    }
+
+    /// What the kernel adds up of children.
+    fn reaped(ms: u64) -> Usage {
+        Usage { waited: Nanos::ZERO, switches: 0, ..usage(ms) }
+    }
+
+    /// Of a process that was there before.
+    fn facts(parent: u32, own_ms: u64, reaped_ms: u64) -> Facts {
+        Facts {
+            parent,
+            own: usage(own_ms),
+            reaped: reaped(reaped_ms),
+            threads: 2,
+            running: 1,
+            rss_bytes: 3,
+            ..Facts::default()
+        }
+    }
+
+    fn newborn(parent: u32, own_ms: u64, reaped_ms: u64) -> Facts {
+        Facts { started: WATCH_BEGAN, ..facts(parent, own_ms, reaped_ms) }
+    }
+
+    /// CPU time of each program, in milliseconds.
+    fn used(accounts: &mut Accounts) -> Vec<u64> {
+        accounts.sample().iter().map(|sample| sample.cpu.total.0 / 1_000_000).collect()
     }
 
     #[test]
     fn totals_include_those_who_ended_and_never_go_backwards() {
-        let (fixture, mut program) = (Fixture::new(), Program::default());
-        fixture.process(P + 1, 1, "master", [10, 10, 50, 50]);
-        fixture.process(P + 2, P + 1, "worker", [30, 10, 0, 0]);
-        admit(&fixture, &mut program, P + 1);
-        admit(&fixture, &mut program, P + 2);
-        assert_eq!(read(&mut program), (600, 400), "what the master had reaped before is not counted");
-
-        fixture.process(P + 2, P + 1, "worker", [40, 10, 0, 0]);
-        assert_eq!(read(&mut program), (700, 500));
-        fixture.end(P + 2); // vanished, not yet waited for
-        assert_eq!(read(&mut program), (700, 500));
-        fixture.process(P + 1, 1, "master", [10, 10, 95, 60]); // waited for: 45 + 10 ticks, 50 of which were seen
-        assert_eq!(read(&mut program), (750, 550));
-        fixture.process(P + 1, 1, "master", [10, 10, 105, 60]); // a child came and went unseen
-        assert_eq!(read(&mut program), (850, 650));
-        fixture.end(P + 1);
-        assert_eq!(read(&mut program), (850, 650));
-
-        fixture.process(P + 3, 1, "master", [5, 0, 0, 0]); // restarted
-        admit(&fixture, &mut program, P + 3);
-        assert_eq!(read(&mut program), (900, 700));
+        let mut accounts = accounts(1);
+        let mut told = |pids: &[(u32, Facts)]| {
+            for (pid, facts) in pids {
+                assert!(
+                    accounts.update(*pid, facts) || {
+                        accounts.admit(*pid, 0, facts);
+                        true
+                    }
+                );
+            }
+            for pid in accounts.pids().filter(|pid| pids.iter().all(|(told, _)| told != pid)).collect::<Vec<_>>() {
+                accounts.end(pid);
+            }
+            used(&mut accounts)[0]
+        };
+        assert_eq!(told(&[(1, facts(0, 200, 1000)), (2, facts(1, 400, 0))]), 0, "what was used before is not counted");
+        assert_eq!(told(&[(1, facts(0, 200, 1000)), (2, facts(1, 500, 0))]), 100);
+        assert_eq!(told(&[(1, facts(0, 200, 1000))]), 100, "vanished, not yet waited for");
+        assert_eq!(told(&[(1, facts(0, 200, 1550))]), 150, "waited for: 550, of which 500 were seen");
+        assert_eq!(told(&[(1, facts(0, 200, 1650))]), 250, "a child came and went unseen");
+        assert_eq!(told(&[]), 250);
+        assert_eq!(told(&[(3, newborn(0, 50, 0))]), 300, "restarted");
+        assert_eq!(told(&[(3, newborn(0, 40, 0))]), 300, "a source that falls short for once");
+        assert_eq!(told(&[(4, facts(0, 5000, 0))]), 300, "found late, but it is older than the watch");
+        let sample = accounts.sample().remove(0);
+        assert_eq!((sample.started, sample.ended, sample.pids.to_vec()), (1, 3, vec![4]));
+        assert_eq!((sample.threads, sample.running, sample.rss_bytes), (2, 1, 3));
     }
 
     #[test]
-    fn context_switches_are_summed_over_threads_those_that_ended_included() {
-        let (fixture, mut program) = (Fixture::new(), Program::default());
-        fixture.process(P + 1, 1, "server", [0; 4]);
-        fixture.thread(P + 1, P + 1, "schedstat", "1 1 100\n");
-        fixture.thread(P + 1, P + 2, "schedstat", "1 1 20\n");
-        admit(&fixture, &mut program, P + 1);
-        let mut switches = || {
-            for (pid, member) in &mut program.members {
-                member.read_threads(&fixture.root().join(format!("{pid}/task")));
+    fn what_one_program_reaps_of_another_counts_once() {
+        let mut accounts = accounts(2);
+        accounts.admit(1, 0, &newborn(0, 10, 0));
+        accounts.admit(2, 1, &newborn(1, 0, 0));
+        accounts.update(2, &newborn(1, 500, 70));
+        accounts.end(2);
+        assert_eq!(used(&mut accounts), [10, 570]);
+        accounts.update(1, &newborn(0, 20, 570 + 30));
+        assert_eq!(used(&mut accounts), [20 + 30, 570]);
+    }
+
+    #[test]
+    fn waits_and_switches_of_the_departed_stay_though_the_kernel_adds_up_none() {
+        let mut accounts = accounts(1);
+        accounts.admit(1, 0, &newborn(0, 10, 0));
+        accounts.admit(2, 0, &newborn(1, 7, 0));
+        accounts.end(2);
+        accounts.update(1, &newborn(0, 10, 9));
+        let sample = accounts.sample().remove(0);
+        assert_eq!((sample.run_queue_wait, sample.context_switches), (Some(Nanos::from_millis(17)), Some(17)));
+        assert_eq!((sample.major_faults, sample.cpu.total), (19, Nanos::from_millis(19)));
+    }
+
+    #[test]
+    fn figures_are_what_happened_between_two_samples() {
+        let mut accounts = accounts(1);
+        accounts.admit(1, 0, &facts(0, 100, 0));
+        let mut before = accounts.sample().remove(0);
+        accounts.update(1, &facts(0, 400, 0));
+        accounts.admit(2, 0, &newborn(1, 200, 0));
+        let mut now = ProgramSample { memory_bytes: Some(60), ..accounts.sample().remove(0) };
+        let process = now.since(&before, Nanos::from_secs(1));
+        assert_eq!((process.processes, process.started, process.ended), (2, 1, 0));
+        assert_eq!((process.threads, process.running, process.memory_share), (Some(4), Some(2), Some(0.1)));
+        assert!((process.cpu_s - 0.5).abs() < 1e-9 && (process.cores - 0.5).abs() < 1e-9, "{process:?}");
+        assert_eq!((process.run_queue_wait_s, process.major_faults), (Some(0.5), Some(500)));
+        assert_eq!(process.context_switches, Some(500));
+        (before.run_queue_wait, now.context_switches, now.memory_bytes) = (None, None, None);
+        let process = now.since(&before, Nanos::from_secs(1));
+        assert_eq!((process.run_queue_wait_s, process.context_switches, process.memory_share), (None, None, None));
+    }
+
+    #[test]
+    fn a_nameless_program_takes_the_name_of_its_first_process() {
+        let mut accounts = Accounts::new(WATCH_BEGAN, [(false, "1234".into())].into_iter());
+        assert_eq!(&*accounts.sample()[0].name, "1234");
+        let mut facts = facts(0, 0, 0);
+        facts.comm[..5].copy_from_slice(b"nginx");
+        accounts.admit(1234, 0, &facts);
+        assert_eq!(&*accounts.sample()[0].name, "nginx");
+    }
+
+    proptest! {
+        /// A master, and workers that are born, burn and end, each seen or not, and that it waits for.
+        #[test]
+        fn every_millisecond_counts_once(steps in proptest::collection::vec((0u8..4, 1u64..100), 1..80)) {
+            let mut accounts = accounts(1);
+            accounts.admit(1, 0, &facts(0, 0, 0));
+            let (mut truth, mut reaped_ms, mut next, mut last) = (0, 0, 2, 0);
+            let mut workers: BTreeMap<u32, u64> = BTreeMap::new();
+            for (what, ms) in steps {
+                match what {
+                    0 => {
+                        workers.insert(next, 0);
+                        next += 1;
+                    }
+                    1 => if let Some(used) = workers.values_mut().next_back() {
+                        *used += ms;
+                        truth += ms;
+                    },
+                    2 => if let Some((pid, used)) = workers.pop_first() {
+                        reaped_ms += used;
+                        accounts.end(pid);
+                    },
+                    _ => {
+                        accounts.update(1, &facts(0, 0, reaped_ms));
+                        for (&pid, &used) in &workers {
+                            if !accounts.update(pid, &newborn(1, used, 0)) {
+                                accounts.admit(pid, 0, &newborn(1, used, 0));
+                            }
+                        }
+                        let now = used(&mut accounts)[0];
+                        prop_assert!(now >= last && now == truth, "{} {} {}", last, now, truth);
+                        last = now;
+                    }
+                }
             }
-            read(&mut program);
-            program.sample().context_switches
-        };
-        assert_eq!(switches(), 120);
-        std::fs::remove_dir_all(fixture.root().join(format!("{}/task/{}", P + 1, P + 2))).unwrap();
-        fixture.thread(P + 1, P + 1, "schedstat", "1 1 105\n");
-        assert_eq!(switches(), 125);
-        fixture.thread(P + 1, P + 1, "schedstat", "1 1 3\n"); // another thread under the same number
-        assert_eq!(switches(), 128);
-        fixture.end(P + 1);
-        assert_eq!(switches(), 128);
+        }
     }
 }

@@ -51,7 +51,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Finds what is to be watched.
+    /// Finds what is to be watched. A program without any process is waited for, and [`Sampler::sources`] says so.
     pub fn open(config: &MonitorConfig) -> Result<Sampler, MonitorError> {
         Sampler::open_at(Path::new("/"), config)
     }
@@ -65,7 +65,7 @@ impl Sampler {
         let enabled = config.intervals.enabled();
         let kernel = enabled.has(Group::Kernel).then(|| KernelWatch::open(root, &config.cpus)).transpose()?;
         let process = (enabled.has(Group::Process) && !config.processes.is_empty())
-            .then(|| ProcessTree::open_at(&root.join("proc"), &config.processes))
+            .then(|| ProcessTree::watch(root, &config.processes, config.ebpf))
             .transpose()?;
         let mut sampler = Sampler {
             kernel,
@@ -124,6 +124,11 @@ impl Sampler {
         } else {
             let _ = self.open_network(place.arrived());
         }
+    }
+
+    /// An error if a program has no process.
+    pub(crate) fn require_processes(&self) -> Result<(), MonitorError> {
+        self.process.as_ref().map_or(Ok(()), ProcessTree::require_all)
     }
 
     /// Reads every group that is enabled.

@@ -3,24 +3,38 @@
 use crate::sys;
 use brimful_core::Nanos;
 
-/// When a search may be made again.
+/// When a search may be made again: after 400 times the CPU time that the last one took, so that each kind of search takes
+/// at most 1/400 of one CPU. On a busy machine a search takes longer, but costs no more.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     /// `CLOCK_MONOTONIC`.
     pub not_before: Nanos,
+    rest: Nanos,
 }
 
+/// The CPU time of this thread when a search began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun(Nanos);
+
 impl Search {
-    /// A search may take 1/400 of one CPU.
-    pub const REST: u64 = 400;
+    const REST: u64 = 400;
 
     pub fn due(&self) -> bool {
         sys::now() >= self.not_before
     }
 
-    /// The search that began at that moment has ended.
-    pub fn rest(&mut self, begun: Nanos) {
-        let now = sys::now();
-        self.not_before = now + Nanos((now - begun).0.saturating_mul(Search::REST));
+    pub fn begin() -> Begun {
+        Begun(sys::thread_cpu())
+    }
+
+    /// The search that began then has ended.
+    pub fn rest(&mut self, begun: Begun) {
+        self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(Search::REST));
+        self.not_before = sys::now() + self.rest;
+    }
+
+    /// How long it rests.
+    pub fn every(&self) -> Nanos {
+        self.rest
     }
 }

@@ -5,8 +5,6 @@ use super::count::Counter;
 use super::gauges::GaugeWatch;
 use crate::search::Search;
 use crate::sock_diag::SockDiag;
-use crate::sys;
-use brimful_core::Nanos;
 use brimful_core::server::State;
 use std::collections::BTreeMap;
 use std::io;
@@ -44,8 +42,8 @@ impl StatesWatch {
 
     /// Of each port, in order.
     pub fn read(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<PortStates> {
-        let begun = sys::now();
         let count = self.search.due() && !self.gauges.as_ref().is_ok_and(GaugeWatch::is_exact);
+        let begun = count.then(Search::begin);
         let ports = match &mut self.gauges {
             Ok(gauges) => {
                 if count {
@@ -62,7 +60,7 @@ impl StatesWatch {
                 None => vec![PortStates::default(); self.ports],
             },
         };
-        if count {
+        if let Some(begun) = begun {
             self.search.rest(begun);
         }
         ports
@@ -93,9 +91,7 @@ impl StatesWatch {
             },
             Err(_) if counter.starts_with("none") => counter,
             Err(why) => {
-                let took = self.counter.took();
-                let rest = Nanos(took.0.saturating_mul(Search::REST));
-                let (took, rest) = (took.as_micros_f64() / 1e3, rest.as_secs_f64());
+                let (took, rest) = (self.counter.took().as_micros_f64() / 1e3, self.search.every().as_secs_f64());
                 format!(
                     "{counter}: a count took {took:.1} ms, so there is one every {rest:.1} s at most; no eBPF: {why}"
                 )

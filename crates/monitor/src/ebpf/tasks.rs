@@ -42,6 +42,8 @@ pub(crate) struct TaskRecord {
     pub(crate) comm: [u8; 16],
     /// On a CPU, or waiting for one.
     pub(crate) runnable: bool,
+    /// It has ended, and somebody may still wait for it.
+    pub(crate) ended: bool,
     /// When it was started, since boot and with the time the machine was suspended: field 22 of /proc/PID/stat.
     pub(crate) started: Nanos,
     /// What it has used.
@@ -183,6 +185,7 @@ const RUNNABLE: u32 = 1 << 1;
 const SCHED: u32 = 1 << 2;
 const IO: u32 = 1 << 3;
 const RSS: u32 = 1 << 4;
+const ENDED: u32 = 1 << 5;
 
 impl TaskRecord {
     fn parse(bytes: &[u8; RECORD]) -> TaskRecord {
@@ -208,6 +211,7 @@ impl TaskRecord {
             parent,
             comm,
             runnable: flags & RUNNABLE != 0,
+            ended: flags & ENDED != 0,
             started,
             own,
             queue: (flags & SCHED != 0).then_some(queue),

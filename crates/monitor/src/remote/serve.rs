@@ -189,7 +189,9 @@ fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorEr
         return Err(MonitorError::Unusable(why.to_owned()));
     }
     watch.pin.map_or(Ok(()), affinity::pin_this_thread)?;
-    Ok(Meter::new(Sampler::open(&MonitorConfig { intervals, ..watch.clone() })?))
+    let sampler = Sampler::open(&MonitorConfig { intervals, ..watch.clone() })?;
+    sampler.require_processes()?;
+    Ok(Meter::new(sampler))
 }
 
 /// Says why, and ends it.

@@ -1,10 +1,11 @@
-//! The monitor against real processes and real sockets. Only network namespaces need a privilege; all traffic stays on
+//! The monitor against real processes and real sockets. Network namespaces and processes take root; all traffic stays on
 //! 127.0.0.1.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod connections;
 mod listeners;
 mod netns;
+mod processes;
 mod remote;
 mod wire;
 
@@ -72,44 +73,6 @@ impl Drop for Shell {
 
 fn near(found: u64, truth: u64, tolerance: f64) -> bool {
     found.abs_diff(truth) as f64 <= tolerance * truth as f64
-}
-
-#[test]
-fn cpu_time_of_a_child_is_that_of_the_scheduler() {
-    let mut shell = Shell::start();
-    let mut tree = shell.tree();
-    // Both windows end as they begin: the shell's figure first, then ours.
-    let (own_before, before) = (shell.run(OWN_NS), tree.cpu_reading());
-    let burnt = shell.run(&format!("{BURN}; {OWN_NS}")) - own_before;
-    let used = tree.cpu_reading().cpu.minus(before.cpu);
-    assert!(burnt > 20_000_000, "only {burnt} ns burnt: too little to compare");
-    assert!(near(used.total.0, burnt, 0.03), "{} ns measured, {burnt} ns burnt", used.total.0);
-    assert!(used.user.0 > used.total.0 / 2, "a loop runs in user mode: {used:?}");
-}
-
-#[test]
-fn cpu_time_of_a_grandchild_that_came_and_went_is_counted() {
-    let mut shell = Shell::start();
-    let mut tree = shell.tree();
-    let before = tree.cpu_ns();
-    let burnt = shell.run(&format!("(x=$(:); {BURN}; {OWN_NS})"));
-    shell.run("echo 0"); // by now the shell has waited for its child
-    let used = tree.cpu_ns() - before;
-    // To a tick for each of user mode and kernel.
-    assert!(used.abs_diff(burnt) <= 25_000_000, "{used} ns measured, {burnt} ns burnt");
-}
-
-#[test]
-fn a_live_descendant_is_found_and_kept_when_it_ends() {
-    let mut shell = Shell::start();
-    let mut tree = shell.tree();
-    let child = shell.run("sleep 60 & echo $!") as u32;
-    tree.cpu_ns();
-    let with_child = tree.pids();
-    shell.run(&format!("kill {child}; wait {child}; echo 0"));
-    tree.cpu_ns();
-    assert_eq!(with_child, [shell.pid().min(child), shell.pid().max(child)]);
-    assert_eq!(tree.pids(), [shell.pid()]);
 }
 
 /// A socket that the shells of other tests do not inherit.

@@ -1,0 +1,61 @@
+//! Whether /proc keeps other users' processes from view. Source: proc(5), mount options `hidepid` and `gid`.
+
+use std::fs;
+use std::path::Path;
+
+/// What hides processes from this user, and what to do about it; `None` if nothing does. `root` is where /proc is.
+pub(super) fn hidden(root: &Path) -> Option<String> {
+    let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
+    let options = options_of_proc(&mounts)?;
+    let option = |name: &str| options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
+    let hidepid = option("hidepid").filter(|value| !matches!(*value, "0" | "off"))?;
+    // Who may look into the first process may look into all of them.
+    if fs::read(root.join("proc/1/stat")).is_ok() {
+        return None;
+    }
+    let group = option("gid").map(|gid| format!(", or with group {gid}")).unwrap_or_default();
+    Some(format!(
+        "/proc is mounted with hidepid={hidepid} and hides other users' processes: run as root{group}, or: sudo mount -o \
+         remount,hidepid=0 /proc"
+    ))
+}
+
+/// Of the file system that covers all others mounted there.
+fn options_of_proc(mountinfo: &str) -> Option<&str> {
+    mountinfo.lines().rev().find_map(|line| {
+        let (mount, system) = line.split_once(" - ")?;
+        let mut system = system.splitn(3, ' ');
+        let here = mount.split(' ').nth(4)? == "/proc" && system.next()? == "proc";
+        system.nth(1).filter(|_| here)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_processes_is_said_to_whom_it_concerns() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        let says = |options: &str| {
+            let text = format!(
+                "20 1 0:19 / /sys rw - sysfs sys rw,hidepid=1\n21 1 0:20 / /proc rw - proc proc rw,hidepid=9\n\
+                 22 1 0:20 / /proc rw,nosuid shared:2 - proc proc rw,{options}\n23 1 0:21 / /procs rw - proc proc rw\n"
+            );
+            fs::write(root.path().join("proc/self/mountinfo"), text).unwrap();
+            hidden(root.path())
+        };
+        for options in ["relatime", "hidepid=0", "hidepid=off"] {
+            assert_eq!(says(options), None);
+        }
+        for options in ["hidepid=2", "gid=27,hidepid=invisible", "hidepid=noaccess"] {
+            let text = says(options).unwrap();
+            assert!(text.contains("sudo mount -o remount,hidepid=0 /proc") && text.contains("hidepid="), "{text}");
+            assert_eq!(text.contains("or with group 27"), options.contains("gid=27"), "{text}");
+        }
+        fs::create_dir_all(root.path().join("proc/1")).unwrap();
+        fs::write(root.path().join("proc/1/stat"), "1 (init) S").unwrap();
+        assert_eq!(says("hidepid=2"), None, "not for those who see all the same");
+    }
+}

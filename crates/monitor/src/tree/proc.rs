@@ -1,0 +1,390 @@
+//! Processes read from /proc: a descriptor on each one's `stat` that is kept open, and its CPU clock, at every sample; its
+//! threads only as often as [`Search`] allows.
+//!
+//! New processes are looked for when the kernel has started something since: among the children of main threads, which
+//! are cheap to find; and in a scan of all processes, which also finds those of other threads and those that match a
+//! selector. A process may match only when it has executed its program, a moment after it was started; so each scan that
+//! followed a start is followed by another one.
+
+use super::selection::Selection;
+use super::table::{process_table, with_descendants};
+use crate::procfs::{self, ProcFile};
+use crate::program::{Accounts, CpuTime, Facts, Usage};
+use crate::search::Search;
+use crate::sys;
+use brimful_core::Nanos;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Reads the members of the accounts, and finds new ones.
+#[derive(Debug)]
+pub(super) struct ProcReader {
+    proc: PathBuf,
+    /// One for each member.
+    handles: BTreeMap<u32, Handle>,
+    stat: Option<ProcFile>,
+    /// The kernel's count of processes and threads started, at the last scan.
+    pub forks: Option<u64>,
+    /// Nothing was started between the last two scans.
+    settled: bool,
+    pub scan: Search,
+    pub children: Search,
+    threads: Search,
+    /// This kernel tells how threads were scheduled.
+    scheduling: bool,
+    units: Units,
+    buffer: Vec<u8>,
+}
+
+/// A descriptor refers to one very process: reading fails once that is gone, even when its pid is given out again.
+#[derive(Debug)]
+struct Handle {
+    stat: ProcFile,
+    threads: HashMap<u32, Thread>,
+    /// Of threads that ended.
+    waited: Nanos,
+    switches: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Thread {
+    waited: Nanos,
+    switches: u64,
+    running: bool,
+}
+
+/// The kernel's units.
+#[derive(Clone, Copy, Debug)]
+struct Units {
+    tick_ns: u64,
+    page_bytes: u64,
+}
+
+impl ProcReader {
+    /// `root` is where /proc is. Takes over what is in the accounts.
+    pub fn open(root: &Path, accounts: &mut Accounts) -> ProcReader {
+        let proc = root.join("proc");
+        let mut reader = ProcReader {
+            handles: BTreeMap::new(),
+            stat: ProcFile::open(&proc.join("stat")).ok(),
+            proc,
+            forks: None,
+            settled: false,
+            scan: Search::default(),
+            children: Search::default(),
+            threads: Search::default(),
+            scheduling: false,
+            units: Units::of_this_kernel(),
+            buffer: Vec::new(),
+        };
+        for pid in accounts.pids().collect::<Vec<_>>() {
+            match reader.open_handle(pid) {
+                Some((handle, _)) => drop(reader.handles.insert(pid, handle)),
+                None => accounts.end(pid),
+            }
+        }
+        reader
+    }
+
+    /// The slow part of a sample: new processes, and the threads of all.
+    pub fn search(&mut self, accounts: &mut Accounts, selection: &Selection) {
+        let forks = self.forks();
+        let started = forks.is_none() || forks != self.forks;
+        if started && self.children.due() {
+            self.find_children(accounts, selection);
+        }
+        if selection.has_found() || (self.scan.due() && (started || !self.settled)) {
+            self.scan(accounts, selection);
+            (self.forks, self.settled) = (forks, !started);
+        }
+        if self.threads.due() {
+            self.read_threads();
+        }
+    }
+
+    /// Looks at every process there is.
+    pub fn scan(&mut self, accounts: &mut Accounts, selection: &Selection) {
+        let begun = Search::begin();
+        let tag = |pid, comm: &[u8]| accounts.program_of(pid).or_else(|| selection.of(pid, comm, accounts));
+        let table = process_table(&self.proc, tag);
+        for (pid, program) in with_descendants(&table) {
+            if accounts.program_of(pid).is_none()
+                && let Some((handle, facts)) = self.open_handle(pid)
+            {
+                accounts.admit(pid, program, &facts);
+                self.handles.insert(pid, handle);
+            }
+        }
+        self.scan.rest(begun);
+    }
+
+    /// What every member has used by now.
+    pub fn read(&mut self, accounts: &mut Accounts) {
+        let ProcReader { handles, units, buffer, .. } = self;
+        handles.retain(|&pid, handle| match handle.facts(pid, *units, buffer) {
+            Some(facts) => accounts.update(pid, &facts),
+            None => {
+                accounts.end(pid);
+                false
+            }
+        });
+    }
+
+    /// Whether run-queue waits and context switches are known.
+    pub fn tells_scheduling(&self) -> bool {
+        self.scheduling
+    }
+
+    /// Where the figures come from.
+    pub fn source(&self) -> String {
+        let threads = match self.scheduling {
+            true => "task/*/schedstat and task/*/stat",
+            false => "task/*/stat (none of run-queue waits and context switches: this kernel does not tell them)",
+        };
+        let every = self.threads.every().rounded();
+        format!("/proc/PID/stat and the CPU clock of each process; its threads, {every} apart at least: {threads}")
+    }
+
+    /// The kernel's count of the processes and threads that it ever started.
+    fn forks(&mut self) -> Option<u64> {
+        procfs::forks(self.stat.as_ref()?.read(&mut self.buffer).ok()?)
+    }
+
+    /// Looks for children of the members, and for theirs.
+    fn find_children(&mut self, accounts: &mut Accounts, selection: &Selection) {
+        let begun = Search::begin();
+        let mut parents: Vec<u32> = accounts.pids().collect();
+        while let Some(parent) = parents.pop() {
+            let path = self.proc.join(format!("{parent}/task/{parent}/children"));
+            let Ok(text) = std::fs::read_to_string(path) else { continue };
+            for pid in text.split_ascii_whitespace().filter_map(|word| word.parse().ok()) {
+                if pid == std::process::id() || accounts.program_of(pid).is_some() {
+                    continue;
+                }
+                let Some((handle, facts)) = self.open_handle(pid) else { continue };
+                let Some(program) = selection.of(pid, facts.name(), accounts).or(accounts.program_of(parent)) else {
+                    continue;
+                };
+                accounts.admit(pid, program, &facts);
+                self.handles.insert(pid, handle);
+                parents.push(pid);
+            }
+        }
+        self.children.rest(begun);
+    }
+
+    /// `None` if there is no such process.
+    fn open_handle(&mut self, pid: u32) -> Option<(Handle, Facts)> {
+        let stat = ProcFile::open(&self.proc.join(format!("{pid}/stat"))).ok()?;
+        let mut handle = Handle { stat, threads: HashMap::new(), waited: Nanos::ZERO, switches: 0 };
+        self.scheduling |= handle.read_threads(&self.proc.join(format!("{pid}/task")), &mut self.buffer);
+        let facts = handle.facts(pid, self.units, &mut self.buffer)?;
+        Some((handle, facts))
+    }
+
+    fn read_threads(&mut self) {
+        let begun = Search::begin();
+        for (pid, handle) in &mut self.handles {
+            self.scheduling |= handle.read_threads(&self.proc.join(format!("{pid}/task")), &mut self.buffer);
+        }
+        self.threads.rest(begun);
+    }
+}
+
+impl Handle {
+    /// `None` once the process has ended, though its parent may not have waited for it yet.
+    fn facts(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> Option<Facts> {
+        let stat = procfs::pid_stat(self.stat.read(buffer).ok()?)?;
+        // Of a process whose main thread alone has ended, others go on.
+        if matches!(stat.state, b'Z' | b'X') && stat.threads <= 1 {
+            return None;
+        }
+        let (user, system) = (units.ticks(stat.user), units.ticks(stat.system));
+        let (children_user, children_system) = (units.ticks(stat.children_user), units.ticks(stat.children_system));
+        let total = sys::process_cpu(pid).unwrap_or(user + system);
+        let mut comm = [0; 16];
+        comm.iter_mut().zip(stat.comm.iter().take(15)).for_each(|(to, from)| *to = *from);
+        Some(Facts {
+            comm,
+            parent: stat.parent,
+            // At the latest: what was started in the tick in which the watch began is new.
+            started: units.ticks(stat.started.saturating_add(1)),
+            own: Usage {
+                cpu: CpuTime::split(total, user, system),
+                waited: self.threads.values().fold(self.waited, |sum, thread| sum + thread.waited),
+                switches: self.switches + self.threads.values().map(|thread| thread.switches).sum::<u64>(),
+                major_faults: stat.major_faults,
+            },
+            reaped: Usage {
+                cpu: CpuTime { total: children_user + children_system, user: children_user },
+                major_faults: stat.children_major_faults,
+                ..Usage::default()
+            },
+            threads: stat.threads,
+            running: self.threads.values().filter(|thread| thread.running).count() as u64,
+            rss_bytes: stat.rss_pages.saturating_mul(units.page_bytes),
+        })
+    }
+
+    /// Looks at every thread; `directory` is the process's `task`. True if the kernel tells how they were scheduled.
+    fn read_threads(&mut self, directory: &Path, buffer: &mut Vec<u8>) -> bool {
+        let before = std::mem::take(&mut self.threads);
+        let mut told = false;
+        for tid in procfs::numeric_entries(directory) {
+            let mut read = |name| {
+                ProcFile::open(&directory.join(format!("{tid}/{name}"))).ok()?.read(buffer).ok().map(<[u8]>::to_vec)
+            };
+            let stat = read("stat");
+            let running = stat.as_deref().and_then(procfs::pid_stat).is_some_and(|stat| stat.state == b'R');
+            let schedstat = read("schedstat").as_deref().and_then(procfs::schedstat);
+            // A kernel that keeps no account says that a thread which is there has never run.
+            told |= schedstat.is_some_and(|(_, switches)| switches > 0);
+            let (waited, switches) = schedstat.unwrap_or_default();
+            self.threads.insert(tid, Thread { waited, switches, running });
+        }
+        // A thread that ended, or whose number a new one has taken, leaves its counts behind.
+        for (tid, thread) in before {
+            if self.threads.get(&tid).is_none_or(|now| now.switches < thread.switches) {
+                self.waited += thread.waited;
+                self.switches += thread.switches;
+            }
+        }
+        told
+    }
+}
+
+impl Units {
+    fn of_this_kernel() -> Units {
+        let per_s = rustix::param::clock_ticks_per_second().max(1);
+        Units { tick_ns: 1_000_000_000 / per_s, page_bytes: rustix::param::page_size() as u64 }
+    }
+
+    fn ticks(self, ticks: u64) -> Nanos {
+        Nanos(ticks.saturating_mul(self.tick_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, P};
+    use crate::tree::ProcessSelector;
+
+    fn watch(fixture: &Fixture, selectors: &[ProcessSelector]) -> (ProcReader, Accounts, Selection) {
+        let mut accounts = Accounts::new(Nanos::from_secs(1), selectors.iter().map(ProcessSelector::label));
+        let mut reader = ProcReader::open(fixture.system(), &mut accounts);
+        let selection = Selection::new(fixture.system(), selectors);
+        reader.scan(&mut accounts, &selection);
+        (reader, accounts, selection)
+    }
+
+    #[test]
+    fn threads_are_counted_those_that_ended_included() {
+        let fixture = Fixture::new();
+        fixture.newborn(P + 1, 1, "server", [0; 4]);
+        fixture.thread(P + 1, P + 1, "schedstat", "1 1000 100\n");
+        fixture.thread(P + 1, P + 1, "stat", "1 (server) R 1 1 1 0 -1 0 0 0 5 6 0 0 0 0 20 0 1 0 9 8 2 0\n");
+        fixture.thread(P + 1, P + 2, "schedstat", "1 1 20\n");
+        let (mut reader, mut accounts, _) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
+        let mut read = || {
+            reader.read_threads();
+            reader.read(&mut accounts);
+            let sample = accounts.sample().remove(0);
+            (sample.context_switches.unwrap(), sample.run_queue_wait.unwrap().0, sample.running)
+        };
+        assert_eq!(read(), (120, 1001, 1));
+        std::fs::remove_dir_all(fixture.root().join(format!("{}/task/{}", P + 1, P + 2))).unwrap();
+        fixture.thread(P + 1, P + 1, "schedstat", "1 1000 105\n");
+        assert_eq!(read(), (125, 1001, 1));
+        fixture.thread(P + 1, P + 1, "schedstat", "1 2 3\n"); // another thread under the same number
+        assert_eq!(read(), (128, 1003, 1));
+        fixture.end(P + 1);
+        assert_eq!(read(), (128, 1003, 0));
+        assert!(reader.tells_scheduling() && reader.source().contains("task/*/schedstat"));
+    }
+
+    #[test]
+    fn a_kernel_without_scheduler_accounts_tells_nothing_of_waits() {
+        let fixture = Fixture::new();
+        fixture.process(P + 1, 1, "server", [0; 4]);
+        fixture.thread(P + 1, P + 1, "schedstat", "0 0 0\n");
+        let (reader, ..) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
+        assert!(
+            !reader.tells_scheduling() && reader.source().contains("none of run-queue waits"),
+            "{}",
+            reader.source()
+        );
+    }
+
+    #[test]
+    fn new_children_are_found_when_something_was_started_and_only_then() {
+        let fixture = Fixture::new();
+        fixture.process(P + 1, 1, "master", [1, 0, 0, 0]);
+        std::fs::write(fixture.root().join("stat"), "").unwrap();
+        let (mut reader, mut accounts, selection) = watch(&fixture, &[ProcessSelector::Name("master".into())]);
+        (reader.scan.not_before, reader.children.not_before) = (Nanos::MAX, Nanos::ZERO);
+        reader.forks = Some(100);
+        fixture.newborn(P + 2, P + 1, "worker", [2, 0, 0, 0]);
+        fixture.newborn(P + 3, P + 2, "helper", [3, 0, 0, 0]);
+        fixture.thread(P + 1, P + 1, "children", &format!("{} ", P + 2));
+        fixture.thread(P + 2, P + 2, "children", &format!("{} {}", P + 3, P + 4));
+        let mut read = |reader: &mut ProcReader, forks| {
+            std::fs::write(fixture.root().join("stat"), format!("cpu 1 1 1 1\nctxt 1\nprocesses {forks}\n")).unwrap();
+            reader.search(&mut accounts, &selection);
+            reader.read(&mut accounts);
+            let sample = accounts.sample().remove(0);
+            (sample.cpu.total.0 / 1_000_000, sample.pids.len())
+        };
+        assert_eq!(read(&mut reader, 100), (0, 1));
+        assert_eq!(read(&mut reader, 102), (50, 3), "one of those listed was gone again");
+        // A kernel without that file: the process table shows them, when its turn comes.
+        fixture.newborn(P + 5, P + 3, "late", [4, 0, 0, 0]);
+        (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
+        assert_eq!(read(&mut reader, 103), (90, 4));
+        assert_eq!(reader.forks, Some(103));
+        // Started before that scan, but its program was executed after it.
+        fixture.newborn(P + 6, 1, "master", [5, 0, 0, 0]);
+        reader.scan.not_before = Nanos::ZERO;
+        assert_eq!(read(&mut reader, 103), (140, 5));
+        fixture.newborn(P + 7, 1, "master", [6, 0, 0, 0]);
+        reader.scan.not_before = Nanos::ZERO;
+        assert_eq!(read(&mut reader, 103), (140, 5), "nothing was started since two scans");
+    }
+
+    #[test]
+    fn a_zombie_has_ended_though_nobody_has_waited_for_it() {
+        let fixture = Fixture::new();
+        fixture.process(P + 1, 1, "server", [10, 0, 0, 0]);
+        fixture.newborn(P + 2, P + 1, "server", [4, 0, 0, 0]);
+        let (mut reader, mut accounts, selection) = watch(&fixture, &[ProcessSelector::Name("server".into())]);
+        let mut read = |scan| {
+            if scan {
+                reader.scan(&mut accounts, &selection);
+            }
+            reader.read(&mut accounts);
+            let sample = accounts.sample().remove(0);
+            (sample.pids.len(), sample.ended, sample.cpu.total.0 / 1_000_000, sample.major_faults)
+        };
+        assert_eq!(read(false), (2, 0, 40, 5));
+        fixture.stat(P + 2, P + 1, "server", 'Z', 1 << 40, [5, 0, 0, 0]);
+        assert_eq!(read(false), (1, 1, 40, 5));
+        assert_eq!(read(true), (1, 1, 40, 5), "nor is it found again");
+        fixture.process(P + 1, 1, "server", [10, 0, 5, 0]);
+        assert_eq!(read(true), (1, 1, 50, 5));
+    }
+
+    #[test]
+    fn another_process_under_the_same_number_is_not_it() {
+        let fixture = Fixture::new();
+        fixture.process(P + 1, 1, "server", [10, 0, 0, 0]);
+        let (mut reader, mut accounts, selection) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
+        fixture.end(P + 1);
+        reader.read(&mut accounts);
+        std::fs::remove_dir_all(fixture.root().join((P + 1).to_string())).unwrap();
+        fixture.newborn(P + 1, 1, "other", [70, 0, 0, 0]);
+        reader.scan(&mut accounts, &selection);
+        reader.read(&mut accounts);
+        let sample = accounts.sample().remove(0);
+        assert_eq!((&*sample.name, sample.pids.len(), sample.cpu.total), ("server", 0, Nanos::ZERO));
+    }
+}

@@ -1,0 +1,175 @@
+//! The selectors at work: which of them matches a process by itself, and whom a port or a cgroup has.
+
+use super::cgroup::Cgroup;
+use super::selector::ProcessSelector;
+use crate::MonitorError;
+use crate::owner::listener_owners;
+use crate::program::Accounts;
+use crate::search::Search;
+use crate::sock_diag::SockDiag;
+use brimful_core::Nanos;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// All selectors, in their order.
+#[derive(Debug)]
+pub(super) struct Selection {
+    proc: PathBuf,
+    choices: Vec<Choice>,
+    /// Whom a port or a cgroup was just found to have, and by which selector; only those in no program yet. Holds until the
+    /// next look at all processes: later, another process may be there under the same number.
+    found: Vec<(u32, usize)>,
+}
+
+#[derive(Debug)]
+struct Choice {
+    selector: ProcessSelector,
+    holder: Option<Holder>,
+    search: Search,
+}
+
+/// What has processes.
+#[derive(Debug)]
+enum Holder {
+    Port(Port),
+    Cgroup(Cgroup),
+}
+
+#[derive(Debug)]
+struct Port {
+    number: u16,
+    /// Its listening sockets when their owners were last looked for.
+    inodes: Vec<u32>,
+    why_none: Option<String>,
+}
+
+impl Selection {
+    /// `root` is where /proc and /sys are.
+    pub fn new(root: &Path, selectors: &[ProcessSelector]) -> Selection {
+        let choice = |selector: &ProcessSelector| Choice {
+            selector: selector.clone(),
+            holder: match selector {
+                ProcessSelector::Port(number) => {
+                    Some(Holder::Port(Port { number: *number, inodes: Vec::new(), why_none: None }))
+                }
+                ProcessSelector::Cgroup(path) => Some(Holder::Cgroup(Cgroup::new(root, path))),
+                ProcessSelector::Name(_) | ProcessSelector::Pid(_) => None,
+            },
+            search: Search::default(),
+        };
+        Selection { proc: root.join("proc"), choices: selectors.iter().map(choice).collect(), found: Vec::new() }
+    }
+
+    /// Looks at ports and cgroups, those that are `due`.
+    pub fn look_up(&mut self, accounts: &Accounts, due: impl Fn(&Search) -> bool) {
+        let own = std::process::id();
+        for (index, choice) in self.choices.iter_mut().enumerate() {
+            let Some(holder) = choice.holder.as_mut().filter(|_| due(&choice.search)) else { continue };
+            let begun = Search::begin();
+            let mut pids = match holder {
+                Holder::Port(port) => port.owners(!accounts.is_alive(index)),
+                Holder::Cgroup(cgroup) => cgroup.processes().into_iter().filter(|&pid| pid != own).collect(),
+            };
+            pids.retain(|&pid| accounts.program_of(pid).is_none());
+            self.found.extend(pids.into_iter().map(|pid| (pid, index)));
+            choice.search.rest(begun);
+        }
+    }
+
+    /// Whether a port or a cgroup has anybody new.
+    pub fn has_found(&self) -> bool {
+        !self.found.is_empty()
+    }
+
+    /// To be called after a look at all processes.
+    pub fn forget(&mut self) {
+        self.found.clear();
+    }
+
+    /// Which selector matches a process by itself.
+    pub fn of(&self, pid: u32, comm: &[u8], accounts: &Accounts) -> Option<usize> {
+        let mut executable = None;
+        self.choices.iter().enumerate().position(|(index, choice)| match &choice.selector {
+            ProcessSelector::Name(name) => {
+                pid != std::process::id()
+                    && (is_cut_to(comm, name.as_bytes())
+                        || *executable.get_or_insert_with(|| executable_name(&self.proc, pid)) == name.as_bytes())
+            }
+            ProcessSelector::Pid(wanted) => *wanted == pid && !accounts.was_found(index),
+            ProcessSelector::Port(_) | ProcessSelector::Cgroup(_) => self.found.contains(&(pid, index)),
+        })
+    }
+
+    /// Selectors that have no process, with what to say of it. `every` is how often all processes are looked at.
+    pub fn absent<'s>(
+        &'s self,
+        accounts: &'s Accounts,
+        every: Nanos,
+    ) -> impl Iterator<Item = (&'s ProcessSelector, String)> {
+        let choices = self.choices.iter().enumerate().filter(|(index, _)| !accounts.is_alive(*index));
+        choices.map(move |(index, choice)| {
+            let selector = &choice.selector;
+            let every = choice.holder.as_ref().map_or(every, |_| choice.search.every());
+            let often = match every {
+                Nanos::ZERO => "at every sample".to_owned(),
+                every => format!("at most every {}", every.rounded()),
+            };
+            let why =
+                choice.holder.as_ref().and_then(Holder::why_none).map(|why| format!(": {why}")).unwrap_or_default();
+            let text = match (selector, accounts.was_found(index)) {
+                (ProcessSelector::Pid(_), true) => format!("the process {selector} has ended"),
+                (_, true) => format!("waiting: the last process {selector} has ended{why} (looked for {often})"),
+                (_, false) => format!("waiting: no process {selector} is running yet{why} (looked for {often})"),
+            };
+            (selector, text)
+        })
+    }
+}
+
+impl Holder {
+    fn why_none(&self) -> Option<String> {
+        match self {
+            Holder::Port(port) => port.why_none.clone(),
+            Holder::Cgroup(cgroup) => cgroup.why_none(),
+        }
+    }
+}
+
+impl Port {
+    /// Its owners, if its sockets are others than before or the former owners are gone. To find out whose a socket is
+    /// takes a look at every descriptor of every process.
+    fn owners(&mut self, gone: bool) -> Vec<u32> {
+        let sockets = SockDiag::open(&[self.number]).and_then(|mut diag| diag.listening());
+        let mut inodes: Vec<u32> = sockets.unwrap_or_default().iter().map(|socket| socket.inode).collect();
+        inodes.sort_unstable();
+        if inodes == self.inodes && !gone {
+            return Vec::new();
+        }
+        self.inodes = inodes;
+        match listener_owners(self.number) {
+            Ok(owners) => {
+                self.why_none = None;
+                owners
+            }
+            Err(error) => {
+                self.why_none = match error {
+                    MonitorError::UnknownOwner { why, .. } => Some(why),
+                    error => Some(error.to_string()),
+                };
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// Whether a name is what the kernel leaves of another: 15 bytes.
+fn is_cut_to(comm: &[u8], name: &[u8]) -> bool {
+    !comm.is_empty() && comm == &name[..name.len().min(15)]
+}
+
+/// The file name of a process's executable, also after that was replaced by a newer one.
+fn executable_name(proc: &Path, pid: u32) -> Vec<u8> {
+    let path = fs::read_link(proc.join(format!("{pid}/exe"))).unwrap_or_default();
+    let file = path.file_name().unwrap_or_default().as_encoded_bytes();
+    file.strip_suffix(b" (deleted)").unwrap_or(file).to_vec()
+}

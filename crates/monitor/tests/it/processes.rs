@@ -1,0 +1,441 @@
+//! The process group against real processes, by each of its sources. eBPF, cgroups and the choice of a pid take root.
+
+use crate::{BURN, OWN_NS, Shell, listener, near, open_socket};
+use brimful_core::server::Process;
+use brimful_monitor::{
+    Group, Intervals, Monitor, MonitorConfig, ProcessSelector, ProgramSample, Rates, Sample, Sampler,
+};
+use brimful_monitor::{NetNamespace, online_cpus};
+use rustix::net::{bind, listen, sockopt};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddrV4;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// By eBPF, and by /proc alone.
+const SOURCES: [bool; 2] = [true, false];
+
+/// A process that is killed in the end.
+struct Killed(Child);
+
+impl Killed {
+    fn start(command: &mut Command) -> Killed {
+        Killed(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Watches processes only.
+fn watch(selectors: &[ProcessSelector], ebpf: bool) -> Sampler {
+    let mut intervals = Intervals::every(brimful_core::Nanos::from_millis(100));
+    for group in [Group::Kernel, Group::Network, Group::Connections] {
+        intervals.set(group, None);
+    }
+    let config = MonitorConfig { processes: selectors.to_vec(), intervals, ebpf, ..MonitorConfig::default() };
+    let sampler = Sampler::open(&config).unwrap();
+    assert!(!ebpf || !source(&sampler).contains("/proc"), "run these tests as root: {}", source(&sampler));
+    sampler
+}
+
+fn source(sampler: &Sampler) -> String {
+    sampler.sources().remove("process").unwrap()
+}
+
+fn programs(sampler: &mut Sampler) -> Vec<ProgramSample> {
+    sampler.sample().process.unwrap()
+}
+
+fn program(sampler: &mut Sampler) -> ProgramSample {
+    programs(sampler).remove(0)
+}
+
+/// The only program's figures.
+fn between(from: &Sample, to: &Sample) -> Process {
+    Rates::between(from, to).process.unwrap().figures.remove(0)
+}
+
+/// Samples until the program looks as expected. Searches through /proc rest for a second or two.
+fn until(sampler: &mut Sampler, expected: impl Fn(&ProgramSample) -> bool) -> ProgramSample {
+    let begun = Instant::now();
+    loop {
+        let program = program(sampler);
+        if expected(&program) {
+            return program;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "never as expected: {program:?}, {}", source(sampler));
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// A cgroup of this test's own: version 1 has a hierarchy for CPU time, version 2 has one for all.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new(name: &str) -> Cgroup {
+        let hierarchies = ["/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup"];
+        let hierarchy = hierarchies.iter().map(Path::new).find(|path| path.join("cgroup.procs").exists()).unwrap();
+        let path = hierarchy.join(format!("brimful-test-{}-{name}", std::process::id()));
+        fs::create_dir(&path).expect("this test must run as root, where cgroups can be made");
+        Cgroup(path)
+    }
+
+    fn name(&self) -> PathBuf {
+        self.0.file_name().unwrap().into()
+    }
+
+    fn add(&self, pid: u32) {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+
+    /// CPU time of all that ever ran in it, in nanoseconds.
+    fn cpu_ns(&self) -> u64 {
+        if let Ok(usage) = fs::read_to_string(self.0.join("cpuacct.usage")) {
+            return usage.trim().parse().unwrap();
+        }
+        let stat = fs::read_to_string(self.0.join("cpu.stat")).unwrap();
+        let us = stat.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap();
+        us.parse::<u64>().unwrap() * 1000
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // The last process may take a moment to leave it.
+        for _ in 0..1000 {
+            if fs::remove_dir(&self.0).is_ok() {
+                break;
+            }
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+fn cpu_time_of_a_child_is_that_of_the_scheduler() {
+    let mut shell = Shell::start();
+    let mut tree = shell.tree();
+    // Both windows end as they begin: the shell's figure first, then ours.
+    let (own_before, before) = (shell.run(OWN_NS), tree.cpu_reading());
+    let burnt = shell.run(&format!("{BURN}; {OWN_NS}")) - own_before;
+    let used = tree.cpu_reading().cpu.minus(before.cpu);
+    assert!(burnt > 20_000_000, "only {burnt} ns burnt: too little to compare");
+    assert!(near(used.total.0, burnt, 0.03), "{} ns measured, {burnt} ns burnt", used.total.0);
+    assert!(used.user.0 > used.total.0 / 2, "a loop runs in user mode: {used:?}");
+}
+
+#[test]
+fn cpu_time_of_a_grandchild_that_came_and_went_is_counted() {
+    let mut shell = Shell::start();
+    let mut tree = shell.tree();
+    let before = tree.cpu_ns();
+    let burnt = shell.run(&format!("(x=$(:); {BURN}; {OWN_NS})"));
+    shell.run("echo 0"); // by now the shell has waited for its child
+    let used = tree.cpu_ns() - before;
+    // To a tick for each of user mode and kernel.
+    assert!(used.abs_diff(burnt) <= 25_000_000, "{used} ns measured, {burnt} ns burnt");
+}
+
+#[test]
+fn a_live_descendant_is_found_and_kept_when_it_ends() {
+    let mut shell = Shell::start();
+    let mut tree = shell.tree();
+    let child = shell.run("sleep 60 & echo $!") as u32;
+    tree.cpu_ns();
+    let with_child = tree.pids();
+    shell.run(&format!("kill {child}; wait {child}; echo 0"));
+    tree.cpu_ns();
+    assert_eq!(with_child, [shell.pid().min(child), shell.pid().max(child)]);
+    assert_eq!(tree.pids(), [shell.pid()]);
+}
+
+#[test]
+fn workers_that_come_and_go_count_once() {
+    for ebpf in SOURCES {
+        let cgroup = Cgroup::new("workers");
+        let mut shell = Shell::start();
+        cgroup.add(shell.pid());
+        shell.run("echo 0");
+        let mut sampler = watch(&[ProcessSelector::Pid(shell.pid())], ebpf);
+        let (before, first) = (cgroup.cpu_ns(), program(&mut sampler));
+        let burn = "(i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done) &";
+        let round = format!("{burn} {burn} {burn} {burn} wait; ");
+        writeln!(shell.input, "{}echo 1", round.repeat(8)).unwrap();
+        let mut last = first.clone();
+        let mut most = 0;
+        // While they come and go it is sampled as fast as it goes, and nothing may run backwards.
+        while last.ended < first.ended + 8 || last.pids.len() > 1 {
+            let now = program(&mut sampler);
+            assert!(now.cpu.total >= last.cpu.total && now.cpu.user >= last.cpu.user, "{last:?} {now:?}");
+            assert!(now.context_switches >= last.context_switches && now.run_queue_wait >= last.run_queue_wait);
+            let here = now.started - first.started - (now.ended - first.ended);
+            assert_eq!(now.pids.len() as u64, 1 + here);
+            most = most.max(now.pids.len());
+            last = now;
+        }
+        let mut answer = String::new();
+        shell.output.read_line(&mut answer).unwrap();
+        // To the tick by /proc, whose figures of children have no more.
+        let used = program(&mut sampler).cpu.total.0 - first.cpu.total.0;
+        let truth = cgroup.cpu_ns() - before;
+        let tolerance = if ebpf { 2_000_000 } else { 20_000_000 };
+        assert!(most > 1 && truth > 100_000_000, "too little to compare: {most} at once, {truth} ns");
+        assert!(used.abs_diff(truth) < tolerance + truth / 50, "eBPF {ebpf}: {used} ns measured, {truth} ns used");
+    }
+}
+
+#[test]
+fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
+    for ebpf in SOURCES {
+        let directory = tempfile::tempdir().unwrap();
+        let name = format!("late-{}-{ebpf}", std::process::id());
+        fs::copy("/bin/sleep", directory.path().join(&name)).unwrap();
+        let selector: ProcessSelector = name.parse().unwrap();
+        let mut sampler = watch(std::slice::from_ref(&selector), ebpf);
+        let waits = format!("waiting: no process named `{name}` is running yet (looked for at ");
+        assert!(source(&sampler).starts_with(&waits), "{}", source(&sampler));
+        let strict = MonitorConfig { processes: vec![selector], ebpf, ..MonitorConfig::default() };
+        assert!(Monitor::start(strict).unwrap_err().to_string().contains(&name));
+        assert!(program(&mut sampler).pids.is_empty());
+
+        for run in 1..3 {
+            // A shell for a while, before it executes the program.
+            let script = format!("read -r go; exec {}/{name} 60", directory.path().display());
+            let mut child = Killed::start(Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()));
+            for _ in 0..3 {
+                assert!(program(&mut sampler).pids.is_empty(), "not yet under that name");
+            }
+            writeln!(child.0.stdin.as_mut().unwrap(), "go").unwrap();
+            let found = until(&mut sampler, |program| !program.pids.is_empty());
+            assert_eq!((&*found.name, &*found.pids), (name.as_str(), &[child.pid()][..]));
+            assert_eq!((found.started, found.ended, found.threads), (run, run - 1, 1));
+            assert!(!source(&sampler).contains("waiting"), "{}", source(&sampler));
+            let cpu = found.cpu;
+            drop(child);
+            let ended = program(&mut sampler);
+            assert_eq!((ended.pids.len(), ended.started, ended.ended), (0, run, run));
+            assert!(ended.cpu.total >= cpu.total, "it stays with what it used");
+            let says = format!("waiting: the last process named `{name}` has ended");
+            assert!(source(&sampler).starts_with(&says), "{}", source(&sampler));
+        }
+    }
+}
+
+#[test]
+fn a_zombie_has_ended_and_what_it_used_stays() {
+    for ebpf in SOURCES {
+        // The shell becomes a program that never waits for its child.
+        let mut parent = Command::new("sh");
+        let parent = parent.args(["-c", &format!("(read -r go; {BURN}) <&0 & exec sleep 60")]).stdin(Stdio::piped());
+        let mut parent = Killed::start(parent);
+        let mut sampler = watch(&[ProcessSelector::Pid(parent.pid())], ebpf);
+        let before = until(&mut sampler, |program| program.pids.len() == 2);
+        writeln!(parent.0.stdin.as_mut().unwrap(), "go").unwrap();
+        let after = until(&mut sampler, |program| program.pids.len() == 1);
+        let zombie = before.pids[1];
+        let stat = fs::read_to_string(format!("/proc/{zombie}/stat")).unwrap();
+        assert!(stat.contains(") Z "), "{stat}");
+        assert_eq!((after.ended - before.ended, after.threads), (1, 1));
+        let used = after.cpu.total.0 - before.cpu.total.0;
+        assert!(used > 20_000_000, "{used} ns of about 100 ms");
+        for _ in 0..10 {
+            let now = program(&mut sampler);
+            assert_eq!((now.pids.len(), now.started, now.ended), (1, after.started, after.ended));
+            assert!(now.cpu.total >= after.cpu.total && now.cpu.total.0 - after.cpu.total.0 < 5_000_000);
+        }
+    }
+}
+
+#[test]
+fn another_process_under_the_same_number_is_another() {
+    for ebpf in SOURCES {
+        let first = Killed::start(Command::new("sleep").arg("60"));
+        let pid = first.pid();
+        let mut sampler = watch(&[ProcessSelector::Pid(pid), ProcessSelector::Name("sleep".to_owned())], ebpf);
+        let before = programs(&mut sampler);
+        assert_eq!(&*before[0].pids, [pid]);
+        drop(first);
+        // The next process gets the next number, unless another one was quicker.
+        let second = (0..1000)
+            .find_map(|_| {
+                fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).expect("this test must run as root");
+                let child = Killed::start(Command::new("sleep").arg("60"));
+                (child.pid() == pid).then_some(child)
+            })
+            .unwrap();
+        // Its name is the test's until it has executed its program.
+        while fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() != "sleep\n" {}
+        let begun = Instant::now();
+        let now = loop {
+            let now = programs(&mut sampler);
+            if now[1].pids.contains(&pid) {
+                break now;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{now:?}");
+        };
+        assert_eq!((now[0].pids.len(), now[0].ended), (0, 1), "one process was named, and it has ended");
+        assert!(now[1].started > before[1].started, "eBPF {ebpf}: {before:?} {now:?}");
+        assert!(source(&sampler).contains(&format!("the process with pid {pid} has ended")), "{}", source(&sampler));
+        drop(second);
+    }
+}
+
+#[test]
+fn two_that_share_a_cpu_wait_while_the_other_runs() {
+    for ebpf in SOURCES {
+        let cpu = online_cpus().last().unwrap().to_string();
+        let burner = || Killed::start(Command::new("taskset").args(["-c", &cpu, "sh", "-c", "while :; do :; done"]));
+        let burners = [burner(), burner()];
+        let selectors = burners.each_ref().map(|burner| ProcessSelector::Pid(burner.pid()));
+        let mut sampler = watch(&selectors, ebpf);
+        for burner in &burners {
+            while fs::read_to_string(format!("/proc/{}/comm", burner.pid())).unwrap() != "sh\n" {}
+        }
+        let first = sampler.sample();
+        sleep(Duration::from_millis(800));
+        let last = sampler.sample();
+        let stretch = Rates::between(&first, &last).process.unwrap();
+        let seconds = stretch.length().as_secs_f64();
+        for process in &stretch.figures {
+            let waited = process.run_queue_wait_s.unwrap();
+            assert!(waited > 0.4 * seconds, "eBPF {ebpf}: waited {waited} s of {seconds} s: {process:?}");
+            // Either it runs or it waits. A wait counts when it is over, and by /proc its figure is older than the sample.
+            let sum = waited + process.cpu_s;
+            assert!((sum - seconds).abs() < 0.1 * seconds, "eBPF {ebpf}: {sum} s in {seconds} s: {process:?}");
+            assert_eq!((process.running, process.threads, process.processes), (Some(1), Some(1), 1));
+            assert!(process.context_switches > Some(10), "{process:?}");
+            assert!(process.memory_share.is_some_and(|share| share > 0.0 && share < 0.1), "{process:?}");
+        }
+    }
+}
+
+#[test]
+fn threads_are_told_from_processes() {
+    for ebpf in SOURCES {
+        let script = "
+import threading, sys
+threads = [threading.Thread(target=sys.stdin.readline) for _ in range(4)]
+for thread in threads: thread.start()
+print('ready', flush=True)";
+        let mut command = Command::new("python3");
+        let mut child = command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let child = Killed(child);
+        let mut sampler = watch(&[ProcessSelector::Pid(child.pid())], ebpf);
+        let program = until(&mut sampler, |program| program.running == 0);
+        assert_eq!((program.threads, &*program.pids), (5, &[child.pid()][..]));
+    }
+}
+
+/// Touches every page of a file, of which nothing is in memory, whenever it is told, and says what faults that took.
+const FAULTS: &str = "\
+import mmap, os, resource, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+for line in sys.stdin:
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    map = mmap.mmap(file, 0, prot=mmap.PROT_READ)
+    map.madvise(mmap.MADV_RANDOM)
+    sum(map[at] for at in range(0, len(map), mmap.PAGESIZE))
+    map.close()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_majflt, flush=True)";
+
+#[test]
+fn major_faults_are_those_of_the_kernel_and_stay_when_the_process_has_ended() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (path, script) = (directory.path().join("cold"), directory.path().join("faults.py"));
+    fs::write(&script, FAULTS).unwrap();
+    let file = fs::File::create(&path).unwrap();
+    (&file).write_all(&[1; 64 << 12]).unwrap();
+    file.sync_all().unwrap();
+    for ebpf in SOURCES {
+        let mut shell = Shell::start();
+        let mut sampler = watch(&[ProcessSelector::Pid(shell.pid())], ebpf);
+        let before = sampler.sample();
+        // Its input ends with the line, and it with its input.
+        let first = shell.run(&format!("echo go | python3 {} {}", script.display(), path.display()));
+        shell.run("echo 0"); // by now the shell has waited for it
+        let seen = between(&before, &sampler.sample()).major_faults.unwrap();
+        assert!(first >= 32, "only {first} of 64 pages had to be read: is {} on a disk?", path.display());
+        assert!(seen >= first && seen < first + 32, "eBPF {ebpf}: {seen} seen of {first}");
+    }
+}
+
+#[test]
+fn the_owner_of_a_port_is_waited_for_and_found_again_when_it_changes_hands() {
+    for ebpf in SOURCES {
+        let (fd, address) = listener(8);
+        drop(fd);
+        let port = address.port();
+        let selector: ProcessSelector = format!("port:{port}").parse().unwrap();
+        let mut sampler = watch(std::slice::from_ref(&selector), ebpf);
+        let says = source(&sampler);
+        assert!(says.starts_with(&format!("waiting: no process that listens on TCP port {port}")), "{says}");
+        assert!(says.contains("nothing listens there"), "{says}");
+        let strict =
+            MonitorConfig { processes: vec![selector], netns: NetNamespace::Own, ebpf, ..MonitorConfig::default() };
+        let error = Monitor::start(strict).unwrap_err().to_string();
+        assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
+
+        let server = || {
+            let fd = open_socket(rustix::net::SocketFlags::empty());
+            sockopt::set_socket_reuseport(&fd, true).unwrap();
+            bind(&fd, &SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port)).unwrap();
+            listen(&fd, 8).unwrap();
+            Killed::start(Command::new("sh").args(["-c", "sleep 60 & wait"]).stdin(fd))
+        };
+        let first = server();
+        let found = until(&mut sampler, |program| program.pids.len() == 2);
+        assert_eq!((&*found.name, found.pids.contains(&first.pid())), (format!("port:{port}").as_str(), true));
+        let second = server();
+        let both = until(&mut sampler, |program| program.pids.contains(&second.pid()));
+        assert!(both.pids.contains(&first.pid()));
+        drop(first);
+        drop(second);
+        until(&mut sampler, |program| program.pids.iter().all(|pid| !both.pids.contains(pid)) || program.ended > 0);
+    }
+}
+
+#[test]
+fn a_cgroup_is_everybody_in_it_and_below_it() {
+    for ebpf in SOURCES {
+        let cgroup = Cgroup::new("selected");
+        let selector: ProcessSelector = format!("cgroup:{}", cgroup.name().display()).parse().unwrap();
+        let mut older = Shell::start();
+        let burnt = older.run(&format!("{BURN}; {OWN_NS}"));
+        let mut sampler = watch(&[selector], ebpf);
+        assert!(source(&sampler).starts_with("waiting: no process in cgroup brimful-test-"), "{}", source(&sampler));
+        cgroup.add(older.pid());
+        let found = until(&mut sampler, |program| !program.pids.is_empty());
+        assert_eq!((&*found.pids, found.started), (&[older.pid()][..], 0));
+        assert!(found.cpu.total.0 < burnt / 2, "what it used before the watch is not counted");
+
+        let below = Cgroup(cgroup.0.join("below"));
+        fs::create_dir(&below.0).unwrap();
+        let mut newer = Shell::start();
+        below.add(newer.pid());
+        newer.run("echo 0");
+        let both = until(&mut sampler, |program| program.pids.len() == 2);
+        assert!(both.pids.contains(&newer.pid()) && both.started == 1, "{both:?}");
+        let before = newer.run(OWN_NS);
+        let used = newer.run(&format!("{BURN}; {OWN_NS}")) - before;
+        let now = program(&mut sampler).cpu.total.0 - both.cpu.total.0;
+        assert!(near(now, used, 0.1), "{now} ns measured, {used} ns used");
+        drop((older, newer));
+        let ended = program(&mut sampler);
+        assert_eq!((ended.pids.len(), ended.ended), (0, 2));
+        drop(below);
+    }
+}
