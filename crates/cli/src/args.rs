@@ -1,12 +1,14 @@
 //! Every flag, once: clap makes parsing and `--help` of it.
 
 use crate::exit::UsageError;
-use brimful_core::units::Count;
+use brimful_core::units::{Count, ParseUnitError};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Cidr;
+use brimful_monitor::{Group, Intervals, NetNamespace};
 use brimful_workload::{ArrivalsError, Process, Speed, Stage};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Tells how much traffic a web server can take, where its time goes, and what it will need next.
@@ -25,6 +27,8 @@ pub enum Command {
     Survey(Box<SurveyArgs>),
     /// Generate one load and report it
     Load(Box<LoadArgs>),
+    /// Watch a server: its programs, its port, the network and the machine
+    Watch(Box<WatchArgs>),
     /// Run the reference server, whose service demands are known
     Target(TargetArgs),
     /// Show what this host allows, and the command that mends each shortfall
@@ -196,6 +200,56 @@ pub struct OutputArgs {
     pub quiet: bool,
 }
 
+/// `brimful watch`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// Watch this TCP port: its listening sockets and its connections (repeatable)
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Vec<u16>,
+    /// Watch this program, with its children: a name, a pid, port:80 or cgroup:PATH (repeatable) [default: who listens on --port]
+    #[arg(long, value_name = "PROGRAM")]
+    pub process: Vec<String>,
+    /// Groups of figures to read: kernel, process, network, connections [default: all]
+    #[arg(long, value_name = "GROUP,…", value_delimiter = ',')]
+    pub groups: Vec<Group>,
+    /// How often, like 1s; of one group, like process=5s (repeatable) [default: 1s]
+    #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
+    pub interval: Vec<IntervalOf>,
+    /// End after this time [default: at Ctrl-C]
+    #[arg(short, long, value_name = "TIME")]
+    pub duration: Option<Nanos>,
+    /// End after this many intervals
+    #[arg(short = 'n', long, value_name = "N")]
+    pub count: Option<Count>,
+    /// Watch for one interval, then show every figure
+    #[arg(long, conflicts_with_all = ["duration", "count"])]
+    pub once: bool,
+    /// Append each group's figures to a file of its own in this directory, one line of JSON for each interval
+    #[arg(long, value_name = "DIR")]
+    pub log: Option<PathBuf>,
+    /// Let Prometheus fetch /metrics from this address, like 9477 (from this host only) or 0.0.0.0:9477
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = prometheus)]
+    pub prometheus: Option<SocketAddr>,
+    /// Look at these CPUs only, like 0 or 0,2-3
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub cpus: Option<CpuList>,
+    /// Network namespace of network and ports: a name of `ip netns`, or the pid of a process in it [default: the server's]
+    #[arg(long, value_name = "NAME|PID")]
+    pub netns: Option<NetNamespace>,
+    /// Use no eBPF, even where it is allowed
+    #[arg(long)]
+    pub no_ebpf: bool,
+    /// Print the `server` object of a Record as JSON at the end, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Write that object to a file as well
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Show nothing until the end
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
 /// `brimful target`.
 #[derive(Debug, Args)]
 pub struct TargetArgs {
@@ -275,6 +329,10 @@ pub enum Close {
     Rst,
 }
 
+/// How often one group is read, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntervalOf(pub Option<Group>, pub Nanos);
+
 /// A list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuList(pub Vec<usize>);
@@ -326,6 +384,26 @@ fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
     }
 }
 
+/// Reads `1s` and `process=5s`.
+fn interval(text: &str) -> Result<IntervalOf, String> {
+    let (group, time) = match text.split_once('=') {
+        Some((group, time)) => (Some(group.parse()?), time),
+        None => (None, text),
+    };
+    let interval: Nanos = time.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    match Intervals::every(interval).shortest() == Some(interval) {
+        true => Ok(IntervalOf(group, interval)),
+        false => Err(format!("an interval of {interval} cannot be kept: choose one from 10ms to 1h")),
+    }
+}
+
+/// Reads `9477`, `:9477` and `0.0.0.0:9477`; without an address only this host is served.
+fn prometheus(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse();
+    let address = port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse());
+    address.map_err(|_| format!("`{text}` is no address: write it like 9477, 127.0.0.1:9477 or [::1]:9477"))
+}
+
 fn mix(text: &str) -> Result<MixList, String> {
     let share = |item: &str| {
         let (name, share) = item.split_once('=')?;
@@ -366,5 +444,25 @@ mod tests {
         assert!(mix("a").is_err() && mix("a=x").is_err());
         assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
         assert!(header("A").is_err());
+    }
+
+    #[test]
+    fn intervals_and_addresses() {
+        assert_eq!(interval("500ms"), Ok(IntervalOf(None, Nanos::from_millis(500))));
+        assert_eq!(interval("process=5s"), Ok(IntervalOf(Some(Group::Process), Nanos::from_secs(5))));
+        for (text, message) in
+            [("0s", "10ms"), ("2h", "1h"), ("disk=1s", "kernel, process"), ("process=", "duration"), ("5", "500ms")]
+        {
+            assert!(interval(text).unwrap_err().contains(message), "{text}");
+        }
+        for (text, address) in [
+            ("9477", "127.0.0.1:9477"),
+            (":9477", "127.0.0.1:9477"),
+            ("0.0.0.0:9477", "0.0.0.0:9477"),
+            ("[::1]:9477", "[::1]:9477"),
+        ] {
+            assert_eq!(prometheus(text), Ok(address.parse().unwrap()));
+        }
+        assert!(prometheus("localhost").is_err() && prometheus("70000").is_err());
     }
 }

@@ -13,6 +13,7 @@ mod progress;
 mod survey;
 mod target;
 mod token;
+mod watch;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Survey(args) => survey::main(&args),
         Command::Load(args) => load::main(&args),
+        Command::Watch(args) => watch::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),
     };

@@ -52,23 +52,29 @@ pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, ended: u64) {
     bar.set_message(format!("{:.0}s{of}, {ended} calls ended", elapsed.as_secs_f64()));
 }
 
-/// Sets a flag on Ctrl-C or a request to terminate. Another Ctrl-C ends the process, unless it comes with the first:
-/// `timeout -s INT` and some shells signal twice for one wish.
+/// Sets a flag on Ctrl-C or a request to terminate.
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    on_stop(&[], move || flag.store(true, Ordering::Relaxed))?;
+    Ok(stop)
+}
+
+/// Calls `stop` on Ctrl-C, a request to terminate, or another of these signals. Another Ctrl-C ends the process, unless it
+/// comes with the first: `timeout -s INT` and some shells signal twice for one wish.
+pub fn on_stop(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     const SAME_WISH: Duration = Duration::from_secs(1);
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    let flag = stop.clone();
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others))?;
     let listen = move || {
         let mut first = None;
         for signal in signals.forever() {
-            flag.store(true, Ordering::Relaxed);
+            stop();
             if signal == SIGINT && first.get_or_insert_with(Instant::now).elapsed() > SAME_WISH {
                 std::process::exit(130);
             }
         }
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(listen)?;
-    Ok(stop)
+    Ok(())
 }

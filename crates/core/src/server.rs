@@ -37,7 +37,7 @@ pub struct Server {
 /// What watching cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
-    /// CPU time of the monitor's thread.
+    /// CPU time of the monitor's thread; of `brimful watch` all of it.
     pub monitor_cpu_s: f64,
     /// CPU time of one sample, in microseconds.
     pub per_sample_us: f64,

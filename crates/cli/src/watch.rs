@@ -1,0 +1,143 @@
+//! `brimful watch`: looks at a server until it is told to end, then says what was seen.
+//!
+//! One loop takes samples when they are due and gives each to those who want it: the display, the logs, Prometheus and the
+//! summary. None of them may hold it up, and its memory does not grow with time.
+
+mod display;
+mod events;
+#[cfg(test)]
+mod fixture;
+mod lines;
+mod log;
+mod plan;
+mod prometheus;
+mod screen;
+mod session;
+
+use crate::args::WatchArgs;
+use crate::exit::Exit;
+use crate::output::{OutFile, deliver};
+use anyhow::Context;
+use brimful_core::Nanos;
+use brimful_core::server::Server;
+use brimful_monitor::{Finding, MonitorError};
+use display::{Display, Flow};
+use events::{Event, Events};
+use log::Logs;
+use plan::Plan;
+use prometheus::Exporter;
+use session::Session;
+
+/// How long to wait before looking again for a program that is not there.
+const LOOK_AGAIN: Nanos = Nanos::from_millis(500);
+
+/// Why the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// After the time or the intervals that were asked for.
+    Planned,
+    /// Before.
+    Stopped,
+}
+
+/// Watches.
+pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
+    let plan = Plan::new(args)?;
+    let out = args.out.as_deref().map(OutFile::create).transpose()?;
+    let mut logs = args.log.as_deref().map(Logs::open).transpose()?;
+    let exporter = args.prometheus.map(Exporter::start).transpose()?;
+    let mut events = Events::of_signals()?;
+    let Some(mut session) = begin(&plan, &events)? else { return Ok(plan.exit(End::Stopped)) };
+    let mut display = Display::open(&plan, &mut events)?;
+    let ended = run(&plan, &mut session, &events, &mut display, logs.as_mut(), exporter.as_ref());
+    let notices = display.close();
+    let ended = ended?;
+    let missing = logs.map_or(0, Logs::close);
+    let (server, findings) = session.finish();
+    let json = serde_json::to_string_pretty(&server).context("cannot write what was seen as JSON")? + "\n";
+    let shown = match plan {
+        Plan { json: true, .. } => json.clone(),
+        Plan { once: true, .. } => words(&findings) + "\n" + &brimful_report::server::text(&server),
+        _ => summary(&plan, &server, &findings),
+    };
+    deliver(out, &json, &shown)?;
+    for notice in notices {
+        anstream::eprintln!("{notice}");
+    }
+    match missing {
+        0 => Ok(plan.exit(ended)),
+        n => anyhow::bail!("{n} lines are missing in the logs: make room, or choose another place with --log"),
+    }
+}
+
+/// Takes the first sample, after waiting for the programs if need be; `None` if that was interrupted.
+fn begin(plan: &Plan, events: &Events) -> anyhow::Result<Option<Session>> {
+    let mut said = false;
+    loop {
+        match Session::open(&plan.config) {
+            Err(error @ MonitorError::NoSuchProcess { .. }) if !plan.once => {
+                if !std::mem::replace(&mut said, true) {
+                    anstream::eprintln!("{error}; waiting for it");
+                }
+            }
+            session => return Ok(Some(session?)),
+        }
+        if let Some(Event::Stop) = events.next(LOOK_AGAIN) {
+            return Ok(None);
+        }
+    }
+}
+
+fn run(
+    plan: &Plan,
+    session: &mut Session,
+    events: &Events,
+    display: &mut Display,
+    mut logs: Option<&mut Logs>,
+    exporter: Option<&Exporter>,
+) -> anyhow::Result<End> {
+    let mut intervals = 0;
+    loop {
+        if let Some(tick) = session.tick() {
+            if let Some(logs) = &mut logs {
+                logs.write(&tick, &mut |notice| display.say(notice));
+            }
+            if let Some(exporter) = exporter {
+                exporter.publish(&tick.sample);
+            }
+            if tick.has_figures() {
+                intervals += 1;
+                if display.show(session)? == Flow::Leave {
+                    return Ok(End::Stopped);
+                }
+            }
+        }
+        let ends_in = plan.duration.map_or(Nanos::MAX, |duration| duration - session.elapsed());
+        if ends_in == Nanos::ZERO || intervals >= plan.count {
+            return Ok(End::Planned);
+        }
+        match events.next(ends_in.min(session.due_in())) {
+            Some(Event::Stop) => return Ok(End::Stopped),
+            Some(Event::Terminal(event)) if display.handle(&event)? == Flow::Leave => return Ok(End::Stopped),
+            _ => {}
+        }
+    }
+}
+
+/// What was seen over the whole time, in a few lines.
+fn summary(plan: &Plan, server: &Server, findings: &[Finding]) -> String {
+    let seconds = Nanos::from_secs_f64(server.intervals.iter().map(|interval| interval.length_s).sum());
+    let mut text = format!("{} for {}: {}", plan.what, seconds.rounded(), words(findings));
+    for (what, figures) in brimful_report::server::digest(server) {
+        text += &format!("{what:<10}{figures}\n");
+    }
+    let cost = server.overhead.monitor_cpu_s / seconds.as_secs_f64().max(f64::MIN_POSITIVE);
+    let us = server.overhead.per_sample_us;
+    text + &format!("{:<10}{:.2} % of one CPU, {us:.0} µs a sample\n", "monitor", 100.0 * cost)
+}
+
+/// The findings as one line.
+fn words(findings: &[Finding]) -> String {
+    let sentences: Vec<&str> = findings.iter().map(|finding| finding.sentence.as_str()).collect();
+    if sentences.is_empty() { "too short a time for figures\n".to_owned() } else { sentences.join("; ") + "\n" }
+}

@@ -1,0 +1,71 @@
+//! What is shown meanwhile: a screen, lines, or nothing.
+
+use super::events::Events;
+use super::lines::Lines;
+use super::plan::{Plan, View};
+use super::screen::Screen;
+use super::session::Session;
+use ratatui::crossterm::event;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// More of it.
+    Stay,
+    /// The end: the user wants it, or nobody reads any more.
+    Leave,
+}
+
+/// One of them.
+pub enum Display {
+    Screen(Box<Screen>),
+    Lines(Lines),
+    Nothing,
+}
+
+impl Display {
+    pub fn open(plan: &Plan, events: &mut Events) -> anyhow::Result<Display> {
+        Ok(match plan.view {
+            View::Screen => {
+                let screen = Screen::open(plan)?;
+                events.of_terminal()?;
+                Display::Screen(Box::new(screen))
+            }
+            View::Lines => Display::Lines(Lines::new(plan)),
+            View::Nothing => Display::Nothing,
+        })
+    }
+
+    /// Shows the latest figures.
+    pub fn show(&mut self, session: &Session) -> anyhow::Result<Flow> {
+        match self {
+            Display::Screen(screen) => screen.show(session).map(|()| Flow::Stay),
+            Display::Lines(lines) => lines.show(session),
+            Display::Nothing => Ok(Flow::Stay),
+        }
+    }
+
+    /// Does what a key asks for.
+    pub fn handle(&mut self, event: &event::Event) -> anyhow::Result<Flow> {
+        match self {
+            Display::Screen(screen) => screen.handle(event),
+            _ => Ok(Flow::Stay),
+        }
+    }
+
+    /// Tells of something that went wrong: at once, or on a screen now and once more when it has gone.
+    pub fn say(&mut self, notice: String) {
+        match self {
+            Display::Screen(screen) => screen.say(notice),
+            _ => anstream::eprintln!("{notice}"),
+        }
+    }
+
+    /// Gives the terminal back; hands over what should be said now.
+    pub fn close(self) -> Vec<String> {
+        match self {
+            Display::Screen(screen) => screen.close(),
+            _ => Vec::new(),
+        }
+    }
+}

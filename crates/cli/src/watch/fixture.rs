@@ -1,0 +1,101 @@
+//! For tests: the figures of a server that is overrun.
+
+use brimful_core::Nanos;
+use brimful_core::server::{
+    Connections, Core, CpuShares, Disk, Interrupts, Kernel, Listener, Memory, Network, Paging, Port, Pressure, Process,
+    Stall, State, Tcp, Traffic,
+};
+use brimful_monitor::{Rates, Stretch};
+
+pub fn busy() -> Rates {
+    let shares = |user, system, steal| CpuShares {
+        user,
+        system,
+        steal,
+        idle: 1.0 - user - system - steal,
+        interrupt: Some(0.05),
+        io_wait: Some(0.0),
+    };
+    let disk = Disk {
+        reads_per_s: 3.0,
+        writes_per_s: 12.0,
+        blocks_written_per_s: 960.0,
+        utilization: 0.021,
+        ..Disk::default()
+    };
+    let stall = |some| Some(Stall { some, full: Some(0.0) });
+    let kernel = Kernel {
+        cpu: Some(shares(0.31, 0.525, 0.015)),
+        cpus: vec![0, 1],
+        cores: vec![Core { cpu: 0, shares: shares(0.12, 0.85, 0.0) }, Core { cpu: 1, shares: shares(0.5, 0.2, 0.03) }],
+        runnable: Some(5),
+        blocked: Some(0),
+        context_switches_per_s: Some(12_345.0),
+        forks_per_s: Some(3.0),
+        interrupts: Some(Interrupts { all_per_s: Some(8_000.0), network_per_s: Some(5_400.0), disk_per_s: Some(12.0) }),
+        paging: Some(Paging { page_outs_per_s: Some(120.0), page_ins_per_s: Some(0.0), ..Paging::default() }),
+        memory: Some(Memory { total_bytes: 4_124_000_000, available_bytes: Some(2_100_000_000) }),
+        disk: Some(disk),
+        disks: [("vda".to_owned(), disk)].into(),
+        pressure: Some(Pressure { cpu: stall(0.45), memory: stall(0.0), io: stall(0.01) }),
+    };
+    let nginx = Process {
+        name: "nginx".to_owned(),
+        pids: vec![7, 8, 9],
+        processes: 3,
+        running: Some(2),
+        threads: Some(3),
+        cpu_s: 0.97,
+        cpu_s_user: 0.12,
+        cpu_s_system: 0.85,
+        cores: 0.97,
+        run_queue_wait_s: Some(0.73),
+        rss_bytes: 12_300_000,
+        memory_share: Some(0.003),
+        major_faults: Some(0),
+        context_switches: Some(4_321),
+        ..Process::default()
+    };
+    let php = Process { name: "php-fpm8.2".to_owned(), run_queue_wait_s: None, ..nginx.clone() };
+    let eth0 = Traffic {
+        rx_packets_per_s: 15_000.0,
+        tx_packets_per_s: 14_000.0,
+        rx_bytes_per_s: 1.9e6,
+        tx_bytes_per_s: 38.0e6,
+        ..Traffic::default()
+    };
+    let tcp = Tcp {
+        segments_in_per_s: Some(15_000.0),
+        segments_out_per_s: Some(14_000.0),
+        retransmitted_per_s: Some(12.0),
+        resets_out_per_s: Some(1.0),
+        listen_overflows_per_s: Some(1_210.0),
+        time_wait: Some(10_240),
+        ..Tcp::default()
+    };
+    let interfaces = [("eth0".to_owned(), eth0), ("lo".to_owned(), Traffic::default())].into();
+    let network = Network { all: Some(eth0), interfaces, queue_overflows_per_s: Some(0.0), tcp: Some(tcp) };
+    let listener = Some(Listener {
+        syn_per_s: Some(5_210.0),
+        accepted_per_s: Some(4_000.0),
+        dropped_per_s: 1_210.0,
+        accept_queue: 4096,
+        accept_queue_max: 4096,
+        backlog: 4096,
+        sockets: 1,
+    });
+    let states =
+        [(State::Established, 1_234), (State::SynReceived, 12), (State::TimeWait, 10_000), (State::CloseWait, 0)];
+    let states = Some(states.into());
+    let ports = vec![Port { port: 80, listener, connections: states.clone() }];
+    Rates {
+        kernel: second(kernel),
+        process: second(vec![nginx, php]),
+        network: second(network),
+        connections: second(Connections { listener, connections: states, ports }),
+    }
+}
+
+fn second<T>(figures: T) -> Option<Stretch<T>> {
+    Some(Stretch { from: Nanos::from_secs(10), to: Nanos::from_secs(11), suspended: Nanos::ZERO, figures })
+}

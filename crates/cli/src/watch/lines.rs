@@ -1,0 +1,174 @@
+//! One line for each interval, in fixed columns, for pipes and plain terminals: like vmstat.
+
+use super::display::Flow;
+use super::plan::Plan;
+use super::session::Session;
+use brimful_core::server::{Connections, Kernel, Network, Process, State};
+use brimful_monitor::{Group, Rates};
+use brimful_report::quantity::three_digits;
+use std::io::{ErrorKind, Write};
+use std::time::SystemTime;
+
+/// A header comes again after so many lines.
+const PER_HEADER: u64 = 20;
+
+/// What is not known.
+pub const UNKNOWN: &str = "–";
+
+/// The lines so far.
+pub struct Lines {
+    columns: Vec<&'static Column>,
+    shown: u64,
+}
+
+/// A figure with its title and unit.
+struct Column {
+    group: Group,
+    title: &'static str,
+    unit: &'static str,
+    width: usize,
+    figure: fn(&Rates) -> Option<f64>,
+}
+
+const COLUMNS: [Column; 23] = [
+    of(Group::Kernel, "user", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.user)),
+    of(Group::Kernel, "system", "%", 6, |r| Some(100.0 * kernel(r)?.cpu?.system)),
+    of(Group::Kernel, "intr", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.interrupt?)),
+    of(Group::Kernel, "steal", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.steal)),
+    of(Group::Kernel, "idle", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.idle)),
+    of(Group::Kernel, "ready", "thr", 5, |r| kernel(r)?.runnable.map(|n| n as f64)),
+    of(Group::Kernel, "switch", "/s", 6, |r| kernel(r)?.context_switches_per_s),
+    of(Group::Kernel, "pg-in", "/s", 5, |r| kernel(r)?.paging?.page_ins_per_s),
+    of(Group::Kernel, "disk", "%", 5, |r| Some(100.0 * kernel(r)?.disk?.utilization)),
+    of(Group::Process, "cores", "cpus", 5, |r| programs(r, |p, _| Some(p.cores))),
+    of(Group::Process, "wait", "s/s", 5, |r| programs(r, |p, seconds| Some(p.run_queue_wait_s? / seconds))),
+    of(Group::Process, "rss", "MB", 5, |r| programs(r, |p, _| Some(p.rss_bytes as f64 / 1e6))),
+    of(Group::Process, "mj-flt", "/s", 6, |r| programs(r, |p, seconds| Some(p.major_faults? as f64 / seconds))),
+    of(Group::Network, "in", "MB/s", 5, |r| Some(network(r)?.all?.rx_bytes_per_s / 1e6)),
+    of(Group::Network, "out", "MB/s", 5, |r| Some(network(r)?.all?.tx_bytes_per_s / 1e6)),
+    of(Group::Network, "again", "/s", 5, |r| network(r)?.tcp?.retransmitted_per_s),
+    of(Group::Connections, "SYN", "/s", 6, |r| connections(r)?.listener?.syn_per_s),
+    of(Group::Connections, "accept", "/s", 6, |r| connections(r)?.listener?.accepted_per_s),
+    of(Group::Connections, "drop", "/s", 5, |r| Some(connections(r)?.listener?.dropped_per_s)),
+    of(Group::Connections, "queue", "", 5, |r| Some(connections(r)?.listener?.accept_queue_max as f64)),
+    of(Group::Connections, "limit", "", 5, |r| Some(connections(r)?.listener?.backlog as f64)),
+    of(Group::Connections, "estab", "", 6, |r| in_state(r, State::Established)),
+    of(Group::Connections, "t-wait", "", 6, |r| in_state(r, State::TimeWait)),
+];
+
+impl Lines {
+    pub fn new(plan: &Plan) -> Lines {
+        let enabled = plan.config.intervals.enabled();
+        let shown = |column: &&Column| match column.group {
+            Group::Process => enabled.has(Group::Process) && !plan.config.processes.is_empty(),
+            Group::Connections => enabled.has(Group::Connections) && !plan.config.ports.is_empty(),
+            group => enabled.has(group),
+        };
+        Lines { columns: COLUMNS.iter().filter(shown).collect(), shown: 0 }
+    }
+
+    /// Adds a line; the end is where nobody reads it.
+    pub fn show(&mut self, session: &Session) -> anyhow::Result<Flow> {
+        let mut text = if self.shown.is_multiple_of(PER_HEADER) { self.header() } else { String::new() };
+        self.shown += 1;
+        let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        text += &self.line(time.get(11..19).unwrap_or_default(), session.current());
+        let mut stdout = std::io::stdout().lock();
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Flow::Leave),
+            written => Ok(written.map(|()| Flow::Stay)?),
+        }
+    }
+
+    /// Titles and units; those of programs and ports are of all together.
+    fn header(&self) -> String {
+        let row = |first: &str, word: fn(&Column) -> &'static str| {
+            let cells = self.columns.iter().map(|column| format!(" {:>1$}", word(column), column.width));
+            format!("{first:<8}{}\n", cells.collect::<String>())
+        };
+        row("time", |column| column.title) + &row("UTC", |column| column.unit)
+    }
+
+    fn line(&self, time: &str, rates: &Rates) -> String {
+        let cells = self.columns.iter().map(|column| {
+            let cell = (column.figure)(rates).map_or(UNKNOWN.to_owned(), |x| short(x, column.width));
+            format!(" {cell:>0$}", column.width)
+        });
+        format!("{time:<8}{}\n", cells.collect::<String>())
+    }
+}
+
+/// As many digits as are worth showing, or as there is room for.
+fn short(x: f64, width: usize) -> String {
+    let digits = match x {
+        0.0 => "0".to_owned(),
+        x => three_digits(x),
+    };
+    match digits.len() <= width {
+        true => digits,
+        false if x.abs() < 999_500.0 => format!("{:.0}k", x / 1e3),
+        false => format!("{:.1}M", x / 1e6),
+    }
+}
+
+const fn of(
+    group: Group,
+    title: &'static str,
+    unit: &'static str,
+    width: usize,
+    figure: fn(&Rates) -> Option<f64>,
+) -> Column {
+    Column { group, title, unit, width, figure }
+}
+
+fn kernel(rates: &Rates) -> Option<&Kernel> {
+    Some(&rates.kernel.as_ref()?.figures)
+}
+
+/// The sum over all programs, given the seconds that its totals are of.
+fn programs(rates: &Rates, figure: fn(&Process, f64) -> Option<f64>) -> Option<f64> {
+    let process = rates.process.as_ref()?;
+    let seconds = process.length().as_secs_f64();
+    process.figures.iter().map(|program| figure(program, seconds)).sum()
+}
+
+fn network(rates: &Rates) -> Option<&Network> {
+    Some(&rates.network.as_ref()?.figures)
+}
+
+fn connections(rates: &Rates) -> Option<&Connections> {
+    Some(&rates.connections.as_ref()?.figures)
+}
+
+fn in_state(rates: &Rates, state: State) -> Option<f64> {
+    connections(rates)?.connections.as_ref()?.get(&state).map(|&n| n as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::fixture;
+
+    #[test]
+    fn header_and_lines_have_the_same_columns() {
+        let lines = Lines { columns: COLUMNS.iter().collect(), shown: 0 };
+        let busy = lines.line("12:00:00", &fixture::busy());
+        let unknown = lines.line("12:00:01", &Rates::default());
+        let text = lines.header() + &busy + &unknown;
+        let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.iter().all(|&width| width == widths[0] && width <= 160), "{text}");
+        assert_eq!(unknown.matches(UNKNOWN).count(), COLUMNS.len());
+        let figures: Vec<&str> = busy.split_ascii_whitespace().collect();
+        assert_eq!(figures[..6], ["12:00:00", "31.0", "52.5", "5.00", "1.50", "15.0"]);
+        assert!(busy.contains(" 1,210 ") || busy.contains(" 1210 "), "{busy}");
+    }
+
+    #[test]
+    fn numbers_fit_their_columns() {
+        for (x, shown) in
+            [(0.0, "0"), (0.004, "0.00"), (99.96, "100"), (12_345.6, "12346"), (123_456.0, "123k"), (1.2e7, "12.0M")]
+        {
+            assert_eq!(short(x, 5), shown);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What the command line asks for.
+
+use super::End;
+use crate::args::{IntervalOf, WatchArgs};
+use crate::exit::{Exit, UsageError};
+use crate::load::selectors;
+use brimful_core::Nanos;
+use brimful_monitor::{Group, Intervals, MonitorConfig, NetNamespace, ProcessSelector, listener_owners};
+use std::io::IsTerminal;
+
+/// Without `--interval`.
+const INTERVAL: Nanos = Nanos::from_secs(1);
+
+/// What to watch, for how long, and how it is shown.
+pub struct Plan {
+    pub config: MonitorConfig,
+    /// What is watched, in words.
+    pub what: String,
+    /// `None` if nothing ends it but the user.
+    pub duration: Option<Nanos>,
+    /// At most so many intervals.
+    pub count: u64,
+    pub once: bool,
+    pub json: bool,
+    pub view: View,
+}
+
+/// What is shown meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// One screen, live.
+    Screen,
+    /// One line for each interval.
+    Lines,
+    /// Nothing.
+    Nothing,
+}
+
+impl Plan {
+    pub fn new(args: &WatchArgs) -> anyhow::Result<Plan> {
+        let mut intervals = intervals(args)?;
+        if args.once {
+            // One interval is enough only if all groups have the same.
+            let longest = Group::ALL.iter().filter_map(|&group| intervals.of(group)).max();
+            for group in Group::ALL {
+                intervals.set(group, intervals.of(group).and(longest));
+            }
+        }
+        let config = MonitorConfig {
+            processes: processes(args)?,
+            ports: args.port.clone(),
+            cpus: args.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+            netns: args.netns.clone().unwrap_or(NetNamespace::Server),
+            intervals,
+            pin: None,
+            ebpf: !args.no_ebpf,
+        };
+        Ok(Plan {
+            config,
+            what: what(args),
+            duration: args.duration,
+            count: if args.once { 1 } else { args.count.map_or(u64::MAX, |count| count.0) },
+            once: args.once,
+            json: args.json,
+            view: view(args),
+        })
+    }
+
+    /// A watch that nobody gave an end is meant to be ended by Ctrl-C.
+    pub fn exit(&self, ended: End) -> Exit {
+        let endless = self.duration.is_none() && self.count == u64::MAX;
+        if ended == End::Planned || endless { Exit::Ok } else { Exit::Interrupted }
+    }
+}
+
+fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
+    let mut intervals = Intervals::every(INTERVAL);
+    for IntervalOf(group, interval) in &args.interval {
+        if group.is_none() {
+            intervals = Intervals::every(*interval);
+        }
+    }
+    for IntervalOf(group, interval) in &args.interval {
+        let Some(group) = group else { continue };
+        if !args.groups.is_empty() && !args.groups.contains(group) {
+            let message = format!("--interval names the group {group}, which --groups leaves out: add it there");
+            return Err(UsageError(message).into());
+        }
+        intervals.set(*group, Some(*interval));
+    }
+    for group in Group::ALL {
+        if !args.groups.is_empty() && !args.groups.contains(&group) {
+            intervals.set(group, None);
+        }
+    }
+    Ok(intervals)
+}
+
+/// Those named, or whoever listens on the ports.
+fn processes(args: &WatchArgs) -> anyhow::Result<Vec<ProcessSelector>> {
+    if !args.process.is_empty() {
+        return Ok(selectors(&args.process));
+    }
+    let owners = args.port.iter().filter_map(|&port| listener_owners(port).ok()).flatten();
+    Ok(owners.map(ProcessSelector::Pid).collect())
+}
+
+fn what(args: &WatchArgs) -> String {
+    let ports: Vec<String> = args.port.iter().map(u16::to_string).collect();
+    let ports = match ports.len() {
+        0 => None,
+        1 => Some(format!("port {}", ports[0])),
+        _ => Some(format!("ports {}", ports.join(", "))),
+    };
+    let parts: Vec<String> = ports.into_iter().chain(args.process.iter().cloned()).collect();
+    if parts.is_empty() { "this machine".to_owned() } else { parts.join(", ") }
+}
+
+/// A screen takes a terminal on both sides: one to draw on and one for the keys.
+fn view(args: &WatchArgs) -> View {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    match args {
+        WatchArgs { json: false, once: false, quiet: false, .. } if terminal && !dumb => View::Screen,
+        WatchArgs { json: false, once: false, quiet: false, .. } => View::Lines,
+        _ => View::Nothing,
+    }
+}

@@ -1,0 +1,155 @@
+//! `--prometheus`: the latest counters, for whoever fetches `/metrics`.
+//!
+//! As much HTTP as that takes: one request per connection, and bounds on everything a stranger could draw out: the size of
+//! a request, its time, and how many are served at once. The loop of the watch never waits for any of it.
+
+mod metrics;
+
+use anyhow::Context;
+use brimful_monitor::Sample;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So many are served at once; others wait in the listening socket's queue.
+const THREADS: usize = 4;
+/// A request has to be here, and its answer away, within this.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Prometheus sends some 500 bytes.
+const MAX_REQUEST: usize = 8 << 10;
+const MAX_HEADERS: usize = 64;
+
+/// Serves until the process ends.
+pub struct Exporter {
+    latest: Arc<Mutex<Sample>>,
+}
+
+impl Exporter {
+    pub fn start(address: SocketAddr) -> anyhow::Result<Exporter> {
+        let listener = TcpListener::bind(address)
+            .with_context(|| format!("cannot serve on {address}: choose another address with --prometheus"))?;
+        let (listener, latest) = (Arc::new(listener), Arc::new(Mutex::new(Sample::default())));
+        for _ in 0..THREADS {
+            let (listener, latest) = (listener.clone(), latest.clone());
+            let serve = move || {
+                loop {
+                    match listener.accept() {
+                        // What a peer does wrong is its own loss.
+                        Ok((stream, _)) => drop(answer(stream, &latest)),
+                        // No descriptors, for example: it passes.
+                        Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                    }
+                }
+            };
+            std::thread::Builder::new().name("prometheus".to_owned()).stack_size(256 << 10).spawn(serve)?;
+        }
+        Ok(Exporter { latest })
+    }
+
+    /// Takes over the groups that a sample has.
+    pub fn publish(&self, sample: &Sample) {
+        let Sample { at, suspended, netns, kernel, process, network, connections } = sample.clone();
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        (latest.at, latest.suspended, latest.netns) = (at, suspended, netns);
+        latest.kernel = kernel.or(latest.kernel.take());
+        latest.process = process.or(latest.process.take());
+        latest.network = network.or(latest.network.take());
+        latest.connections = connections.or(latest.connections.take());
+    }
+}
+
+fn answer(mut stream: TcpStream, latest: &Mutex<Sample>) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::with_capacity(1024);
+    let reply = loop {
+        if let Some(reply) = reply(&request, latest) {
+            break reply;
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break error("408 Request Timeout", "the request was not whole within 5 seconds");
+        }
+        stream.set_read_timeout(Some(left))?;
+        let mut buffer = [0; 1024];
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(n) => request.extend_from_slice(&buffer[..n]),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(e) => return Err(e),
+        }
+    };
+    stream.write_all(reply.as_bytes())
+}
+
+/// `None` until the request is whole.
+fn reply(request: &[u8], latest: &Mutex<Sample>) -> Option<String> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    match parsed.parse(request) {
+        Ok(httparse::Status::Partial) if request.len() < MAX_REQUEST => return None,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Some(error("431 Request Header Fields Too Large", "the request is larger than this takes"));
+        }
+        Err(_) => return Some(error("400 Bad Request", "this is no HTTP/1 request")),
+        Ok(httparse::Status::Complete(_)) => {}
+    }
+    let path = parsed.path.unwrap_or_default().split('?').next().unwrap_or_default();
+    let wants_body = match parsed.method {
+        Some("GET") => true,
+        Some("HEAD") => false,
+        _ => return Some(error("405 Method Not Allowed", "only GET and HEAD")),
+    };
+    if path != "/metrics" {
+        return Some(error("404 Not Found", "the metrics are at /metrics"));
+    }
+    let sample = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Some(response("200 OK", "text/plain; version=0.0.4; charset=utf-8", &metrics::text(&sample), wants_body))
+}
+
+fn error(status: &str, why: &str) -> String {
+    response(status, "text/plain; charset=utf-8", &format!("{why}\n"), true)
+}
+
+fn response(status: &str, content_type: &str, body: &str, with_body: bool) -> String {
+    let length = body.len();
+    let body = if with_body { body } else { "" };
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(request: &str) -> Option<String> {
+        let reply = reply(request.as_bytes(), &Mutex::default())?;
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        let length: usize =
+            head.split("Content-Length: ").nth(1).unwrap().split("\r\n").next().unwrap().parse().unwrap();
+        assert!(body.len() == length || request.starts_with("HEAD") && body.is_empty(), "{reply}");
+        Some(head.split(' ').nth(1).unwrap().to_owned())
+    }
+
+    #[test]
+    fn requests_are_answered_by_what_they_ask_for() {
+        let long = format!("GET /metrics HTTP/1.1\r\nA: {}", "b".repeat(MAX_REQUEST));
+        let many = format!("GET /metrics HTTP/1.1\r\n{}", "A: b\r\n".repeat(MAX_HEADERS + 1));
+        for (request, expected) in [
+            ("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", Some("200")),
+            ("GET /metrics?name=x HTTP/1.0\r\n\r\n", Some("200")),
+            ("HEAD /metrics HTTP/1.1\r\n\r\n", Some("200")),
+            ("GET / HTTP/1.1\r\n\r\n", Some("404")),
+            ("POST /metrics HTTP/1.1\r\n\r\n", Some("405")),
+            ("\x16\x03\x01 TLS\r\n\r\n", Some("400")),
+            (&long, Some("431")),
+            (&many, Some("431")),
+            ("GET /metrics HTTP/1.1\r\nHost", None),
+            ("", None),
+        ] {
+            assert_eq!(status(request).as_deref(), expected, "{request:.60}");
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! A sample in Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
+//!
+//! Counters are the kernel's own, in base units; what is not known is left out. Of programs they begin with the watch.
+
+use brimful_core::Nanos;
+use brimful_monitor::{
+    ConnectionsSample, CpuTicks, DiskSample, InterfaceSample, KernelSample, ListenerSample, NetworkSample, PortSample,
+    ProgramSample, Sample, StallSample, TcpSample,
+};
+use rustix::time::{ClockId, clock_gettime};
+use std::fmt::{Display, Write};
+
+/// Linux counts blocks of this size, whatever the disk's own are.
+const BLOCK_BYTES: u64 = 512;
+
+/// All metrics of which something is known.
+pub fn text(sample: &Sample) -> String {
+    let mut page = Page::default();
+    monitor(&mut page);
+    if let Some(sample) = &sample.kernel {
+        kernel(&mut page, sample);
+    }
+    if let Some(programs) = &sample.process {
+        process(&mut page, programs);
+    }
+    if let Some(sample) = &sample.network {
+        network(&mut page, sample);
+    }
+    if let Some(sample) = &sample.connections {
+        connections(&mut page, sample);
+    }
+    page.0
+}
+
+/// What has been written so far.
+#[derive(Default)]
+struct Page(String);
+
+/// Names and values.
+type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
+
+/// One metric. Its description is written before its first sample.
+struct Metric<'p> {
+    page: &'p mut Page,
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    begun: bool,
+}
+
+impl Page {
+    fn counter(&mut self, name: &'static str, help: &'static str) -> Metric<'_> {
+        debug_assert!(name.ends_with("_total"));
+        Metric { page: self, name, kind: "counter", help, begun: false }
+    }
+
+    fn gauge(&mut self, name: &'static str, help: &'static str) -> Metric<'_> {
+        Metric { page: self, name, kind: "gauge", help, begun: false }
+    }
+}
+
+impl Metric<'_> {
+    /// Adds a sample if its value is known.
+    fn of(&mut self, labels: Labels<'_>, value: Option<impl Display>) -> &mut Self {
+        let Some(value) = value else { return self };
+        let Metric { page: Page(text), name, kind, help, begun } = self;
+        if !std::mem::replace(begun, true) {
+            *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        }
+        *text += name;
+        for (i, (label, value)) in labels.iter().enumerate() {
+            let value = value.to_string().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{}{label}=\"{value}\"", if i == 0 { '{' } else { ',' });
+        }
+        let _ = writeln!(text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+        self
+    }
+}
+
+fn monitor(page: &mut Page) {
+    let version = env!("CARGO_PKG_VERSION");
+    page.gauge("brimful_build_info", "The monitor's version.").of(&[("version", &version)], Some(1));
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
+    page.counter("brimful_monitor_cpu_seconds_total", "CPU time of the monitor itself.").of(&[], Some(seconds));
+}
+
+fn kernel(page: &mut Page, sample: &KernelSample) {
+    cpus(page, sample);
+    let KernelSample { softirqs, paging, memory, pressure, .. } = sample;
+    page.gauge("brimful_threads_runnable", "Threads that run or wait for a CPU.").of(&[], sample.runnable);
+    page.gauge("brimful_threads_blocked", "Threads that wait for a disk.").of(&[], sample.blocked);
+    page.counter("brimful_context_switches_total", "Context switches.").of(&[], sample.context_switches);
+    page.counter("brimful_forks_total", "Processes and threads started.").of(&[], sample.forks);
+    page.counter("brimful_interrupts_total", "Interrupts from all devices, timers included.")
+        .of(&[], sample.interrupts);
+    page.counter("brimful_softirqs_total", "Deferred work of interrupts, by what it is for.")
+        .of(&[("kind", &"network")], softirqs.map(|softirqs| softirqs.network))
+        .of(&[("kind", &"disk")], softirqs.map(|softirqs| softirqs.disk));
+    page.counter("brimful_paged_bytes_total", "Traffic between memory and disks, file contents and swap.")
+        .of(&[("direction", &"in")], paging.and_then(|paging| Some(paging.in_kib? * 1024)))
+        .of(&[("direction", &"out")], paging.and_then(|paging| Some(paging.out_kib? * 1024)));
+    page.counter("brimful_swapped_bytes_total", "Traffic between memory and swap.")
+        .of(&[("direction", &"in")], paging.and_then(|paging| Some(paging.swapped_in? * paging.page_bytes)))
+        .of(&[("direction", &"out")], paging.and_then(|paging| Some(paging.swapped_out? * paging.page_bytes)));
+    page.counter("brimful_major_faults_total", "Page faults that had to wait for a disk.")
+        .of(&[], paging.and_then(|paging| paging.major_faults));
+    page.gauge("brimful_memory_size_bytes", "Memory there is.").of(&[], memory.map(|memory| memory.total_bytes));
+    page.gauge("brimful_memory_available_bytes", "Memory that programs could still get without swapping.")
+        .of(&[], memory.and_then(|memory| memory.available_bytes));
+    disks(page, sample);
+    let mut stalls =
+        page.counter("brimful_pressure_seconds_total", "Time in which something waited for a resource (PSI).");
+    for (resource, stall) in [("cpu", pressure.cpu), ("memory", pressure.memory), ("io", pressure.io)] {
+        let Some(StallSample { some, full }) = stall else { continue };
+        stalls.of(&[("resource", &resource), ("kind", &"some")], Some(some.as_secs_f64()));
+        stalls.of(&[("resource", &resource), ("kind", &"full")], full.map(Nanos::as_secs_f64));
+    }
+}
+
+fn cpus(page: &mut Page, sample: &KernelSample) {
+    let per_s = rustix::param::clock_ticks_per_second().max(1) as f64;
+    let mut seconds = page.counter("brimful_cpu_seconds_total", "CPU time; the modes do not overlap.");
+    for (cpu, CpuTicks { user, system, idle, steal, interrupt, io_wait }) in &sample.cpus {
+        for (mode, ticks) in [
+            ("user", *user),
+            ("system", system.saturating_sub(*interrupt)),
+            ("interrupt", *interrupt),
+            ("idle", idle.saturating_sub(*io_wait)),
+            ("io_wait", *io_wait),
+            ("steal", *steal),
+        ] {
+            seconds.of(&[("cpu", cpu), ("mode", &mode)], Some(ticks as f64 / per_s));
+        }
+    }
+}
+
+fn disks(page: &mut Page, sample: &KernelSample) {
+    let mut each = |name, help, figure: fn(&DiskSample) -> f64| {
+        let mut metric = page.counter(name, help);
+        for (disk, sample) in sample.disks.iter().flatten() {
+            metric.of(&[("disk", disk)], Some(figure(sample)));
+        }
+    };
+    each("brimful_disk_reads_total", "Read operations completed.", |d| d.reads as f64);
+    each("brimful_disk_read_bytes_total", "Bytes read.", |d| (d.blocks_read * BLOCK_BYTES) as f64);
+    each("brimful_disk_writes_total", "Write operations completed.", |d| d.writes as f64);
+    each("brimful_disk_written_bytes_total", "Bytes written.", |d| (d.blocks_written * BLOCK_BYTES) as f64);
+    each("brimful_disk_busy_seconds_total", "Time in which an operation was under way.", |d| d.busy_ms as f64 / 1e3);
+    each("brimful_disk_queue_seconds_total", "Time of all operations under way, summed.", |d| d.queued_ms as f64 / 1e3);
+}
+
+fn process(page: &mut Page, programs: &[ProgramSample]) {
+    let names = names(programs);
+    let named = || names.iter().zip(programs);
+    let mut seconds = page.counter("brimful_process_cpu_seconds_total", "CPU time of a program's processes.");
+    for (name, ProgramSample { cpu, .. }) in named() {
+        seconds.of(&[("program", name), ("mode", &"user")], Some(cpu.user.as_secs_f64()));
+        seconds.of(&[("program", name), ("mode", &"system")], Some((cpu.total - cpu.user).as_secs_f64()));
+    }
+    let each = |mut metric: Metric<'_>, figure: fn(&ProgramSample) -> Option<f64>| {
+        for (name, program) in named() {
+            metric.of(&[("program", name)], figure(program));
+        }
+    };
+    each(page.gauge("brimful_process_processes", "Processes of a program."), |p| Some(p.pids.len() as f64));
+    each(page.gauge("brimful_process_resident_memory_bytes", "Memory; shared pages count for each process."), |p| {
+        Some(p.rss_bytes as f64)
+    });
+    each(page.counter("brimful_process_context_switches_total", "Context switches, voluntary and not."), |p| {
+        Some(p.context_switches as f64)
+    });
+}
+
+/// Each program's name, told apart where two have the same.
+fn names(programs: &[ProgramSample]) -> Vec<String> {
+    let earlier = |i: usize| programs[..i].iter().filter(|earlier| earlier.name == programs[i].name).count();
+    let name = |(i, program): (usize, &ProgramSample)| match earlier(i) {
+        0 => program.name.to_string(),
+        n => format!("{} ({})", program.name, n + 1),
+    };
+    programs.iter().enumerate().map(name).collect()
+}
+
+fn network(page: &mut Page, sample: &NetworkSample) {
+    let mut each = |name, help, figure: fn(&InterfaceSample) -> u64| {
+        let mut metric = page.counter(name, help);
+        for interface in sample.interfaces.iter().flatten() {
+            metric.of(&[("interface", &interface.name)], Some(figure(interface)));
+        }
+    };
+    each("brimful_network_received_packets_total", "Packets received.", |i| i.rx_packets);
+    each("brimful_network_sent_packets_total", "Packets sent.", |i| i.tx_packets);
+    each("brimful_network_received_bytes_total", "Bytes received.", |i| i.rx_bytes);
+    each("brimful_network_sent_bytes_total", "Bytes sent.", |i| i.tx_bytes);
+    each("brimful_network_receive_errors_total", "Packets that came damaged.", |i| i.rx_errors);
+    each("brimful_network_send_errors_total", "Packets that could not be sent.", |i| i.tx_errors);
+    each("brimful_network_receive_drops_total", "Packets received and thrown away.", |i| i.rx_dropped);
+    each("brimful_network_send_drops_total", "Packets to be sent and thrown away.", |i| i.tx_dropped);
+    each("brimful_network_collisions_total", "Collisions on a shared wire.", |i| i.collisions);
+    page.counter("brimful_network_queue_overflows_total", "Packets dropped because a CPU's receive queue was full.")
+        .of(&[], sample.queue_overflows);
+    tcp(page, &sample.tcp);
+}
+
+fn tcp(page: &mut Page, tcp: &TcpSample) {
+    for (name, help, count) in [
+        ("brimful_tcp_received_segments_total", "Segments received.", tcp.segments_in),
+        ("brimful_tcp_sent_segments_total", "Segments sent, without those sent again.", tcp.segments_out),
+        ("brimful_tcp_retransmitted_segments_total", "Segments sent again.", tcp.retransmitted),
+        ("brimful_tcp_sent_resets_total", "Resets sent.", tcp.resets_out),
+        ("brimful_tcp_active_opens_total", "Connections that this side began.", tcp.active_opens),
+        ("brimful_tcp_passive_opens_total", "Connections that the other side began.", tcp.passive_opens),
+        ("brimful_tcp_listen_overflows_total", "Packets that found an accept queue full.", tcp.listen_overflows),
+        ("brimful_tcp_listen_drops_total", "Packets dropped at listeners for any reason.", tcp.listen_drops),
+        ("brimful_tcp_syn_cookies_total", "SYN cookies sent.", tcp.syn_cookies),
+        ("brimful_tcp_backlog_drops_total", "Segments dropped because a socket's backlog was full.", tcp.backlog_drops),
+    ] {
+        page.counter(name, help).of(&[], count);
+    }
+    for (name, help, now) in [
+        ("brimful_tcp_time_wait_sockets", "Sockets in TIME_WAIT.", tcp.time_wait),
+        ("brimful_tcp_sockets", "Sockets in use.", tcp.in_use),
+        ("brimful_tcp_orphaned_sockets", "Sockets that no process holds any more.", tcp.orphans),
+        ("brimful_tcp_memory_bytes", "Memory of all sockets' buffers.", tcp.memory_bytes),
+    ] {
+        page.gauge(name, help).of(&[], now);
+    }
+}
+
+fn connections(page: &mut Page, ConnectionsSample { ports, .. }: &ConnectionsSample) {
+    let each = |mut metric: Metric<'_>, figure: fn(&ListenerSample) -> u64| {
+        for PortSample { port, listener, .. } in ports {
+            metric.of(&[("port", port)], listener.as_ref().map(figure));
+        }
+    };
+    each(page.gauge("brimful_listener_accept_queue", "Connections that wait to be accepted."), |l| l.accept_queue);
+    each(page.gauge("brimful_listener_backlog", "Connections that may wait to be accepted."), |l| l.backlog);
+    each(page.gauge("brimful_listener_sockets", "Listening sockets."), |l| l.sockets);
+    each(page.counter("brimful_listener_drops_total", "SYNs dropped by a port's listening sockets."), |l| l.drops);
+    let mut accepted = page.counter("brimful_listener_accepted_total", "Connections established on a port.");
+    for PortSample { port, accepted: count, .. } in ports {
+        accepted.of(&[("port", port)], *count);
+    }
+    let mut states = page.gauge("brimful_connections", "Connections of a port by TCP state.");
+    for PortSample { port, connections, .. } in ports {
+        for (state, count) in connections.iter().flatten() {
+            states.of(&[("port", port), ("state", &state.name())], Some(count));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn page() -> String {
+        let program = |name: &str| ProgramSample { name: name.into(), pids: [7].into(), ..ProgramSample::default() };
+        let ticks = CpuTicks { user: 150, system: 300, idle: 1000, steal: 5, interrupt: 50, io_wait: 100 };
+        let listener =
+            ListenerSample { accept_queue: 3, backlog: 511, drops: 17, sockets: 1, ..ListenerSample::default() };
+        let states = [(brimful_core::server::State::Established, 12)].into();
+        text(&Sample {
+            kernel: Some(KernelSample {
+                cpus: [(0, ticks), (1, ticks)].into(),
+                context_switches: Some(123_456_789_012),
+                disks: Some([("vd\"a".to_owned(), DiskSample { blocks_read: 4, ..DiskSample::default() })].into()),
+                ..KernelSample::default()
+            }),
+            process: Some(vec![program("a\\b\n"), program("nginx"), program("nginx")]),
+            network: Some(NetworkSample {
+                tcp: TcpSample { time_wait: Some(4), ..TcpSample::default() },
+                ..NetworkSample::default()
+            }),
+            connections: Some(ConnectionsSample {
+                ports: vec![
+                    PortSample {
+                        port: 80,
+                        listener: Some(listener),
+                        connections: Some(states),
+                        ..PortSample::default()
+                    },
+                    PortSample { port: 443, ..PortSample::default() },
+                ],
+                ..ConnectionsSample::default()
+            }),
+            ..Sample::default()
+        })
+    }
+
+    #[test]
+    fn counters_are_counters_in_base_units() {
+        let page = page();
+        for line in [
+            "brimful_cpu_seconds_total{cpu=\"1\",mode=\"user\"} 1.5",
+            "brimful_cpu_seconds_total{cpu=\"0\",mode=\"system\"} 2.5",
+            "brimful_cpu_seconds_total{cpu=\"0\",mode=\"idle\"} 9",
+            "brimful_context_switches_total 123456789012",
+            "brimful_disk_read_bytes_total{disk=\"vd\\\"a\"} 2048",
+            "brimful_process_processes{program=\"a\\\\b\\n\"} 1",
+            "brimful_process_processes{program=\"nginx (2)\"} 1",
+            "brimful_tcp_time_wait_sockets 4",
+            "brimful_listener_drops_total{port=\"80\"} 17",
+            "brimful_connections{port=\"80\",state=\"established\"} 12",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let page = page();
+        for name in [
+            "brimful_forks_total",
+            "brimful_memory_size_bytes",
+            "brimful_tcp_sockets",
+            "port=\"443\"",
+            "brimful_listener_accepted",
+        ] {
+            assert!(!page.contains(name), "{name} in\n{page}");
+        }
+        let names: BTreeSet<String> = text(&Sample::default())
+            .lines()
+            .filter_map(|line| line.split([' ', '{']).next().map(str::to_owned))
+            .collect();
+        assert_eq!(
+            names.into_iter().collect::<Vec<_>>(),
+            ["#", "brimful_build_info", "brimful_monitor_cpu_seconds_total"]
+        );
+    }
+
+    #[test]
+    fn each_metric_has_its_lines_together_after_help_and_type_and_no_series_comes_twice() {
+        let page = page();
+        let (mut seen, mut series, mut current) = (BTreeSet::new(), BTreeSet::new(), "");
+        for line in page.lines() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                current = help.split(' ').next().unwrap();
+                assert!(seen.insert(current) && help.ends_with('.'), "{line}");
+            } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+                let expected = if current.ends_with("_total") { "counter" } else { "gauge" };
+                assert_eq!(kind, format!("{current} {expected}"));
+            } else {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                assert_eq!(name.split('{').next().unwrap(), current);
+                assert!(series.insert(name) && value.parse::<f64>().is_ok(), "{line}");
+            }
+        }
+    }
+}

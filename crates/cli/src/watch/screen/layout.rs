@@ -1,0 +1,301 @@
+//! Where everything is: a title, the bottleneck, the panels in one column or two, and the keys.
+
+use super::panels::{self, Make, Panel, Room};
+use super::picture::Picture;
+use super::style::flow;
+use brimful_core::Nanos;
+use brimful_monitor::Severity;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+/// From this width on there are two columns.
+const WIDE: u16 = 150;
+/// Panels are cut to this height before any is left out: a heading, and one line.
+const LEAST: usize = 2;
+
+const HELP: [&str; 14] = [
+    "q, Esc, Ctrl-C   leave, and print what was seen in all the time",
+    "space            hold the picture; sampling goes on",
+    "k  p  n  c       show or hide kernel, process, network, connections",
+    "?                this",
+    "",
+    "CPUs             █ user  ▓ system  ▒ interrupts  ░ stolen by the hypervisor",
+    "ready            a program's time spent waiting for a CPU it could use",
+    "accept queue     connections that wait to be accepted, of how many may",
+    "SYN              attempts to connect: accepted and dropped",
+    "again            segments sent again, for want of an acknowledgement",
+    "waits (PSI)      share of time in which something waited for it",
+    "–                not known; below the panels is what would bring it",
+    "",
+    "Every figure, with where it comes from:  brimful watch --once",
+];
+
+/// Draws one frame.
+pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
+    let area = frame.area();
+    let width = usize::from(area.width);
+    let findings = findings(picture, width, if area.height >= 40 { 4 } else { 2 });
+    let footer = footer(picture, width);
+    let [title_area, findings_area, body, footer_area] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(findings.len() as u16),
+        Constraint::Fill(1),
+        Constraint::Length(footer.len() as u16),
+    ])
+    .areas(area);
+    frame.render_widget(title(picture, width), title_area);
+    frame.render_widget(Paragraph::new(findings), findings_area);
+    frame.render_widget(Paragraph::new(footer), footer_area);
+    use panels::{cpus, disks, machine, network, ports, programs};
+    if area.width >= WIDE {
+        let halves = [Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)];
+        let [left, _, right] = Layout::horizontal(halves).areas(body);
+        column(frame, left, picture, &[cpus, programs, disks, machine]);
+        column(frame, right, picture, &[ports, network]);
+    } else {
+        column(frame, body, picture, &[cpus, programs, ports, network, disks, machine]);
+    }
+    if picture.help {
+        help(frame, area, picture);
+    }
+}
+
+/// `what` on the left, how on the right.
+fn title(picture: &Picture, width: usize) -> Line<'static> {
+    let Picture { host, what, every, cost, .. } = picture;
+    let right = match picture.paused {
+        true => "HELD (space goes on) ".to_owned(),
+        false => format!("{} · {every} · costs {:.2} % of a CPU ", clock(picture.elapsed), 100.0 * cost),
+    };
+    let room = width.saturating_sub(right.chars().count());
+    let left: String = format!(" brimful watch · {host} · {what}").chars().take(room).collect();
+    Line::styled(format!("{left:<room$}{right}"), picture.style.title())
+}
+
+fn findings(picture: &Picture, width: usize, most: usize) -> Vec<Line<'static>> {
+    let style = picture.style;
+    let items: Vec<Span<'static>> = match picture.findings.as_slice() {
+        [] => vec![Span::styled("the first figures come after one interval", style.dim())],
+        findings => {
+            findings.iter().map(|finding| Span::styled(finding.sentence.clone(), style.of(finding.severity))).collect()
+        }
+    };
+    let mut lines: Vec<Line<'static>> = flow(&items, "; ", width.saturating_sub(1), most)
+        .into_iter()
+        .map(|mut line| {
+            line.spans.insert(0, Span::raw(" "));
+            line
+        })
+        .collect();
+    // Always as many, so that the panels stay where they are.
+    lines.resize(most.min(2).max(lines.len()), Line::default());
+    lines
+}
+
+fn footer(picture: &Picture, width: usize) -> Vec<Line<'static>> {
+    let style = picture.style;
+    let keys = " q leave   space hold   k p n c groups   ? help";
+    let mut lines = Vec::new();
+    if let Some(notice) = &picture.notice {
+        lines.push(Line::styled(format!(" {notice}"), style.of(Severity::Near)));
+    }
+    if let Some(hint) = &picture.hint {
+        lines.push(Line::styled(
+            format!(" {}", hint.chars().take(width.saturating_sub(2)).collect::<String>()),
+            style.dim(),
+        ));
+    }
+    lines.push(Line::styled(keys, style.dim()));
+    lines
+}
+
+/// Panels, one below the other.
+fn column(frame: &mut Frame<'_>, area: Rect, picture: &Picture, panels: &[Make]) {
+    let room @ Room { height, .. } = Room { width: area.width.into(), height: area.height.into() };
+    let panels: Vec<Panel> = panels.iter().filter_map(|make| make(picture, room)).collect();
+    let heights = fit(&panels.iter().map(Panel::height).collect::<Vec<_>>(), height);
+    let spare = height >= heights.iter().sum::<usize>() + panels.len();
+    let mut lines = Vec::with_capacity(height);
+    for (panel, height) in panels.into_iter().zip(heights) {
+        lines.extend(panel.lines(height, picture.style));
+        if spare {
+            lines.push(Line::default());
+        }
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Takes from the tallest, line by line, until all fit; then from the last.
+fn fit(heights: &[usize], room: usize) -> Vec<usize> {
+    let mut heights = heights.to_vec();
+    while heights.iter().sum::<usize>() > room {
+        let tallest = heights.iter().rposition(|height| Some(height) == heights.iter().max());
+        let last = heights.iter().rposition(|&height| height > 0);
+        match (tallest.filter(|&i| heights[i] > LEAST), last) {
+            (Some(index), _) => heights[index] -= 1,
+            (None, Some(index)) => heights[index] = 0,
+            (None, None) => break,
+        }
+    }
+    heights
+}
+
+fn help(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
+    let width = HELP.iter().map(|line| line.chars().count()).max().unwrap_or(0) as u16 + 4;
+    let area = area.centered(Constraint::Length(width), Constraint::Length(HELP.len() as u16 + 2));
+    let text = HELP.map(|line| Line::raw(format!(" {line}"))).to_vec();
+    frame.render_widget(Clear, area);
+    frame.render_widget(
+        Paragraph::new(text).block(Block::bordered().title(" help ").border_style(picture.style.heading())),
+        area,
+    );
+}
+
+/// `12s`, `2m10s`, `1h02m`.
+fn clock(time: Nanos) -> String {
+    match time.0 / 1_000_000_000 {
+        s if s < 60 => format!("{s}s"),
+        s if s < 3600 => format!("{}m{:02}s", s / 60, s % 60),
+        s => format!("{}h{:02}m", s / 3600, s / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::fixture;
+    use brimful_core::server::Core;
+    use brimful_monitor::Rates;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn drawn(picture: &Picture, width: u16, height: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, picture)).unwrap();
+        let cells = terminal.backend().buffer().content();
+        cells.chunks(usize::from(width)).map(|row| row.iter().map(|cell| cell.symbol()).collect()).collect()
+    }
+
+    fn picture(rates: Rates) -> Picture {
+        Picture::of_test(rates)
+    }
+
+    /// In this order.
+    fn shows(screen: &[String], parts: &[&str]) {
+        let text = screen.join("\n");
+        let mut from = 0;
+        for part in parts {
+            let found =
+                text[from..].find(part).unwrap_or_else(|| panic!("{part:?} is not there, or not there:\n{text}"));
+            from += found + part.len();
+        }
+    }
+
+    #[test]
+    fn a_small_terminal_shows_everything() {
+        let screen = drawn(&picture(fixture::busy()), 80, 24);
+        shows(
+            &screen,
+            &[
+                "brimful watch · web1 · port 80",
+                "2m10s · every 1s · costs 0.12 % of a CPU",
+                "CPU 0 is 97 % busy, 88 % of it in the kernel",
+                "accept queue 4096/4096, 1,210 SYN/s dropped +1",
+                "CPUs  █ user",
+                "busy   user  system   intr  steal",
+                "  0   ████▓▓▓",
+                "97.0%  12.0%   85.0%   5.0%   0.0%",
+                "programs",
+                "nginx",
+                "42.9%",
+                "php-fpm8.2",
+                " –",
+                "ports   accept queue",
+                "80    ████████",
+                "4,096/4,096   5,210    4,000   1,210   1,234  10,000",
+                "syn_received 12",
+                "eth0",
+                "again 12.0/s (0.1%)",
+                "listen overflows 1,210/s",
+                "idle: lo",
+                "vda",
+                "2.10 of 4.12 GB left",
+                "waits: CPU 45.0%",
+                "switches 12,345/s",
+                "q leave   space hold   k p n c groups   ? help",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_wide_terminal_has_two_columns() {
+        let screen = drawn(&picture(fixture::busy()), 200, 50);
+        let line = screen.iter().find(|line| line.contains("CPUs")).unwrap();
+        assert!(line.contains("ports   accept queue"), "{line}");
+        shows(&screen, &["CPUs", "programs", "disks", "memory, waits"]);
+        shows(&screen, &["ports", "network", "TCP in"]);
+    }
+
+    #[test]
+    fn tiny_terminals_break_nothing_and_say_what_is_left_out() {
+        let mut rates = fixture::busy();
+        let process = rates.process.as_mut().unwrap();
+        process.figures = vec![process.figures[0].clone(); 30];
+        let picture = picture(rates);
+        for (width, height) in [(1, 1), (10, 3), (40, 10), (80, 24), (149, 24), (150, 8), (300, 100)] {
+            drawn(&picture, width, height);
+        }
+        shows(&drawn(&picture, 80, 24), &["programs", "nginx", "… ", " more lines", "network", "memory"]);
+    }
+
+    #[test]
+    fn many_cpus_become_small_bars_and_then_signs() {
+        let with = |cpus: usize, height: u16| {
+            let mut rates = fixture::busy();
+            let kernel = &mut rates.kernel.as_mut().unwrap().figures;
+            let shares = kernel.cores[0].shares;
+            kernel.cores = (0..cpus).map(|cpu| Core { cpu, shares }).collect();
+            drawn(&picture(rates), 80, height)
+        };
+        shows(&with(3, 24), &["  2   ████"]);
+        shows(&with(8, 24), &["  all ", "  0 █▓▓▓▓▓  97%   1 █▓", "  7 █▓▓▓▓▓  97%"]);
+        shows(&with(256, 32), &["  all ", "   0 ████████████████", "  192 ██████"]);
+    }
+
+    #[test]
+    fn groups_can_be_hidden_and_the_keys_explained() {
+        let mut picture = picture(fixture::busy());
+        "kpn?".chars().for_each(|key| picture.press(key));
+        let screen = drawn(&picture, 100, 30);
+        shows(&screen, &["ports   accept queue", " help ", "show or hide kernel, process"]);
+        let text = screen.concat();
+        assert!(
+            !text.contains("CPUs  █ user ▓ system ▒") && !text.contains("php-fpm") && !text.contains("eth0"),
+            "{text}"
+        );
+        "k? ".chars().for_each(|key| picture.press(key));
+        shows(&drawn(&picture, 100, 30), &["HELD", "CPUs", "ports"]);
+    }
+
+    #[test]
+    fn before_the_first_figures_and_when_something_fails_there_are_words() {
+        let mut picture = picture(Rates::default());
+        (picture.notice, picture.hint) = (Some("cannot write a/b".to_owned()), Some("no cpu: mount /proc".to_owned()));
+        let screen = drawn(&picture, 80, 24);
+        shows(
+            &screen,
+            &["the first figures come after one interval", "cannot write a/b", "no cpu: mount /proc", "q leave"],
+        );
+    }
+
+    #[test]
+    fn heights_are_taken_from_the_tallest() {
+        assert_eq!(fit(&[3, 10, 4], 17), [3, 10, 4]);
+        assert_eq!(fit(&[3, 10, 4], 10), [3, 4, 3]);
+        assert_eq!(fit(&[3, 10, 4], 5), [2, 2, 0]);
+        assert_eq!(fit(&[3, 10], 0), [0, 0]);
+        assert_eq!([59, 130, 3725].map(|s| clock(Nanos::from_secs(s))), ["59s", "2m10s", "1h02m"]);
+    }
+}

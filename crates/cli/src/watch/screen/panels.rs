@@ -1,0 +1,315 @@
+//! The panels: a heading, and lines below it.
+
+mod cpus;
+
+pub use cpus::cpus;
+
+use super::picture::Picture;
+use super::style::{Style, cell, flow, known, number, percent};
+use brimful_core::server::{Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic};
+use brimful_core::units::grouped;
+use brimful_monitor::Group;
+use brimful_report::quantity::size;
+use ratatui::style::{Color, Style as Look};
+use ratatui::text::{Line, Span};
+
+/// One of them.
+pub struct Panel {
+    heading: Line<'static>,
+    rows: Vec<Line<'static>>,
+}
+
+/// Makes one, unless there is nothing to show.
+pub type Make = fn(&Picture, Room) -> Option<Panel>;
+
+/// What there is for all panels of a column.
+#[derive(Clone, Copy)]
+pub struct Room {
+    pub width: usize,
+    pub height: usize,
+}
+
+/// Titles of columns, and how wide they are.
+type Columns<const N: usize> = [(&'static str, usize); N];
+
+impl Panel {
+    /// The title is to the left, those of the columns to the right, above them.
+    fn new<const N: usize>(title: &str, columns: &Columns<N>, width: usize, style: Style) -> Panel {
+        let room = first(columns, width);
+        let mut heading = Line::styled(format!("{:<room$.room$}", format!(" {title}")), style.heading());
+        heading.extend(columns.iter().map(|(title, width)| cell(title, *width, style.dim())));
+        Panel { heading, rows: Vec::new() }
+    }
+
+    fn push(&mut self, first: Vec<Span<'static>>, cells: impl IntoIterator<Item = Span<'static>>) {
+        self.rows.push(first.into_iter().chain(cells).collect());
+    }
+
+    pub fn height(&self) -> usize {
+        1 + self.rows.len()
+    }
+
+    /// So many of its lines; the last says how many are left out.
+    pub fn lines(mut self, height: usize, style: Style) -> Vec<Line<'static>> {
+        let Some(room) = height.checked_sub(1) else { return Vec::new() };
+        if self.rows.len() > room {
+            let more = self.rows.len() - room.saturating_sub(1);
+            self.rows.truncate(room.saturating_sub(1));
+            if room > 0 {
+                self.rows.push(Line::styled(format!("   … {more} more lines"), style.dim()));
+            }
+        }
+        [self.heading].into_iter().chain(self.rows).collect()
+    }
+}
+
+/// What the columns leave for what stands before them.
+fn first<const N: usize>(columns: &Columns<N>, width: usize) -> usize {
+    width.saturating_sub(columns.iter().map(|(_, width)| width).sum::<usize>() + 1)
+}
+
+/// A name in the first column.
+fn name(text: &str, width: usize) -> Vec<Span<'static>> {
+    let cut: String = text.chars().take(width.saturating_sub(2)).collect();
+    vec![Span::raw(format!("{:<width$}", format!("  {cut}")))]
+}
+
+fn cells<const N: usize>(columns: &Columns<N>, texts: [(String, Look); N]) -> Vec<Span<'static>> {
+    columns.iter().zip(texts).map(|((_, width), (text, look))| cell(&text, *width, look)).collect()
+}
+
+fn plain(text: String) -> (String, Look) {
+    (text, Look::new())
+}
+
+/// The watched programs.
+pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+    const COLUMNS: Columns<10> = [
+        ("procs", 6),
+        ("run", 4),
+        ("thr", 5),
+        ("cores", 6),
+        ("user", 6),
+        ("system", 7),
+        ("ready", 7),
+        ("memory", 8),
+        ("maj/s", 6),
+        ("switch/s", 9),
+    ];
+    let process = picture.rates.process.as_ref().filter(|_| picture.shows(Group::Process))?;
+    let seconds = process.length().as_secs_f64();
+    let per_s = |n: u64| number(n as f64 / seconds);
+    let mut panel = Panel::new("programs", &COLUMNS, width, picture.style);
+    for program in &process.figures {
+        let Process { cpu_s, run_queue_wait_s, processes, .. } = program;
+        let share = |part: f64| if *cpu_s > 0.0 { program.cores * part / cpu_s } else { 0.0 };
+        let waits = run_queue_wait_s.map(|wait| if wait > 0.0 { wait / (wait + cpu_s) } else { 0.0 });
+        let gone = if *processes == 0 { picture.style.of_use(1.0) } else { Look::new() };
+        let texts = [
+            (processes.to_string(), gone),
+            plain(known(program.running, |n| n.to_string())),
+            plain(known(program.threads, |n| n.to_string())),
+            plain(number(program.cores)),
+            plain(number(share(program.cpu_s_user))),
+            plain(number(share(program.cpu_s_system))),
+            plain(known(waits, percent)),
+            plain(size(program.rss_bytes as f64).replace(' ', "")),
+            plain(known(program.major_faults, per_s)),
+            plain(known(program.context_switches, per_s)),
+        ];
+        panel.push(name(&program.name, first(&COLUMNS, width)), cells(&COLUMNS, texts));
+    }
+    Some(panel)
+}
+
+/// The watched ports.
+pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+    const COLUMNS: Columns<6> =
+        [("queue/limit", 13), ("SYN/s", 8), ("accept/s", 9), ("drop/s", 8), ("estab", 8), ("t-wait", 8)];
+    let Connections { ports, .. } =
+        &picture.rates.connections.as_ref().filter(|_| picture.shows(Group::Connections))?.figures;
+    let style = picture.style;
+    let mut panel = Panel::new("ports   accept queue", &COLUMNS, width, style);
+    for Port { port, listener, connections } in ports {
+        let state = |state| known(connections.as_ref().and_then(|states| states.get(&state)), |&n| grouped(n as f64));
+        let rate = |figure: fn(&Listener) -> Option<f64>| known(listener.as_ref().and_then(figure), number);
+        let fill = listener.map_or(0.0, |l| l.accept_queue_max as f64 / l.backlog.max(1) as f64);
+        let queue =
+            known(*listener, |l| format!("{}/{}", grouped(l.accept_queue_max as f64), grouped(l.backlog as f64)));
+        let texts = [
+            (queue, style.of_use(fill)),
+            plain(rate(|l| l.syn_per_s)),
+            plain(rate(|l| l.accepted_per_s)),
+            (rate(|l| Some(l.dropped_per_s)), style.of_loss(listener.map_or(0.0, |l| l.dropped_per_s))),
+            plain(state(State::Established)),
+            plain(state(State::TimeWait)),
+        ];
+        let mut start = vec![Span::raw(format!("  {port:<6}"))];
+        let room = first(&COLUMNS, width).saturating_sub(8);
+        match listener {
+            Some(_) => start.extend(style.bar(room, &[(fill, '█', Color::Yellow)])),
+            None => start.push(Span::styled(format!("{:<room$.room$}", "nothing listens"), style.dim())),
+        }
+        panel.push(start, cells(&COLUMNS, texts));
+        let others = connections
+            .iter()
+            .flatten()
+            .filter(|(state, n)| **n > 0 && !matches!(state, State::Established | State::TimeWait));
+        let others: Vec<Span<'static>> =
+            others.map(|(state, n)| Span::raw(format!("{} {}", state.name(), grouped(*n as f64)))).collect();
+        panel.rows.extend(indented(&others, width, 1));
+    }
+    (!ports.is_empty()).then_some(panel)
+}
+
+/// The interfaces, the busiest first, and TCP.
+pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+    const COLUMNS: Columns<6> =
+        [("in pkt/s", 10), ("out pkt/s", 10), ("in MB/s", 9), ("out MB/s", 9), ("errors/s", 9), ("drops/s", 9)];
+    let network = &picture.rates.network.as_ref().filter(|_| picture.shows(Group::Network))?.figures;
+    let style = picture.style;
+    let mut panel = Panel::new("network", &COLUMNS, width, style);
+    let (mut used, idle): (Vec<_>, Vec<_>) =
+        network.interfaces.iter().partition(|(_, traffic)| **traffic != Traffic::default());
+    used.sort_by(|(_, a), (_, b)| bytes(b).total_cmp(&bytes(a)));
+    for (interface, traffic) in used {
+        let errors = traffic.rx_errors_per_s + traffic.tx_errors_per_s + traffic.collisions_per_s;
+        let drops = traffic.rx_dropped_per_s + traffic.tx_dropped_per_s;
+        let texts = [
+            plain(number(traffic.rx_packets_per_s)),
+            plain(number(traffic.tx_packets_per_s)),
+            plain(number(traffic.rx_bytes_per_s / 1e6)),
+            plain(number(traffic.tx_bytes_per_s / 1e6)),
+            (number(errors), style.of_loss(errors)),
+            (number(drops), style.of_loss(drops)),
+        ];
+        panel.push(name(interface, first(&COLUMNS, width)), cells(&COLUMNS, texts));
+    }
+    let idle: Vec<&str> = idle.into_iter().map(|(interface, _)| interface.as_str()).collect();
+    let [rates, mut rest] = tcp_facts(&network.tcp.unwrap_or_default(), network.queue_overflows_per_s, style);
+    if !idle.is_empty() {
+        rest.push(Span::styled(format!("idle: {}", idle.join(", ")), style.dim()));
+    }
+    panel.rows.extend(indented(&rates, width, 1));
+    panel.rows.extend(indented(&rest, width, 2));
+    Some(panel)
+}
+
+fn bytes(traffic: &Traffic) -> f64 {
+    traffic.rx_bytes_per_s + traffic.tx_bytes_per_s
+}
+
+fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span<'static>>; 2] {
+    let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", known(per_s, number)));
+    // Losses are worth a place only where there are some, or where nobody knows.
+    let loss = |what: &str, per_s: Option<f64>| {
+        let shown = per_s.is_none_or(|per_s| per_s > 0.0);
+        shown.then(|| rate(what, per_s).style(per_s.map_or(style.dim(), |per_s| style.of_loss(per_s))))
+    };
+    let sockets = |what: &str, n: Option<u64>| Span::raw(format!("{what} {}", known(n, |n| grouped(n as f64))));
+    let share = tcp.retransmitted_per_s.zip(tcp.segments_out_per_s).filter(|(again, _)| *again > 0.0);
+    let again = share.map_or(String::new(), |(again, sent)| format!(" ({})", percent(again / (again + sent))));
+    let rates = vec![
+        rate("TCP in", tcp.segments_in_per_s),
+        rate("out", tcp.segments_out_per_s),
+        Span::raw(format!("again {}/s{again}", known(tcp.retransmitted_per_s, number))),
+        rate("resets", tcp.resets_out_per_s),
+    ];
+    let mut rest: Vec<Span<'static>> = [
+        loss("listen overflows", tcp.listen_overflows_per_s),
+        loss("SYN cookies", tcp.syn_cookies_per_s),
+        loss("backlog drops", tcp.backlog_drops_per_s),
+        loss("queue overflows", queue_overflows),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    rest.extend([
+        sockets("sockets", tcp.in_use),
+        sockets("t-wait", tcp.time_wait),
+        sockets("orphans", tcp.orphans),
+        Span::raw(format!("buffers {}", known(tcp.memory_bytes, |n| size(n as f64)))),
+    ]);
+    [rates, rest]
+}
+
+/// The disks.
+pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+    const COLUMNS: Columns<6> =
+        [("reads/s", 9), ("MB/s", 8), ("writes/s", 9), ("MB/s", 8), ("in flight", 10), ("busy", 8)];
+    const BLOCK_BYTES: f64 = 512.0;
+    let kernel = picture.kernel()?;
+    let mut panel = Panel::new("disks", &COLUMNS, width, picture.style);
+    for (disk, figures) in &kernel.disks {
+        let Disk { reads_per_s, writes_per_s, queue_length, utilization, .. } = *figures;
+        let texts = [
+            plain(number(reads_per_s)),
+            plain(number(figures.blocks_read_per_s * BLOCK_BYTES / 1e6)),
+            plain(number(writes_per_s)),
+            plain(number(figures.blocks_written_per_s * BLOCK_BYTES / 1e6)),
+            plain(number(queue_length)),
+            (percent(utilization), picture.style.of_use(utilization)),
+        ];
+        panel.push(name(disk, first(&COLUMNS, width)), cells(&COLUMNS, texts));
+    }
+    (!kernel.disks.is_empty()).then_some(panel)
+}
+
+/// Memory, and what the machine does besides.
+pub fn machine(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
+    let kernel = picture.kernel()?;
+    let mut panel = Panel::new("memory, waits (PSI), interrupts", &[], width, picture.style);
+    for facts in machine_facts(kernel, picture.style) {
+        panel.rows.extend(indented(&facts, width, 1));
+    }
+    Some(panel)
+}
+
+fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
+    let fact = |text: String| Span::raw(text);
+    let rate = |what: &str, per_s: Option<f64>| fact(format!("{what} {}/s", known(per_s, number)));
+    let waits =
+        |what: &str, stall: Option<Stall>| fact(format!("{what} {}", known(stall, |stall| percent(stall.some))));
+    let (paging, pressure) = (kernel.paging.unwrap_or_default(), kernel.pressure.unwrap_or_default());
+    let interrupts = kernel.interrupts.unwrap_or_default();
+    let gigabytes = |bytes: u64| number(bytes as f64 / 1e9);
+    let (available, total) = (kernel.memory.and_then(|m| m.available_bytes), kernel.memory.map(|m| m.total_bytes));
+    let used = available.zip(total).map_or(0.0, |(available, total)| 1.0 - available as f64 / total.max(1) as f64);
+    let free = format!("{} of {} GB left", known(available, gigabytes), known(total, gigabytes));
+    let swap = paging.swap_ins_per_s.zip(paging.swap_outs_per_s).map(|(a, b)| a + b);
+    [
+        vec![
+            Span::styled(free, style.of_use(used)),
+            rate("page-ins", paging.page_ins_per_s),
+            rate("outs", paging.page_outs_per_s),
+            rate("swap", swap),
+            rate("faults", paging.major_faults_per_s),
+        ],
+        vec![
+            waits("waits: CPU", pressure.cpu),
+            waits("memory", pressure.memory),
+            waits("storage", pressure.io),
+            fact(format!("threads: {} ready", known(kernel.runnable, |n| n.to_string()))),
+            fact(format!("{} blocked", known(kernel.blocked, |n| n.to_string()))),
+        ],
+        vec![
+            fact(format!(
+                "interrupts {}/s (net {}, disk {})",
+                known(interrupts.all_per_s, number),
+                known(interrupts.network_per_s, number),
+                known(interrupts.disk_per_s, number)
+            )),
+            rate("switches", kernel.context_switches_per_s),
+            rate("forks", kernel.forks_per_s),
+        ],
+    ]
+}
+
+/// Facts that need no columns.
+fn indented(facts: &[Span<'static>], width: usize, most: usize) -> Vec<Line<'static>> {
+    let mut lines = flow(facts, "   ", width.saturating_sub(3), most);
+    for line in &mut lines {
+        line.spans.insert(0, Span::raw("  "));
+    }
+    lines
+}

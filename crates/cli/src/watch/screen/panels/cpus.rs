@@ -1,0 +1,87 @@
+//! The CPUs: a bar each, or smaller ones side by side, or one sign each, as many as they are.
+
+use super::{Columns, Panel, Room, cells, first, plain};
+use crate::watch::screen::picture::Picture;
+use crate::watch::screen::style::{Style, known, percent};
+use brimful_core::server::{Core, CpuShares};
+use ratatui::style::{Color, Style as Look};
+use ratatui::text::{Line, Span};
+
+const COLUMNS: Columns<5> = [("busy", 7), ("user", 7), ("system", 8), ("intr", 7), ("steal", 7)];
+/// One of so many lines of the screen is for CPUs.
+const OF_LINES: usize = 6;
+/// A small bar with its number and its share.
+const SMALL: usize = 16;
+const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The panel.
+pub fn cpus(picture: &Picture, Room { width, height }: Room) -> Option<Panel> {
+    let kernel = picture.kernel()?;
+    let (cores, style) = (&kernel.cores, picture.style);
+    let mut panel = Panel::new("CPUs  █ user ▓ system ▒ interrupts ░ steal", &COLUMNS, width, style);
+    let room = height / OF_LINES;
+    let one_each = (1..=room).contains(&cores.len());
+    if one_each {
+        panel.rows.extend(cores.iter().map(|core| row(&core.cpu.to_string(), &core.shares, width, style)));
+        return Some(panel);
+    }
+    panel.rows.extend(kernel.cpu.map(|shares| row("all", &shares, width, style)));
+    let per_line = (width.saturating_sub(2) / SMALL).max(1);
+    let small_bars = cores.len().div_ceil(per_line) < room;
+    let per_line = match (small_bars, width) {
+        (true, _) => per_line,
+        (false, 140..) => 128,
+        (false, _) => 64.min(width.saturating_sub(8)).max(1),
+    };
+    panel.rows.extend(cores.chunks(per_line).map(|cores| match small_bars {
+        true => {
+            [Span::raw("  ")].into_iter().chain(cores.iter().flat_map(|core| small(core, style))).collect::<Line<'_>>()
+        }
+        false => {
+            let number = cores.first().map_or(0, |core| core.cpu);
+            let number = Span::styled(format!("  {number:>4} "), style.dim());
+            [number].into_iter().chain(cores.iter().map(|core| sign(&core.shares, style))).collect()
+        }
+    }));
+    Some(panel)
+}
+
+fn row(name: &str, shares: &CpuShares, width: usize, style: Style) -> Line<'static> {
+    let mut start = vec![Span::raw(format!("  {name:<4}"))];
+    start.extend(bar(first(&COLUMNS, width).saturating_sub(6), shares, style));
+    let texts = [
+        (percent(busy(shares)), style.of_use(busy(shares))),
+        plain(percent(shares.user)),
+        plain(percent(shares.system)),
+        plain(known(shares.interrupt, percent)),
+        (percent(shares.steal), if shares.steal >= 0.1 { style.of_use(0.8) } else { Look::new() }),
+    ];
+    start.into_iter().chain(cells(&COLUMNS, texts)).collect()
+}
+
+fn small(core: &Core, style: Style) -> Vec<Span<'static>> {
+    let mut spans = vec![Span::styled(format!("{:>3} ", core.cpu), style.dim())];
+    spans.extend(bar(SMALL - 10, &core.shares, style));
+    spans.push(Span::styled(format!(" {:>3.0}% ", 100.0 * busy(&core.shares)), style.of_use(busy(&core.shares))));
+    spans
+}
+
+fn sign(shares: &CpuShares, style: Style) -> Span<'static> {
+    let level = (busy(shares) * LEVELS.len() as f64) as usize;
+    Span::styled(LEVELS[level.min(LEVELS.len() - 1)].to_string(), style.of_use(busy(shares)))
+}
+
+fn bar(width: usize, shares: &CpuShares, style: Style) -> Vec<Span<'static>> {
+    let interrupt = shares.interrupt.unwrap_or_default();
+    let parts = [
+        (shares.user, '█', Color::Green),
+        (shares.system - interrupt, '▓', Color::Yellow),
+        (interrupt, '▒', Color::Magenta),
+        (shares.steal, '░', Color::Red),
+    ];
+    style.bar(width, &parts)
+}
+
+fn busy(shares: &CpuShares) -> f64 {
+    shares.user + shares.system
+}

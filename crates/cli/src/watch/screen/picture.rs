@@ -1,0 +1,180 @@
+//! What is on the screen.
+
+use super::style::Style;
+use crate::watch::plan::Plan;
+use crate::watch::session::Session;
+use brimful_core::Nanos;
+use brimful_core::server::Kernel;
+use brimful_monitor::{Finding, Group, Groups, Rates};
+use std::collections::BTreeMap;
+
+/// Everything that a frame shows.
+pub struct Picture {
+    /// This host's name.
+    pub host: String,
+    /// What is watched.
+    pub what: String,
+    /// How often.
+    pub every: String,
+    pub elapsed: Nanos,
+    /// Of the monitor itself, as a share of one CPU.
+    pub cost: f64,
+    pub findings: Vec<Finding>,
+    pub rates: Rates,
+    /// Of the figures that are not known, what would bring the most useful ones.
+    pub hint: Option<String>,
+    /// What went wrong last.
+    pub notice: Option<String>,
+    /// Groups that are sampled.
+    pub enabled: Groups,
+    hidden: Vec<Group>,
+    pub paused: bool,
+    pub help: bool,
+    pub style: Style,
+}
+
+impl Picture {
+    pub fn new(plan: &Plan) -> Picture {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let intervals = &plan.config.intervals;
+        let mut every: Vec<(Nanos, Vec<&str>)> = Vec::new();
+        for group in Group::ALL {
+            let Some(interval) = intervals.of(group) else { continue };
+            match every.iter_mut().find(|(other, _)| *other == interval) {
+                Some((_, groups)) => groups.push(group.name()),
+                None => every.push((interval, vec![group.name()])),
+            }
+        }
+        let every = match every.as_slice() {
+            [(interval, _)] => format!("every {interval}"),
+            several => {
+                let each = several.iter().map(|(interval, groups)| format!("{} every {interval}", groups.join(" ")));
+                each.collect::<Vec<_>>().join(", ")
+            }
+        };
+        Picture {
+            host,
+            what: plan.what.clone(),
+            every,
+            elapsed: Nanos::ZERO,
+            cost: 0.0,
+            findings: Vec::new(),
+            rates: Rates::default(),
+            hint: None,
+            notice: None,
+            enabled: intervals.enabled(),
+            hidden: Vec::new(),
+            paused: false,
+            help: false,
+            style: Style::of_environment(),
+        }
+    }
+
+    /// Takes over the latest figures, unless it stands still.
+    pub fn update(&mut self, session: &Session) {
+        if self.paused {
+            return;
+        }
+        self.elapsed = session.elapsed();
+        self.cost = session.cost();
+        self.findings = session.findings();
+        self.rates = session.current().clone();
+        self.hint = hint(&session.sources());
+    }
+
+    /// Whether a group has its place.
+    pub fn shows(&self, group: Group) -> bool {
+        self.enabled.has(group) && !self.hidden.contains(&group)
+    }
+
+    /// The machine, if it has its place.
+    pub fn kernel(&self) -> Option<&Kernel> {
+        self.rates.kernel.as_ref().filter(|_| self.shows(Group::Kernel)).map(|stretch| &stretch.figures)
+    }
+
+    pub fn press(&mut self, key: char) {
+        match key {
+            ' ' => self.paused = !self.paused,
+            '?' | 'h' => self.help = !self.help,
+            'k' => self.toggle(Group::Kernel),
+            'p' => self.toggle(Group::Process),
+            'n' => self.toggle(Group::Network),
+            'c' => self.toggle(Group::Connections),
+            _ => {}
+        }
+    }
+
+    fn toggle(&mut self, group: Group) {
+        match self.hidden.iter().position(|&hidden| hidden == group) {
+            Some(index) => drop(self.hidden.remove(index)),
+            None => self.hidden.push(group),
+        }
+    }
+}
+
+/// The most useful of the sources that give nothing, and not because nobody asked for them.
+fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
+    const MOST_USEFUL_FIRST: [&str; 11] = [
+        "listener",
+        "connections",
+        "process",
+        "cpu",
+        "tcp",
+        "network",
+        "disk",
+        "memory",
+        "pressure",
+        "paging",
+        "interrupts",
+    ];
+    MOST_USEFUL_FIRST.into_iter().find_map(|figures| {
+        let why = sources.get(figures)?.strip_prefix("none: ")?;
+        let unasked =
+            why.ends_with("not watched") || why.starts_with("no process was") || why.starts_with("no port was");
+        (!unasked).then(|| format!("no {figures}: {why}"))
+    })
+}
+
+#[cfg(test)]
+impl Picture {
+    /// Of a made-up host.
+    pub fn of_test(rates: Rates) -> Picture {
+        Picture {
+            host: "web1".to_owned(),
+            what: "port 80".to_owned(),
+            every: "every 1s".to_owned(),
+            elapsed: Nanos::from_secs(130),
+            cost: 0.0012,
+            findings: brimful_monitor::bottleneck(&rates),
+            rates,
+            hint: None,
+            notice: None,
+            enabled: Groups::ALL,
+            hidden: Vec::new(),
+            paused: false,
+            help: false,
+            style: Style::plain(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_useful_figure_that_is_missing_is_named() {
+        let sources = |list: &[(&str, &str)]| -> BTreeMap<String, String> {
+            list.iter().map(|(name, source)| ((*name).to_owned(), (*source).to_owned())).collect()
+        };
+        let missing = [
+            ("connections", "none: the kernel refused: run as root"),
+            ("cpu", "/proc/stat"),
+            ("listener", "none: no port was named"),
+            ("pressure", "none: boot with psi=1"),
+        ];
+        assert_eq!(hint(&sources(&missing)), Some("no connections: the kernel refused: run as root".to_owned()));
+        assert_eq!(hint(&sources(&missing[3..])), Some("no pressure: boot with psi=1".to_owned()));
+        assert_eq!(hint(&sources(&missing[1..3])), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! Colours, or without them bold and dim; and figures as they stand in columns.
+
+use brimful_core::units::grouped;
+use brimful_monitor::Severity;
+use brimful_report::quantity::three_digits;
+use ratatui::style::{Color, Modifier, Style as Look};
+use ratatui::text::{Line, Span};
+
+/// What is not known.
+pub const UNKNOWN: &str = "–";
+
+/// How things look.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    colours: bool,
+}
+
+impl Style {
+    /// Without colours if `NO_COLOR` is set to anything (no-color.org).
+    pub fn of_environment() -> Style {
+        Style { colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
+    }
+
+    #[cfg(test)]
+    pub fn plain() -> Style {
+        Style { colours: false }
+    }
+
+    pub fn title(self) -> Look {
+        Look::new().add_modifier(Modifier::REVERSED)
+    }
+
+    pub fn heading(self) -> Look {
+        self.coloured(Color::Cyan).add_modifier(Modifier::BOLD)
+    }
+
+    pub fn dim(self) -> Look {
+        Look::new().add_modifier(Modifier::DIM)
+    }
+
+    pub fn of(self, severity: Severity) -> Look {
+        match severity {
+            Severity::Fine => self.coloured(Color::Green),
+            Severity::Near => self.coloured(Color::Yellow).add_modifier(Modifier::BOLD),
+            Severity::Limit => self.coloured(Color::Red).add_modifier(Modifier::BOLD),
+        }
+    }
+
+    /// Of a share of something that has a limit: quiet as long as it is far from it.
+    pub fn of_use(self, share: f64) -> Look {
+        match share {
+            share if share >= 0.95 => self.of(Severity::Limit),
+            share if share >= 0.80 => self.of(Severity::Near),
+            _ => Look::new(),
+        }
+    }
+
+    /// Of something that should not happen at all.
+    pub fn of_loss(self, per_s: f64) -> Look {
+        if per_s > 0.0 { self.of(Severity::Limit) } else { Look::new() }
+    }
+
+    /// A bar of parts, each a share of the whole with its sign and colour.
+    pub fn bar(self, width: usize, parts: &[(f64, char, Color)]) -> Vec<Span<'static>> {
+        let (mut spans, mut end, mut share) = (Vec::new(), 0, 0.0);
+        for &(part, sign, colour) in parts {
+            share += part;
+            let next = ((share * width as f64).round() as usize).clamp(end, width);
+            spans.push(Span::styled(sign.to_string().repeat(next - end), self.coloured(colour)));
+            end = next;
+        }
+        spans.push(Span::styled("·".repeat(width - end), self.dim()));
+        spans
+    }
+
+    fn coloured(self, colour: Color) -> Look {
+        if self.colours { Look::new().fg(colour) } else { Look::new() }
+    }
+}
+
+/// Items one after the other, on as many lines as they take; what does not fit on the last is counted.
+pub fn flow(items: &[Span<'static>], separator: &'static str, width: usize, most: usize) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for (i, item) in items.iter().enumerate() {
+        let room = lines.last().is_some_and(|line| line.width() + separator.chars().count() + item.width() <= width);
+        let more = lines.len() < most;
+        match lines.last_mut() {
+            Some(line) if room => line.extend([Span::raw(separator), item.clone()]),
+            _ if more => lines.push(Line::from(item.clone())),
+            Some(line) => {
+                let rest = format!(" +{}", items.len() - i);
+                if line.width() + rest.len() <= width {
+                    line.push_span(Span::raw(rest));
+                }
+                break;
+            }
+            None => break,
+        }
+    }
+    lines
+}
+
+/// A cell of a column: to the right, with a space before it.
+pub fn cell(text: &str, width: usize, look: Look) -> Span<'static> {
+    Span::styled(format!(" {text:>0$}", width - 1), look)
+}
+
+/// A number of at most seven characters.
+pub fn number(x: f64) -> String {
+    match x {
+        0.0 => "0".to_owned(),
+        x if x < 99.95 => three_digits(x),
+        x if x < 999_999.5 => grouped(x),
+        x if x < 99_999_500.0 => format!("{:.2}M", x / 1e6),
+        x => format!("{}M", grouped(x / 1e6)),
+    }
+}
+
+pub fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
+}
+
+pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or(UNKNOWN.to_owned(), show)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_parts_and_never_longer() {
+        let bar = |parts: &[f64]| {
+            let parts: Vec<_> =
+                parts.iter().zip(['#', '=', '-']).map(|(&part, sign)| (part, sign, Color::Red)).collect();
+            Style::plain().bar(10, &parts).iter().map(|span| span.content.to_string()).collect::<String>()
+        };
+        assert_eq!(bar(&[0.3, 0.2]), "###==·····");
+        assert_eq!(bar(&[0.04, 0.04, 0.04]), "=·········", "small parts add up");
+        assert_eq!(bar(&[0.7, 0.7, 0.7]), "#######===");
+        assert_eq!(bar(&[]), "··········");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let items: Vec<Span<'static>> = ["one", "two", "three", "four"].map(Span::raw).to_vec();
+        let lines =
+            |width, most| -> Vec<String> { flow(&items, "; ", width, most).iter().map(ToString::to_string).collect() };
+        assert_eq!(lines(80, 2), ["one; two; three; four"]);
+        assert_eq!(lines(8, 3), ["one; two", "three", "four"]);
+        assert_eq!(lines(10, 1), ["one; two +2".get(..8).unwrap()]);
+        assert_eq!(lines(11, 1), ["one; two +2"]);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let shown = [0.0, 0.5, 12.34, 99.96, 12_345.0, 1_234_567.0, 123_456_789.0].map(number);
+        assert_eq!(shown, ["0", "0.50", "12.3", "100", "12,345", "1.23M", "123M"]);
+    }
+}
