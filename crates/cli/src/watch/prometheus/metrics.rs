@@ -165,11 +165,27 @@ fn process(page: &mut Page, programs: &[ProgramSample]) {
         }
     };
     each(page.gauge("brimful_process_processes", "Processes of a program."), |p| Some(p.pids.len() as f64));
+    each(page.gauge("brimful_process_threads", "Threads of a program."), |p| Some(p.threads as f64));
+    each(page.gauge("brimful_process_threads_runnable", "Threads of a program that run or wait for a CPU."), |p| {
+        Some(p.running as f64)
+    });
+    each(page.counter("brimful_process_started_total", "Processes that were found to have started."), |p| {
+        Some(p.started as f64)
+    });
+    each(page.counter("brimful_process_ended_total", "Processes that were found to have ended."), |p| {
+        Some(p.ended as f64)
+    });
+    each(page.counter("brimful_process_run_queue_wait_seconds_total", "Time that threads waited for a CPU."), |p| {
+        p.run_queue_wait.map(Nanos::as_secs_f64)
+    });
     each(page.gauge("brimful_process_resident_memory_bytes", "Memory; shared pages count for each process."), |p| {
         Some(p.rss_bytes as f64)
     });
+    each(page.counter("brimful_process_major_faults_total", "Page faults that had to wait for a disk."), |p| {
+        Some(p.major_faults as f64)
+    });
     each(page.counter("brimful_process_context_switches_total", "Context switches, voluntary and not."), |p| {
-        Some(p.context_switches as f64)
+        p.context_switches.map(|n| n as f64)
     });
 }
 
