@@ -21,8 +21,9 @@
 
 mod drops;
 
-use crate::search::Search;
 use crate::sock_diag::{ListenSocket, SockDiag};
+use crate::sys;
+use brimful_core::Nanos;
 use drops::SynDrops;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -51,8 +52,8 @@ pub(crate) struct ListenerWatch {
     sockets: Vec<ListenSocket>,
     /// Why they could not be read, as the kernel put it.
     error: Option<io::Error>,
-    /// For sockets that join those that are known.
-    search: Search,
+    /// When to look for sockets that have joined those that are known.
+    search_at: Nanos,
     syn_drops: SynDrops,
 }
 
@@ -62,13 +63,16 @@ struct Port {
     drops: u64,
 }
 
+/// How long a socket that joins others may go unseen. To list them takes longer than to look one up.
+const SEARCH: Nanos = Nanos::from_secs(5);
+
 impl ListenerWatch {
     /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the directory
     /// that is /proc/net in the namespace of `diag`.
     pub fn open(net: &Path, ports: &[u16], diag: &mut io::Result<SockDiag>) -> ListenerWatch {
         let ports = ports.iter().map(|&number| Port { number, drops: 0 }).collect();
         let syn_drops = SynDrops::open(net, &mut Vec::new());
-        let mut watch = ListenerWatch { ports, sockets: Vec::new(), error: None, search: Search::default(), syn_drops };
+        let mut watch = ListenerWatch { ports, sockets: Vec::new(), error: None, search_at: Nanos::ZERO, syn_drops };
         watch.refresh(diag); // what was dropped before is not ours
         watch
     }
@@ -83,7 +87,10 @@ impl ListenerWatch {
     /// Where the figures come from, or why there are none.
     pub fn source(&self, diag: &io::Result<SockDiag>) -> String {
         if let Some(error) = diag.as_ref().err().or(self.error.as_ref()) {
-            return format!("none: sock_diag: {error}; try: sudo modprobe -a tcp_diag inet_diag");
+            return match error.kind() {
+                io::ErrorKind::Unsupported => format!("none: sock_diag: {error}: boot a newer one"),
+                _ => format!("none: sock_diag: {error}; try: sudo modprobe -a tcp_diag inet_diag"),
+            };
         }
         let absent: Vec<String> = self
             .ports
@@ -130,25 +137,24 @@ impl ListenerWatch {
         self.sockets.iter().filter(move |socket| socket.port() == number)
     }
 
-    /// Looks each known socket up; or looks for all of them anew when one is gone or cannot be told from another, when a port
-    /// has none, and now and then. Hands back what was known before.
+    /// Looks each known socket up; or looks for all of them anew when one is gone or cannot be told from another, when a
+    /// port has none, and now and then. Hands back what was known before.
     fn refresh(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<ListenSocket> {
         let Ok(diag) = diag else { return Vec::new() };
-        let known = !self.search.due() && self.error.is_none() && self.can_be_looked_up();
+        let now = sys::now();
+        let known = now < self.search_at && self.error.is_none() && self.can_be_looked_up();
         let looked_up: Option<Vec<ListenSocket>> = match known {
             true => self.sockets.iter().map(|socket| diag.look_up(socket).ok()).collect(),
             false => None,
         };
         let found = looked_up.map_or_else(
             || {
-                let begun = Search::begin();
-                let listening = diag.listening();
-                self.search.rest(begun);
-                listening
+                self.search_at = now + SEARCH;
+                diag.listening()
             },
             Ok,
         );
-        match found {
+        match found.and_then(telling) {
             Ok(sockets) => {
                 self.error = None;
                 std::mem::replace(&mut self.sockets, sockets)
@@ -184,8 +190,63 @@ impl ListenerWatch {
     }
 }
 
+/// Sockets whose drops are known.
+fn telling(sockets: Vec<ListenSocket>) -> io::Result<Vec<ListenSocket>> {
+    match sockets.iter().all(|socket| socket.drops.is_some()) {
+        true => Ok(sockets),
+        false => {
+            let why = "this kernel does not tell what a listening socket drops, as Linux 4.7 and newer do";
+            Err(io::Error::new(io::ErrorKind::Unsupported, why))
+        }
+    }
+}
+
 /// Drops since an earlier look; a socket opened in between has counted from zero.
 fn new_drops(socket: &ListenSocket, before: &[ListenSocket]) -> u64 {
     let same = before.iter().find(|before| before.cookie() == socket.cookie());
-    u64::from(socket.drops.wrapping_sub(same.map_or(0, |before| before.drops)))
+    let drops = |socket: &ListenSocket| socket.drops.unwrap_or_default();
+    u64::from(drops(socket).wrapping_sub(same.map_or(0, drops)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, sockopt};
+    use std::net::SocketAddr;
+    use std::os::fd::OwnedFd;
+
+    fn open(port: u16) -> (OwnedFd, u16) {
+        let fd = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        sockopt::set_socket_reuseport(&fd, true).unwrap();
+        bind(&fd, &SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+        listen(&fd, 8).unwrap();
+        let address: SocketAddr = getsockname(&fd).unwrap().try_into().unwrap();
+        (fd, address.port())
+    }
+
+    #[test]
+    fn a_socket_that_joins_is_found_when_it_is_time_to_search() {
+        let (_first, port) = open(0);
+        let mut diag = SockDiag::open(&[port]);
+        let mut watch = ListenerWatch::open(Path::new("/proc/thread-self/net"), &[port], &mut diag);
+        let mut sockets = |watch: &mut ListenerWatch| watch.read(&mut diag, &mut Vec::new())[0].map(|l| l.sockets);
+        watch.search_at = Nanos::MAX;
+        let (_second, _) = open(port);
+        assert_eq!(sockets(&mut watch), Some(1));
+        watch.search_at = Nanos::ZERO;
+        assert_eq!(sockets(&mut watch), Some(2));
+        assert!(watch.search_at > sys::now(), "it rests");
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_tell_drops_is_said_not_to() {
+        let (_socket, port) = open(0);
+        let mut diag = SockDiag::open(&[port]);
+        let mut sockets = diag.as_mut().unwrap().listening().unwrap();
+        sockets[0].drops = None;
+        let mut watch = ListenerWatch::open(Path::new("/proc/thread-self/net"), &[port], &mut diag);
+        watch.error = telling(sockets).err();
+        assert_eq!(watch.sample(&watch.ports[0]), None);
+        assert!(watch.source(&diag).starts_with("none: sock_diag: this kernel"), "{}", watch.source(&diag));
+    }
 }

@@ -42,8 +42,8 @@ pub(crate) struct ListenSocket {
     pub queue: u32,
     /// How many may wait.
     pub backlog: u32,
-    /// SYNs and connections it dropped since it was opened, modulo 2³².
-    pub drops: u32,
+    /// Segments it dropped since it was opened, modulo 2³². `None` of Linux before 4.7, which does not tell.
+    pub drops: Option<u32>,
     /// As in the `socket:[inode]` of its descriptors.
     pub inode: u32,
 }
@@ -224,12 +224,12 @@ fn bit_of(extension: u16) -> u8 {
 fn listen_socket(body: &[u8]) -> Option<ListenSocket> {
     let id = body.get(4..4 + SOCKID)?.try_into().ok()?;
     let (queue, backlog, inode) = (u32_at(body, 56)?, u32_at(body, 60)?, u32_at(body, 68)?);
-    let mut socket = ListenSocket { family: *body.first()?, id, queue, backlog, drops: 0, inode };
+    let mut socket = ListenSocket { family: *body.first()?, id, queue, backlog, drops: None, inode };
     let mut attributes = body.get(MESSAGE..)?;
     while let (Some(length), Some(kind)) = (u16_at(attributes, 0), u16_at(attributes, 2)) {
         let Some(value) = attributes.get(4..usize::from(length)) else { break };
         if kind == SKMEMINFO {
-            socket.drops = u32_at(value, 4 * SKMEMINFO_DROPS)?;
+            socket.drops = u32_at(value, 4 * SKMEMINFO_DROPS);
         }
         attributes = attributes.get(usize::from(length).next_multiple_of(4)..).unwrap_or_default();
     }
@@ -263,11 +263,14 @@ mod tests {
     #[test]
     fn a_listening_socket_is_read_from_its_message() {
         let socket = listen_socket(&body()).unwrap();
-        assert_eq!((socket.queue, socket.backlog, socket.drops, socket.inode), (3, 8, 123, 4567));
+        assert_eq!((socket.queue, socket.backlog, socket.drops, socket.inode), (3, 8, Some(123), 4567));
         assert_eq!(socket.to_string(), "0.0.0.0:80");
         assert_eq!(connected_socket(&body()), Some(ConnectedSocket { port: 80, state: 10, record: false }));
         for length in 0..MESSAGE {
             assert_eq!(listen_socket(&body()[..length]), None);
+        }
+        for length in MESSAGE..body().len() {
+            assert_eq!(listen_socket(&body()[..length]), Some(ListenSocket { drops: None, ..socket }));
         }
     }
 
@@ -317,6 +320,20 @@ mod tests {
         let mut found = 0;
         let error = diag.connections(|_| found += 1).unwrap_err();
         assert_eq!((error.kind(), found), (io::ErrorKind::InvalidData, 0));
+    }
+
+    #[test]
+    fn a_socket_is_looked_up_at_whatever_address_it_listens() {
+        for address in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0", "[::ffff:127.0.0.1]:0"] {
+            let listener = std::net::TcpListener::bind(address).unwrap();
+            let mut diag = SockDiag::open(&[listener.local_addr().unwrap().port()]).unwrap();
+            let listed = diag.listening().unwrap();
+            assert_eq!((listed.len(), listed[0].queue), (1, 0), "{address}");
+            assert_eq!(diag.look_up(&listed[0]).unwrap(), listed[0], "{address}");
+            drop(listener);
+            // A program that another test is just starting holds a copy until it runs.
+            assert!((0..100_000).any(|_| diag.look_up(&listed[0]).is_err()), "{address}");
+        }
     }
 
     #[test]
