@@ -61,7 +61,9 @@ impl Counter {
         let Some(refused) = &self.last.refused else { return "sock_diag".to_owned() };
         let hint = "try: sudo modprobe -a tcp_diag inet_diag";
         match &self.last.failed {
-            None => format!("/proc/net/tcp and tcp6 (sock_diag, several times as cheap: {refused}; {hint})"),
+            None => {
+                format!("/proc/net/tcp and tcp6 (not sock_diag, which takes a fifth of the time: {refused}; {hint})")
+            }
             Some(failed) => format!("none: sock_diag: {refused}; /proc/net/tcp: {failed}; {hint}"),
         }
     }
