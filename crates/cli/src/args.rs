@@ -5,7 +5,7 @@ use brimful_core::units::{Count, ParseUnitError};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Cidr;
-use brimful_monitor::{Group, Intervals, NetNamespace};
+use brimful_monitor::{Group, Intervals, NetNamespace, ProcessSelector};
 use brimful_workload::{ArrivalsError, Process, Speed, Stage};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -44,9 +44,10 @@ pub struct SurveyArgs {
     /// Survey the built-in reference server, whose demands are drawn anew and compared at the end
     #[arg(long)]
     pub demo: bool,
-    /// The server's program, with its children (repeatable) [default: who listens on the port]
-    #[arg(long, value_name = "NAME|PID")]
-    pub process: Vec<String>,
+    /// The server's program, with its children: a name, a pid, port:80 or cgroup:PATH (repeatable) [default: who listens on the
+    /// port]
+    #[arg(long, value_name = "PROGRAM")]
+    pub process: Vec<ProcessSelector>,
     /// Keep the server on these CPUs meanwhile, like 0 or 0,2-3 [default: leave it; --demo: the first]
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub server_cpus: Option<CpuList>,
@@ -109,11 +110,17 @@ pub struct LoadArgs {
     /// Request body
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, conflicts_with = "workload")]
     pub data: String,
-    /// Watch this program on this host meanwhile, with its children (repeatable)
-    #[arg(long, value_name = "NAME|PID")]
-    pub process: Vec<String>,
+    /// Watch the server on this host meanwhile: its kernel, its port, and the program that listens there
+    #[arg(long)]
+    pub watch: bool,
+    /// Watch this program instead, with its children: a name, a pid, port:80 or cgroup:PATH (repeatable)
+    #[arg(long, value_name = "PROGRAM")]
+    pub process: Vec<ProcessSelector>,
+    /// Use no eBPF to watch, even where it is allowed
+    #[arg(long)]
+    pub no_ebpf: bool,
     /// Watch the server on another host meanwhile, through `brimful watch --serve` there
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "process")]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["watch", "process", "no_ebpf"])]
     pub watch_from: Option<String>,
     /// The token that `brimful watch --serve` has [default: the environment's BRIMFUL_TOKEN]
     #[arg(long, value_name = "FILE", requires = "watch_from")]

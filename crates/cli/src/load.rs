@@ -102,9 +102,15 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
 }
 
 fn watched(args: &LoadArgs, port: u16) -> anyhow::Result<Option<Watched>> {
-    let here = MonitorConfig { processes: selectors(&args.process), ports: vec![port], ..MonitorConfig::default() };
+    let owner = || vec![ProcessSelector::Port(port)];
+    let here = MonitorConfig {
+        processes: if args.process.is_empty() { owner() } else { args.process.clone() },
+        ports: vec![port],
+        ebpf: !args.no_ebpf,
+        ..MonitorConfig::default()
+    };
     let Some(address) = &args.watch_from else {
-        return Ok((!args.process.is_empty()).then_some(Watched::Here(here)));
+        return Ok((args.watch || !args.process.is_empty()).then_some(Watched::Here(here)));
     };
     let token = token::find(args.token_file.as_deref())?.ok_or_else(|| {
         UsageError(format!(

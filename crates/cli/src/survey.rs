@@ -2,7 +2,7 @@
 
 use crate::args::SurveyArgs;
 use crate::exit::{self, Exit};
-use crate::load::{request_plan, selectors};
+use crate::load::request_plan;
 use crate::output::{OutFile, deliver};
 use crate::progress;
 use brimful_core::record::ReasonCode;
@@ -79,7 +79,7 @@ fn demo_plan(args: &SurveyArgs, pace: Pace) -> anyhow::Result<RunPlan> {
 
 fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
     if !args.process.is_empty() {
-        return Ok(selectors(&args.process));
+        return Ok(args.process.clone());
     }
     let owners = listener_owners(endpoint.address.port()).map_err(brimful_survey::SurveyError::from)?;
     Ok(owners.into_iter().map(ProcessSelector::Pid).collect())
