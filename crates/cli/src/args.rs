@@ -235,8 +235,21 @@ pub struct WatchArgs {
     #[arg(long, value_name = "DIR")]
     pub log: Option<PathBuf>,
     /// Let Prometheus fetch /metrics from this address, like 9477 (from this host only) or 0.0.0.0:9477
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = prometheus)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address)]
     pub prometheus: Option<SocketAddr>,
+    /// Let `brimful load --watch-from` on other hosts take samples here, at an address like 7411 (for an SSH tunnel to this host) or,
+    /// with TLS, 0.0.0.0:7411
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address, conflicts_with = "once")]
+    pub serve: Option<SocketAddr>,
+    /// The token that they have to have [default: the environment's BRIMFUL_TOKEN, or a new one, which is said]
+    #[arg(long, value_name = "FILE", requires = "serve")]
+    pub token_file: Option<PathBuf>,
+    /// Serve by TLS, with the certificate in this file
+    #[arg(long, value_name = "FILE", requires_all = ["serve", "tls_key"])]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's private key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// Look at these CPUs only, like 0 or 0,2-3
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub cpus: Option<CpuList>,
@@ -405,7 +418,7 @@ fn interval(text: &str) -> Result<IntervalOf, String> {
 }
 
 /// Reads `9477`, `:9477` and `0.0.0.0:9477`; without an address only this host is served.
-fn prometheus(text: &str) -> Result<SocketAddr, String> {
+fn local_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse();
     let address = port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse());
     address.map_err(|_| format!("`{text}` is no address: write it like 9477, 127.0.0.1:9477 or [::1]:9477"))
@@ -468,8 +481,8 @@ mod tests {
             ("0.0.0.0:9477", "0.0.0.0:9477"),
             ("[::1]:9477", "[::1]:9477"),
         ] {
-            assert_eq!(prometheus(text), Ok(address.parse().unwrap()));
+            assert_eq!(local_address(text), Ok(address.parse().unwrap()));
         }
-        assert!(prometheus("localhost").is_err() && prometheus("70000").is_err());
+        assert!(local_address("localhost").is_err() && local_address("70000").is_err());
     }
 }

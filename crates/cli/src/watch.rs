@@ -12,6 +12,7 @@ mod log;
 mod plan;
 mod prometheus;
 mod screen;
+mod serve;
 mod session;
 
 use crate::args::WatchArgs;
@@ -47,8 +48,13 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let mut logs = args.log.as_deref().map(Logs::open).transpose()?;
     let exporter = args.prometheus.map(Exporter::start).transpose()?;
     let mut events = Events::of_signals()?;
+    let serving = serve::start(args, &plan.config, &events)?;
     let Some(mut session) = begin(&plan, &events)? else { return Ok(plan.exit(End::Stopped)) };
     let mut display = Display::open(&plan, &mut events)?;
+    if let (Some(serving), Display::Screen(screen)) = (&serving, &mut display) {
+        // It was said below the screen.
+        screen.mention(serving.words.clone());
+    }
     let ended = run(&plan, &mut session, &events, &mut display, logs.as_mut(), exporter.as_ref());
     let notices = display.close();
     let ended = ended?;
@@ -82,8 +88,10 @@ fn begin(plan: &Plan, events: &Events) -> anyhow::Result<Option<Session>> {
             }
             session => return Ok(Some(session?)),
         }
-        if let Some(Event::Stop) = events.next(LOOK_AGAIN) {
-            return Ok(None);
+        match events.next(LOOK_AGAIN) {
+            Some(Event::Stop) => return Ok(None),
+            Some(Event::Client(news)) => anstream::eprintln!("{news}"),
+            _ => {}
         }
     }
 }
@@ -118,6 +126,7 @@ fn run(
         }
         match events.next(ends_in.min(session.due_in())) {
             Some(Event::Stop) => return Ok(End::Stopped),
+            Some(Event::Client(news)) => display.mention(news),
             Some(Event::Terminal(event)) if display.handle(&event)? == Flow::Leave => return Ok(End::Stopped),
             _ => {}
         }

@@ -61,6 +61,14 @@ impl Display {
         }
     }
 
+    /// Tells of something that is of no more interest when the next thing happens.
+    pub fn mention(&mut self, news: String) {
+        match self {
+            Display::Screen(screen) => screen.mention(news),
+            _ => anstream::eprintln!("{news}"),
+        }
+    }
+
     /// Gives the terminal back; hands over what should be said now.
     pub fn close(self) -> Vec<String> {
         match self {

@@ -1,4 +1,4 @@
-//! What the loop waits for besides time: signals, and on a screen the terminal's events. They come through one channel, so
+//! What the loop waits for besides time: signals, load generators on other hosts, and on a screen the terminal's events. They come through one channel, so
 //! that the loop sleeps until there is something to do.
 
 use crate::progress;
@@ -14,6 +14,8 @@ pub enum Event {
     Stop,
     /// A key was pressed, or the terminal changed its size.
     Terminal(event::Event),
+    /// A load generator on another host came or went.
+    Client(String),
 }
 
 /// Where they come from.
@@ -56,6 +58,13 @@ impl Events {
         };
         std::thread::Builder::new().name("keys".to_owned()).spawn(read)?;
         Ok(())
+    }
+
+    /// Takes what is said of load generators on other hosts.
+    pub fn of_clients(&self) -> impl Fn(String) + Send + Sync + 'static {
+        let sender = self.sender.clone();
+        // Fails when the loop has ended.
+        move |news| drop(sender.send(Event::Client(news)))
     }
 
     /// The next event, if one comes within this time.

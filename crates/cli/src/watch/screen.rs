@@ -45,6 +45,11 @@ impl Screen {
         self.draw()
     }
 
+    /// Shows something until there is something else to show.
+    pub fn mention(&mut self, news: String) {
+        self.picture.notice = Some(news);
+    }
+
     pub fn say(&mut self, notice: String) {
         self.picture.notice = Some(notice.clone());
         self.notices.push(notice);

@@ -13,6 +13,7 @@ mod help;
 mod load;
 mod output;
 mod program;
+mod remote;
 mod shapes;
 mod signals;
 mod survey;

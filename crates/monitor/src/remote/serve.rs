@@ -136,13 +136,12 @@ fn session(socket: TcpStream, stranger: Seat, peer: SocketAddr, common: &Common)
         return refuse(&mut link, &format!("it samples for {CLIENTS} clients already: wait until one has ended"));
     };
     drop(stranger);
-    (common.notice)(format!("{peer} is connected"));
     link.send(&Answer::Welcome {})?;
-    attend(&mut link, common)
+    attend(&mut link, peer, common)
 }
 
 /// Does what a client asks for, and samples meanwhile.
-fn attend(link: &mut Link, common: &Common) -> Result<(), Broken> {
+fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Broken> {
     let mut sampling: Option<(Meter, Schedule)> = None;
     loop {
         let until = match &sampling {
@@ -165,7 +164,11 @@ fn attend(link: &mut Link, common: &Common) -> Result<(), Broken> {
             }
             (Heard::Nothing, Some((meter, schedule))) => {
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
-                link.send(&Answer::Sample { sample, overhead: meter.overhead(), last: None })?;
+                let overhead = meter.overhead();
+                link.send(&Answer::Sample { sample, overhead, last: None })?;
+                if overhead.samples == 1 {
+                    (common.notice)(format!("{peer} watches"));
+                }
             }
             (Heard::Message(Request::Stop {}), Some((meter, _))) => {
                 let sample = Box::new(meter.sample(Groups::ALL));

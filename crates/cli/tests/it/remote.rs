@@ -1,0 +1,145 @@
+//! The server on another host: `brimful watch --serve` in a time namespace, so with a clock of its own, and `brimful load
+//! --watch-from`.
+
+use crate::documents;
+use crate::program::{Done, Running, brimful, share_machine};
+use brimful_core::record::Record;
+use brimful_testkit::{Nginx, NginxOptions};
+use std::process::Command;
+
+/// How far the other clock is ahead.
+const AHEAD: f64 = 54_321.0;
+/// Of no server in these tests.
+const TOKEN: &str = "00112233445566778899aabbccddeeff";
+
+/// `brimful watch --serve` as on another host, and where it serves with which token.
+fn serve(args: &[&str]) -> (Running, String, String) {
+    let watch = brimful(&[&["watch", "--serve", "127.0.0.1:0", "--quiet"], args].concat());
+    let mut command = Command::new("unshare");
+    command.args(["--time", "--monotonic", &AHEAD.to_string()]).arg(watch.get_program()).args(watch.get_args());
+    command.env_remove("BRIMFUL_TOKEN");
+    let mut serving = Running::start(command);
+    let line = serving.stderr_line("samples are served at ");
+    let (_, address) = line.trim().split_once(" at ").unwrap();
+    let (address, token) = address.split_once(", token ").unwrap_or((address, TOKEN));
+    let (address, token) = (address.to_owned(), token.to_owned());
+    (serving, address, token)
+}
+
+fn port(url: &str) -> String {
+    url.trim_end_matches('/').rsplit_once(':').unwrap().1.to_owned()
+}
+
+fn load(args: &[&str], token: Option<&str>) -> Command {
+    let mut command = brimful(&[&["load", "--json", "--quiet"], args].concat());
+    match token {
+        Some(token) => command.env("BRIMFUL_TOKEN", token),
+        None => command.env_remove("BRIMFUL_TOKEN"),
+    };
+    command
+}
+
+fn finish(command: Command) -> Done {
+    Running::start(command).finish()
+}
+
+fn record(done: &Done, token: &str) -> Record {
+    assert!(!done.stdout.contains(token) && !done.stderr.contains(token), "{done:?}");
+    documents::record(&done.stdout)
+}
+
+#[test]
+fn a_server_with_another_clock_is_watched_on_the_loads_own() {
+    let _machine = share_machine();
+    let nginx = Nginx::start(NginxOptions::default());
+    let (port, pid) = (port(&nginx.url()), nginx.pid().to_string());
+    let (_serving, address, token) = serve(&["--port", &port, "--process", &pid]);
+    let pace = [nginx.url(), "--clients".into(), "2".into(), "--duration".into(), "1500ms".into()];
+    let pace: Vec<&str> = pace.iter().map(String::as_str).collect();
+    let done = finish(load(&[&pace[..], &["--watch-from", &address]].concat(), Some(&token))).exits(&[0, 4]);
+    let server = record(&done, &token).server.expect("a server was watched");
+
+    let clock = server.clock.expect("clocks were compared");
+    assert!((clock.offset_s - AHEAD).abs() <= clock.uncertainty_s && clock.uncertainty_s < 0.1, "{clock:?}");
+    let [process] = &server.process[..] else { panic!("one program was named: {:#?}", server.process) };
+    assert!(process.pids.contains(&nginx.workers()[0]) && process.cpu_s > 0.0, "{process:#?}");
+    assert!(server.connections.listener.is_some_and(|listener| listener.backlog > 0));
+    assert!(server.intervals.len() >= 4, "{:#?}", server.intervals);
+    let during = |t_s: f64| (-1.0..3.0).contains(&t_s);
+    assert!(server.intervals.iter().all(|interval| during(interval.t_s)), "{:#?}", server.intervals);
+    let busy: f64 = server.intervals.iter().filter_map(|i| Some(i.process_cores? * i.length_s)).sum();
+    assert!(busy >= 0.9 * process.cpu_s, "{busy} s of {process:?}");
+    for part in ["clock", "monitor", "process", "listener", "cpu"] {
+        assert!(!server.sources[part].starts_with("none"), "{:#?}", server.sources);
+    }
+    assert!(server.sources["monitor"].ends_with(&address) && server.overhead.samples >= 5, "{:?}", server.overhead);
+}
+
+#[test]
+fn a_watch_that_is_killed_leaves_a_record() {
+    let _machine = share_machine();
+    let nginx = Nginx::start(NginxOptions::default());
+    let (mut serving, address, token) = serve(&["--port", &port(&nginx.url())]);
+    let url = nginx.url();
+    let args = [&url, "--rate", "50", "--duration", "2s", "--watch-from", &address];
+    let loading = Running::start(load(&args, Some(&token)));
+    serving.stderr_line(" watches");
+    serving.kill();
+    let done = loading.finish().exits(&[0, 4]);
+    let record = record(&done, &token);
+    assert_eq!(record.counts.scheduled, 100);
+    let sources = record.server.expect("a server was watched").sources;
+    assert!(sources["monitor"].starts_with("none after") && sources["monitor"].contains("broke"), "{sources:#?}");
+}
+
+#[test]
+fn by_tls_with_a_certificate_and_a_token_from_files() {
+    let _machine = share_machine();
+    let nginx = Nginx::start(NginxOptions::default());
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (certificate, key, token) = (path("cert.pem"), path("key.pem"), path("token"));
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"])
+        .args(["-subj", "/CN=brimful", "-addext", "basicConstraints=critical,CA:FALSE"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", &key, "-out", &certificate])
+        .output()
+        .expect("install openssl: apt-get install openssl");
+    assert!(made.status.success(), "{made:?}");
+    std::fs::write(&token, format!("{TOKEN}\n")).unwrap();
+    let port = port(&nginx.url());
+    let (_serving, address, _) =
+        serve(&["--port", &port, "--token-file", &token, "--tls-cert", &certificate, "--tls-key", &key]);
+    let url = nginx.url();
+    let args = [&url, "--clients", "1", "--duration", "600ms", "--watch-from", &address, "--token-file", &token];
+    let done = finish(load(&[&args[..], &["--watch-ca", &certificate]].concat(), None)).exits(&[0, 4]);
+    assert!(record(&done, TOKEN).server.is_some_and(|server| server.clock.is_some() && server.intervals.len() >= 2));
+    let (other, _) = (path("other"), std::fs::copy(&key, path("other")).unwrap());
+    finish(load(&[&args[..], &["--watch-ca", &other]].concat(), None)).fails(2, "holds no usable certificate");
+}
+
+#[test]
+fn what_would_be_unsafe_or_is_wrong_is_said() {
+    let _machine = share_machine();
+    let nginx = Nginx::start(NginxOptions::default());
+    let url = nginx.url();
+    let run = |args: &[&str], token| finish(load(&[&[url.as_str(), "--rate", "1", "-d", "1s"], args].concat(), token));
+    run(&["--watch-from", "127.0.0.1:1"], None).fails(2, "in the environment as BRIMFUL_TOKEN, or by --token-file");
+    run(&["--watch-from", "127.0.0.1:1"], Some("short")).fails(2, "BRIMFUL_TOKEN: not a token");
+    run(&["--watch-from", "127.0.0.1:1", "--token-file", "/no/such"], None).fails(2, "/no/such");
+    run(&["--watch-from", "192.0.2.1:7411"], Some(TOKEN)).fails(2, "ssh -N -L 7411:127.0.0.1:7411");
+    run(&["--watch-from", "here"], Some(TOKEN)).fails(2, "write it like 127.0.0.1:7411");
+    run(&["--watch-from", "127.0.0.1:1", "--process", "1"], Some(TOKEN)).fails(2, "cannot be used with");
+    run(&["--watch-ca", "/no/such"], Some(TOKEN)).fails(2, "--watch-from");
+    run(&["--watch-from", "127.0.0.1:1"], Some(TOKEN)).fails(3, "start `brimful watch --serve` there");
+    let nothing = url.trim_start_matches("http://").trim_end_matches('/');
+    run(&["--watch-from", nothing], Some(TOKEN)).fails(3, "cannot watch from");
+    let (_serving, address, _) = serve(&[]);
+    run(&["--watch-from", &address], Some(TOKEN)).fails(3, "the token is not that of `brimful watch --serve`");
+
+    let watch = |args: &[&str]| finish(brimful(&[&["watch"], args].concat()));
+    watch(&["--serve", "0.0.0.0:7411"]).fails(2, "ssh -N -L 7411:127.0.0.1:7411");
+    watch(&["--serve", &address]).fails(3, "cannot serve at");
+    watch(&["--serve", "127.0.0.1:0", "--tls-cert", "/no/such"]).fails(2, "--tls-key");
+    watch(&["--serve", "127.0.0.1:0", "--tls-cert", "/no/such", "--tls-key", "/no/such"]).fails(2, "/no/such");
+}
