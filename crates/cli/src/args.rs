@@ -213,9 +213,10 @@ pub struct WatchArgs {
     /// Watch this TCP port: its listening sockets and its connections (repeatable)
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Vec<u16>,
-    /// Watch this program, with its children: a name, a pid, port:80 or cgroup:PATH (repeatable) [default: who listens on --port]
+    /// Watch this program, with its children: a name, a pid, port:80, cgroup:PATH or a systemd unit (repeatable) [default: who
+    /// listens on --port]
     #[arg(long, value_name = "PROGRAM")]
-    pub process: Vec<String>,
+    pub process: Vec<ProcessSelector>,
     /// Groups of figures to read: kernel, process, network, connections [default: all]
     #[arg(long, value_name = "GROUP,…", value_delimiter = ',')]
     pub groups: Vec<Group>,

@@ -200,12 +200,3 @@ fn buffer(size: Option<Bytes>) -> anyhow::Result<Option<u32>> {
     let too_large = || UsageError("a socket's buffer is less than 2 GiB: give a smaller size".to_owned());
     Ok(size.map(|size| i32::try_from(size.0).map(|bytes| bytes as u32)).transpose().map_err(|_| too_large())?)
 }
-
-/// Programs by name or pid.
-pub fn selectors(names: &[String]) -> Vec<ProcessSelector> {
-    let select = |name: &String| match name.parse() {
-        Ok(pid) => ProcessSelector::Pid(pid),
-        Err(_) => ProcessSelector::Name(name.clone()),
-    };
-    names.iter().map(select).collect()
-}

@@ -10,6 +10,7 @@ mod fixture;
 mod lines;
 mod log;
 mod plan;
+mod presence;
 mod prometheus;
 mod screen;
 mod serve;
@@ -21,16 +22,14 @@ use crate::output::{OutFile, deliver};
 use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_core::server::Server;
-use brimful_monitor::{Finding, MonitorError};
+use brimful_monitor::Finding;
 use display::{Display, Flow};
 use events::{Event, Events};
 use log::Logs;
 use plan::Plan;
+use presence::Presence;
 use prometheus::Exporter;
 use session::Session;
-
-/// How long to wait before looking again for a program that is not there.
-const LOOK_AGAIN: Nanos = Nanos::from_millis(500);
 
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +48,14 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let exporter = args.prometheus.map(Exporter::start).transpose()?;
     let mut events = Events::of_signals()?;
     let serving = serve::start(args, &plan.config, &events)?;
-    let Some(mut session) = begin(&plan, &events)? else { return Ok(plan.exit(End::Stopped)) };
+    let mut session = Session::open(&plan)?;
     let mut display = Display::open(&plan, &mut events)?;
     if let (Some(serving), Display::Screen(screen)) = (&serving, &mut display) {
         // It was said below the screen.
         screen.mention(serving.words.clone());
+    }
+    if let Some(exporter) = exporter.as_ref().filter(|_| !args.quiet && !args.json) {
+        display.mention(format!("metrics are at http://{}/metrics", exporter.address));
     }
     let ended = run(&plan, &mut session, &events, &mut display, logs.as_mut(), exporter.as_ref());
     let notices = display.close();
@@ -76,26 +78,6 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Takes the first sample, after waiting for the programs if need be; `None` if that was interrupted.
-fn begin(plan: &Plan, events: &Events) -> anyhow::Result<Option<Session>> {
-    let mut said = false;
-    loop {
-        match Session::open(&plan.config) {
-            Err(error @ MonitorError::NoSuchProcess { .. }) if !plan.once => {
-                if !std::mem::replace(&mut said, true) {
-                    anstream::eprintln!("{error}; waiting for it");
-                }
-            }
-            session => return Ok(Some(session?)),
-        }
-        match events.next(LOOK_AGAIN) {
-            Some(Event::Stop) => return Ok(None),
-            Some(Event::Client(news)) => anstream::eprintln!("{news}"),
-            _ => {}
-        }
-    }
-}
-
 fn run(
     plan: &Plan,
     session: &mut Session,
@@ -105,8 +87,10 @@ fn run(
     exporter: Option<&Exporter>,
 ) -> anyhow::Result<End> {
     let mut intervals = 0;
+    let mut presence = Presence::new(&plan.config.processes);
     loop {
         if let Some(tick) = session.tick() {
+            presence.news(&tick.sample).into_iter().for_each(|news| display.mention(news));
             if let Some(logs) = &mut logs {
                 logs.write(&tick, &mut |notice| display.say(notice));
             }

@@ -127,7 +127,7 @@ impl Sampler {
     }
 
     /// An error if a program has no process.
-    pub(crate) fn require_processes(&self) -> Result<(), MonitorError> {
+    pub fn require_processes(&self) -> Result<(), MonitorError> {
         self.process.as_ref().map_or(Ok(()), ProcessTree::require_all)
     }
 

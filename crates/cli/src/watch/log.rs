@@ -128,6 +128,9 @@ impl Log {
     }
 
     fn try_flush(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
         // A file that was removed, or moved away to be rotated, is begun anew.
         let there = fs::metadata(&self.path).map(|now| (now.dev(), now.ino()));
         let same = |file: &File| {

@@ -3,9 +3,9 @@
 use super::End;
 use crate::args::{IntervalOf, WatchArgs};
 use crate::exit::{Exit, UsageError};
-use crate::load::selectors;
 use brimful_core::Nanos;
-use brimful_monitor::{Group, Intervals, MonitorConfig, NetNamespace, ProcessSelector, listener_owners};
+use brimful_core::units::Count;
+use brimful_monitor::{Group, Intervals, MonitorConfig, NetNamespace, ProcessSelector};
 use std::io::IsTerminal;
 
 /// Without `--interval`.
@@ -38,6 +38,12 @@ pub enum View {
 
 impl Plan {
     pub fn new(args: &WatchArgs) -> anyhow::Result<Plan> {
+        if args.duration == Some(Nanos::ZERO) || args.count == Some(Count(0)) {
+            return Err(UsageError(
+                "there is nothing to see in no time: make --duration more than 0s, --count at least 1".to_owned(),
+            )
+            .into());
+        }
         let mut intervals = intervals(args)?;
         if args.once {
             // One interval is enough only if all groups have the same.
@@ -47,7 +53,7 @@ impl Plan {
             }
         }
         let config = MonitorConfig {
-            processes: processes(args)?,
+            processes: processes(args),
             ports: args.port.clone(),
             cpus: args.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
             netns: args.netns.clone().unwrap_or(NetNamespace::Server),
@@ -97,12 +103,9 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
 }
 
 /// Those named, or whoever listens on the ports.
-fn processes(args: &WatchArgs) -> anyhow::Result<Vec<ProcessSelector>> {
-    if !args.process.is_empty() {
-        return Ok(selectors(&args.process));
-    }
-    let owners = args.port.iter().filter_map(|&port| listener_owners(port).ok()).flatten();
-    Ok(owners.map(ProcessSelector::Pid).collect())
+fn processes(args: &WatchArgs) -> Vec<ProcessSelector> {
+    let owners = args.port.iter().map(|&port| ProcessSelector::Port(port));
+    if args.process.is_empty() { owners.collect() } else { args.process.clone() }
 }
 
 fn what(args: &WatchArgs) -> String {
@@ -112,7 +115,13 @@ fn what(args: &WatchArgs) -> String {
         1 => Some(format!("port {}", ports[0])),
         _ => Some(format!("ports {}", ports.join(", "))),
     };
-    let parts: Vec<String> = ports.into_iter().chain(args.process.iter().cloned()).collect();
+    let name = |selector: &ProcessSelector| match selector {
+        ProcessSelector::Name(name) => name.clone(),
+        ProcessSelector::Pid(pid) => format!("pid {pid}"),
+        ProcessSelector::Port(port) => format!("who listens on {port}"),
+        ProcessSelector::Cgroup(path) => format!("cgroup {}", path.display()),
+    };
+    let parts: Vec<String> = ports.into_iter().chain(args.process.iter().map(name)).collect();
     if parts.is_empty() { "this machine".to_owned() } else { parts.join(", ") }
 }
 

@@ -22,6 +22,8 @@ const MAX_HEADERS: usize = 64;
 
 /// Serves until the process ends.
 pub struct Exporter {
+    /// Where.
+    pub address: SocketAddr,
     latest: Arc<Mutex<Sample>>,
 }
 
@@ -29,6 +31,7 @@ impl Exporter {
     pub fn start(address: SocketAddr) -> anyhow::Result<Exporter> {
         let listener = TcpListener::bind(address)
             .with_context(|| format!("cannot serve on {address}: choose another address with --prometheus"))?;
+        let address = listener.local_addr()?;
         let (listener, latest) = (Arc::new(listener), Arc::new(Mutex::new(Sample::default())));
         for _ in 0..THREADS {
             let (listener, latest) = (listener.clone(), latest.clone());
@@ -44,7 +47,7 @@ impl Exporter {
             };
             std::thread::Builder::new().name("prometheus".to_owned()).stack_size(256 << 10).spawn(serve)?;
         }
-        Ok(Exporter { latest })
+        Ok(Exporter { address, latest })
     }
 
     /// Takes over the groups that a sample has.

@@ -14,6 +14,7 @@ use super::session::Session;
 use anyhow::Context;
 use picture::Picture;
 use ratatui::DefaultTerminal;
+use ratatui::backend::Backend;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -47,11 +48,11 @@ impl Screen {
 
     /// Shows something until there is something else to show.
     pub fn mention(&mut self, news: String) {
-        self.picture.notice = Some(news);
+        self.picture.tell(news);
     }
 
     pub fn say(&mut self, notice: String) {
-        self.picture.notice = Some(notice.clone());
+        self.picture.tell(notice.clone());
         self.notices.push(notice);
     }
 
@@ -78,7 +79,7 @@ impl Screen {
         match key.code {
             KeyCode::Char('c' | 'd') if control => return Ok(Flow::Leave),
             KeyCode::Char('z') if control => self.stop()?,
-            KeyCode::Char('l') if control => self.terminal.clear()?,
+            KeyCode::Char('l') if control => self.forget()?,
             KeyCode::Esc if self.picture.help => self.picture.help = false,
             KeyCode::Char('q') | KeyCode::Esc => return Ok(Flow::Leave),
             KeyCode::Char(key) => self.picture.press(key),
@@ -92,7 +93,14 @@ impl Screen {
         restore();
         kill_process(getpid(), Signal::TSTP)?;
         self.terminal = ratatui::try_init()?;
-        self.terminal.clear()?;
+        Ok(())
+    }
+
+    /// Clears the terminal, so that all of the next frame is drawn. Unlike `Terminal::clear` it asks the terminal nothing:
+    /// not all of them answer.
+    fn forget(&mut self) -> anyhow::Result<()> {
+        self.terminal.backend_mut().clear()?;
+        self.terminal.swap_buffers();
         Ok(())
     }
 

@@ -1,10 +1,9 @@
 //! The monitor at work: samples when they are due, the latest figures, and what is kept for the end.
 
+use super::plan::Plan;
 use brimful_core::Nanos;
 use brimful_core::server::{Overhead, Server};
-use brimful_monitor::{
-    Finding, History, MonitorConfig, MonitorError, Rates, Sample, Sampler, Schedule, Tracker, bottleneck,
-};
+use brimful_monitor::{Finding, History, MonitorError, Rates, Sample, Sampler, Schedule, Tracker, bottleneck};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -35,9 +34,13 @@ pub struct Tick {
 }
 
 impl Session {
-    /// Finds what is to be watched.
-    pub fn open(config: &MonitorConfig) -> Result<Session, MonitorError> {
+    /// Finds what is to be watched. Programs that are not there are waited for, unless there is no time for that.
+    pub fn open(plan: &Plan) -> Result<Session, MonitorError> {
+        let config = &plan.config;
         let sampler = Sampler::open(config)?;
+        if plan.once {
+            sampler.require_processes()?;
+        }
         let began = now();
         Ok(Session {
             sampler,

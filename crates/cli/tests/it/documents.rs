@@ -27,7 +27,7 @@ pub fn survey(text: &str) -> Survey {
 }
 
 /// Every key is the type's and every field of the type is there: the schemas are generated from these types.
-fn document<T: Serialize + DeserializeOwned>(text: &str) -> T {
+pub fn document<T: Serialize + DeserializeOwned>(text: &str) -> T {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"));
     let document: T = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"));
     assert_eq!(serde_json::to_value(&document).unwrap(), value);

@@ -18,3 +18,4 @@ mod shapes;
 mod signals;
 mod survey;
 mod target;
+mod watch;

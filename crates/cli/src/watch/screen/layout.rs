@@ -98,7 +98,7 @@ fn footer(picture: &Picture, width: usize) -> Vec<Line<'static>> {
     let style = picture.style;
     let keys = " q leave   space hold   k p n c groups   ? help";
     let mut lines = Vec::new();
-    if let Some(notice) = &picture.notice {
+    if let Some(notice) = picture.notice() {
         lines.push(Line::styled(format!(" {notice}"), style.of(Severity::Near)));
     }
     if let Some(hint) = &picture.hint {
@@ -282,7 +282,8 @@ mod tests {
     #[test]
     fn before_the_first_figures_and_when_something_fails_there_are_words() {
         let mut picture = picture(Rates::default());
-        (picture.notice, picture.hint) = (Some("cannot write a/b".to_owned()), Some("no cpu: mount /proc".to_owned()));
+        picture.tell("cannot write a/b".to_owned());
+        picture.hint = Some("no cpu: mount /proc".to_owned());
         let screen = drawn(&picture, 80, 24);
         shows(
             &screen,

@@ -8,6 +8,9 @@ use brimful_core::server::Kernel;
 use brimful_monitor::{Finding, Group, Groups, Rates};
 use std::collections::BTreeMap;
 
+/// How long a notice stays.
+const LATELY: Nanos = Nanos::from_secs(30);
+
 /// Everything that a frame shows.
 pub struct Picture {
     /// This host's name.
@@ -23,8 +26,8 @@ pub struct Picture {
     pub rates: Rates,
     /// Of the figures that are not known, what would bring the most useful ones.
     pub hint: Option<String>,
-    /// What went wrong last.
-    pub notice: Option<String>,
+    /// What was told last, and when that was.
+    notice: Option<(String, Nanos)>,
     /// Groups that are sampled.
     pub enabled: Groups,
     hidden: Vec<Group>,
@@ -82,6 +85,16 @@ impl Picture {
         self.hint = hint(&session.sources());
     }
 
+    pub fn tell(&mut self, notice: String) {
+        self.notice = Some((notice, self.elapsed));
+    }
+
+    /// What was told lately.
+    pub fn notice(&self) -> Option<&str> {
+        let (notice, at) = self.notice.as_ref()?;
+        (self.elapsed - *at < LATELY).then_some(notice)
+    }
+
     /// Whether a group has its place.
     pub fn shows(&self, group: Group) -> bool {
         self.enabled.has(group) && !self.hidden.contains(&group)
@@ -112,7 +125,8 @@ impl Picture {
     }
 }
 
-/// The most useful of the sources that give nothing, and not because nobody asked for them.
+/// The most useful of the sources that give nothing, and not because nobody asked for them; or the programs that are not
+/// there.
 fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
     const MOST_USEFUL_FIRST: [&str; 11] = [
         "listener",
@@ -127,12 +141,13 @@ fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
         "paging",
         "interrupts",
     ];
-    MOST_USEFUL_FIRST.into_iter().find_map(|figures| {
+    let missing = MOST_USEFUL_FIRST.into_iter().find_map(|figures| {
         let why = sources.get(figures)?.strip_prefix("none: ")?;
         let unasked =
             why.ends_with("not watched") || why.starts_with("no process was") || why.starts_with("no port was");
         (!unasked).then(|| format!("no {figures}: {why}"))
-    })
+    });
+    missing.or_else(|| sources.get("process").filter(|source| source.starts_with("waiting")).cloned())
 }
 
 #[cfg(test)]

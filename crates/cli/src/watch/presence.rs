@@ -1,0 +1,75 @@
+//! Programs that are not there: waited for, and said so.
+
+use brimful_monitor::{ProcessSelector, Sample};
+
+/// What is known of each program.
+pub struct Presence {
+    programs: Vec<(ProcessSelector, State)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing has been said yet.
+    Unknown,
+    /// None of its processes was ever there.
+    Awaited,
+    Running,
+    Ended,
+}
+
+impl Presence {
+    pub fn new(programs: &[ProcessSelector]) -> Presence {
+        Presence { programs: programs.iter().map(|program| (program.clone(), State::Unknown)).collect() }
+    }
+
+    /// What is to be said of a sample: that a program is missing, and when it comes and goes.
+    pub fn news(&mut self, sample: &Sample) -> Vec<String> {
+        let programs = sample.process.iter().flatten();
+        let mut news = Vec::new();
+        for ((selector, state), program) in self.programs.iter_mut().zip(programs) {
+            let is_there = !program.pids.is_empty();
+            let (next, said) = match (*state, is_there, &*selector) {
+                (State::Unknown, true, _) => (State::Running, None),
+                (State::Unknown, false, _) => {
+                    (State::Awaited, Some(format!("no process {selector} is running yet: waiting for one")))
+                }
+                (State::Awaited | State::Ended, true, _) => {
+                    (State::Running, Some(format!("a process {selector} is running now")))
+                }
+                (State::Running, false, ProcessSelector::Pid(_)) => {
+                    (State::Ended, Some(format!("the process {selector} has ended")))
+                }
+                (State::Running, false, _) => {
+                    (State::Ended, Some(format!("the last process {selector} has ended: waiting for another")))
+                }
+                (state, ..) => (state, None),
+            };
+            *state = next;
+            news.extend(said);
+        }
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_monitor::ProgramSample;
+
+    #[test]
+    fn each_change_is_told_once() {
+        let mut presence = Presence::new(&[ProcessSelector::Name("nginx".to_owned()), ProcessSelector::Pid(7)]);
+        let mut news = |nginx: &[u32], other: &[u32]| {
+            let program = |pids: &[u32]| ProgramSample { pids: pids.into(), ..ProgramSample::default() };
+            presence
+                .news(&Sample { process: Some(vec![program(nginx), program(other)]), ..Sample::default() })
+                .join("; ")
+        };
+        assert_eq!(news(&[], &[7]), "no process named `nginx` is running yet: waiting for one");
+        assert_eq!(news(&[], &[7]), "");
+        assert_eq!(news(&[3, 4], &[]), "a process named `nginx` is running now; the process with pid 7 has ended");
+        assert_eq!(news(&[], &[]), "the last process named `nginx` has ended: waiting for another");
+        assert_eq!(news(&[5], &[]), "a process named `nginx` is running now");
+        assert_eq!(presence.news(&Sample::default()), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,77 @@
+//! `--prometheus`: fetched as Prometheus does, and read as strictly.
+
+use super::{OFTEN, nginx};
+use crate::program::{Running, brimful, share_machine};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Status and body.
+fn fetch(address: &str, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+/// Every series with its value. The grammar is that of the text format 0.0.4.
+fn series(page: &str) -> BTreeMap<String, f64> {
+    let is_name =
+        |name: &str| name.starts_with("brimful_") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let mut series = BTreeMap::new();
+    let mut metric = "";
+    for line in page.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+            metric = name;
+        } else if !line.starts_with("# HELP ") {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            assert!(name.split('{').next() == Some(metric) && is_name(metric), "{line}");
+            assert!(series.insert(name.to_owned(), value.parse().unwrap()).is_none(), "twice: {line}");
+        }
+    }
+    assert!(page.ends_with('\n') && !series.is_empty());
+    series
+}
+
+#[test]
+fn counters_are_served_while_the_watch_goes_on() {
+    let (nginx, port) = nginx();
+    let _machine = share_machine();
+    let args = [&["watch", "--port", &port, "--prometheus", "127.0.0.1:0"], &OFTEN[..]].concat();
+    let mut watch = Running::start(brimful(&args));
+    let said = watch.stderr_line("metrics are at http://");
+    let address = said.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap().to_owned();
+    let get = || fetch(&address, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    for _ in 0..3 {
+        watch.stdout_line();
+    }
+    let (status, page) = get();
+    assert_eq!(status, 200);
+    let before = series(&page);
+    for _ in 0..100 {
+        drop(TcpStream::connect(nginx.addr()).unwrap());
+    }
+    for _ in 0..3 {
+        watch.stdout_line();
+    }
+    let after = series(&get().1);
+    for (name, value) in before.iter().filter(|(name, _)| name.contains("_total")) {
+        assert!(after[name] >= *value, "{name} went from {value} to {}", after[name]);
+    }
+    let grew = |name: &str| after[name] - before[name];
+    assert!(grew("brimful_tcp_passive_opens_total") >= 100.0);
+    assert!(grew("brimful_cpu_seconds_total{cpu=\"0\",mode=\"user\"}") >= 0.0);
+    assert_eq!(after[&format!("brimful_listener_backlog{{port=\"{port}\"}}")], 511.0);
+    assert_eq!(after[&format!("brimful_process_processes{{program=\"port:{port}\"}}")], 2.0);
+    assert_eq!(fetch(&address, "GET / HTTP/1.1\r\n\r\n").0, 404);
+    assert_eq!(fetch(&address, "nonsense\r\n\r\n").0, 400);
+    // Some who say nothing do not keep the others from being served.
+    let _silent: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    assert_eq!(get().0, 200);
+    watch.ctrl_c();
+    watch.finish().exits(&[0]);
+}

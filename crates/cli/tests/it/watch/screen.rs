@@ -1,0 +1,135 @@
+//! The live screen, on a terminal that `script` plays: taken, given back, and followed by the summary.
+
+use super::nginx;
+use crate::program::{LIMIT, share_machine, until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+const TAKEN: &str = "\x1b[?1049h";
+const GIVEN_BACK: &str = "\x1b[?1049l";
+
+/// A terminal of 80 × 24 with `brimful` in it; killed when dropped.
+struct Terminal {
+    script: Child,
+    keys: ChildStdin,
+    output: Arc<Mutex<String>>,
+}
+
+impl Terminal {
+    fn start(args: &str, variables: &[(&str, &str)]) -> Terminal {
+        let brimful = env!("CARGO_BIN_EXE_brimful");
+        let mut command = Command::new("script");
+        command.args(["-qec", &format!("stty cols 80 rows 24; exec {brimful} {args}"), "/dev/null"]);
+        command.env("TERM", "xterm-256color").env_remove("NO_COLOR").envs(variables.iter().copied());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut script = command.spawn().expect("script, of util-linux, plays the terminal");
+        let keys = script.stdin.take().unwrap();
+        let (mut pipe, output) = (script.stdout.take().unwrap(), Arc::new(Mutex::new(String::new())));
+        let written = output.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = pipe.read(&mut buffer) {
+                written.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..n]));
+            }
+        });
+        Terminal { script, keys, output }
+    }
+
+    fn output(&self) -> String {
+        self.output.lock().unwrap().clone()
+    }
+
+    fn shows(&self, text: &str) {
+        let began = std::time::Instant::now();
+        until(|| {
+            let (output, late) = (self.output(), began.elapsed() > LIMIT / 2);
+            assert!(!late, "{text:?} does not come: {:?}", output.get(output.len().saturating_sub(3000)..));
+            self.output().contains(text)
+        });
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    fn brimful(&self) -> Pid {
+        let script = self.script.id();
+        let children = fs::read_to_string(format!("/proc/{script}/task/{script}/children")).unwrap();
+        Pid::from_raw(children.split_ascii_whitespace().next().unwrap().parse().unwrap()).unwrap()
+    }
+
+    /// What came after the terminal was given back.
+    fn end(mut self, code: i32) -> String {
+        let status = self.script.wait().unwrap();
+        self.shows(GIVEN_BACK);
+        let output = self.output();
+        assert_eq!(status.code(), Some(code), "{output}");
+        let after = output.rsplit(GIVEN_BACK).next().unwrap().to_owned();
+        assert!(!after.contains(TAKEN) && !after.contains("\x1b[?25l"), "{after:?}");
+        after
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Both fail only when it has been waited for already.
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}
+
+#[test]
+fn the_screen_is_taken_shows_the_server_and_is_given_back() {
+    let _machine = share_machine();
+    let (_nginx, port) = nginx();
+    let mut terminal = Terminal::start(&format!("watch --port {port} --interval 100ms"), &[]);
+    terminal.shows("accept queue");
+    assert!(terminal.output().contains(TAKEN), "{:?}", terminal.output());
+    // Only what has changed is drawn, word by word, unless Ctrl-L asks for all of it.
+    terminal.press("?\x0c");
+    terminal.shows("hypervisor");
+    terminal.press("? \x0c");
+    terminal.shows("HELD");
+    terminal.press("q");
+    let after = terminal.end(0);
+    assert!(after.contains(&format!("port {port} for ")) && after.contains("listener"), "{after:?}");
+}
+
+#[test]
+fn signals_and_ctrl_c_give_the_terminal_back() {
+    let _machine = share_machine();
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let terminal = Terminal::start("watch --interval 100ms", &[]);
+        terminal.shows("CPUs");
+        kill_process(terminal.brimful(), signal).unwrap();
+        assert!(terminal.end(0).contains("this machine for "));
+    }
+    let mut terminal = Terminal::start("watch --interval 100ms --duration 1h", &[]);
+    terminal.shows("CPUs");
+    terminal.press("\x03");
+    assert!(terminal.end(130).contains("this machine for "));
+}
+
+#[test]
+fn no_color_is_respected_and_a_dumb_terminal_gets_lines() {
+    let _machine = share_machine();
+    let coloured = |variables: &[(&str, &str)]| {
+        let mut terminal = Terminal::start("watch --interval 100ms", variables);
+        terminal.shows("CPUs");
+        terminal.shows("busy");
+        terminal.press("q");
+        let output = terminal.output();
+        terminal.end(0);
+        output.contains("[38;5;") || (30..38).any(|colour| output.contains(&format!("\x1b[{colour}m")))
+    };
+    assert!(coloured(&[]));
+    assert!(!coloured(&[("NO_COLOR", "1")]));
+    let mut dumb = Terminal::start("watch --interval 100ms -n 2", &[("TERM", "dumb")]);
+    assert_eq!(dumb.script.wait().unwrap().code(), Some(0));
+    dumb.shows("this machine for ");
+    assert!(!dumb.output().contains('\x1b') && dumb.output().starts_with("time "), "{:?}", dumb.output());
+}
