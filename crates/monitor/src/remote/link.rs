@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 /// How long the other side may take to answer, or to take what it is sent.
 pub const PATIENCE: Nanos = Nanos::from_secs(5);
@@ -207,15 +207,22 @@ impl Write for Stream {
     }
 }
 
-impl AsFd for Link {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.socket.as_fd()
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            // So that the other side knows that nobody else has cut it off; it will see the end in any case.
+            tls.send_close_notify();
+            let _ = tls.write_tls(&mut self.socket);
+        }
     }
 }
 
 impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Broken {
-        Broken(error.to_string())
+        Broken(match error.kind() {
+            ErrorKind::UnexpectedEof => "the connection was cut off".to_owned(),
+            _ => error.to_string(),
+        })
     }
 }
 

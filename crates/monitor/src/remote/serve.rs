@@ -143,12 +143,17 @@ fn session(socket: TcpStream, stranger: Seat, peer: SocketAddr, common: &Common)
 /// Does what a client asks for, and samples meanwhile.
 fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Broken> {
     let mut sampling: Option<(Meter, Schedule)> = None;
+    let mut ended = false;
     loop {
         let until = match &sampling {
             Some((_, schedule)) => schedule.next().unwrap_or(Nanos::MAX),
             None => sys::now() + IDLE,
         };
-        match (link.receive(until, Some(common.stop.as_fd()))?, &mut sampling) {
+        let heard = match link.receive(until, Some(common.stop.as_fd())) {
+            Err(_) if ended => return Ok(()),
+            heard => heard?,
+        };
+        match (heard, &mut sampling) {
             (Heard::Message(Request::Clock {}), _) => link.send(&Answer::Clock { at: sys::now() })?,
             (Heard::Message(Request::Watch { every }), None) => {
                 let intervals = protocol::intervals(&every, common.watch.intervals);
@@ -174,7 +179,7 @@ fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Brok
                 let sample = Box::new(meter.sample(Groups::ALL));
                 let last = Some(meter.sampler.sources());
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(), last })?;
-                sampling = None;
+                (sampling, ended) = (None, true);
             }
             (Heard::Nothing, None) => return refuse(link, &format!("you have said nothing for {IDLE}")),
             (Heard::Message(Request::Hello { .. } | Request::Watch { .. } | Request::Stop {}), _) => {

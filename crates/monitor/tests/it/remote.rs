@@ -393,6 +393,7 @@ fn tls_lets_those_through_who_trust_and_those_alone() {
         let server = Monitor::connect(&trusting(address, &own.certificate)).unwrap().finish(monotonic(), None);
         assert!(server.clock.is_some() && server.overhead.samples >= 2 && server.intervals.len() == 1, "{server:#?}");
         assert!(server.sources["monitor"].starts_with("brimful"), "{:?}", server.sources);
+        says(&said, ": done");
     }
 
     let other = make("DNS:other.example", false);
