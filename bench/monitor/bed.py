@@ -20,8 +20,6 @@ from .clock import family
 from .tools import Programs, missing
 
 HERE = Path(__file__).parent
-# The name of processes is what the monitors look for.
-SERVER = "nginx"
 
 
 @dataclass(frozen=True, eq=False)

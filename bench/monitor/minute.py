@@ -15,7 +15,7 @@ from ..side_by_side.servers import free_port
 from ..side_by_side.stats import BLOCKS, slope
 from ..side_by_side.tools import Failed
 from . import brimful, peers
-from .bed import SERVER, Bed, Running, helper, note
+from .bed import Bed, Running, helper, note
 from .case import Case, Figure, Outcome
 from .clock import resident_kib
 from .sample import warm
@@ -85,26 +85,26 @@ def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
     there = bed.programs.there(["sar", "pidstat", "vmstat", "node_exporter"])
     sizes: dict[str, list[tuple[float, int]]] = {}
     with bed.server() as server, contextlib.ExitStack() as stack:
-        stack.enter_context(Running(helper("disk.py", bed.scratch("disk"), seconds + 30), bed.generator_cpu))
+        stack.enter_context(Running(helper("churn.py", bed.scratch("disk"), seconds + 30), bed.generator_cpu))
         stack.enter_context(load(bed, server.port, seconds + 30))
         exporter = stack.enter_context(peers.NodeExporter(bed, free_port())) if "node_exporter" in there else None
         if exporter:
             warm(exporter)
         time.sleep(2)
         which = ["-p", ",".join(map(str, server.pids))]
-        flags = ["--port", server.port, "--process", SERVER, "--interval", "1s", "--duration", f"{seconds}s"]
+        flags = ["--port", server.port, "--interval", "1s", "--duration", f"{seconds}s"]
         commands = {
             WATCH: lambda: brimful.watch(bed, *flags),
             "sar": lambda: peers.sar(bed, seconds),
             "pidstat": lambda: peers.pidstat(bed, seconds, *which),
             "vmstat": lambda: peers.vmstat(bed, 1, seconds),
         }
+        lead_s = start_s(bed, server.port)
+        running = {WATCH: stack.enter_context(Running(commands[WATCH]()))}
+        # It loads its programs first, and begins when the others do.
+        time.sleep(lead_s)
         begun = time.monotonic()
-        running = {
-            tool: stack.enter_context(Running(command()))
-            for tool, command in commands.items()
-            if tool == WATCH or tool in there
-        }
+        running |= {tool: stack.enter_context(Running(commands[tool]())) for tool in commands if tool in there}
         pages = [exporter.scrape()] if exporter else []
         alive = running | ({"node_exporter": exporter} if exporter else {})
         while (at := time.monotonic() - begun) < seconds - 1.5:
@@ -131,6 +131,14 @@ def minute(bed: Bed) -> tuple[Readings, dict[str, list[tuple[float, int]]]]:
         ),
         sizes,
     )
+
+
+def start_s(bed: Bed, port: int) -> float:
+    """How long `brimful watch` takes until it watches."""
+    begun = time.monotonic()
+    with Running(brimful.watch(bed, "--port", port, "--duration", "1s")) as running:
+        running.finish(30)
+    return max(0, time.monotonic() - begun - 1)
 
 
 def load(bed: Bed, port: int, seconds: float) -> Running:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ..side_by_side.report import figure
 from . import brimful, peers, toggle
-from .bed import SERVER, Bed, Running, Server, note
+from .bed import Bed, Running, Server, note
 from .case import Case, Figure, Outcome
 from .clock import cpu_s
 from .stats import Estimate
@@ -58,7 +58,7 @@ def measure(bed: Bed) -> Outcome:
 def monitors(bed: Bed, server: Server, lasting: float) -> Iterator[tuple[str, list[list[str]]]]:
     """Every monitor there is, with the command lines of its programs."""
     for name, interval in ((WATCH, "1s"), (WATCH_10, "100ms")):
-        flags = ["--port", server.port, "--process", SERVER, "--interval", interval, "--duration", f"{lasting:.0f}s"]
+        flags = ["--port", server.port, "--interval", interval, "--duration", f"{lasting:.0f}s"]
         yield name, [brimful.watch(bed, *flags, "--log", bed.scratch(f"log-{interval}"))]
     if bed.programs.path("sar") and bed.programs.path("pidstat"):
         samples = round(lasting)
@@ -105,7 +105,7 @@ def judge(outcome: Outcome, found: dict[str, list[list[Slice]]], own: dict[str, 
         if name == WATCH:
             outcome.measured |= {"throughput": throughput, "cpu": cost}
         rows.append(
-            [name, str(len(quartets)), percent(throughput), percent(cost)]
+            [name, str(len(quartets)), throughput.signed(), cost.signed()]
             + ["-" if name == CONTROL else f"{100 * own[name]:.3f}"]
         )
     outcome.table(
@@ -127,10 +127,6 @@ def judge(outcome: Outcome, found: dict[str, list[list[Slice]]], own: dict[str, 
 
 def loss(change: Estimate) -> Estimate:
     return Estimate(-change.value, -change.high, -change.low, change.of, interval=True)
-
-
-def percent(estimate: Estimate) -> str:
-    return f"{estimate.value:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"
 
 
 CASE = Case(

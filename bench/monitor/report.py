@@ -42,7 +42,7 @@ def requirements_text(cases: list[Case], document: dict) -> str:
                     f"{case.name}: {figure.text}",
                     bound(figure, figure.required),
                     bound(figure, figure.aim),
-                    f"{signed(estimate)} {figure.unit}" if estimate else "-",
+                    f"{shown(estimate)} {figure.unit}" if estimate else "-",
                     verdict(figure, estimate) if estimate else "not measured",
                 ]
             )
@@ -62,11 +62,8 @@ def bound(figure: Figure, value: float | None) -> str:
     return f"{value:g}" if value == 0 else f"{'≥' if figure.at_least else '≤'} {value:g}"
 
 
-def signed(estimate: Estimate) -> str:
-    """An interval may lie on both sides of zero."""
-    if estimate.interval:
-        return f"{estimate.value:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"
-    return str(estimate)
+def shown(estimate: Estimate) -> str:
+    return estimate.signed() if estimate.interval else str(estimate)
 
 
 def verdict(figure: Figure, estimate: Estimate) -> str:

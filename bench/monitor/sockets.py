@@ -12,8 +12,10 @@ def main(role: str, *arguments: str) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     held = serve(*map(int, arguments)) if role == "serve" else connect(arguments[0], *map(int, arguments[1:]))
-    print(f"{len(held)} connections", flush=True)
+    print(f"{arguments[-1]} connections", flush=True)
     sys.stdin.read()
+    for end in held:
+        end.close()
 
 
 def serve(port: int, number: int) -> list[socket.socket]:

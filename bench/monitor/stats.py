@@ -44,6 +44,10 @@ class Estimate:
     def exact(value: float) -> "Estimate":
         return Estimate(value, value, value, 1)
 
+    def signed(self) -> str:
+        """For what may lie on either side of zero."""
+        return f"{self.value:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
+
     def __str__(self) -> str:
         if self.low == self.high:
             return figure(self.value)

@@ -1,7 +1,12 @@
-"""What the gauges cost while connections come and go: by the kernel's account of the program, and by toggling it."""
+"""What the gauges cost while connections come and go: by the kernel's account of the program, and by toggling it.
+
+On loopback both ends of a connection are here, and the program runs at every change of either. A server whose clients
+are elsewhere has half of the runs.
+"""
 
 import contextlib
 import time
+from collections.abc import Callable
 
 from ..side_by_side.report import figure
 from ..side_by_side.tools import Failed
@@ -41,24 +46,26 @@ def measure(bed: Bed) -> Outcome:
     without = toggle.mean(quartets, "cpu_us_per_connection")
     per_connection = [without * percent / 100 for percent in (changed.value, changed.low, changed.high)]
     outcome.measured["cpu"] = Estimate(*per_connection, changed.of, interval=True)
-    per_s = [one["connections"] / one["seconds"] for one in stretches]
-    runs = [one["runs"] / one["connections"] for one in stretches]
+
+    def each(figure_of: Callable[[dict], float]) -> str:
+        return str(Estimate.spread([figure_of(one) for one in stretches]))
+
     outcome.table(
         "Connections as fast as they come, nginx closes them",
         ["", ""],
         [
-            ["connections/s", str(Estimate.spread(per_s))],
-            ["runs of the programs per connection, both ends", str(Estimate.spread(runs))],
-            ["time of a run, ns", str(Estimate.spread([one["ns"] / one["runs"] for one in stretches]))],
+            ["connections/s", each(lambda one: one["connections"] / one["seconds"])],
+            ["runs of the program per connection, both ends", each(lambda one: one["runs"] / one["connections"])],
+            ["time of a run, ns", each(lambda one: one["ns"] / one["runs"])],
             ["CPU µs per connection without, nginx and generator", figure(without)],
-            ["change with the gauges, %, and its 95 % interval", str(changed)],
+            ["change with the gauges, %, and its 95 % interval", changed.signed()],
         ],
     )
     return outcome
 
 
 def counted(bed: Bed, server: Server) -> list[dict]:
-    """How often the programs ran, and how long; nothing if there is none."""
+    """How often the programs ran, and how long; nothing if there are none."""
     with Running(watch(bed, server, 3600)) as running, bpf.counting():
         time.sleep(SETTLE_S)
         running.check()
@@ -118,7 +125,7 @@ CASE = Case(
     "upkeep",
     "Upkeep of the gauges",
     (
-        Figure("program", "eBPF programs' own time, per connection", "µs", required=1),
+        Figure("program", "eBPF program's own time per connection, both ends", "µs", required=1),
         Figure("cpu", "CPU per connection, with less without", "µs"),
     ),
     measure,

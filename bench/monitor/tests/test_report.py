@@ -102,15 +102,16 @@ class Inside(unittest.TestCase):
         def way(established: int, us: float, source: str) -> dict:
             return {"connections": {"established": established}, "us": [us, us], "source": source}
 
-        ways = {
-            "proc_net_tcp": way(10000, 28000, ""),
-            "plain": way(10000, 7000, "sock_diag"),
-            "ebpf": way(9999, 10, "eBPF"),
-        }
-        outcome = states.judged(ways, {})
-        self.assertEqual({key: found.value for key, found in outcome.measured.items()}, {"sock_diag": 4})
-        self.assertIn("counted 9999", outcome.notes[0])
-        ways["ebpf"] = way(10000, 10, "eBPF")
-        self.assertEqual(states.judged(ways, {}).measured["gauges"].value, 2800)
-        ways["ebpf"] = way(10000, 10, "sock_diag; no eBPF: not built")
-        self.assertIn("not in use", states.judged(ways, {}).notes[0])
+        def judged(ebpf: dict) -> Outcome:
+            outcome = Outcome()
+            table, plain = way(10000, 28000, ""), way(10000, 7000, "sock_diag")
+            states.judge(outcome, "all", {"proc_net_tcp": table, "plain": plain, "ebpf": ebpf}, {"ss": [14000.0]})
+            self.assertEqual(outcome.measured["sock_diag-all"].value, 4)
+            self.assertEqual(outcome.tables[0]["rows"][-1][-1], "2.00")
+            return outcome
+
+        wrong = judged(way(9999, 10, "eBPF: gauges"))
+        self.assertIn("counted 9999", wrong.notes[0])
+        self.assertNotIn("gauges-all", wrong.measured)
+        self.assertEqual(judged(way(10000, 10, "eBPF: gauges")).measured["gauges-all"].value, 2800)
+        self.assertIn("not in use", judged(way(10000, 10, "sock_diag; no eBPF: not built")).notes[0])

@@ -1,4 +1,4 @@
-"""Reads and writes a file, evenly, so that the disk's counters move: `disk.py DIRECTORY SECONDS`."""
+"""Reads and writes a file and starts processes, evenly, so that those counters move: `churn.py DIRECTORY SECONDS`."""
 
 import mmap
 import os
@@ -22,6 +22,9 @@ def main(directory: Path, seconds: float) -> None:
         at = turn % BLOCKS * BLOCK_BYTES
         os.pwrite(descriptor, block, at)
         os.preadv(descriptor, [block], at)
+        if (child := os.fork()) == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
         turn += 1
 
 
