@@ -118,13 +118,7 @@ struct mm_struct___atomic {
     struct mm_rss_stat rss_stat;
 };
 
-struct task_io_accounting { // CONFIG_TASK_IO_ACCOUNTING
-    __u64 read_bytes;
-    __u64 write_bytes;
-};
-
 struct sched_info { // CONFIG_SCHED_INFO
-    unsigned long pcount;
     unsigned long long run_delay;
 };
 
@@ -137,8 +131,7 @@ struct signal_struct {
     struct pid *pids[4];
     __u64 utime, stime, cutime, cstime;
     unsigned long nvcsw, nivcsw;
-    unsigned long min_flt, maj_flt, cmin_flt, cmaj_flt;
-    struct task_io_accounting ioac;
+    unsigned long maj_flt, cmaj_flt;
     unsigned long long sum_sched_runtime;
 };
 
@@ -155,10 +148,9 @@ struct task_struct {
     __u64 utime, stime;
     unsigned long nvcsw, nivcsw;
     __u64 start_boottime;
-    unsigned long min_flt, maj_flt;
+    unsigned long maj_flt;
     char comm[16];
     struct signal_struct *signal;
-    struct task_io_accounting ioac;
 };
 
 struct task_struct___state {

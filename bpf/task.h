@@ -10,13 +10,12 @@
 
 #define LEADER (1 << 0)   // the second half of the record is filled in
 #define RUNNABLE (1 << 1) // on a CPU or waiting for one
-#define SCHED (1 << 2)    // the kernel keeps `waited` and `scheduled`
-#define IO (1 << 3)       // the kernel counts bytes of storage
-#define RSS (1 << 4)      // `rss_pages` is known
-#define ENDED (1 << 5)    // only what there is to wait for is left of it
+#define SCHED (1 << 2)    // the kernel keeps `waited`
+#define RSS (1 << 3)      // `rss_pages` is known
+#define ENDED (1 << 4)    // only what there is to wait for is left of it
 
 struct counters {
-    __u64 ran, user, system, minor_faults, major_faults, voluntary, involuntary, read_bytes, written_bytes;
+    __u64 ran, user, system, major_faults, switches;
 };
 
 struct record {
@@ -24,11 +23,11 @@ struct record {
     char comm[16];
     __u64 started;
     struct counters own;
-    __u64 waited, scheduled;
+    __u64 waited;
     // Of a process, in the record of its leader.
     __u64 threads, rss_pages;
     struct counters ended;
-    __u64 children_user, children_system, children_minor_faults, children_major_faults;
+    __u64 children_user, children_system, children_major_faults;
 };
 
 static __always_inline struct upid *place(struct pid *pid, __u32 depth) {
@@ -92,18 +91,11 @@ static __always_inline void add_process(struct record *record, struct task_struc
     record->ended.ran = signal->sum_sched_runtime;
     record->ended.user = signal->utime;
     record->ended.system = signal->stime;
-    record->ended.minor_faults = signal->min_flt;
     record->ended.major_faults = signal->maj_flt;
-    record->ended.voluntary = signal->nvcsw;
-    record->ended.involuntary = signal->nivcsw;
+    record->ended.switches = signal->nvcsw + signal->nivcsw;
     record->children_user = signal->cutime;
     record->children_system = signal->cstime;
-    record->children_minor_faults = signal->cmin_flt;
     record->children_major_faults = signal->cmaj_flt;
-    if (bpf_core_field_exists(signal->ioac.read_bytes)) {
-        record->ended.read_bytes = signal->ioac.read_bytes;
-        record->ended.written_bytes = signal->ioac.write_bytes;
-    }
     if (rss_is_readable() && mm && !(task->flags & PF_EXITING)) {
         record->flags |= RSS;
         record->rss_pages = resident(mm);
@@ -125,19 +117,11 @@ static __always_inline bool fill_in(struct record *record, struct task_struct *t
     record->own.ran = task->se.sum_exec_runtime;
     record->own.user = task->utime;
     record->own.system = task->stime;
-    record->own.minor_faults = task->min_flt;
     record->own.major_faults = task->maj_flt;
-    record->own.voluntary = task->nvcsw;
-    record->own.involuntary = task->nivcsw;
+    record->own.switches = task->nvcsw + task->nivcsw;
     if (bpf_core_field_exists(task->sched_info.run_delay)) {
         record->flags |= SCHED;
         record->waited = task->sched_info.run_delay;
-        record->scheduled = task->sched_info.pcount;
-    }
-    if (bpf_core_field_exists(task->ioac.read_bytes)) {
-        record->flags |= IO;
-        record->own.read_bytes = task->ioac.read_bytes;
-        record->own.written_bytes = task->ioac.write_bytes;
     }
     if (task->pid == task->tgid)
         add_process(record, task);

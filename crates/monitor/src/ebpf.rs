@@ -16,7 +16,7 @@ mod object;
 mod tasks;
 
 pub(crate) use connections::{Gauges, MAX_PORTS, PortGauges, own_network_namespace};
-pub(crate) use tasks::{Counters, ProcessRecord, Queue, Storage, TaskIterator, TaskRecord};
+pub(crate) use tasks::{TaskIterator, TaskRecord};
 
 /// Why a program is not at work.
 #[derive(Debug, thiserror::Error)]

@@ -23,7 +23,7 @@ mod affinity;
 mod bottleneck;
 mod connections;
 mod counter;
-#[allow(dead_code, unused_imports)] // until the process and connections groups read it
+#[cfg_attr(not(feature = "ebpf"), allow(dead_code))] // then nothing is ever attached
 mod ebpf;
 #[cfg(test)]
 mod fixture;

@@ -235,7 +235,7 @@ mod tests {
             assert!(Attached::attach(Program::Connections, settings, globals).is_err());
         }
         assert!(Attached::attach(Program::Connections, &[0; 40], 2048).is_ok());
-        assert!(Callable::load(Program::Walk, 4, 240).is_err());
-        assert!(Callable::load(Program::Walk, 4, 248).is_ok());
+        assert!(Callable::load(Program::Walk, 4, 160).is_err());
+        assert!(Callable::load(Program::Walk, 4, 168).is_ok());
     }
 }

@@ -48,8 +48,9 @@ pub(crate) struct TaskRecord {
     pub(crate) started: Nanos,
     /// What it has used.
     pub(crate) own: Counters,
-    /// Its waits for a CPU; `None` if the kernel keeps no account of them (`CONFIG_SCHED_INFO`).
-    pub(crate) queue: Option<Queue>,
+    /// How long it waited for a CPU, without the present wait; `None` if the kernel keeps no account of that
+    /// (`CONFIG_SCHED_INFO`).
+    pub(crate) waited: Option<Nanos>,
     /// What concerns the whole process; there only in the record of its leader, whose `pid` is its `tgid`.
     pub(crate) process: Option<ProcessRecord>,
 }
@@ -64,34 +65,10 @@ pub(crate) struct Counters {
     pub(crate) user: Nanos,
     /// Time on a CPU in the kernel, likewise.
     pub(crate) system: Nanos,
-    /// Page faults that took no I/O.
-    pub(crate) minor_faults: u64,
-    /// Page faults that did.
+    /// Page faults that had to wait for a disk.
     pub(crate) major_faults: u64,
-    /// Times it left a CPU of its own will.
-    pub(crate) voluntary: u64,
-    /// Times it was taken from a CPU.
-    pub(crate) involuntary: u64,
-    /// Bytes moved; `None` if the kernel does not count them (`CONFIG_TASK_IO_ACCOUNTING`).
-    pub(crate) storage: Option<Storage>,
-}
-
-/// Bytes that went to and came from storage, not the page cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Storage {
-    /// Read.
-    pub(crate) read_bytes: u64,
-    /// Written, or made dirty to be written later.
-    pub(crate) written_bytes: u64,
-}
-
-/// Waits for a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Queue {
-    /// How long, without the present wait.
-    pub(crate) waited: Nanos,
-    /// How often it came to a CPU.
-    pub(crate) scheduled: u64,
+    /// Times it left a CPU, of its own will or not.
+    pub(crate) switches: u64,
 }
 
 /// What concerns a whole process.
@@ -109,8 +86,6 @@ pub(crate) struct ProcessRecord {
     pub(crate) children_user: Nanos,
     /// Time in the kernel of the same.
     pub(crate) children_system: Nanos,
-    /// Minor faults of the same.
-    pub(crate) children_minor_faults: u64,
     /// Major faults of the same.
     pub(crate) children_major_faults: u64,
 }
@@ -179,13 +154,12 @@ fn parse_all(mut from: impl Read, buffer: &mut [u8], into: &mut Vec<TaskRecord>)
 
 // --- The record, as `struct record` in `bpf/task.h` ------------------------------------------------------------------
 
-const RECORD: usize = 4 * 4 + 16 + 8 * (1 + 9 + 2 + 2 + 9 + 4);
+const RECORD: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1 + 2 + 5 + 3);
 const LEADER: u32 = 1 << 0;
 const RUNNABLE: u32 = 1 << 1;
 const SCHED: u32 = 1 << 2;
-const IO: u32 = 1 << 3;
-const RSS: u32 = 1 << 4;
-const ENDED: u32 = 1 << 5;
+const RSS: u32 = 1 << 3;
+const ENDED: u32 = 1 << 4;
 
 impl TaskRecord {
     fn parse(bytes: &[u8; RECORD]) -> TaskRecord {
@@ -193,16 +167,15 @@ impl TaskRecord {
         let [pid, tgid, parent, flags] = std::array::from_fn(|_| fields.u32());
         let comm = fields.take();
         let started = fields.nanos();
-        let own = fields.counters(flags);
-        let queue = Queue { waited: fields.nanos(), scheduled: fields.u64() };
+        let own = fields.counters();
+        let waited = fields.nanos();
         let (threads, rss_pages) = (fields.u64(), fields.u64());
         let process = ProcessRecord {
             threads,
             rss_pages: (flags & RSS != 0).then_some(rss_pages),
-            ended: fields.counters(flags),
+            ended: fields.counters(),
             children_user: fields.nanos(),
             children_system: fields.nanos(),
-            children_minor_faults: fields.u64(),
             children_major_faults: fields.u64(),
         };
         TaskRecord {
@@ -214,7 +187,7 @@ impl TaskRecord {
             ended: flags & ENDED != 0,
             started,
             own,
-            queue: (flags & SCHED != 0).then_some(queue),
+            waited: (flags & SCHED != 0).then_some(waited),
             process: (flags & LEADER != 0).then_some(process),
         }
     }
@@ -224,19 +197,13 @@ impl TaskRecord {
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
-    fn counters(&mut self, flags: u32) -> Counters {
+    fn counters(&mut self) -> Counters {
         Counters {
             ran: self.nanos(),
             user: self.nanos(),
             system: self.nanos(),
-            minor_faults: self.u64(),
             major_faults: self.u64(),
-            voluntary: self.u64(),
-            involuntary: self.u64(),
-            storage: {
-                let storage = Storage { read_bytes: self.u64(), written_bytes: self.u64() };
-                (flags & IO != 0).then_some(storage)
-            },
+            switches: self.u64(),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Processes by an eBPF program that walks over the kernel's tasks: one pass tells of every thread of the machine, so there is nothing
-//! to look for and nothing is older than the sample.
+//! Processes by an eBPF program that walks over the kernel's tasks: one pass tells of every thread of the machine, so there
+//! is nothing to look for and nothing is older than the sample.
 //!
 //! The scheduler brings a thread's CPU time up to date when it leaves its CPU and at each tick. So a process with a thread
 //! that runs or is ready is asked by its CPU clock, which is exact; all others' figures are exact as they are.
@@ -10,40 +10,54 @@ use crate::ebpf::{TaskIterator, TaskRecord};
 use crate::program::{Accounts, CpuTime, Facts, Usage};
 use crate::sys;
 use brimful_core::Nanos;
-use std::io;
+use std::{fmt, io, mem};
 
 /// Reads all processes.
 pub(super) struct TaskReader {
     iterator: TaskIterator,
+    /// All threads of the last pass, as the kernel has them.
     records: Vec<TaskRecord>,
-    /// The records by id: they come as the kernel has them.
-    order: Vec<usize>,
     /// All processes of the last pass, by pid.
-    processes: Vec<Known>,
-    /// Those of the pass before: their memory is used again.
-    former: Vec<Known>,
-    /// The threads of members in the last pass, by id.
+    processes: Vec<Process>,
+    members: Vec<Member>,
+    /// The members' threads in the last pass, by id.
     threads: Vec<Thread>,
+    /// Lists of the pass before: their memory is used again.
+    former_processes: Vec<Process>,
+    former_threads: Vec<Thread>,
     page_bytes: u64,
 }
 
-/// A process, over all passes that find it.
+/// A process, over all passes that find it. There are many that belong to no program, so this is small.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct Process {
     pid: u32,
+    parent: u32,
+    started: Nanos,
+    comm: [u8; 16],
+    /// Where its main thread's record is.
+    record: usize,
     program: Option<usize>,
     /// New, or under another name than before.
     new: bool,
     /// Waits of its threads that ended: the kernel adds up none.
     waited: Nanos,
+    /// Where it is among the members.
+    member: Option<usize>,
+}
+
+/// The figures of a process that belongs to a program, in one pass.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    process: usize,
     facts: Facts,
-    /// By the kernel's ticks.
+    /// CPU time by the kernel's ticks.
     user: Nanos,
     system: Nanos,
 }
 
 /// A thread of a member. Numbers are given out again, but not with the same start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Thread {
     tid: u32,
     tgid: u32,
@@ -51,8 +65,8 @@ struct Thread {
     waited: Nanos,
 }
 
-impl std::fmt::Debug for TaskReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for TaskReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskReader").field("processes", &self.processes.len()).finish_non_exhaustive()
     }
 }
@@ -65,10 +79,11 @@ impl TaskReader {
         let mut reader = TaskReader {
             iterator: TaskIterator::open().map_err(|error| error.to_string())?,
             records: Vec::new(),
-            order: Vec::new(),
             processes: Vec::new(),
-            former: Vec::new(),
+            members: Vec::new(),
             threads: Vec::new(),
+            former_processes: Vec::new(),
+            former_threads: Vec::new(),
             page_bytes: rustix::param::page_size() as u64,
         };
         reader
@@ -86,24 +101,19 @@ impl TaskReader {
     /// What every process has used by now. New ones come into the accounts and those that ended leave them.
     pub fn read(&mut self, accounts: &mut Accounts, selection: &Selection) -> io::Result<()> {
         self.iterator.read(&mut self.records)?;
-        self.order.clear();
-        self.order.extend(0..self.records.len());
-        self.order.sort_unstable_by_key(|&index| self.records[index].pid);
         if self.recognise(accounts, selection) {
             self.enlist();
         }
-        self.settle_ended_threads();
         self.add_up();
-        for known in &mut self.processes {
-            if let Some(program) = known.program {
-                let facts = &mut known.facts;
-                let clock = if facts.running > 0 { sys::process_cpu(known.pid) } else { None };
-                let total = facts.own.cpu.total.max(clock.unwrap_or_default());
-                facts.own.cpu = CpuTime::split(total, known.user, known.system);
-                facts.own.waited += known.waited;
-                if !accounts.update(known.pid, facts) {
-                    accounts.admit(known.pid, program, facts);
-                }
+        self.settle_ended_threads();
+        for Member { process, facts, user, system } in &mut self.members {
+            let Process { pid, program: Some(program), waited, .. } = self.processes[*process] else { continue };
+            let clock = if facts.running > 0 { sys::process_cpu(pid) } else { None };
+            let total = facts.own.cpu.total.max(clock.unwrap_or_default());
+            facts.own.cpu = CpuTime::split(total, *user, *system);
+            facts.own.waited += waited;
+            if !accounts.update(pid, facts) {
+                accounts.admit(pid, program, facts);
             }
         }
         Ok(())
@@ -111,70 +121,51 @@ impl TaskReader {
 
     /// Whether run-queue waits are known.
     pub fn tells_waits(&self) -> bool {
-        self.records.first().is_some_and(|record| record.queue.is_some())
+        self.records.first().is_some_and(|record| record.waited.is_some())
     }
 
     /// Tells the processes of this pass from those of the last. True if there may be new members.
     fn recognise(&mut self, accounts: &mut Accounts, selection: &Selection) -> bool {
-        std::mem::swap(&mut self.processes, &mut self.former);
+        mem::swap(&mut self.processes, &mut self.former_processes);
         self.processes.clear();
-        let mut former = self.former.iter().copied().peekable();
-        let mut end = |known: Known| {
-            if known.program.is_some() {
-                accounts.end(known.pid);
-            }
-        };
-        for record in self.order.iter().map(|&index| &self.records[index]) {
+        for (index, record) in self.records.iter().enumerate() {
             let Some(process) = &record.process else { continue };
             // Of a process whose main thread alone has ended, others go on.
             if record.ended && process.threads <= 1 {
                 continue;
             }
-            while let Some(gone) = former.next_if(|known| known.pid < record.pid) {
-                end(gone);
-            }
-            let same = former.next_if(|known| known.pid == record.pid).and_then(|known| {
-                if known.facts.started == record.started {
-                    return Some(known);
-                }
-                end(known);
-                None
-            });
-            self.processes.push(Known {
+            self.processes.push(Process {
                 pid: record.pid,
-                program: same.and_then(|known| known.program),
-                new: same.is_none_or(|known| known.facts.comm != record.comm),
-                waited: same.map_or(Nanos::ZERO, |known| known.waited),
-                facts: Facts {
-                    comm: record.comm,
-                    parent: record.parent,
-                    started: record.started,
-                    own: Usage {
-                        cpu: CpuTime { total: process.ended.ran, user: Nanos::ZERO },
-                        waited: Nanos::ZERO,
-                        switches: process.ended.voluntary + process.ended.involuntary,
-                        major_faults: process.ended.major_faults,
-                    },
-                    reaped: Usage {
-                        cpu: CpuTime {
-                            total: process.children_user + process.children_system,
-                            user: process.children_user,
-                        },
-                        major_faults: process.children_major_faults,
-                        ..Usage::default()
-                    },
-                    threads: process.threads,
-                    running: 0,
-                    rss_bytes: process.rss_pages.unwrap_or_default().saturating_mul(self.page_bytes),
-                },
-                user: process.ended.user,
-                system: process.ended.system,
+                parent: record.parent,
+                started: record.started,
+                comm: record.comm,
+                record: index,
+                program: None,
+                new: true,
+                waited: Nanos::ZERO,
+                member: None,
             });
         }
-        former.for_each(end);
+        self.processes.sort_unstable_by_key(|process| process.pid);
+        let mut former = self.former_processes.iter().peekable();
+        for process in &mut self.processes {
+            while let Some(gone) = former.next_if(|former| former.pid < process.pid) {
+                accounts.end(gone.pid);
+            }
+            let Some(before) = former.next_if(|former| former.pid == process.pid) else { continue };
+            if before.started == process.started {
+                (process.program, process.waited) = (before.program, before.waited);
+                process.new = before.comm != process.comm;
+            } else {
+                accounts.end(before.pid);
+            }
+        }
+        former.for_each(|gone| accounts.end(gone.pid));
+
         let mut new = false;
-        for known in self.processes.iter_mut().filter(|known| known.new || selection.has_found()) {
-            known.program = known.program.or_else(|| selection.of(known.pid, known.facts.name(), accounts));
+        for process in self.processes.iter_mut().filter(|process| process.new || selection.has_found()) {
+            let name = process.comm.split(|&byte| byte == 0).next().unwrap_or_default();
+            process.program = process.program.or_else(|| selection.of(process.pid, name, accounts));
             new = true;
         }
         new
@@ -182,7 +173,7 @@ impl TaskReader {
 
     /// Descendants of members are members.
     fn enlist(&mut self) {
-        let entry = |known: &Known| (known.pid, (known.facts.parent, known.program));
+        let entry = |process: &Process| (process.pid, (process.parent, process.program));
         let table: Table<usize> = self.processes.iter().map(entry).collect();
         for (pid, program) in with_descendants(&table) {
             if let Some(index) = index_of(&self.processes, pid) {
@@ -191,42 +182,87 @@ impl TaskReader {
         }
     }
 
-    /// Keeps the waits of threads that are no longer there, for processes that are.
-    fn settle_ended_threads(&mut self) {
-        let mut now = self.order.iter().map(|&index| &self.records[index]).peekable();
-        for thread in &self.threads {
-            while now.next_if(|record| record.pid < thread.tid).is_some() {}
-            let lives = now.peek().is_some_and(|record| record.pid == thread.tid && record.started == thread.started);
-            let process = index_of(&self.processes, thread.tgid).map(|index| &mut self.processes[index]);
-            if let Some(process) = process.filter(|process| !lives && process.facts.started <= thread.started) {
-                process.waited += thread.waited;
-            }
-        }
-    }
-
-    /// Adds the living threads to the processes that are members.
+    /// Adds up the threads of every member, ended and living.
     fn add_up(&mut self) {
+        self.members.clear();
+        for (index, process) in self.processes.iter_mut().enumerate().filter(|(_, process)| process.program.is_some()) {
+            let Some(member) = Member::new(index, &self.records[process.record], self.page_bytes) else { continue };
+            process.member = Some(self.members.len());
+            self.members.push(member);
+        }
+        mem::swap(&mut self.threads, &mut self.former_threads);
         self.threads.clear();
         let mut last = 0;
-        for record in self.order.iter().map(|&index| &self.records[index]) {
-            // Most processes have one thread, most threads come after another of their process.
-            let near = self.processes.get(last).filter(|known| known.pid == record.tgid).map(|_| last);
+        for record in &self.records {
+            // A thread comes near others of its process.
+            let near = self.processes.get(last).filter(|process| process.pid == record.tgid).map(|_| last);
             let Some(index) = near.or_else(|| index_of(&self.processes, record.tgid)) else { continue };
             last = index;
-            let Known { program: Some(_), facts, user, system, .. } = &mut self.processes[index] else { continue };
-            let waited = record.queue.map_or(Nanos::ZERO, |queue| queue.waited);
-            facts.own.cpu.total += record.own.ran;
-            facts.own.waited += waited;
-            facts.own.switches += record.own.voluntary + record.own.involuntary;
-            facts.own.major_faults += record.own.major_faults;
-            facts.running += u64::from(record.runnable);
-            *user += record.own.user;
-            *system += record.own.system;
+            let Some(member) = self.processes[index].member else { continue };
+            let waited = self.members[member].add(record);
             self.threads.push(Thread { tid: record.pid, tgid: record.tgid, started: record.started, waited });
+        }
+        self.threads.sort_unstable_by_key(|thread| thread.tid);
+    }
+
+    /// Keeps the waits of threads that are no longer there, for processes that are.
+    fn settle_ended_threads(&mut self) {
+        let mut now = self.threads.iter().peekable();
+        for thread in &self.former_threads {
+            while now.next_if(|living| living.tid < thread.tid).is_some() {}
+            if now.peek().is_some_and(|living| living.tid == thread.tid && living.started == thread.started) {
+                continue;
+            }
+            if let Some(index) = index_of(&self.processes, thread.tgid)
+                && self.processes[index].started <= thread.started
+            {
+                self.processes[index].waited += thread.waited;
+            }
         }
     }
 }
 
-fn index_of(processes: &[Known], pid: u32) -> Option<usize> {
-    processes.binary_search_by_key(&pid, |known| known.pid).ok()
+impl Member {
+    /// Of a process, by its main thread's record: what its ended threads have used.
+    fn new(process: usize, record: &TaskRecord, page_bytes: u64) -> Option<Member> {
+        let of = record.process.as_ref()?;
+        let facts = Facts {
+            comm: record.comm,
+            parent: record.parent,
+            started: record.started,
+            own: Usage {
+                cpu: CpuTime { total: of.ended.ran, user: Nanos::ZERO },
+                waited: Nanos::ZERO,
+                switches: of.ended.switches,
+                major_faults: of.ended.major_faults,
+            },
+            reaped: Usage {
+                cpu: CpuTime { total: of.children_user + of.children_system, user: of.children_user },
+                major_faults: of.children_major_faults,
+                ..Usage::default()
+            },
+            threads: of.threads,
+            running: 0,
+            rss_bytes: of.rss_pages.unwrap_or_default().saturating_mul(page_bytes),
+        };
+        Some(Member { process, facts, user: of.ended.user, system: of.ended.system })
+    }
+
+    /// Adds what a living thread has used; hands back its waits.
+    fn add(&mut self, thread: &TaskRecord) -> Nanos {
+        let waited = thread.waited.unwrap_or_default();
+        let Member { facts, user, system, .. } = self;
+        facts.own.cpu.total += thread.own.ran;
+        facts.own.waited += waited;
+        facts.own.switches += thread.own.switches;
+        facts.own.major_faults += thread.own.major_faults;
+        facts.running += u64::from(thread.runnable);
+        *user += thread.own.user;
+        *system += thread.own.system;
+        waited
+    }
+}
+
+fn index_of(processes: &[Process], pid: u32) -> Option<usize> {
+    processes.binary_search_by_key(&pid, |process| process.pid).ok()
 }

@@ -15,8 +15,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// By eBPF, and by /proc alone.
-const SOURCES: [bool; 2] = [true, false];
+/// By eBPF where it is built in, and by /proc alone.
+const SOURCES: &[bool] = if cfg!(feature = "ebpf") { &[true, false] } else { &[false] };
 
 /// A process that is killed in the end.
 struct Killed(Child);
@@ -163,7 +163,7 @@ fn a_live_descendant_is_found_and_kept_when_it_ends() {
 
 #[test]
 fn workers_that_come_and_go_count_once() {
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         let cgroup = Cgroup::new("workers");
         let mut shell = Shell::start();
         cgroup.add(shell.pid());
@@ -198,7 +198,7 @@ fn workers_that_come_and_go_count_once() {
 
 #[test]
 fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         let directory = tempfile::tempdir().unwrap();
         let name = format!("late-{}-{ebpf}", std::process::id());
         fs::copy("/bin/sleep", directory.path().join(&name)).unwrap();
@@ -235,7 +235,7 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
 
 #[test]
 fn a_zombie_has_ended_and_what_it_used_stays() {
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         // The shell becomes a program that never waits for its child.
         let mut parent = Command::new("sh");
         let parent = parent.args(["-c", &format!("(read -r go; {BURN}) <&0 & exec sleep 60")]).stdin(Stdio::piped());
@@ -260,7 +260,7 @@ fn a_zombie_has_ended_and_what_it_used_stays() {
 
 #[test]
 fn another_process_under_the_same_number_is_another() {
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         let first = Killed::start(Command::new("sleep").arg("60"));
         let pid = first.pid();
         let mut sampler = watch(&[ProcessSelector::Pid(pid), ProcessSelector::Name("sleep".to_owned())], ebpf);
@@ -294,7 +294,7 @@ fn another_process_under_the_same_number_is_another() {
 
 #[test]
 fn two_that_share_a_cpu_wait_while_the_other_runs() {
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         let cpu = online_cpus().last().unwrap().to_string();
         let burner = || Killed::start(Command::new("taskset").args(["-c", &cpu, "sh", "-c", "while :; do :; done"]));
         let burners = [burner(), burner()];
@@ -323,7 +323,7 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
 
 #[test]
 fn threads_are_told_from_processes() {
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         let script = "
 import threading, sys
 threads = [threading.Thread(target=sys.stdin.readline) for _ in range(4)]
@@ -360,7 +360,7 @@ fn major_faults_are_those_of_the_kernel_and_stay_when_the_process_has_ended() {
     let file = fs::File::create(&path).unwrap();
     (&file).write_all(&[1; 64 << 12]).unwrap();
     file.sync_all().unwrap();
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         let mut shell = Shell::start();
         let mut sampler = watch(&[ProcessSelector::Pid(shell.pid())], ebpf);
         let before = sampler.sample();
@@ -375,7 +375,7 @@ fn major_faults_are_those_of_the_kernel_and_stay_when_the_process_has_ended() {
 
 #[test]
 fn the_owner_of_a_port_is_waited_for_and_found_again_when_it_changes_hands() {
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         let (fd, address) = listener(8);
         drop(fd);
         let port = address.port();
@@ -410,7 +410,7 @@ fn the_owner_of_a_port_is_waited_for_and_found_again_when_it_changes_hands() {
 
 #[test]
 fn a_cgroup_is_everybody_in_it_and_below_it() {
-    for ebpf in SOURCES {
+    for &ebpf in SOURCES {
         let cgroup = Cgroup::new("selected");
         let selector: ProcessSelector = format!("cgroup:{}", cgroup.name().display()).parse().unwrap();
         let mut older = Shell::start();

@@ -58,8 +58,8 @@ fn a_sleeping_process_is_as_proc_shows_it() {
     let task = of(pid).unwrap();
     let stat = proc_file(pid, "stat");
     let stat = numbers(stat.rsplit(')').next().unwrap()); // from field 3 on
-    let (status, io) = (proc_file(pid, "status"), proc_file(pid, "io"));
-    let [ran, waited, scheduled] = numbers(&proc_file(pid, "schedstat"))[..] else { panic!() };
+    let status = proc_file(pid, "status");
+    let [ran, waited, _] = numbers(&proc_file(pid, "schedstat"))[..] else { panic!() };
     let statm = numbers(&proc_file(pid, "statm"));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -70,13 +70,10 @@ fn a_sleeping_process_is_as_proc_shows_it() {
     let ticks = rustix::param::clock_ticks_per_second();
     assert_eq!(task.started.0 / (1_000_000_000 / ticks), stat[22 - 3]);
     assert_eq!(task.own.ran, Nanos(ran));
-    assert_eq!(task.own.minor_faults, stat[10 - 3]);
     assert_eq!(task.own.major_faults, stat[12 - 3]);
-    assert_eq!(task.own.voluntary, named(&status, "voluntary_ctxt_switches:"));
-    assert_eq!(task.own.involuntary, named(&status, "nonvoluntary_ctxt_switches:"));
-    assert_eq!(task.queue, Some(Queue { waited: Nanos(waited), scheduled }));
-    let storage = Storage { read_bytes: named(&io, "read_bytes:"), written_bytes: named(&io, "write_bytes:") };
-    assert_eq!(task.own.storage, Some(storage));
+    let switches = ["voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"].map(|kind| named(&status, kind));
+    assert_eq!(task.own.switches, switches.iter().sum::<u64>());
+    assert_eq!(task.waited, Some(Nanos(waited)));
     let process = task.process.unwrap();
     assert_eq!(process.threads, 1);
     let slack = (3 * 32.max(2 * crate::cpu_count()) * crate::cpu_count()) as u64;
@@ -115,17 +112,13 @@ sys.stdin.read()";
     }
     let task = of(child.id()).unwrap();
     let clock = sys::process_cpu(child.id()).unwrap();
-    let minor = proc_file(child.id(), "stat");
-    let minor = numbers(minor.rsplit(')').next().unwrap())[10 - 3];
     child.kill().unwrap();
     child.wait().unwrap();
     let ended = task.process.unwrap().ended;
     assert_eq!(task.own.ran + ended.ran, clock);
     assert!(ended.ran >= Nanos(150_000_000), "{ended:?}");
-    assert_eq!(task.own.minor_faults + ended.minor_faults, minor);
     let children = of(std::process::id()).unwrap().process.unwrap();
-    assert!(children.children_user + children.children_system > Nanos(0));
-    assert!(children.children_minor_faults >= minor);
+    assert!(children.children_user + children.children_system >= Nanos(150_000_000));
 }
 
 #[test]
