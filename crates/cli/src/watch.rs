@@ -91,6 +91,10 @@ fn run(
     loop {
         if let Some(tick) = session.tick() {
             presence.news(&tick.sample).into_iter().for_each(|news| display.mention(news));
+            let suspended = tick.suspended();
+            if suspended > Nanos::ZERO {
+                display.mention(format!("the machine was suspended for {}", suspended.rounded()));
+            }
             if let Some(logs) = &mut logs {
                 logs.write(&tick, &mut |notice| display.say(notice));
             }
