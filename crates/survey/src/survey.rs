@@ -16,7 +16,7 @@ use brimful_engine::Progress;
 use brimful_monitor::{Monitor, ProcessSelector};
 use brimful_target::Truth;
 use brimful_workload::Process;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 /// Levels the model is fitted to, as fractions of the saturation rate as it is known by then.
@@ -439,12 +439,20 @@ impl<'a> Surveyor<'a> {
 
     fn measure_once(&mut self, plan: &RunPlan) -> Result<Measured, Halt> {
         let measured = measure(plan, &mut self.server, self.stop, self.progress);
-        // A server whose processes are gone cannot be watched either.
-        measured.map_err(|error| if self.is_alive() { Halt::Error(error) } else { self.died() })
+        // A server whose processes are gone cannot be watched either; Ctrl-C in a terminal ends them as well.
+        measured.map_err(|error| match (self.stop.load(Ordering::Relaxed), self.is_alive()) {
+            (true, _) => self.interrupted(),
+            (false, true) => Halt::Error(error),
+            (false, false) => self.died(),
+        })
     }
 
     fn is_alive(&self) -> bool {
         is_alive(self.like.endpoint.address)
+    }
+
+    fn interrupted(&self) -> Halt {
+        self.halt(ReasonCode::Interrupted, "it was interrupted")
     }
 
     fn died(&self) -> Halt {
@@ -464,7 +472,7 @@ impl<'a> Surveyor<'a> {
     /// Goes on only while the server answers and nobody has asked to stop.
     fn check(&self, measured: &Measured) -> Result<(), Halt> {
         if measured.record.interrupted {
-            Err(self.halt(ReasonCode::Interrupted, "it was interrupted"))
+            Err(self.interrupted())
         } else if !self.is_alive() {
             Err(self.died())
         } else if measured.record.counts.completed == 0 {

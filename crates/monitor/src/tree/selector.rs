@@ -27,7 +27,7 @@ impl ProcessSelector {
         match self {
             ProcessSelector::Name(name) => (true, name.as_str().into()),
             ProcessSelector::Pid(pid) => (false, pid.to_string().into()),
-            ProcessSelector::Port(port) => (true, format!("port:{port}").into()),
+            ProcessSelector::Port(port) => (false, format!("port:{port}").into()),
             ProcessSelector::Cgroup(path) => {
                 (true, path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into())
             }
