@@ -18,7 +18,6 @@ pub(crate) use table::{process_table, with_descendants};
 
 use crate::owner::listener_owners;
 use crate::program::{Accounts, CpuTime, ProgramSample};
-use crate::search::Search;
 use crate::{MonitorError, procfs, sys};
 use brimful_core::Nanos;
 use proc::ProcReader;
@@ -88,10 +87,9 @@ impl ProcessTree {
 
     /// CPU time of all programs now, after a fresh search for their processes: for the edges of a measurement window.
     pub fn cpu_reading(&mut self) -> CpuReading {
-        self.selection.look_up(&self.accounts, |_| true);
+        self.selection.look_up(&self.accounts, true);
         if let Source::Proc(reader, _) = &mut self.source {
-            reader.scan(&mut self.accounts, &self.selection);
-            self.selection.forget();
+            reader.scan(&mut self.accounts, &mut self.selection);
         }
         let at = sys::now();
         let programs = self.read();
@@ -119,10 +117,9 @@ impl ProcessTree {
 
     /// The slow part, to be done before [`ProcessTree::read`]: looks for processes, as far as that is due.
     pub(crate) fn search(&mut self) {
-        self.selection.look_up(&self.accounts, Search::due);
+        self.selection.look_up(&self.accounts, false);
         if let Source::Proc(reader, _) = &mut self.source {
-            reader.search(&mut self.accounts, &self.selection);
-            self.selection.forget();
+            reader.search(&mut self.accounts, &mut self.selection);
         }
     }
 

@@ -87,13 +87,13 @@ impl ProcReader {
     }
 
     /// The slow part of a sample: new processes, and the threads of all.
-    pub fn search(&mut self, accounts: &mut Accounts, selection: &Selection) {
+    pub fn search(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let forks = self.forks();
         let started = forks.is_none() || forks != self.forks;
         if started && self.children.due() {
             self.find_children(accounts, selection);
         }
-        if selection.has_found() || (self.scan.due() && (started || !self.settled)) {
+        if self.scan.due() && (selection.has_found() || started || !self.settled) {
             self.scan(accounts, selection);
             (self.forks, self.settled) = (forks, !started);
         }
@@ -103,7 +103,7 @@ impl ProcReader {
     }
 
     /// Looks at every process there is.
-    pub fn scan(&mut self, accounts: &mut Accounts, selection: &Selection) {
+    pub fn scan(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let begun = Search::begin();
         let tag = |pid, comm: &[u8]| accounts.program_of(pid).or_else(|| selection.of(pid, comm, accounts));
         let table = process_table(&self.proc, tag);
@@ -115,6 +115,7 @@ impl ProcReader {
                 self.handles.insert(pid, handle);
             }
         }
+        selection.forget();
         self.scan.rest(begun);
     }
 
@@ -273,8 +274,8 @@ mod tests {
     fn watch(fixture: &Fixture, selectors: &[ProcessSelector]) -> (ProcReader, Accounts, Selection) {
         let mut accounts = Accounts::new(Nanos::from_secs(1), selectors.iter().map(ProcessSelector::label));
         let mut reader = ProcReader::open(fixture.system(), &mut accounts);
-        let selection = Selection::new(fixture.system(), selectors);
-        reader.scan(&mut accounts, &selection);
+        let mut selection = Selection::new(fixture.system(), selectors);
+        reader.scan(&mut accounts, &mut selection);
         (reader, accounts, selection)
     }
 
@@ -321,7 +322,7 @@ mod tests {
         let fixture = Fixture::new();
         fixture.process(P + 1, 1, "master", [1, 0, 0, 0]);
         std::fs::write(fixture.root().join("stat"), "").unwrap();
-        let (mut reader, mut accounts, selection) = watch(&fixture, &[ProcessSelector::Name("master".into())]);
+        let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Name("master".into())]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::MAX, Nanos::ZERO);
         reader.forks = Some(100);
         fixture.newborn(P + 2, P + 1, "worker", [2, 0, 0, 0]);
@@ -330,7 +331,7 @@ mod tests {
         fixture.thread(P + 2, P + 2, "children", &format!("{} {}", P + 3, P + 4));
         let mut read = |reader: &mut ProcReader, forks| {
             std::fs::write(fixture.root().join("stat"), format!("cpu 1 1 1 1\nctxt 1\nprocesses {forks}\n")).unwrap();
-            reader.search(&mut accounts, &selection);
+            reader.search(&mut accounts, &mut selection);
             reader.read(&mut accounts);
             let sample = accounts.sample().remove(0);
             (sample.cpu.total.0 / 1_000_000, sample.pids.len())
@@ -356,10 +357,10 @@ mod tests {
         let fixture = Fixture::new();
         fixture.process(P + 1, 1, "server", [10, 0, 0, 0]);
         fixture.newborn(P + 2, P + 1, "server", [4, 0, 0, 0]);
-        let (mut reader, mut accounts, selection) = watch(&fixture, &[ProcessSelector::Name("server".into())]);
+        let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Name("server".into())]);
         let mut read = |scan| {
             if scan {
-                reader.scan(&mut accounts, &selection);
+                reader.scan(&mut accounts, &mut selection);
             }
             reader.read(&mut accounts);
             let sample = accounts.sample().remove(0);
@@ -377,12 +378,12 @@ mod tests {
     fn another_process_under_the_same_number_is_not_it() {
         let fixture = Fixture::new();
         fixture.process(P + 1, 1, "server", [10, 0, 0, 0]);
-        let (mut reader, mut accounts, selection) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
+        let (mut reader, mut accounts, mut selection) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
         fixture.end(P + 1);
         reader.read(&mut accounts);
         std::fs::remove_dir_all(fixture.root().join((P + 1).to_string())).unwrap();
         fixture.newborn(P + 1, 1, "other", [70, 0, 0, 0]);
-        reader.scan(&mut accounts, &selection);
+        reader.scan(&mut accounts, &mut selection);
         reader.read(&mut accounts);
         let sample = accounts.sample().remove(0);
         assert_eq!((&*sample.name, sample.pids.len(), sample.cpu.total), ("server", 0, Nanos::ZERO));

@@ -2,14 +2,18 @@
 
 use super::cgroup::Cgroup;
 use super::selector::ProcessSelector;
-use crate::MonitorError;
 use crate::owner::listener_owners;
 use crate::program::Accounts;
 use crate::search::Search;
 use crate::sock_diag::SockDiag;
+use crate::{MonitorError, sys};
 use brimful_core::Nanos;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// How often to look for whoever else has a port or joins a cgroup, while somebody is known to: asking what listens takes the
+/// kernel as long as half a sample.
+const JOINING: Nanos = Nanos::from_secs(5);
 
 /// All selectors, in their order.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ struct Choice {
     selector: ProcessSelector,
     holder: Option<Holder>,
     search: Search,
+    /// When somebody else is looked for.
+    joining_at: Nanos,
 }
 
 /// What has processes.
@@ -56,21 +62,27 @@ impl Selection {
                 ProcessSelector::Name(_) | ProcessSelector::Pid(_) => None,
             },
             search: Search::default(),
+            joining_at: Nanos::ZERO,
         };
         Selection { proc: root.join("proc"), choices: selectors.iter().map(choice).collect(), found: Vec::new() }
     }
 
-    /// Looks at ports and cgroups, those that are `due`.
-    pub fn look_up(&mut self, accounts: &Accounts, due: impl Fn(&Search) -> bool) {
-        let own = std::process::id();
+    /// Looks at ports and cgroups: all of them, or those whose turn it is.
+    pub fn look_up(&mut self, accounts: &Accounts, all: bool) {
+        let (own, now) = (std::process::id(), sys::now());
         for (index, choice) in self.choices.iter_mut().enumerate() {
-            let Some(holder) = choice.holder.as_mut().filter(|_| due(&choice.search)) else { continue };
+            let Some(holder) = &mut choice.holder else { continue };
+            let alive = accounts.is_alive(index);
+            if !all && !(choice.search.due() && (!alive || now >= choice.joining_at)) {
+                continue;
+            }
+            choice.joining_at = now + JOINING;
             let begun = Search::begin();
             let mut pids = match holder {
-                Holder::Port(port) => port.owners(!accounts.is_alive(index)),
+                Holder::Port(port) => port.owners(!alive),
                 Holder::Cgroup(cgroup) => cgroup.processes().into_iter().filter(|&pid| pid != own).collect(),
             };
-            pids.retain(|&pid| accounts.program_of(pid).is_none());
+            pids.retain(|&pid| accounts.program_of(pid).is_none() && !self.found.contains(&(pid, index)));
             self.found.extend(pids.into_iter().map(|pid| (pid, index)));
             choice.search.rest(begun);
         }
