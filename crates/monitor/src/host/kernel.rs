@@ -55,9 +55,13 @@ fn ebpf(attempt: io::Result<()>, capable: CapabilitySet, types: bool, unprivileg
         (true, false) => "sudo apt install linux-image-amd64    # or any kernel built with CONFIG_DEBUG_INFO_BTF=y",
         (true, true) => "docker run --cap-add BPF --cap-add PERFMON --security-opt seccomp=unconfined …",
     };
-    let means = "without it processes are read from /proc and connections counted by sock_diag: dearer, and less often".to_owned();
-    let means =
-        if attempt.is_ok() && privileged && types { "processes and connections are watched by eBPF, at a fraction of the cost".to_owned() } else { means };
+    let means = "without it processes are read from /proc and connections counted by sock_diag: dearer, and less often"
+        .to_owned();
+    let means = if attempt.is_ok() && privileged && types {
+        "processes and connections are watched by eBPF, at a fraction of the cost".to_owned()
+    } else {
+        means
+    };
     judged("ebpf", attempt.is_ok() && privileged && types, value, means, fix)
 }
 
