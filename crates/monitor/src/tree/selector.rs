@@ -22,7 +22,7 @@ pub enum ProcessSelector {
 }
 
 impl ProcessSelector {
-    /// What its program is called. `None` before the name if that is only for as long as no process of it is known.
+    /// What its program is called, and whether for good (true) or only for as long as no process of it is known.
     pub(super) fn label(&self) -> (bool, Arc<str>) {
         match self {
             ProcessSelector::Name(name) => (true, name.as_str().into()),
