@@ -13,6 +13,15 @@ fn known(target: &Target) -> Client {
     client
 }
 
+/// The CPU time of the only worker.
+fn worker_cpu(target: &Target) -> Duration {
+    let prefix = format!("target-{}-", target.addr().port());
+    let mut tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let worker = tasks.find(|t| std::fs::read_to_string(t.join("comm")).is_ok_and(|c| c.starts_with(&prefix))).unwrap();
+    let schedstat = std::fs::read_to_string(worker.join("schedstat")).unwrap();
+    Duration::from_nanos(schedstat.split(' ').next().unwrap().parse().unwrap())
+}
+
 #[test]
 fn one_worker_serves_in_the_order_of_arrival() {
     let target = start("none=0,heavy=30ms", 1);
@@ -69,7 +78,12 @@ fn the_backlog_is_as_long_as_asked() {
     config.backlog = BACKLOG;
     let target = Target::start(config).unwrap();
     let mut busy = known(&target);
+    let before = worker_cpu(&target);
     busy.send(request("/heavy"));
+    // The worker may still be arming its wait for this connection, and then a newcomer would be accepted first.
+    while worker_cpu(&target) < before + Duration::from_millis(20) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let connect = || TcpStream::connect_timeout(&target.addr(), Duration::from_millis(300));
     // Nobody accepts now; Linux lets one more than the backlog wait.
     let waiting: Vec<TcpStream> = (0..=BACKLOG).map(|_| connect().unwrap()).collect();
