@@ -122,9 +122,12 @@ mod tests {
                 })
                 .collect();
             taken.sort_by(f64::total_cmp);
-            let (least, median) = (taken[0] / demand.0 as f64, taken[20] / demand.0 as f64);
-            assert!(least > 0.99, "{micros} us: the shortest burn took {least} of its demand");
-            assert!((median - 1.0).abs() < 0.01, "{micros} us: the median burn took {median} of its demand");
+            // Interrupts and a noisy neighbour only ever add, so the shorter half tells what the burns themselves take; a
+            // reading of the clock may be dearer or cheaper than at calibration.
+            let (least, typical, demand) = (taken[0], taken[10], demand.0 as f64);
+            let slack = 0.01 * demand + 3.0 * spinner.reading_ns;
+            assert!(least > demand - slack, "{micros} us: the shortest burn took {least} ns");
+            assert!(typical < demand + slack, "{micros} us: three burns of four took more than {typical} ns");
         }
     }
 
