@@ -25,15 +25,35 @@ pub struct Station {
     /// Parallel servers of a queueing station.
     #[serde(default = "one")]
     pub servers: u32,
+    /// Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any more.
+    /// For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_multipliers: Vec<f64>,
     /// The order of service.
     #[serde(default)]
     pub scheduling: Scheduling,
-    /// Squared coefficient of variation of the service time at an FCFS station; 1 is exponential, 0 deterministic.
+    /// Squared coefficient of variation of the service time; 1 is exponential, 0 deterministic. At an FCFS station of all
+    /// requests that it serves, taken together; at one with priorities of each class; processor sharing does not feel it.
     #[serde(default = "exponential")]
     pub scv: f64,
     /// Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
     #[serde(default)]
     pub background: f64,
+}
+
+impl Default for Station {
+    /// One exponential server that does nothing else, without a name.
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            kind: StationKind::Queue,
+            servers: one(),
+            rate_multipliers: Vec::new(),
+            scheduling: Scheduling::Ps,
+            scv: exponential(),
+            background: 0.0,
+        }
+    }
 }
 
 /// Whether requests queue at a station.
@@ -56,10 +76,15 @@ pub enum Scheduling {
     Ps,
     /// First come, first served: all classes wait alike.
     Fcfs,
+    /// The most urgent class first, but whoever is in service is served to the end (head of the line). First come, first
+    /// served among equals.
+    Priority,
+    /// The same, but who is more urgent interrupts; the interrupted resumes where it was (preemptive resume).
+    Preemptive,
 }
 
 /// One class of request.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Class {
     /// Its name.
     pub name: String,
@@ -75,6 +100,9 @@ pub struct Class {
     /// Think time of a closed class, in seconds.
     #[serde(default)]
     pub think: f64,
+    /// Urgency at stations that serve by priority: the smaller, the sooner.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: u32,
 }
 
 /// Whether a class is fed from outside.
@@ -94,4 +122,9 @@ fn one() -> u32 {
 
 fn exponential() -> f64 {
     1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands over a reference.
+fn is_zero(priority: &u32) -> bool {
+    *priority == 0
 }

@@ -41,8 +41,42 @@ pub enum ModelError {
         saturation_rate: f64,
     },
     /// A method that does not exist.
-    #[error("there is no method `{0}`: use `erlang` or `seidmann`")]
+    #[error("there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer` or `linearizer`")]
     UnknownMethod(String),
+    /// A class without any demand.
+    #[error("class `{class}` visits no station: give it a demand somewhere, or leave it out")]
+    VisitsNothing {
+        /// Its name.
+        class: String,
+    },
+    /// An exact solution was asked for where none is known.
+    #[error(
+        "station `{station}` {reason}, so no exact solution is known: use `linearizer` (`erlang` if all classes are open), or \
+         the simulator"
+    )]
+    NoProductForm {
+        /// Its name.
+        station: String,
+        /// What it does.
+        reason: &'static str,
+    },
+    /// An exact solution that no one could wait for, or that would not fit.
+    #[error(
+        "the exact solution would go through {populations:.0} populations and hold {:.0} MiB: use `linearizer` or \
+         `schweitzer`, which approximate any population", .bytes / 1048576.0
+    )]
+    TooLarge {
+        /// How many combinations of customers there are.
+        populations: f64,
+        /// Memory that it would take.
+        bytes: f64,
+    },
+    /// An approximation that found no fixed point.
+    #[error("the approximation did not settle within {rounds} rounds: use `exact`, or the simulator")]
+    Unsettled {
+        /// How many there were.
+        rounds: usize,
+    },
     /// Fewer observations than unknowns.
     #[error(
         "{given} observations cannot settle this: at least {needed} (of positive weight) are needed, so measure more load levels"

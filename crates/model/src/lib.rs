@@ -16,6 +16,7 @@
 //! Everything is in seconds and per second. Matrices are stations × classes. The laws that tie the symbols: U = X·D/m
 //! (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D (bottleneck).
 //!
+//! - [`solve`]: any network, by a method or the best one; the methods, their validity and cost.
 //! - [`open`]: solve an open network; where it saturates.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
@@ -24,16 +25,23 @@
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
 #![forbid(unsafe_code)]
 
+mod closed;
 pub mod demand;
 pub mod erlang;
 mod error;
 pub mod least_squares;
+mod mixed;
+mod network;
 pub mod open;
+mod open_load;
+mod residence;
 pub mod response;
+pub mod solve;
 
 pub use demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 pub use erlang::{erlang_c, mmm_wait};
 pub use error::ModelError;
 pub use least_squares::{Estimate, Line, ols};
-pub use open::{Method, Solution, saturation_rate, solve_open};
+pub use open::{saturation_rate, solve_open};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
+pub use solve::{Method, Solution, solve};

@@ -1,239 +1,64 @@
 //! Open multiclass networks: requests arrive at given rates, whatever the servers do.
 //!
-//! Queues under processor sharing are solved in product form (Baskett, Chandy, Muntz & Palacios, 1975), exact whatever
-//! the distribution of service times, with Erlang's C for several servers; or with the approximation of Seidmann,
-//! Schweitzer & Shalev-Oren (1987), which puts a queue of D/m and a delay of D·(m − 1)/m in the place of m servers.
-//!
-//! Under first come, first served all classes that visit wait alike: the wait of M/M/m (or of Seidmann's queue) at the
-//! mean service time of the mixed stream, times (1 + scv)/2 with the scv of that stream (Allen & Cunneen, in Allen 1978;
-//! for m = 1 the exact result of Pollaczek & Khinchine).
+//! Each station is on its own (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975): exact under processor sharing whatever
+//! the distribution of service times, and for exponential FCFS stations that serve all classes alike. Elsewhere it takes
+//! the arrivals at each station for Poisson, which they are at the first one. [`crate::residence`] has the rules: Erlang's C
+//! or Seidmann's approximation for several servers, first come first served with any variability of service, priorities.
+//! Cost: stations × classes (× classes where the order of service matters).
 //!
 //! Background work b slows a queue to 1 − b of its nominal rate. A delay station has no capacity, so no background.
 //! Matrices are stations × classes, times seconds, rates per second.
 
 use crate::ModelError;
-use crate::erlang::wait_per_service;
-use crate::error::non_negative;
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
-use serde::Serialize;
-use std::{fmt, str::FromStr};
+use crate::network::{Network, mix, products};
+use crate::residence::{Found, MustWait, residence};
+use crate::solve::{Method, Solution};
+use brimful_core::model::Model;
 
-/// How several servers at one station are treated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// Exactly, by Erlang's C formula.
-    #[default]
-    Erlang,
-    /// As one fast server and a delay; pessimistic, and what papers of the time used.
-    Seidmann,
-}
-
-/// A solved network.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Solution {
-    /// How it was solved.
-    pub method: Method,
-    /// X, by class.
-    pub throughput: Vec<f64>,
-    /// R, by class.
-    pub response_time: Vec<f64>,
-    /// Time spent at the station, queued or served; stations × classes.
-    pub residence: Vec<Vec<f64>>,
-    /// N; stations × classes.
-    pub queue_length: Vec<Vec<f64>>,
-    /// U, of the nominal capacity and by our classes alone; stations × classes. Of a delay station, the number present.
-    pub utilization: Vec<Vec<f64>>,
-    /// The station that saturates first; empty if none ever does.
-    pub bottleneck: String,
-    /// The rate of all classes together, at their present mix, at which it saturates; infinite (JSON: null) if never.
-    pub saturation_rate: f64,
-    /// R over all requests, at their present mix.
-    pub mean_response_time: f64,
-}
-
-/// Solves an open network.
+/// Solves an open network: by Erlang's C unless the method is Seidmann's.
 ///
 /// The mix is that of the rates; if all are zero, that of equal rates. Errors: what does not fit together, a number that
 /// cannot be, a closed class, or a station that cannot keep up.
 pub fn solve_open(model: &Model, method: Method) -> Result<Solution, ModelError> {
-    let rates = rates(model)?;
-    let (saturation_rate, bottleneck) = capacity(model, &rates);
-    if let Some(i) = bottleneck {
-        let utilization = rho(&model.stations[i], &model.demands[i], &rates);
-        if utilization >= 1.0 {
-            return Err(ModelError::Unstable { station: name(model, bottleneck), utilization, saturation_rate });
-        }
-    }
-    let stations = || model.stations.iter().zip(&model.demands);
-    let residence: Vec<Vec<f64>> = stations().map(|(s, d)| residence(s, d, &rates, method)).collect();
-    let response_time: Vec<f64> = (0..rates.len()).map(|c| residence.iter().map(|r| r[c]).sum()).collect();
-    let mix = mix(&rates);
-    Ok(Solution {
-        method,
-        mean_response_time: products(&response_time, &mix).sum::<f64>() / mix.iter().sum::<f64>(),
-        queue_length: residence.iter().map(|r| products(r, &rates).collect()).collect(),
-        utilization: stations().map(|(s, d)| products(d, &rates).map(|busy| busy / servers(s)).collect()).collect(),
-        bottleneck: name(model, bottleneck),
-        throughput: rates,
-        response_time,
-        residence,
-        saturation_rate,
-    })
+    let network = Network::open(model)?;
+    let (method, must_wait) = match method {
+        Method::Seidmann => (method, MustWait::Seidmann),
+        _ => (Method::Erlang, MustWait::Erlang),
+    };
+    let residence = (0..model.stations.len()).map(|k| station(&network, k, must_wait)).collect();
+    let why = "no class is closed, so each station can be solved on its own".into();
+    Solution::new(&network, method, why, network.rates.clone(), residence)
 }
 
 /// The rate of all classes together, at the mix of the rates, at which the first station saturates, and its name; the
 /// network need not be stable. Infinite and empty if no queue has any work. The mix is as in [`solve_open`].
 pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
-    let (rate, bottleneck) = capacity(model, &rates(model)?);
-    Ok((rate, name(model, bottleneck)))
+    let network = Network::open_or_unstable(model)?;
+    let (rate, bottleneck) = network.capacity(&mix(&network.rates));
+    Ok((rate, network.name(bottleneck)))
 }
 
-/// The same, with the station's index.
-fn capacity(model: &Model, rates: &[f64]) -> (f64, Option<usize>) {
-    let mix = mix(rates);
-    let loads = model.stations.iter().zip(&model.demands).map(|(s, d)| rho(s, d, &mix));
-    let busiest = loads.enumerate().filter(|(_, load)| *load > 0.0).reduce(|a, b| if b.1 > a.1 { b } else { a });
-    busiest.map_or((f64::INFINITY, None), |(i, load)| (mix.iter().sum::<f64>() / load, Some(i)))
-}
-
-/// Work offered to a queue by classes arriving at `rates`, over what its background leaves; a delay has no limit.
-fn rho(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
-    match station.kind {
-        StationKind::Queue => products(demands, rates).sum::<f64>() / (servers(station) * (1.0 - station.background)),
-        StationKind::Delay => 0.0,
-    }
-}
-
-/// Time that a request of each class spends at a station with ρ < 1.
-fn residence(station: &Station, demands: &[f64], rates: &[f64], method: Method) -> Vec<f64> {
-    if station.kind == StationKind::Delay {
-        return demands.to_vec();
-    }
-    let slowed = 1.0 / (1.0 - station.background);
-    let wait = method.wait_per_service(station.servers, rho(station, demands, rates));
-    match station.scheduling {
-        Scheduling::Ps => demands.iter().map(|d| d * slowed * (1.0 + wait)).collect(),
-        Scheduling::Fcfs => {
-            // A class without demand does not visit, so it neither waits nor counts in the mean.
-            let visits: f64 = demands.iter().zip(rates).filter(|(d, _)| **d > 0.0).map(|(_, rate)| rate).sum();
-            let mean_service = if visits > 0.0 { products(demands, rates).sum::<f64>() / visits } else { 0.0 };
-            let wait = wait * mean_service * (1.0 + station.scv) / 2.0;
-            demands.iter().map(|d| if *d > 0.0 { (d + wait) * slowed } else { 0.0 }).collect()
-        }
-    }
-}
-
-impl Method {
-    /// Mean wait over mean service time at exponential servers.
-    fn wait_per_service(self, servers: u32, rho: f64) -> f64 {
-        match self {
-            Method::Erlang => wait_per_service(servers, rho),
-            // D/m ÷ (1 − ρ) + D·(m − 1)/m = D·(1 + ρ/(m·(1 − ρ))).
-            Method::Seidmann => rho / (f64::from(servers) * (1.0 - rho)),
-        }
-    }
-}
-
-/// The arrival rates of a model that makes sense.
-fn rates(model: &Model) -> Result<Vec<f64>, ModelError> {
-    let (stations, classes) = (model.stations.len(), model.classes.len());
-    if stations == 0 || classes == 0 {
-        return Err(ModelError::Shape(format!("a model needs stations and classes; it has {stations} and {classes}")));
-    }
-    if model.demands.len() != stations {
-        let rows = model.demands.len();
-        return Err(ModelError::Shape(format!("{stations} stations need as many rows of demands, not {rows}")));
-    }
-    for (station, demands) in model.stations.iter().zip(&model.demands) {
-        check(station, demands, classes)?;
-    }
-    let rate = |class: &Class| match (class.kind, class.rate) {
-        (ClassKind::Closed, _) => Err(ModelError::Closed { class: class.name.clone() }),
-        (ClassKind::Open, None) => Err(ModelError::Shape(format!("open class `{}` needs a rate", class.name))),
-        (ClassKind::Open, Some(rate)) => non_negative(rate, || format!("the rate of class `{}`", class.name)),
-    };
-    model.classes.iter().map(rate).collect()
-}
-
-fn check(station: &Station, demands: &[f64], classes: usize) -> Result<(), ModelError> {
-    let of = |what| format!("the {what} of station `{}`", station.name);
-    if demands.len() != classes {
-        let (name, given) = (&station.name, demands.len());
-        return Err(ModelError::Shape(format!("station `{name}` has {given} demands for {classes} classes")));
-    }
-    for (class, demand) in demands.iter().enumerate() {
-        non_negative(*demand, || {
-            format!("the demand of class {class} (counted from 0) at station `{}`", station.name)
-        })?;
-    }
-    if station.servers == 0 {
-        return Err(ModelError::Number { what: of("number of servers"), value: 0.0, need: "at least 1" });
-    }
-    if !(0.0..1.0).contains(&station.background) {
-        let (what, value) = (of("background"), station.background);
-        return Err(ModelError::Number { what, value, need: "at least 0 and below 1" });
-    }
-    non_negative(station.scv, || of("squared coefficient of variation"))?;
-    Ok(())
-}
-
-/// In which proportion the classes come: as their rates, or alike if there are none.
-fn mix(rates: &[f64]) -> Vec<f64> {
-    if rates.iter().any(|r| *r > 0.0) { rates.to_vec() } else { vec![1.0; rates.len()] }
-}
-
-fn servers(station: &Station) -> f64 {
-    match station.kind {
-        StationKind::Queue => f64::from(station.servers),
-        StationKind::Delay => 1.0,
-    }
-}
-
-fn name(model: &Model, station: Option<usize>) -> String {
-    station.map(|i| model.stations[i].name.clone()).unwrap_or_default()
-}
-
-fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
-    a.iter().zip(b).map(|(a, b)| a * b)
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Method::Erlang => "erlang",
-            Method::Seidmann => "seidmann",
-        })
-    }
-}
-
-impl FromStr for Method {
-    type Err = ModelError;
-
-    fn from_str(text: &str) -> Result<Method, ModelError> {
-        match text {
-            "erlang" => Ok(Method::Erlang),
-            "seidmann" => Ok(Method::Seidmann),
-            _ => Err(ModelError::UnknownMethod(text.into())),
-        }
-    }
+/// R of each class at one station.
+fn station(network: &Network<'_>, k: usize, must_wait: MustWait) -> Vec<f64> {
+    let busy: Vec<f64> = products(&network.demands[k], &network.rates).collect();
+    let waiting = vec![0.0; busy.len()];
+    (0..busy.len()).map(|c| residence(network, k, c, must_wait, &Found { busy: &busy, waiting: &waiting })).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::model::{Class, ClassKind, Scheduling, Station, StationKind};
 
     fn station(servers: u32, scheduling: Scheduling, scv: f64, background: f64) -> Station {
-        Station { name: "CPU".into(), kind: StationKind::Queue, servers, scheduling, scv, background }
+        Station { name: "CPU".into(), servers, scheduling, scv, background, ..Station::default() }
     }
 
     fn model(station: Station, classes: &[(f64, f64)]) -> Model {
         let class = |(i, (rate, _)): (usize, &(f64, f64))| Class {
             name: format!("c{i}"),
-            kind: ClassKind::Open,
             rate: Some(*rate),
-            population: None,
-            think: 0.0,
+            ..Class::default()
         };
         Model {
             stations: vec![station],
@@ -317,7 +142,7 @@ mod tests {
             solve_open(&model, Method::Erlang).unwrap_err().to_string()
         };
         assert!(solve_open(&good(), Method::Erlang).is_ok());
-        assert!(broken(&|m| m.demands[0][0] = -0.1).contains("demand of class 0"));
+        assert!(broken(&|m| m.demands[0][0] = -0.1).contains("demand of class `c0`"));
         assert!(broken(&|m| m.demands[0][0] = f64::NAN).contains("NaN"));
         assert!(broken(&|m| m.demands[0].clear()).contains("0 demands for 1 classes"));
         assert!(broken(&|m| m.demands.clear()).contains("rows of demands"));
@@ -328,13 +153,5 @@ mod tests {
         assert!(broken(&|m| m.stations[0].servers = 0).contains("at least 1"));
         assert!(broken(&|m| m.stations[0].background = 1.0).contains("below 1"));
         assert!(broken(&|m| m.stations[0].scv = -1.0).contains("variation"));
-    }
-
-    #[test]
-    fn methods_go_by_their_names() {
-        for method in [Method::Erlang, Method::Seidmann] {
-            assert_eq!(method.to_string().parse(), Ok(method));
-        }
-        assert!("mva".parse::<Method>().is_err());
     }
 }

@@ -118,17 +118,14 @@ impl Fit {
         let station = |name: &str, kind| Station {
             name: name.to_owned(),
             kind,
-            servers: 1,
             scheduling: Scheduling::Fcfs,
-            scv: 1.0,
-            background: 0.0,
+            ..Station::default()
         };
         let class = |(name, share): (&String, &f64)| Class {
             name: name.clone(),
             kind: ClassKind::Open,
             rate: Some(rate * share),
-            population: None,
-            think: 0.0,
+            ..Class::default()
         };
         let (servers, scv, background) = (self.facts.servers, self.scv, self.facts.background);
         Model {

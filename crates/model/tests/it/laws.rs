@@ -12,7 +12,7 @@ fn models() -> impl Strategy<Value = Model> {
         (0..4u8, 1..40u32, any::<bool>(), 0.0..5.0, 0.0..0.9).prop_map(|(kind, servers, ps, scv, background)| {
             let kind = if kind == 0 { StationKind::Delay } else { StationKind::Queue };
             let scheduling = if ps { Scheduling::Ps } else { Scheduling::Fcfs };
-            Station { name: String::new(), kind, servers, scheduling, scv, background }
+            Station { kind, servers, scheduling, scv, background, ..Station::default() }
         });
     (prop::collection::vec(station, 1..5), 1..5usize, 0.01..0.98).prop_flat_map(|(mut stations, classes, load)| {
         for (i, station) in stations.iter_mut().enumerate() {
@@ -27,13 +27,7 @@ fn models() -> impl Strategy<Value = Model> {
 }
 
 fn open(rates: &[f64]) -> Vec<Class> {
-    let class = |(i, rate): (usize, &f64)| Class {
-        name: format!("c{i}"),
-        kind: ClassKind::Open,
-        rate: Some(*rate),
-        population: None,
-        think: 0.0,
-    };
+    let class = |(i, rate): (usize, &f64)| Class { name: format!("c{i}"), rate: Some(*rate), ..Class::default() };
     rates.iter().enumerate().map(class).collect()
 }
 
@@ -95,7 +89,7 @@ proptest! {
     fn with_one_server_both_methods_are_mm1(demand in 1e-6..10.0f64, rho in 0.0..0.99f64, scheduling in 0..2u8) {
         let scheduling = if scheduling == 0 { Scheduling::Ps } else { Scheduling::Fcfs };
         let station =
-            Station { name: "s".into(), kind: StationKind::Queue, servers: 1, scheduling, scv: 1.0, background: 0.0 };
+            Station { name: "s".into(), scheduling, ..Station::default() };
         let model = Model { stations: vec![station], classes: open(&[rho / demand]), demands: vec![vec![demand]] };
         for method in [Method::Erlang, Method::Seidmann] {
             let response = solve_open(&model, method).unwrap().response_time[0];
@@ -229,14 +223,15 @@ fn garbage() -> impl Strategy<Value = Model> {
             scheduling: if ps { Scheduling::Ps } else { Scheduling::Fcfs },
             scv,
             background: if background > 2.0 { 0.0 } else { background },
+            ..Station::default()
         },
     );
     let class = (0..10u8, prop::option::weighted(0.9, wild())).prop_map(|(kind, rate)| Class {
         name: "c".into(),
         kind: if kind == 0 { ClassKind::Closed } else { ClassKind::Open },
         rate,
-        population: None,
         think: f64::NAN,
+        ..Class::default()
     });
     let row = prop::collection::vec(wild(), 1..3);
     (prop::collection::vec(station, 0..3), prop::collection::vec(class, 0..3), prop::collection::vec(row, 0..3))

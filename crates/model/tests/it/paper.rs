@@ -1,24 +1,15 @@
 //! What Menascé, Peraino, Dinh & Dinh (CMG 1999) printed, from their Tables 1 and 2 alone.
 
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{Class, Model, Scheduling, Station};
 use brimful_model::{Method, saturation_rate, solve_open};
 
 /// The server at 120 requests per second in all, its CPU demands multiplied by `cpu`.
 fn server(cpu: f64) -> Model {
-    let station = |name: &str, servers| Station {
-        name: name.into(),
-        kind: StationKind::Queue,
-        servers,
-        scheduling: Scheduling::Ps,
-        scv: 1.0,
-        background: 0.0,
-    };
+    let station = |name: &str, servers| Station { name: name.into(), servers, ..Station::default() };
     let class = |(i, percent): (usize, f64)| Class {
         name: format!("class{}", i + 1),
-        kind: ClassKind::Open,
         rate: Some(120.0 * percent / 100.0),
-        population: None,
-        think: 0.0,
+        ..Class::default()
     };
     let ms = |row: [f64; 4]| row.map(|d| d / 1000.0).to_vec();
     Model {

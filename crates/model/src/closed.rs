@@ -1,0 +1,73 @@
+//! Closed classes: a fixed number of customers, each of whom thinks, asks and waits.
+//!
+//! - [`mva`]: exactly, at single servers and delays.
+//! - [`convolution`]: exactly, at stations whose speed depends on how many are there: several servers, rate multipliers.
+//! - [`approximate`]: Bard & Schweitzer's fixed point and the Linearizer, for any population and any order of service.
+
+pub(crate) mod approximate;
+pub(crate) mod convolution;
+mod effort;
+pub(crate) mod mva;
+mod wide;
+
+pub(crate) use effort::effort;
+
+/// Closed classes in product form: centres where they queue, and all other time.
+pub(crate) struct Closed {
+    /// N by class, at least 1.
+    pub(crate) population: Vec<u32>,
+    /// Z by class: think time and delay stations.
+    pub(crate) delay: Vec<f64>,
+    /// Where they queue.
+    pub(crate) centres: Vec<Centre>,
+}
+
+/// A queueing centre.
+pub(crate) struct Centre {
+    /// D by class.
+    pub(crate) demands: Vec<f64>,
+    /// α for 1, 2, … customers present; the last holds for any more. `[1.0]` is a single server.
+    pub(crate) multipliers: Vec<f64>,
+}
+
+/// Closed classes, solved.
+pub(crate) struct Steady {
+    /// X by class.
+    pub(crate) throughput: Vec<f64>,
+    /// R, centres × classes.
+    pub(crate) residence: Vec<Vec<f64>>,
+    /// By centre, the probabilities of 0, 1, … customers, as far as the multipliers change.
+    pub(crate) probabilities: Vec<Vec<f64>>,
+}
+
+impl Closed {
+    /// The exact solution, by the cheaper of the two ways.
+    pub(crate) fn solve(mut self) -> Steady {
+        let scale = self.normalize();
+        let plain = self.centres.iter().all(|centre| centre.multipliers.len() == 1);
+        let mut steady = if plain { mva::solve(&self) } else { convolution::solve(&self) };
+        for (x, scale) in steady.throughput.iter_mut().zip(&scale) {
+            *x /= scale;
+        }
+        for row in &mut steady.residence {
+            row.iter_mut().zip(&scale).for_each(|(r, scale)| *r *= scale);
+        }
+        steady
+    }
+
+    /// Puts constant rates into the demands, and takes for each class its largest time as the unit: the populations'
+    /// weights stay far from the ends of arithmetic.
+    fn normalize(&mut self) -> Vec<f64> {
+        for centre in self.centres.iter_mut().filter(|centre| centre.multipliers.len() == 1) {
+            centre.demands.iter_mut().for_each(|d| *d /= centre.multipliers[0]);
+            centre.multipliers[0] = 1.0;
+        }
+        let scale = |c: usize| self.centres.iter().map(|k| k.demands[c]).fold(self.delay[c], f64::max);
+        let scale: Vec<f64> = (0..self.delay.len()).map(scale).collect();
+        for centre in &mut self.centres {
+            centre.demands.iter_mut().zip(&scale).for_each(|(d, scale)| *d /= scale);
+        }
+        self.delay.iter_mut().zip(&scale).for_each(|(d, scale)| *d /= scale);
+        scale
+    }
+}

@@ -1,0 +1,206 @@
+//! Normalizing constants by convolution (Buzen 1973; multiclass, Reiser & Kobayashi 1975): centres of any speed.
+//!
+//! G(n) sums the weights of all ways in which the population n can stand at the centres; X = G(N − 1)/G(N). Load-dependent
+//! mean value analysis gets P(0) by subtraction and breaks down at some tens of customers; here every term is positive and
+//! of unlimited range ([`Wide`]), so each result is good to about (customers + centres) roundings.
+//!
+//! A centre is added level by level: with T[h](n) = Σ D·h(n − 1) over the classes, the weight of j customers is
+//! h(j) = T[h(j − 1)]/α(j), and from where α is constant the levels sum up to H = h + T[H]/α. That costs min(m, N) passes
+//! over the populations where convolution term by term would cost their square. For the queues at a changing centre the
+//! constants of all the others are needed: halving the set of centres again and again gives them in K·log K convolutions.
+//!
+//! Valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
+
+use super::mva::count;
+use super::wide::Wide;
+use super::{Centre, Closed, Steady};
+
+/// Solves a normalized network.
+pub(crate) fn solve(closed: &Closed) -> Steady {
+    let lattice = Lattice::new(&closed.population);
+    let (changing, plain): (Vec<_>, Vec<_>) =
+        (0..closed.centres.len()).partition(|k| closed.centres[*k].multipliers.len() > 1);
+    let mut base = lattice.delays(&closed.delay);
+    for k in &plain {
+        lattice.sum_levels(&mut base, &closed.centres[*k].demands, 1.0);
+    }
+    let whole = changing.iter().fold(base.clone(), |g, k| lattice.add(g, &closed.centres[*k]));
+    let all = lattice.last();
+    let throughput: Vec<f64> = lattice.back.iter().map(|back| whole[all - back].over(whole[all])).collect();
+    let mut solver = Solver { lattice, closed, whole, throughput, steady: Steady::empty(closed) };
+    for k in plain {
+        solver.plain(k);
+    }
+    if !changing.is_empty() {
+        solver.changing(base, &changing);
+    }
+    solver.steady.throughput = solver.throughput;
+    solver.steady
+}
+
+struct Solver<'a> {
+    lattice: Lattice,
+    closed: &'a Closed,
+    /// G of all centres.
+    whole: Vec<Wide>,
+    throughput: Vec<f64>,
+    steady: Steady,
+}
+
+impl Solver<'_> {
+    /// At a single server, N = D·(G with the server twice)(N − 1)/G.
+    fn plain(&mut self, k: usize) {
+        let centre = &self.closed.centres[k];
+        let mut twice = self.whole.clone();
+        self.lattice.sum_levels(&mut twice, &centre.demands, 1.0);
+        let mut found = vec![0.0; centre.demands.len()];
+        self.find(&twice, 1.0, &mut found);
+        self.steady.residence[k] = self.residence(k, &found);
+    }
+
+    /// The queues at these centres, from the constants of all other centres.
+    fn changing(&mut self, others: Vec<Wide>, centres: &[usize]) {
+        if let [k] = centres {
+            return self.one_changing(others, *k);
+        }
+        let (left, right) = centres.split_at(centres.len() / 2);
+        for (mine, other) in [(left, right), (right, left)] {
+            let others = other.iter().fold(others.clone(), |g, k| self.lattice.add(g, &self.closed.centres[*k]));
+            self.changing(others, mine);
+        }
+    }
+
+    /// N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G), beyond the last level in closed form: Σ (J + i)·Tⁱ = (J − 1)/(1 − T) + 1/(1 − T)².
+    fn one_changing(&mut self, others: Vec<Wide>, k: usize) {
+        let Centre { demands, multipliers } = &self.closed.centres[k];
+        let (levels, last) = (multipliers.len(), multipliers[multipliers.len() - 1]);
+        let (mut h, mut found) = (others, vec![0.0; demands.len()]);
+        let all = self.lattice.last();
+        for (j, alpha) in (1..levels).zip(multipliers) {
+            self.steady.probabilities[k].push(h[all].over(self.whole[all]));
+            self.find(&h, j as f64 / alpha, &mut found);
+            self.lattice.next_level(&mut h, demands, *alpha);
+        }
+        self.lattice.sum_levels(&mut h, demands, last);
+        self.find(&h, (levels - 1) as f64 / last, &mut found);
+        self.lattice.sum_levels(&mut h, demands, last);
+        self.find(&h, 1.0 / last, &mut found);
+        self.steady.residence[k] = self.residence(k, &found);
+    }
+
+    /// Adds weight × h(N − 1)/G(N), by class.
+    fn find(&self, h: &[Wide], weight: f64, found: &mut [f64]) {
+        let all = self.lattice.last();
+        for (found, back) in found.iter_mut().zip(&self.lattice.back) {
+            *found += weight * h[all - back].over(self.whole[all]);
+        }
+    }
+
+    /// R = N/X, N = D × found.
+    fn residence(&self, k: usize, found: &[f64]) -> Vec<f64> {
+        let demands = self.closed.centres[k].demands.iter();
+        demands.zip(found).zip(&self.throughput).map(|((d, found), x)| d * (found / x)).collect()
+    }
+}
+
+/// All populations, in an order in which one customer less comes before.
+struct Lattice {
+    most: Vec<u32>,
+    /// How far back one customer less of each class stands.
+    back: Vec<usize>,
+    populations: usize,
+}
+
+impl Lattice {
+    fn new(most: &[u32]) -> Self {
+        let mut populations = 1;
+        let mut back = Vec::new();
+        for n in most {
+            back.push(populations);
+            populations *= *n as usize + 1;
+        }
+        Self { most: most.to_vec(), back, populations }
+    }
+
+    /// The place of the whole population.
+    fn last(&self) -> usize {
+        self.populations - 1
+    }
+
+    /// Π Zⁿ/n!
+    fn delays(&self, delays: &[f64]) -> Vec<Wide> {
+        let mut g = vec![Wide::ONE; self.populations];
+        let mut present = vec![0; self.most.len()];
+        for here in 1..self.populations {
+            count(&mut present, &self.most);
+            if let Some(c) = present.iter().position(|n| *n > 0) {
+                g[here] = g[here - self.back[c]].times(delays[c] / f64::from(present[c]));
+            }
+        }
+        g
+    }
+
+    /// G with one more centre.
+    fn add(&self, g: Vec<Wide>, centre: &Centre) -> Vec<Wide> {
+        let Centre { demands, multipliers } = centre;
+        let mut sum = vec![Wide::ZERO; g.len()];
+        let mut h = g;
+        let add = |sum: &mut [Wide], h: &[Wide]| sum.iter_mut().zip(h).for_each(|(sum, h)| *sum = sum.plus(*h));
+        for alpha in &multipliers[..multipliers.len() - 1] {
+            add(&mut sum, &h);
+            self.next_level(&mut h, demands, *alpha);
+        }
+        self.sum_levels(&mut h, demands, multipliers[multipliers.len() - 1]);
+        add(&mut sum, &h);
+        sum
+    }
+
+    /// h ← T[h]/α: from the last population down, so that those read are still the old ones.
+    fn next_level(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
+        let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
+        let mut present = self.most.clone();
+        for here in (0..self.populations).rev() {
+            h[here] = self.below(h, here, &present, &factors, Wide::ZERO);
+            count_down(&mut present, &self.most);
+        }
+    }
+
+    /// h ← h + T[h]/α + T²[h]/α² + …: from the first population up, so that those read are already the new ones.
+    fn sum_levels(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
+        let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
+        let mut present = vec![0; self.most.len()];
+        for here in 0..self.populations {
+            h[here] = self.below(h, here, &present, &factors, h[here]);
+            count(&mut present, &self.most);
+        }
+    }
+
+    /// start + Σ factor × h, over the populations of one customer less.
+    #[inline]
+    fn below(&self, h: &[Wide], here: usize, present: &[u32], factors: &[f64], start: Wide) -> Wide {
+        let classes = present.iter().zip(factors).zip(&self.back);
+        classes.filter(|((n, _), _)| **n > 0).fold(start, |sum, ((_, f), back)| sum.add_scaled(h[here - back], *f))
+    }
+}
+
+/// The population before; before the empty one comes the last.
+fn count_down(present: &mut [u32], most: &[u32]) {
+    for (n, most) in present.iter_mut().zip(most) {
+        if *n > 0 {
+            *n -= 1;
+            return;
+        }
+        *n = *most;
+    }
+}
+
+impl Steady {
+    fn empty(closed: &Closed) -> Self {
+        let (centres, classes) = (closed.centres.len(), closed.population.len());
+        Self {
+            throughput: vec![0.0; classes],
+            residence: vec![vec![0.0; classes]; centres],
+            probabilities: vec![Vec::new(); centres],
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What an exact solution would take, before it is begun.
+
+use crate::ModelError;
+use crate::network::Network;
+use brimful_core::model::{Station, StationKind};
+use std::fmt;
+
+/// What an exact solution must go through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Effort {
+    /// Π (N + 1): combinations of how many customers of each class there are.
+    pub(crate) populations: f64,
+    /// Memory for what the recursion carries along.
+    pub(crate) bytes: f64,
+    /// Additions with their multiplications.
+    steps: f64,
+}
+
+/// Not more than this is held in memory.
+const MOST_BYTES: f64 = (1u64 << 30) as f64;
+
+/// Some tens of seconds.
+const MOST_STEPS: f64 = 1e10;
+
+/// About a second.
+const QUICK_STEPS: f64 = 3e8;
+
+/// What the exact solution of a network's closed classes would take.
+pub(crate) fn effort(network: &Network<'_>) -> Effort {
+    let sizes: Vec<f64> = network.closed().map(|c| f64::from(network.population[c]) + 1.0).collect();
+    let populations: f64 = sizes.iter().product();
+    let (classes, largest) = (sizes.len() as f64, sizes.iter().copied().fold(1.0, f64::max));
+    let customers = network.customers() as f64;
+    let queues = || network.model.stations.iter().enumerate().filter(|(_, s)| s.kind == StationKind::Queue);
+    let levels = |(k, s): (usize, &Station)| {
+        let levels = (s.rate_multipliers.len() as f64).max(f64::from(s.servers));
+        // What open classes do to the station takes all its levels for each of ours.
+        let prepared = if network.open_load(k) > 0.0 { levels } else { 1.0 };
+        (levels.min(customers), prepared)
+    };
+    let (plain, changing): (Vec<_>, Vec<_>) = queues().map(levels).partition(|(levels, _)| *levels <= 1.0);
+    if changing.is_empty() {
+        let queues = plain.len() as f64;
+        return Effort {
+            populations,
+            bytes: 8.0 * populations / largest * queues,
+            steps: populations * classes * queues.max(1.0),
+        };
+    }
+    let halvings = (changing.len() as f64).log2().ceil() + 1.0;
+    let passes: f64 = changing.iter().map(|(levels, _)| levels + 3.0).sum::<f64>() * halvings;
+    let prepared: f64 = changing.iter().map(|(levels, prepared)| levels * prepared).sum();
+    Effort {
+        populations,
+        bytes: 16.0 * populations * (halvings + 3.0),
+        steps: 2.0 * populations * classes * (passes + 2.0 * plain.len() as f64) + prepared,
+    }
+}
+
+impl Effort {
+    /// Whether no one minds waiting for it.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.steps <= QUICK_STEPS && self.bytes <= MOST_BYTES
+    }
+
+    /// An error if it does not fit in memory or takes too long.
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
+        if self.bytes <= MOST_BYTES && self.steps <= MOST_STEPS {
+            return Ok(());
+        }
+        Err(ModelError::TooLarge { populations: self.populations, bytes: self.bytes })
+    }
+}
+
+impl fmt::Display for Effort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.0} populations", self.populations)
+    }
+}

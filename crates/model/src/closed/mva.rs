@@ -1,0 +1,72 @@
+//! Exact mean value analysis (Reiser & Lavenberg, 1980): single servers and delays, any number of classes.
+//!
+//! An arriving customer finds what the network would hold without him: R = D·(1 + N(n − 1)), X = n/(Z + Σ R), N = X·R,
+//! from the empty network up. No step subtracts, so it is stable. Valid in product form. Cost: Π (N + 1) × centres ×
+//! classes in time; in memory one queue per centre and population of all classes but the largest.
+
+use super::{Closed, Steady};
+
+/// Solves a normalized network of single servers.
+pub(crate) fn solve(closed: &Closed) -> Steady {
+    let (centres, classes) = (closed.centres.len(), closed.population.len());
+    let mut order: Vec<usize> = (0..classes).collect();
+    order.sort_by_key(|c| std::cmp::Reverse(closed.population[*c]));
+    let most: Vec<u32> = order.iter().map(|c| closed.population[*c]).collect();
+    let delays: Vec<f64> = order.iter().map(|c| closed.delay[*c]).collect();
+    let demands = order.iter().map(|c| closed.centres.iter().map(|k| k.demands[*c]).collect());
+    let demands: Vec<Vec<f64>> = demands.collect();
+    // One less of class c is so many populations back; of the first class, the queues of the round before, which stand at
+    // the same place until this round's take it.
+    let mut back = vec![0; classes];
+    let mut plane = 1;
+    for c in 1..classes {
+        back[c] = plane;
+        plane *= most[c] as usize + 1;
+    }
+    let mut queues = vec![0.0; plane * centres];
+    let (mut throughput, mut residence) = (vec![0.0; classes], vec![vec![0.0; centres]; classes]);
+    let (mut present, mut total) = (vec![0; classes], vec![0.0; centres]);
+    for first in 0..=most[0] {
+        present[0] = first;
+        for here in 0..plane {
+            total.fill(0.0);
+            for c in (0..classes).filter(|c| present[*c] > 0) {
+                let found = &queues[(here - back[c]) * centres..][..centres];
+                let cycle = delays[c] + arrive(&demands[c], found, &mut residence[c]);
+                throughput[c] = f64::from(present[c]) / cycle;
+                total.iter_mut().zip(&residence[c]).for_each(|(n, r)| *n += throughput[c] * r);
+            }
+            queues[here * centres..][..centres].copy_from_slice(&total);
+            count(&mut present[1..], &most[1..]);
+        }
+    }
+    // The last population is the whole one.
+    let place = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
+    let row = |k: usize| (0..classes).map(|c| residence[place(c)][k]).collect();
+    Steady {
+        throughput: (0..classes).map(|c| throughput[place(c)]).collect(),
+        residence: (0..centres).map(row).collect(),
+        probabilities: vec![Vec::new(); centres],
+    }
+}
+
+/// The residences of one who arrives, and their sum.
+fn arrive(demands: &[f64], found: &[f64], residence: &mut [f64]) -> f64 {
+    let mut sum = 0.0;
+    for ((r, d), n) in residence.iter_mut().zip(demands).zip(found) {
+        *r = d * (1.0 + n);
+        sum += *r;
+    }
+    sum
+}
+
+/// The next population, the first class fastest; after the last comes the empty one.
+pub(super) fn count(present: &mut [u32], most: &[u32]) {
+    for (n, most) in present.iter_mut().zip(most) {
+        if *n < *most {
+            *n += 1;
+            return;
+        }
+        *n = 0;
+    }
+}

@@ -1,0 +1,129 @@
+//! Networks with closed classes, exactly: open classes are a slower server to the closed ones.
+//!
+//! A single server of which open classes keep ρ busy is to the others one of demands D/(1 − ρ) (Reiser & Kobayashi 1975;
+//! Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7); several servers and rate multipliers become other multipliers
+//! ([`crate::open_load`]). An open request then stays as long as the closed customers it meets let it. Without open
+//! classes nothing is left to reduce. Valid in product form, for stable open classes.
+
+use crate::ModelError;
+use crate::closed::{Centre, Closed, Steady, effort};
+use crate::network::Network;
+use crate::open_load::OpenLoad;
+use brimful_core::model::{Model, Scheduling, Station, StationKind};
+
+/// X by class and R, stations × classes; or why there is no exact solution.
+pub(crate) fn exact(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>), ModelError> {
+    network.check_product_form()?;
+    effort(network).check()?;
+    let reduction = Reduction::new(network);
+    let steady = reduction.closed(network).solve();
+    Ok(reduction.expand(network, &steady))
+}
+
+/// The same with each station of m servers as one of speed m and a delay of D·(m − 1)/m (Seidmann, Schweitzer &
+/// Shalev-Oren, 1987).
+pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>), ModelError> {
+    network.check_product_form()?;
+    let mut split = Model { classes: network.model.classes.clone(), ..Model::default() };
+    for (station, demands) in network.model.stations.iter().zip(&network.demands) {
+        let servers = if station.kind == StationKind::Queue { f64::from(station.servers) } else { 1.0 };
+        split.stations.push(Station { servers: 1, background: 0.0, ..station.clone() });
+        split.demands.push(demands.iter().map(|d| d / servers).collect());
+        split.stations.push(Station { kind: StationKind::Delay, name: station.name.clone(), ..Station::default() });
+        split.demands.push(demands.iter().map(|d| d * (servers - 1.0) / servers).collect());
+    }
+    let (throughput, parts) = exact(&Network::new(&split)?)?;
+    let whole = |pair: &[Vec<f64>]| pair[0].iter().zip(&pair[1]).map(|(queue, delay)| queue + delay).collect();
+    Ok((throughput, parts.chunks_exact(2).map(whole).collect()))
+}
+
+/// How the open classes look to the closed ones.
+struct Reduction {
+    /// The closed classes.
+    classes: Vec<usize>,
+    /// The queueing stations, with what the open classes leave of them.
+    queues: Vec<(usize, OpenLoad)>,
+}
+
+impl Reduction {
+    fn new(network: &Network<'_>) -> Self {
+        let customers = usize::try_from(network.customers()).unwrap_or(usize::MAX);
+        let seen = |k: usize| {
+            let servers = network.model.stations[k].servers as usize;
+            let plain = || OpenLoad::new(|n| n.min(servers) as f64, servers, network.open_load(k), customers);
+            (k, network.dependent[k].clone().unwrap_or_else(plain))
+        };
+        let queues = (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
+        Self { classes: network.closed().collect(), queues: queues.map(seen).collect() }
+    }
+
+    fn closed(&self, network: &Network<'_>) -> Closed {
+        let of = |row: &[f64]| self.classes.iter().map(|c| row[*c]).collect();
+        let delay = |c: &usize| network.delay(*c);
+        let centre = |(k, load): &(usize, OpenLoad)| Centre {
+            demands: of(&network.demands[*k]),
+            multipliers: load.multipliers.clone(),
+        };
+        Closed {
+            population: self.classes.iter().map(|c| network.population[*c]).collect(),
+            delay: self.classes.iter().map(delay).collect(),
+            centres: self.queues.iter().map(centre).collect(),
+        }
+    }
+
+    fn expand(&self, network: &Network<'_>, steady: &Steady) -> (Vec<f64>, Vec<Vec<f64>>) {
+        let mut throughput = network.rates.clone();
+        for (c, x) in self.classes.iter().zip(&steady.throughput) {
+            throughput[*c] = *x;
+        }
+        let mut residence = network.demands.clone();
+        for (i, (k, load)) in self.queues.iter().enumerate() {
+            let present = steady.residence[i].iter().zip(&steady.throughput).map(|(r, x)| r * x).sum();
+            let open = load.exact_open_residence(&steady.probabilities[i], present);
+            residence[*k].iter_mut().for_each(|demand| *demand *= open);
+            for (c, r) in self.classes.iter().zip(&steady.residence[i]) {
+                residence[*k][*c] = *r;
+            }
+        }
+        (throughput, residence)
+    }
+}
+
+impl Network<'_> {
+    /// Time that a closed customer spends where no one queues: thinking, and at delay stations.
+    pub(crate) fn delay(&self, class: usize) -> f64 {
+        let delays = self.model.stations.iter().zip(&self.demands).filter(|(s, _)| s.kind == StationKind::Delay);
+        self.model.classes[class].think + delays.map(|(_, row)| row[class]).sum::<f64>()
+    }
+
+    /// An error that names a station where no exact solution is known.
+    pub(crate) fn check_product_form(&self) -> Result<(), ModelError> {
+        for (station, demands) in self.model.stations.iter().zip(&self.demands) {
+            let ordered = station.kind == StationKind::Queue && station.scheduling != Scheduling::Ps;
+            if !ordered {
+                continue;
+            }
+            let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);
+            let same = |of: &dyn Fn(usize) -> f64| visitors().map(of).is_sorted_by(|a, b| a == b);
+            let urgency = |c: usize| f64::from(self.model.classes[c].priority);
+            let reason = if station.scheduling != Scheduling::Fcfs && !same(&urgency) {
+                "serves by priority"
+            } else if !same(&|c| demands[c]) {
+                "serves in order of arrival classes of unequal demands"
+            } else if station.scv != 1.0 {
+                "serves in order of arrival, and its service is not exponential"
+            } else {
+                continue;
+            };
+            return Err(ModelError::NoProductForm { station: station.name.clone(), reason });
+        }
+        Ok(())
+    }
+
+    /// An error that names a class without any demand.
+    pub(crate) fn check_visits(&self) -> Result<(), ModelError> {
+        let idle = |c: &usize| self.demands.iter().all(|row| row[*c] == 0.0);
+        let class = (0..self.model.classes.len()).find(idle);
+        class.map_or(Ok(()), |c| Err(ModelError::VisitsNothing { class: self.model.classes[c].name.clone() }))
+    }
+}

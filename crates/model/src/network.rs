@@ -1,0 +1,210 @@
+//! A model that makes sense, as the solvers see it.
+//!
+//! What other work takes of a queue slows it down: its demands are divided by 1 − b here, once. What is measured against
+//! the nominal capacity (utilization) uses the demands of the document. Matrices are stations × classes.
+
+use crate::ModelError;
+use crate::error::non_negative;
+use crate::open_load::OpenLoad;
+use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+
+/// A model whose parts fit together.
+pub(crate) struct Network<'a> {
+    pub(crate) model: &'a Model,
+    /// D/(1 − b).
+    pub(crate) demands: Vec<Vec<f64>>,
+    /// λ by class; 0 for a closed one.
+    pub(crate) rates: Vec<f64>,
+    /// N by class; 0 for an open one.
+    pub(crate) population: Vec<u32>,
+    /// By station: its speed, where the document says how it depends on the load.
+    pub(crate) dependent: Vec<Option<OpenLoad>>,
+}
+
+impl<'a> Network<'a> {
+    /// A network whose open classes leave every station something to spare.
+    pub(crate) fn new(model: &'a Model) -> Result<Self, ModelError> {
+        let mut network = Self::stable_or_not(model)?;
+        network.check_stable()?;
+        let customers = usize::try_from(network.customers()).unwrap_or(usize::MAX);
+        let dependent = |(k, station): (usize, &Station)| {
+            let (levels, alpha) = (station.rate_multipliers.len(), &station.rate_multipliers);
+            let rate = |n: usize| alpha[n.min(levels) - 1];
+            (levels > 0).then(|| OpenLoad::new(rate, levels, network.open_load(k), customers))
+        };
+        network.dependent = model.stations.iter().enumerate().map(dependent).collect();
+        Ok(network)
+    }
+
+    /// The same, for solvers that know nothing of closed classes.
+    pub(crate) fn open(model: &'a Model) -> Result<Self, ModelError> {
+        check_open(model)?;
+        Self::new(model)
+    }
+
+    /// The same, even if some station cannot keep up.
+    pub(crate) fn open_or_unstable(model: &'a Model) -> Result<Self, ModelError> {
+        check_open(model)?;
+        Self::stable_or_not(model)
+    }
+
+    fn stable_or_not(model: &'a Model) -> Result<Self, ModelError> {
+        let (stations, classes) = (model.stations.len(), model.classes.len());
+        if stations == 0 || classes == 0 {
+            let text = format!("a model needs stations and classes; it has {stations} and {classes}");
+            return Err(ModelError::Shape(text));
+        }
+        if model.demands.len() != stations {
+            let rows = model.demands.len();
+            return Err(ModelError::Shape(format!("{stations} stations need as many rows of demands, not {rows}")));
+        }
+        for (station, demands) in model.stations.iter().zip(&model.demands) {
+            check_station(station, demands, &model.classes)?;
+        }
+        let slowed = |(s, row): (&Station, &Vec<f64>)| match s.kind {
+            StationKind::Queue => row.iter().map(|d| d / (1.0 - s.background)).collect(),
+            StationKind::Delay => row.clone(),
+        };
+        Ok(Self {
+            model,
+            demands: model.stations.iter().zip(&model.demands).map(slowed).collect(),
+            rates: model.classes.iter().map(rate).collect::<Result<_, _>>()?,
+            population: model.classes.iter().map(population).collect::<Result<_, _>>()?,
+            dependent: Vec::new(),
+        })
+    }
+
+    /// The indices of the closed classes.
+    pub(crate) fn closed(&self) -> impl Iterator<Item = usize> {
+        (0..self.population.len()).filter(|c| self.population[*c] > 0)
+    }
+
+    /// Customers of all closed classes.
+    pub(crate) fn customers(&self) -> u64 {
+        self.population.iter().map(|n| u64::from(*n)).sum()
+    }
+
+    /// Work that the open classes bring to a queue, in servers kept busy; it may be more than there are.
+    pub(crate) fn open_load(&self, station: usize) -> f64 {
+        products(&self.demands[station], &self.rates).sum()
+    }
+
+    /// The least rate of all classes together, at the proportions of `mix`, at which a station saturates, and which one.
+    /// Infinite if no queue has any work.
+    pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
+        let load = |k: usize| match self.model.stations[k].kind {
+            StationKind::Queue => products(&self.demands[k], mix).sum::<f64>() / most_servers(&self.model.stations[k]),
+            StationKind::Delay => 0.0,
+        };
+        let loads = (0..self.demands.len()).map(|k| (k, load(k))).filter(|(_, load)| *load > 0.0);
+        let busiest = loads.reduce(|a, b| if b.1 > a.1 { b } else { a });
+        busiest.map_or((f64::INFINITY, None), |(k, load)| (mix.iter().sum::<f64>() / load, Some(k)))
+    }
+
+    /// An error if the open classes alone are more than some station can take.
+    fn check_stable(&self) -> Result<(), ModelError> {
+        let mix = mix(&self.rates);
+        let (saturation_rate, bottleneck) = self.capacity(&mix);
+        let Some(k) = bottleneck else { return Ok(()) };
+        let utilization = self.open_load(k) / most_servers(&self.model.stations[k]);
+        if utilization < 1.0 {
+            return Ok(());
+        }
+        Err(ModelError::Unstable { station: self.name(bottleneck), utilization, saturation_rate })
+    }
+
+    /// A station's name; empty for none.
+    pub(crate) fn name(&self, station: Option<usize>) -> String {
+        station.map(|k| self.model.stations[k].name.clone()).unwrap_or_default()
+    }
+}
+
+/// In which proportion the classes come: as their rates, or alike if there are none.
+pub(crate) fn mix(rates: &[f64]) -> Vec<f64> {
+    if rates.iter().any(|r| *r > 0.0) { rates.to_vec() } else { vec![1.0; rates.len()] }
+}
+
+/// Servers of a queue as utilization counts them; 1 for a delay, whose utilization is the number present.
+pub(crate) fn servers(station: &Station) -> f64 {
+    match station.kind {
+        StationKind::Queue => f64::from(station.servers),
+        StationKind::Delay => 1.0,
+    }
+}
+
+/// How many times the speed of one request a queue reaches under endless load.
+pub(crate) fn most_servers(station: &Station) -> f64 {
+    station.rate_multipliers.last().copied().unwrap_or_else(|| f64::from(station.servers))
+}
+
+pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
+    a.iter().zip(b).map(|(a, b)| a * b)
+}
+
+fn check_open(model: &Model) -> Result<(), ModelError> {
+    let closed = model.classes.iter().find(|class| class.kind == ClassKind::Closed);
+    closed.map_or(Ok(()), |class| Err(ModelError::Closed { class: class.name.clone() }))
+}
+
+fn rate(class: &Class) -> Result<f64, ModelError> {
+    match (class.kind, class.rate) {
+        (ClassKind::Closed, _) => Ok(0.0),
+        (ClassKind::Open, None) => Err(ModelError::Shape(format!("open class `{}` needs a rate", class.name))),
+        (ClassKind::Open, Some(rate)) => non_negative(rate, || format!("the rate of class `{}`", class.name)),
+    }
+}
+
+fn population(class: &Class) -> Result<u32, ModelError> {
+    if class.kind == ClassKind::Open {
+        return Ok(0);
+    }
+    non_negative(class.think, || format!("the think time of class `{}`", class.name))?;
+    match class.population {
+        None => Err(ModelError::Shape(format!("closed class `{}` needs a population", class.name))),
+        Some(0) => Err(ModelError::Number {
+            what: format!("the population of class `{}`", class.name),
+            value: 0.0,
+            need: "at least 1 (or leave the class out)",
+        }),
+        Some(n) => Ok(n),
+    }
+}
+
+fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Result<(), ModelError> {
+    let name = &station.name;
+    let of = |what| format!("the {what} of station `{name}`");
+    if demands.len() != classes.len() {
+        let (given, classes) = (demands.len(), classes.len());
+        return Err(ModelError::Shape(format!("station `{name}` has {given} demands for {classes} classes")));
+    }
+    for (class, demand) in classes.iter().zip(demands) {
+        non_negative(*demand, || format!("the demand of class `{}` at station `{name}`", class.name))?;
+    }
+    if station.servers == 0 {
+        return Err(ModelError::Number { what: of("number of servers"), value: 0.0, need: "at least 1" });
+    }
+    if !(0.0..1.0).contains(&station.background) {
+        let (what, value) = (of("background"), station.background);
+        return Err(ModelError::Number { what, value, need: "at least 0 and below 1" });
+    }
+    non_negative(station.scv, || of("squared coefficient of variation"))?;
+    check_multipliers(station)
+}
+
+fn check_multipliers(station: &Station) -> Result<(), ModelError> {
+    let name = &station.name;
+    if let Some(value) = station.rate_multipliers.iter().find(|a| !(a.is_finite() && **a > 0.0)) {
+        let what = format!("a rate multiplier of station `{name}`");
+        return Err(ModelError::Number { what, value: *value, need: "finite and positive" });
+    }
+    if station.rate_multipliers.is_empty() {
+        return Ok(());
+    }
+    let why = match (station.kind, station.scheduling) {
+        (StationKind::Delay, _) => "it is a delay, where no one feels the others",
+        (_, Scheduling::Priority | Scheduling::Preemptive) => "it serves by priority, for which nothing is known then",
+        _ if station.servers > 1 => "they would count its servers twice",
+        _ => return Ok(()),
+    };
+    Err(ModelError::Shape(format!("station `{name}` cannot have rate multipliers: {why}; leave out one of the two")))
+}

@@ -1,0 +1,131 @@
+//! What open classes do to a station whose speed depends on how many are there, several servers included.
+//!
+//! With n closed customers at a station of multipliers α, the number k of open ones has weight C(n + k, k)·ρᵏ/Π α(n+1..n+k).
+//! The sums E(n) of these weights leave to the closed classes a station of multipliers α(n)·E(n − 1)/E(n), and give an
+//! open request the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo & Afshari, 1984). All terms are positive, so
+//! nothing cancels. Valid for ρ below the last multiplier, which holds for any n beyond. Cost: (last level)².
+
+/// A station as its closed classes and its open ones feel it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OpenLoad {
+    /// Service rate for 1, 2, … closed customers present, over that of a lone request; the last holds for any more.
+    pub(crate) multipliers: Vec<f64>,
+    /// R/(D·(n + 1)) of an open request for n = 0, 1, … closed customers present; the last holds for any more.
+    open: Vec<f64>,
+}
+
+impl OpenLoad {
+    /// At ρ = `load`, with α(n) = `rate(n)` that is constant from n = `levels`, and never more than so many `customers`.
+    pub(crate) fn new(rate: impl Fn(usize) -> f64, levels: usize, load: f64, customers: usize) -> Self {
+        let wanted = levels.min(customers.saturating_add(1)).max(1);
+        let sums = if load > 0.0 { log_sums(&rate, levels, load, wanted) } else { vec![0.0; wanted + 1] };
+        Self {
+            multipliers: (1..=wanted).map(|n| rate(n) * (sums[n - 1] - sums[n]).exp()).collect(),
+            open: (0..wanted).map(|n| (sums[n + 1] - sums[n]).exp() / rate(n + 1)).collect(),
+        }
+    }
+
+    /// R/D of a closed customer that finds `others` (closed ones), were they always as many as on average.
+    pub(crate) fn closed_residence(&self, others: f64) -> f64 {
+        (1.0 + others) / between(&self.multipliers, others)
+    }
+
+    /// R/D of an open request, were there always as many closed customers as on average; exact if there are none.
+    pub(crate) fn open_residence(&self, closed: f64) -> f64 {
+        (1.0 + closed) * between(&self.open, closed)
+    }
+
+    /// R/D of an open request, from the probabilities of 0, 1, … closed customers and their mean number.
+    pub(crate) fn exact_open_residence(&self, probabilities: &[f64], mean: f64) -> f64 {
+        let last = self.open[self.open.len() - 1];
+        let few = probabilities.iter().zip(&self.open).enumerate();
+        let (few, weight) = few.fold((0.0, 0.0), |(sum, weight), (n, (p, open))| {
+            let present = p * (n as f64 + 1.0);
+            (sum + present * open, weight + present)
+        });
+        few + last * (mean + 1.0 - weight).max(0.0)
+    }
+}
+
+/// ln E(n) for n = 0..=wanted: the first terms from the last inwards, then the tail, where α is constant.
+fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usize) -> Vec<f64> {
+    let x = load / rate(levels);
+    // Σ over i of xⁱ·Π (levels + l)/(levels − n + l), l = 1..=i.
+    let mut tail = 0.0;
+    let mut sum = |n: usize| {
+        let carried = if n == 0 { 0.0 } else { x * tail * n as f64 / (levels - n + 1) as f64 };
+        tail = (1.0 + carried) / (1.0 - x);
+        let (mut value, mut one, mut log) = (tail, 1.0, 0.0);
+        for k in (1..=levels - n).rev() {
+            value = one + (n + k) as f64 / k as f64 * load / rate(n + k) * value;
+            if value > 1e100 {
+                (one, log) = (one / value, log + f64::ln(value));
+                value = 1.0;
+            }
+        }
+        log + value.ln()
+    };
+    (0..=wanted).map(&mut sum).collect()
+}
+
+/// The value at `n`, between those at whole numbers.
+fn between(values: &[f64], n: f64) -> f64 {
+    let at = |i: usize| values[i.min(values.len() - 1)];
+    let (i, part) = (n.floor() as usize, n - n.floor());
+    at(i) + (at(i.saturating_add(1)) - at(i)) * part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(m: usize, load: f64, customers: usize) -> OpenLoad {
+        OpenLoad::new(|n| n.min(m) as f64, m, load, customers)
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-12 * b.abs()
+    }
+
+    #[test]
+    fn without_closed_customers_it_is_erlang() {
+        for (m, rho) in [(1, 0.3), (2, 0.9), (8, 0.5), (300, 0.97), (5000, 0.999)] {
+            let load = rho * m as f64;
+            let response = 1.0 + crate::erlang::wait_per_service(m as u32, rho);
+            let ours = servers(m, load, 0).open_residence(0.0);
+            assert!((ours / response - 1.0).abs() < 1e-10, "m {m}: {ours} {response}");
+        }
+    }
+
+    #[test]
+    fn one_server_is_shared_in_the_plain_way() {
+        let one = servers(1, 0.6, 50);
+        assert_eq!(one.multipliers.len(), 1);
+        assert!(close(one.multipliers[0], 0.4) && close(one.open_residence(7.0), 8.0 / 0.4));
+        assert!(close(one.exact_open_residence(&[], 7.0), 8.0 / 0.4));
+    }
+
+    #[test]
+    fn weights_are_those_of_the_definition() {
+        let alpha = |n: usize| [1.0, 0.7, 2.5, 2.0][n.min(4) - 1];
+        let weight = |n: usize| -> f64 {
+            let mut term = 1.0;
+            (1..400).fold(1.0, |sum, k| {
+                term *= (n + k) as f64 / k as f64 * 1.2 / alpha(n + k);
+                sum + term
+            })
+        };
+        let load = OpenLoad::new(alpha, 4, 1.2, 9);
+        for n in 1..=4 {
+            assert!(close(load.multipliers[n - 1], alpha(n) * weight(n - 1) / weight(n)), "n {n}");
+        }
+        assert!(close(load.open_residence(2.0), 3.0 * weight(3) / weight(2) / alpha(3)));
+        assert!(close(load.multipliers[3], alpha(8) * weight(7) / weight(8)), "the last holds for any more");
+    }
+
+    #[test]
+    fn without_open_load_nothing_changes() {
+        assert_eq!(servers(4, 0.0, 100).multipliers, [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(servers(4, 0.0, 1).multipliers, [1.0, 2.0]);
+    }
+}

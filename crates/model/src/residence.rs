@@ -1,0 +1,177 @@
+//! How long a request stays at a station, from what it finds there on arrival.
+//!
+//! The one rule behind open networks and the approximate closed ones. A request arrives at m servers of which B are busy
+//! with each class, and where W customers of each closed class wait. It must wait with probability P, which is Erlang's C
+//! at the utilization it finds, and then for a departure (the remaining service r shared by m servers) and for the
+//! service of those ahead. How many requests of *open* classes are ahead follows from Little's law, λ × the same wait.
+//!
+//! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), with a the busy servers of open classes. Exact for open
+//!   classes (Baskett, Chandy, Muntz & Palacios, 1975); with one server this is the arrival theorem of closed ones
+//!   (Reiser & Lavenberg, 1980). Seidmann, Schweitzer & Shalev-Oren (1987) is the same with P = U.
+//! - First come, first served: all wait alike, for Σ W·D + P·r over m − a, with r = S·(1 + scv)/2 at the mean service time S
+//!   of the mixed stream (for one server Pollaczek & Khinchine; for several Allen & Cunneen, in Allen 1978).
+//! - Priorities, head of the line: Cobham (1954), for closed classes as Bryant, Krzesinski, Lakshmi & Chandy (1984).
+//! - Priorities, preemptive resume: only those as urgent count, and who is more urgent stretches the service by
+//!   1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
+//! - Rate multipliers α: shared, R = D·(1 + N)/α(1 + N) between the whole numbers (the queue-dependent approximation of
+//!   Casale, Pérez & Wang, 2015), with α and the residence of open requests as in [`crate::open_load`].
+
+use crate::erlang::erlang_c;
+use crate::network::Network;
+use brimful_core::model::{Scheduling, StationKind};
+
+/// With which probability an arrival at several servers must wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MustWait {
+    /// Erlang's C.
+    Erlang,
+    /// U, as if one fast server were followed by a delay.
+    Seidmann,
+}
+
+/// Whom an arrival finds at a station, by class.
+pub(crate) struct Found<'a> {
+    /// Busy servers, of open and closed classes.
+    pub(crate) busy: &'a [f64],
+    /// Customers of closed classes who wait.
+    pub(crate) waiting: &'a [f64],
+}
+
+/// R of class `c` at station `k`.
+pub(crate) fn residence(network: &Network<'_>, k: usize, c: usize, must_wait: MustWait, found: &Found<'_>) -> f64 {
+    let (station, demand) = (&network.model.stations[k], network.demands[k][c]);
+    if station.kind == StationKind::Delay || demand == 0.0 {
+        return demand;
+    }
+    let place = Place { network, k, must_wait, found };
+    if let Some(dependent) = &network.dependent[k] {
+        let open = network.population[c] == 0;
+        let closed = place.closed_present();
+        return demand * if open { dependent.open_residence(closed) } else { dependent.closed_residence(closed) };
+    }
+    match station.scheduling {
+        Scheduling::Ps => {
+            let (waiting, busy) = (found.waiting.iter().sum(), place.busy(|_| true));
+            demand * sharing(station.servers, network.open_load(k), must_wait, waiting, busy)
+        }
+        Scheduling::Fcfs => demand + place.fcfs_wait(),
+        Scheduling::Priority => demand + place.priority_wait(c),
+        Scheduling::Preemptive => demand + place.preemptive_wait(c),
+    }
+}
+
+/// R/D under processor sharing: all that matters is how many closed customers wait, and how many servers are `busy` in
+/// all, `open` of them with open classes.
+pub(crate) fn sharing(servers: u32, open: f64, must_wait: MustWait, waiting: f64, busy: f64) -> f64 {
+    1.0 + (waiting + must_wait.probability(servers, busy)) / (f64::from(servers) - open)
+}
+
+impl MustWait {
+    /// At `busy` of so many servers.
+    fn probability(self, servers: u32, busy: f64) -> f64 {
+        match self {
+            MustWait::Erlang => erlang_c(servers, busy),
+            MustWait::Seidmann => busy / f64::from(servers),
+        }
+    }
+}
+
+/// One station at one moment.
+struct Place<'a> {
+    network: &'a Network<'a>,
+    k: usize,
+    must_wait: MustWait,
+    found: &'a Found<'a>,
+}
+
+impl Place<'_> {
+    fn fcfs_wait(&self) -> f64 {
+        let (demands, station) = (&self.network.demands[self.k], &self.network.model.stations[self.k]);
+        // A class without demand does not visit, so it neither waits nor counts in the mean.
+        let visits = demands.iter().zip(self.found.busy).filter(|(d, _)| **d > 0.0).map(|(d, busy)| busy / d);
+        let (busy, visits) = (self.busy(|_| true), visits.sum::<f64>());
+        let mean_service = if visits > 0.0 { busy / visits } else { 0.0 };
+        let left = self.must_wait.probability(station.servers, busy) * mean_service * (1.0 + station.scv) / 2.0;
+        (left + self.backlog(|_| true)) / (self.servers() - self.network.open_load(self.k))
+    }
+
+    /// Level by level from the most urgent: what is ahead of a level includes the open classes of the levels above.
+    fn priority_wait(&self, c: usize) -> f64 {
+        let left = self.probability(|_| true) * self.mean_left(|_| true);
+        let mut open_above = 0.0;
+        let mut levels: Vec<u32> = (0..self.found.busy.len()).map(|j| self.level(j)).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        for level in levels {
+            let ahead = left + self.backlog(|j| self.level(j) <= level) + open_above;
+            let wait = ahead / self.remaining(|j| self.level(j) < level, |j| self.level(j) == level);
+            if level == self.level(c) {
+                return wait;
+            }
+            open_above += wait * self.open(|j| self.level(j) == level);
+        }
+        0.0
+    }
+
+    fn preemptive_wait(&self, c: usize) -> f64 {
+        let level = self.level(c);
+        let (above, counts) = (|j: usize| self.level(j) < level, |j: usize| self.level(j) <= level);
+        let (must_wait, demand) = (self.probability(counts), self.network.demands[self.k][c]);
+        let work = (must_wait * self.mean_left(counts) + self.backlog(counts)) / self.remaining(|_| false, counts);
+        // Of a preempted service, 1/(1 − σ) − 1 is waiting; with several servers in the proportion of P to U.
+        let (busy, urgent) = (self.busy(counts), self.busy(above));
+        let stretched = if busy > 0.0 { must_wait / busy * urgent * demand / self.servers() } else { 0.0 };
+        (work + stretched) / self.remaining(above, |_| false) * self.servers()
+    }
+
+    fn probability(&self, counts: impl Fn(usize) -> bool) -> f64 {
+        self.must_wait.probability(self.network.model.stations[self.k].servers, self.busy(counts))
+    }
+
+    /// Mean time left of a service under way: exponential or not, a long one is more likely to be met.
+    fn mean_left(&self, counts: impl Fn(usize) -> bool) -> f64 {
+        let scv = self.network.model.stations[self.k].scv;
+        let busy = self.busy(&counts);
+        let left = self.sum(&counts, |j| self.found.busy[j] * self.network.demands[self.k][j]);
+        if busy > 0.0 { left / busy * (1.0 + scv) / 2.0 } else { 0.0 }
+    }
+
+    /// Seconds of service that the waiting customers of closed classes ask for.
+    fn backlog(&self, counts: impl Fn(usize) -> bool) -> f64 {
+        self.sum(counts, |j| self.found.waiting[j] * self.network.demands[self.k][j])
+    }
+
+    /// Servers left by what comes first, and by the open classes of the same level: more of them come while one waits.
+    fn remaining(&self, first: impl Fn(usize) -> bool, same: impl Fn(usize) -> bool) -> f64 {
+        (self.servers() - self.busy(first) - self.open(same)).max(STARVED * self.servers())
+    }
+
+    fn closed_present(&self) -> f64 {
+        let found = self.found;
+        let closed = |j: usize| self.network.population[j] > 0;
+        self.sum(closed, |j| found.busy[j] + found.waiting[j])
+    }
+
+    fn busy(&self, counts: impl Fn(usize) -> bool) -> f64 {
+        self.sum(counts, |j| self.found.busy[j])
+    }
+
+    fn open(&self, counts: impl Fn(usize) -> bool) -> f64 {
+        self.sum(counts, |j| self.network.rates[j] * self.network.demands[self.k][j])
+    }
+
+    fn sum(&self, counts: impl Fn(usize) -> bool, of: impl Fn(usize) -> f64) -> f64 {
+        (0..self.found.busy.len()).filter(|j| counts(*j)).map(of).sum()
+    }
+
+    fn level(&self, class: usize) -> u32 {
+        self.network.model.classes[class].priority
+    }
+
+    fn servers(&self) -> f64 {
+        f64::from(self.network.model.stations[self.k].servers)
+    }
+}
+
+/// What a closed class of higher priority leaves at least, of all servers: without it the others would never be served.
+const STARVED: f64 = 1e-9;
