@@ -40,6 +40,28 @@ pub enum ModelError {
         /// The rate of all classes together, at their present mix, at which it saturates.
         saturation_rate: f64,
     },
+    /// A simulation in which ever more requests are present.
+    #[error(
+        "station `{station}` does not keep up in the simulation: {present} requests are there after {} s and ever more \
+         come, so lower the rates, add servers or cut its demands",
+        significant(*.time_s)
+    )]
+    Overrun {
+        /// The station where most of them are.
+        station: String,
+        /// How many.
+        present: u64,
+        /// Simulated time, in seconds.
+        time_s: f64,
+    },
+    /// A simulation that ended before there was anything to judge by.
+    #[error("{events} events are too few for a result: allow at least {needed}")]
+    TooShort {
+        /// How many there were.
+        events: u64,
+        /// About how many there must be.
+        needed: u64,
+    },
     /// A method that does not exist.
     #[error("there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer` or `linearizer`")]
     UnknownMethod(String),

@@ -20,6 +20,7 @@
 //! - [`open`]: solve an open network; where it saturates.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
+//! - [`simulate`]: a discrete-event simulation of a model.
 //! - [`erlang`], [`least_squares`]: what these stand on.
 //!
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
@@ -36,6 +37,7 @@ pub mod open;
 mod open_load;
 mod residence;
 pub mod response;
+pub mod simulate;
 pub mod solve;
 
 pub use demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
@@ -44,4 +46,5 @@ pub use error::ModelError;
 pub use least_squares::{Estimate, Line, ols};
 pub use open::{saturation_rate, solve_open};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
+pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solve::{Method, Solution, solve};

@@ -56,7 +56,7 @@ pub fn cases() -> Vec<Value> {
 }
 
 /// The network of a case.
-fn model(case: &Value) -> Model {
+pub fn model(case: &Value) -> Model {
     let keys = ["stations", "classes", "demands"].map(|key| (key.to_string(), case[key].clone()));
     let mut model: Model = serde_json::from_value(Value::Object(keys.into_iter().collect())).unwrap();
     if let Some(multipliers) = case["ld_rate_multipliers"].as_array() {

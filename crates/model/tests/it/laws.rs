@@ -214,7 +214,7 @@ fn wild() -> impl Strategy<Value = f64> {
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]
 }
 
-fn garbage() -> impl Strategy<Value = Model> {
+pub fn garbage() -> impl Strategy<Value = Model> {
     let station = (any::<bool>(), any::<bool>(), prop_oneof![0..4u32, any::<u32>()], wild(), wild()).prop_map(
         |(queue, ps, servers, scv, background)| Station {
             name: "s".into(),

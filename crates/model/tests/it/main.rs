@@ -3,4 +3,6 @@
 
 mod cases;
 mod laws;
+mod networks;
 mod paper;
+mod simulate;

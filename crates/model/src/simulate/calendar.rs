@@ -1,0 +1,64 @@
+//! When what happens next: the next instant of each of a fixed number of places, and the soonest of them.
+//!
+//! A tournament (Knuth, *The Art of Computer Programming* 3, §5.4.1): every inner node names the sooner of its two sides,
+//! so that a change costs one comparison per level and looking costs nothing. A place where nothing is to come has ∞.
+
+/// The next instant of each place, in seconds.
+#[derive(Debug)]
+pub(super) struct Calendar {
+    instants: Vec<f64>,
+    /// Node 1 is the root, node k has 2k and 2k + 1 below it; the leaves are the places themselves.
+    winners: Vec<u32>,
+}
+
+impl Calendar {
+    pub(super) fn new(places: usize) -> Calendar {
+        let leaves = places.max(2).next_power_of_two();
+        let mut winners = vec![0; 2 * leaves];
+        for (place, leaf) in winners[leaves..].iter_mut().enumerate() {
+            *leaf = place as u32;
+        }
+        for node in (1..leaves).rev() {
+            winners[node] = winners[2 * node];
+        }
+        Calendar { instants: vec![f64::INFINITY; leaves], winners }
+    }
+
+    /// The soonest instant and where it is; the first place of several.
+    pub(super) fn soonest(&self) -> (f64, usize) {
+        let place = self.winners[1] as usize;
+        (self.instants[place], place)
+    }
+
+    pub(super) fn set(&mut self, place: usize, instant: f64) {
+        self.instants[place] = instant;
+        let mut node = (self.instants.len() + place) / 2;
+        while node > 0 {
+            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
+            let right_wins = self.instants[right as usize] < self.instants[left as usize];
+            self.winners[node] = if right_wins { right } else { left };
+            node /= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_names_the_soonest(places in 1..40usize, changes in prop::collection::vec((0..40usize, 0.0..9.0f64), 1..200)) {
+            let mut calendar = Calendar::new(places);
+            let mut instants = vec![f64::INFINITY; places];
+            for (place, instant) in changes {
+                calendar.set(place % places, instant);
+                instants[place % places] = instant;
+                let (soonest, at) = calendar.soonest();
+                prop_assert_eq!(soonest, instants.iter().copied().fold(f64::INFINITY, f64::min));
+                prop_assert_eq!(instants[at], soonest);
+            }
+        }
+    }
+}

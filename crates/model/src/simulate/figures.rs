@@ -1,0 +1,149 @@
+//! The figures of a run: which sums over its batches are set in ratio to which.
+
+use super::histogram::Histogram;
+use super::intervals::{batches, quantiles, ratio, warm_up};
+use super::layout::Layout;
+use super::record::{Record, Slice};
+use super::result::ResponseTime;
+use super::world::Visits;
+use crate::Estimate;
+
+/// A run without its warm-up, cut into batches.
+pub(super) struct Figures<'a> {
+    layout: &'a Layout,
+    batches: Vec<&'a [Slice]>,
+    /// The batches added up, without their histograms.
+    sums: Vec<Slice>,
+    batch_s: f64,
+    settled: bool,
+    /// By class: mean response time, and the correlation of successive batches in it.
+    responses: Vec<Option<(Estimate, f64)>>,
+}
+
+impl<'a> Figures<'a> {
+    pub(super) fn new(layout: &'a Layout, record: &'a Record) -> Figures<'a> {
+        let (warm_up, settled) = warm_up(&presence(layout, &record.slices));
+        let batches = batches(&record.slices, warm_up);
+        let sums: Vec<Slice> = batches.iter().map(|batch| sum(batch)).collect();
+        let batch_s = record.slice_s * batches.first().map_or(0, |batch| batch.len()) as f64;
+        let response =
+            |class: usize| ratio(sums.iter().map(|sum| [sum.completed[class].seconds, sum.completed[class].count]));
+        let responses = (0..layout.classes.len()).map(response).collect();
+        Figures { layout, batches, sums, batch_s, settled, responses }
+    }
+
+    pub(super) fn settled(&self) -> bool {
+        self.settled
+    }
+
+    pub(super) fn batch_s(&self) -> f64 {
+        self.batch_s
+    }
+
+    /// Whether the network has settled, and every class is known to within this share.
+    pub(super) fn reach(&self, wanted: f64) -> bool {
+        self.settled && self.precision().is_some_and(|precision| precision <= wanted)
+    }
+
+    /// The widest interval among throughputs and mean response times of classes that send requests, as a share of its figure.
+    pub(super) fn precision(&self) -> Option<f64> {
+        let mut worst = 0.0f64;
+        for (class, known) in self.layout.classes.iter().enumerate() {
+            if known.sends() {
+                let (response, _) = self.responses[class]?;
+                worst = worst.max(share(self.throughput(class))?).max(share(response)?);
+            }
+        }
+        Some(worst)
+    }
+
+    /// The greatest correlation of successive batches.
+    pub(super) fn correlation(&self) -> f64 {
+        self.responses.iter().flatten().map(|(_, correlation)| *correlation).fold(-1.0, f64::max)
+    }
+
+    pub(super) fn throughput(&self, class: usize) -> Estimate {
+        self.per_second(|sum| sum.completed[class].count)
+    }
+
+    pub(super) fn response_time(&self, class: usize, histogram: &Histogram) -> Option<ResponseTime> {
+        let (mean, _) = self.responses[class]?;
+        let [p50, p90, p95, p99] = quantiles(&self.batches, class, histogram, [0.5, 0.9, 0.95, 0.99])?;
+        Some(ResponseTime { mean, p50, p90, p95, p99 })
+    }
+
+    pub(super) fn residence(&self, station: usize, class: usize) -> Option<Estimate> {
+        if self.layout.stations[station].demands[class] > 0.0 {
+            let visits = self.visits(station, class);
+            return ratio(self.sums.iter().map(|sum| [visits(sum).seconds, visits(sum).ended]))
+                .map(|(figure, _)| figure);
+        }
+        Some(Estimate { value: 0.0, ci95_half_width: Some(0.0) })
+    }
+
+    pub(super) fn queue_length(&self, station: usize, class: usize) -> Estimate {
+        let visits = self.visits(station, class);
+        self.per_second(|sum| visits(sum).area)
+    }
+
+    pub(super) fn utilization(&self, station: usize, class: usize) -> Estimate {
+        let (visits, servers) = (self.visits(station, class), self.layout.stations[station].servers);
+        self.per_second(|sum| visits(sum).work / servers)
+    }
+
+    /// FCFS stations where the service times of all classes together vary more than the model has it: the station, and the
+    /// squared coefficients of variation of the model and as it was.
+    pub(super) fn mixes(&self) -> Vec<(usize, f64, f64)> {
+        let mix = |station: usize| {
+            let (each, wanted) = self.layout.stations[station].fcfs_scv?;
+            let mut moments = [0.0; 3];
+            for class in 0..self.layout.classes.len() {
+                let visits = self.visits(station, class);
+                let ended: f64 = self.sums.iter().map(|sum| visits(sum).ended).sum();
+                let demand = self.layout.stations[station].demands[class];
+                (0..3).for_each(|k| moments[k] += ended * demand.powi(k as i32));
+            }
+            let found = (1.0 + each) * moments[2] * moments[0] / moments[1].powi(2) - 1.0;
+            (found > wanted + 0.05 * (1.0 + wanted)).then_some((station, wanted, found))
+        };
+        (0..self.layout.stations.len()).filter_map(mix).collect()
+    }
+
+    fn visits(&self, station: usize, class: usize) -> impl Fn(&Slice) -> Visits + use<> {
+        let place = station * self.layout.classes.len() + class;
+        move |sum| sum.visits[place]
+    }
+
+    fn per_second(&self, what: impl Fn(&Slice) -> f64) -> Estimate {
+        let figure = ratio(self.sums.iter().map(|sum| [what(sum), self.batch_s]));
+        figure.map_or(Estimate { value: 0.0, ci95_half_width: None }, |(figure, _)| figure)
+    }
+}
+
+/// The interval's half width as a share of the figure.
+fn share(figure: Estimate) -> Option<f64> {
+    let half = figure.ci95_half_width?;
+    Some(if half > 0.0 { half / figure.value.abs() } else { 0.0 })
+}
+
+fn sum(batch: &[Slice]) -> Slice {
+    let mut sum = Slice { times: Vec::new(), completed: batch[0].completed.clone(), visits: batch[0].visits.clone() };
+    batch[1..].iter().for_each(|slice| sum.add(slice));
+    sum
+}
+
+/// By slice: how many were present at all stations together, and at the one that was busiest over the run.
+fn presence(layout: &Layout, slices: &[Slice]) -> Vec<Vec<f64>> {
+    let classes = layout.classes.len();
+    let row = |station: usize| station * classes..(station + 1) * classes;
+    let work = |station: usize| -> f64 {
+        let visits = slices.iter().flat_map(|slice| &slice.visits[row(station)]);
+        visits.map(|visits| visits.work).sum::<f64>() / layout.stations[station].capacity
+    };
+    let busiest = (0..layout.stations.len()).max_by(|a, b| work(*a).total_cmp(&work(*b))).unwrap_or(0);
+    let area = |visits: &[Visits]| visits.iter().map(|visits| visits.area).sum();
+    vec![
+        slices.iter().map(|slice| area(&slice.visits)).collect(),
+        slices.iter().map(|slice| area(&slice.visits[row(busiest)])).collect(),
+    ]
+}

@@ -1,0 +1,190 @@
+//! A model made ready to be simulated: checked, and turned into tables.
+//!
+//! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and knows no background.
+
+use super::SimulationOptions;
+use super::arrivals::{Arrivals, Source};
+use super::queue::{Capacity, Discipline};
+use super::service::{Sampler, Service};
+use super::world::MOST_PRESENT;
+use crate::ModelError;
+use crate::network::{Network, most_servers, servers};
+use brimful_core::model::{self, Model, Scheduling, StationKind};
+
+/// What the simulation needs to know of a model.
+pub(super) struct Layout {
+    pub(super) stations: Vec<Station>,
+    pub(super) classes: Vec<Class>,
+    /// Requests per second if no one ever waited.
+    pub(super) rate: f64,
+}
+
+/// A station made ready.
+pub(super) struct Station {
+    pub(super) name: String,
+    pub(super) discipline: Discipline,
+    /// Service times of unit mean.
+    pub(super) sampler: Sampler,
+    /// Seconds of demand that it can serve per second, however many come; ∞ for a delay.
+    pub(super) capacity: f64,
+    /// The servers that utilization is shared among.
+    pub(super) servers: f64,
+    /// Squared coefficients of variation of service times, of each class and, as the model has it, of all together; of a
+    /// station that serves in the order of arrival.
+    pub(super) fcfs_scv: Option<(f64, f64)>,
+    /// By class.
+    pub(super) demands: Vec<f64>,
+    /// By class: the station that follows; none after the last.
+    pub(super) next: Vec<Option<usize>>,
+}
+
+/// A class made ready.
+pub(super) struct Class {
+    /// Of an open class that has a rate.
+    pub(super) source: Option<Source>,
+    /// Customers of a closed class; 0 for an open one.
+    pub(super) population: u32,
+    pub(super) think: f64,
+    /// The first station it visits.
+    pub(super) first: usize,
+    /// Its demands at all stations together.
+    pub(super) demand: f64,
+}
+
+impl Layout {
+    pub(super) fn new(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
+        check_options(model, options)?;
+        let network = Network::new(model)?;
+        let lines = urgency(&model.classes);
+        let service = |i: usize| options.service.get(i).copied().unwrap_or_default();
+        let arrivals = |c: usize| options.arrivals.get(c).copied().unwrap_or_default();
+        let station = |i: usize| Station::new(&network, i, service(i), &lines);
+        let class = |c: usize| Class::new(&network, c, arrivals(c));
+        let stations = (0..model.stations.len()).map(station).collect::<Result<_, _>>()?;
+        let classes: Vec<Class> = (0..model.classes.len()).map(class).collect::<Result<_, _>>()?;
+        let closed: f64 = classes.iter().map(|class| f64::from(class.population) / (class.think + class.demand)).sum();
+        let rate = closed + network.rates.iter().sum::<f64>();
+        if rate <= 0.0 {
+            return Err(ModelError::Shape(
+                "no class sends any request: give one a rate above 0 or a population".into(),
+            ));
+        }
+        Ok(Layout { stations, classes, rate })
+    }
+
+    /// The simulated time from which a clock can no longer tell a thousandth of the shortest request.
+    pub(super) fn finest(&self) -> f64 {
+        self.classes.iter().map(|c| c.demand).fold(f64::INFINITY, f64::min) * 1e-3 / f64::EPSILON
+    }
+}
+
+impl Station {
+    fn new(network: &Network<'_>, index: usize, service: Service, lines: &[usize]) -> Result<Station, ModelError> {
+        let model = network.model;
+        let station = &model.stations[index];
+        let following = |class: usize| (index + 1..model.stations.len()).find(|next| model.demands[*next][class] > 0.0);
+        let queues = station.kind == StationKind::Queue;
+        let fcfs = queues && station.scheduling == Scheduling::Fcfs;
+        let scv = if fcfs { scv_of_each(network, index) } else { station.scv };
+        Ok(Station {
+            name: station.name.clone(),
+            discipline: discipline(station, lines),
+            sampler: Sampler::new(service, scv, &station.name)?,
+            capacity: if queues { most_servers(station) * (1.0 - station.background) } else { f64::INFINITY },
+            servers: servers(station),
+            fcfs_scv: fcfs.then_some((scv, station.scv)),
+            demands: model.demands[index].clone(),
+            next: (0..model.classes.len()).map(following).collect(),
+        })
+    }
+}
+
+/// The squared coefficient of variation that each class must have for all together to have the station's: second moments
+/// add up, (1 + scv)·(Σ λD)²/Σ λ = Σ λD²·(1 + scv of each). At least 0; where demands alone vary more than that, it cannot be
+/// met. Nor is it known what closed classes will contribute; where they come, each has the station's.
+fn scv_of_each(network: &Network<'_>, index: usize) -> f64 {
+    let (scv, demands) = (network.model.stations[index].scv, &network.model.demands[index]);
+    if network.closed().any(|class| demands[class] > 0.0) {
+        return scv;
+    }
+    let moment = |k: i32| {
+        let visitors = demands.iter().zip(&network.rates).filter(|(demand, _)| **demand > 0.0);
+        visitors.map(|(demand, rate)| rate * demand.powi(k)).sum::<f64>()
+    };
+    let alike = moment(1).powi(2) / (moment(0) * moment(2));
+    // Equal demands, but for rounding; or no visitors.
+    if alike.is_nan() || alike > 1.0 - 1e-12 { scv } else { ((1.0 + scv) * alike - 1.0).max(0.0) }
+}
+
+impl Class {
+    fn new(network: &Network<'_>, index: usize, arrivals: Arrivals) -> Result<Class, ModelError> {
+        let (class, demands) = (&network.model.classes[index], &network.model.demands);
+        let first = demands.iter().position(|row| row[index] > 0.0);
+        let first = first.ok_or_else(|| ModelError::VisitsNothing { class: class.name.clone() })?;
+        let (rate, population) = (network.rates[index], network.population[index]);
+        Ok(Class {
+            source: if rate > 0.0 { Some(Source::new(arrivals, rate, &class.name)?) } else { None },
+            population,
+            think: if population > 0 { class.think } else { 0.0 },
+            first,
+            demand: demands.iter().map(|row| row[index]).sum(),
+        })
+    }
+
+    /// Whether any request of it is ever sent.
+    pub(super) fn sends(&self) -> bool {
+        self.source.is_some() || self.population > 0
+    }
+}
+
+fn check_options(model: &Model, options: &SimulationOptions) -> Result<(), ModelError> {
+    let (stations, classes) = (model.stations.len(), model.classes.len());
+    let lists = [
+        ("arrival processes", options.arrivals.len(), classes),
+        ("service distributions", options.service.len(), stations),
+    ];
+    for (what, given, need) in lists {
+        if given != 0 && given != need {
+            return Err(ModelError::Shape(format!("{given} {what} are given where {need} are needed, or none")));
+        }
+    }
+    let customers: u64 = model.classes.iter().filter_map(|class| class.population).map(u64::from).sum();
+    if customers > MOST_PRESENT as u64 {
+        let (what, value) = ("the population of all closed classes".into(), customers as f64);
+        return Err(ModelError::Number { what, value, need: "at most 1,000,000 in a simulation" });
+    }
+    let limits = [("the precision asked for", options.precision), ("the simulated time", options.time_s)];
+    for (what, limit) in limits {
+        if let Some(value) = limit.filter(|limit| limit.is_nan() || *limit <= 0.0) {
+            return Err(ModelError::Number { what: what.into(), value, need: "above 0" });
+        }
+    }
+    Ok(())
+}
+
+/// By class: its rank among the distinct priorities, the most urgent 0.
+fn urgency(classes: &[model::Class]) -> Vec<usize> {
+    let mut priorities: Vec<u32> = classes.iter().map(|c| c.priority).collect();
+    priorities.sort_unstable();
+    priorities.dedup();
+    classes.iter().map(|c| priorities.partition_point(|p| *p < c.priority)).collect()
+}
+
+fn discipline(station: &model::Station, lines: &[usize]) -> Discipline {
+    if station.kind == StationKind::Delay {
+        return Discipline::delay(lines.len());
+    }
+    let left = 1.0 - station.background;
+    let capacity = match &station.rate_multipliers {
+        none if none.is_empty() => Capacity::Servers(left, servers(station)),
+        rates => Capacity::Table(rates.iter().map(|rate| rate * left).collect()),
+    };
+    let queue = |slots, lines, preemptive| Discipline { slots, capacity, lines, preemptive };
+    let (one_line, slots) = (vec![0; lines.len()], station.servers as usize);
+    match station.scheduling {
+        Scheduling::Ps => queue(usize::MAX, one_line, false),
+        Scheduling::Fcfs => queue(slots, one_line, false),
+        Scheduling::Priority => queue(slots, lines.to_vec(), false),
+        Scheduling::Preemptive => queue(slots, lines.to_vec(), true),
+    }
+}

@@ -1,0 +1,219 @@
+//! Who is at a station: some in service, the others waiting.
+//!
+//! All in service at a station are served equally fast, so one clock per station is enough: it shows how much service, in
+//! seconds of demand, each of them has had since the station was last empty. A request that enters service at clock v and
+//! needs s leaves at clock v + s, whatever becomes of the speed meanwhile. An arrival at processor sharing therefore
+//! costs O(log n), not a new departure for everyone (virtual time, as in Parekh & Gallager 1993, §III).
+//!
+//! Whoever changes a queue brings its clock to the instant first ([`Queue::clock`]) and settles it last
+//! ([`Queue::settle`]).
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// What a station does with those who come.
+#[derive(Clone, Debug)]
+pub(super) struct Discipline {
+    /// How many are served at once; `usize::MAX` for processor sharing and delays.
+    pub(super) slots: usize,
+    /// How fast.
+    pub(super) capacity: Capacity,
+    /// By class: the line it waits in, the most urgent first.
+    pub(super) lines: Vec<usize>,
+    /// Whether who is more urgent interrupts.
+    pub(super) preemptive: bool,
+}
+
+/// Seconds of demand that a station serves per second.
+#[derive(Clone, Debug)]
+pub(super) enum Capacity {
+    /// One for each who is present.
+    Unlimited,
+    /// So much for each, up to a number of servers.
+    Servers(f64, f64),
+    /// So much in all with 1, 2, … present; the last holds for any more.
+    Table(Vec<f64>),
+}
+
+impl Discipline {
+    /// Everyone is served at once, for this many classes.
+    pub(super) fn delay(classes: usize) -> Discipline {
+        Discipline { slots: usize::MAX, capacity: Capacity::Unlimited, lines: vec![0; classes], preemptive: false }
+    }
+}
+
+/// The requests at one station; a request is a number that the caller gives it.
+#[derive(Debug)]
+pub(super) struct Queue {
+    discipline: Discipline,
+    clock: f64,
+    /// When the clock showed that.
+    at: f64,
+    speed: f64,
+    /// In service: the bits of the clock's reading at the end, which sort as the non-negative number does, and the request.
+    serving: BinaryHeap<Reverse<(u64, u32)>>,
+    waiting: Vec<VecDeque<u32>>,
+    present: usize,
+}
+
+impl Queue {
+    pub(super) fn new(discipline: Discipline) -> Queue {
+        let lines = 1 + discipline.lines.iter().copied().max().unwrap_or(0);
+        let waiting = vec![VecDeque::new(); lines];
+        Queue { discipline, clock: 0.0, at: 0.0, speed: 0.0, serving: BinaryHeap::new(), waiting, present: 0 }
+    }
+
+    /// The clock at this instant, to which it is brought.
+    #[inline]
+    pub(super) fn clock(&mut self, now: f64) -> f64 {
+        self.clock += (now - self.at) * self.speed;
+        self.at = now;
+        self.clock
+    }
+
+    #[cfg(test)]
+    pub(super) fn present(&self) -> usize {
+        self.present
+    }
+
+    #[cfg(test)]
+    pub(super) fn served(&self) -> usize {
+        self.serving.len()
+    }
+
+    /// Counts one more in.
+    #[inline]
+    pub(super) fn enter(&mut self) {
+        self.present += 1;
+    }
+
+    /// Whether one more could be served at once.
+    #[inline]
+    pub(super) fn has_slot(&self) -> bool {
+        self.serving.len() < self.discipline.slots
+    }
+
+    /// Serves a request that needs this much.
+    #[inline]
+    pub(super) fn serve(&mut self, request: u32, service: f64) {
+        self.serving.push(Reverse(((self.clock + service).to_bits(), request)));
+    }
+
+    /// Has it wait behind the others of its line.
+    #[inline]
+    pub(super) fn wait(&mut self, request: u32, class: usize) {
+        self.waiting[self.discipline.lines[class]].push_back(request);
+    }
+
+    /// Interrupts for an arrival of this class: who is the least urgent in service, if less urgent than it, and of several
+    /// the last to have come, waits again before the others of its line. Returns it and the service that it still needs.
+    #[inline]
+    pub(super) fn interrupt(&mut self, class: usize, who: impl Fn(u32) -> (usize, f64)) -> Option<(u32, f64)> {
+        if !self.discipline.preemptive {
+            return None;
+        }
+        let entry = |Reverse((end, request)): &Reverse<(u64, u32)>| {
+            let (class, arrived) = who(*request);
+            (self.discipline.lines[class], arrived, *end, *request)
+        };
+        let last = |a: &(usize, f64, u64, u32), b: &(usize, f64, u64, u32)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+        let (line, _, end, request) = self.serving.iter().map(entry).max_by(last)?;
+        if line <= self.discipline.lines[class] {
+            return None;
+        }
+        self.serving.retain(|Reverse((_, other))| *other != request);
+        self.waiting[line].push_front(request);
+        Some((request, (f64::from_bits(end) - self.clock).max(0.0)))
+    }
+
+    /// Ends the service that ends first; the clock then shows exactly that.
+    #[inline]
+    pub(super) fn leave(&mut self) -> Option<u32> {
+        let Reverse((end, request)) = self.serving.pop()?;
+        self.clock = f64::from_bits(end);
+        self.present -= 1;
+        Some(request)
+    }
+
+    /// Who of those that wait is to be served next.
+    #[inline]
+    pub(super) fn call(&mut self) -> Option<u32> {
+        self.waiting.iter_mut().find_map(VecDeque::pop_front)
+    }
+
+    /// Sets the speed by who is present and served now. Returns when the next leaves if no one comes; ∞ if no one is there.
+    #[inline]
+    pub(super) fn settle(&mut self) -> f64 {
+        let Some(Reverse((end, _))) = self.serving.peek() else {
+            (self.clock, self.speed) = (0.0, 0.0); // It begins anew, so that it stays precise.
+            return f64::INFINITY;
+        };
+        let (present, served) = (self.present, self.serving.len() as f64);
+        self.speed = match &self.discipline.capacity {
+            Capacity::Unlimited => 1.0,
+            Capacity::Servers(each, servers) => each * servers.min(present as f64) / served,
+            Capacity::Table(rates) => rates[present.min(rates.len()) - 1] / served,
+        };
+        // Rounding may have moved the clock past it.
+        self.at + ((f64::from_bits(*end) - self.clock) / self.speed).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(slots: usize, lines: Vec<usize>, preemptive: bool) -> Queue {
+        Queue::new(Discipline { slots, capacity: Capacity::Servers(1.0, 1.0), lines, preemptive })
+    }
+
+    /// A request of this class comes; its number says when it came.
+    fn arrive(queue: &mut Queue, now: f64, request: u32, class: usize, service: f64) -> f64 {
+        queue.clock(now);
+        queue.enter();
+        if queue.has_slot() {
+            queue.serve(request, service)
+        } else {
+            queue.wait(request, class)
+        }
+        queue.settle()
+    }
+
+    #[test]
+    fn sharing_serves_each_at_half_the_speed() {
+        let mut q = queue(usize::MAX, vec![0], false);
+        assert_eq!(arrive(&mut q, 10.0, 0, 0, 3.0), 13.0);
+        // After 1 s, 2 s are left; a short one of 1 s takes 2 s, then the first has 1 s left.
+        assert_eq!(arrive(&mut q, 11.0, 1, 0, 1.0), 13.0);
+        q.clock(13.0);
+        assert_eq!(q.leave(), Some(1));
+        assert_eq!(q.settle(), 14.0);
+        q.clock(14.0);
+        assert_eq!(q.leave(), Some(0));
+        assert_eq!(q.settle(), f64::INFINITY);
+        assert_eq!(q.leave(), None);
+    }
+
+    #[test]
+    fn lines_are_served_by_urgency_and_then_in_order() {
+        let mut q = queue(1, vec![0, 1], false);
+        for (request, class) in [(0, 1), (1, 1), (2, 0), (3, 1), (4, 0)] {
+            arrive(&mut q, 0.0, request, class, 1.0);
+        }
+        let order: Vec<u32> = std::iter::from_fn(|| q.call()).collect();
+        assert_eq!(order, [2, 4, 1, 3]);
+    }
+
+    #[test]
+    fn the_urgent_interrupt_the_last_of_the_least_urgent() {
+        let mut q = queue(2, vec![0, 1, 2], true);
+        arrive(&mut q, 0.0, 0, 2, 5.0);
+        arrive(&mut q, 1.0, 1, 2, 5.0);
+        q.clock(2.0);
+        let class = |request| (if request < 2 { 2 } else { 1 }, f64::from(request));
+        assert_eq!(q.interrupt(2, class), None);
+        // One server's work is shared by the two in service: each has had ½ s, the first 1 s more alone.
+        assert_eq!(q.interrupt(0, class), Some((1, 4.5)));
+        assert_eq!(q.call(), Some(1));
+    }
+}

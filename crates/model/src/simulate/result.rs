@@ -1,0 +1,179 @@
+//! What a simulation found, and what that is worth.
+
+use super::SimulationOptions;
+use super::figures::Figures;
+use super::intervals::BATCHES;
+use super::layout::Layout;
+use super::record::Record;
+use super::world::World;
+use crate::{Estimate, ModelError};
+use serde::Serialize;
+
+/// What a simulation found. Every figure comes with its 95 % confidence interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Simulation {
+    /// X, by class.
+    pub throughput: Vec<Estimate>,
+    /// R, by class; `None` of a class of which no request was completed.
+    pub response_time: Vec<Option<ResponseTime>>,
+    /// Time from arrival at the station to departure, stations × classes; 0 where the class has no demand, `None` where no
+    /// visit was seen.
+    pub residence: Vec<Vec<Option<Estimate>>>,
+    /// N, stations × classes.
+    pub queue_length: Vec<Vec<Estimate>>,
+    /// U of the nominal capacity, stations × classes; of a delay station, the number present.
+    pub utilization: Vec<Vec<Estimate>>,
+    /// How the run went.
+    pub run: Run,
+}
+
+/// The response time of a class: from arrival to the end of the last visit, without think time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResponseTime {
+    /// Its mean.
+    pub mean: Estimate,
+    /// Its median.
+    pub p50: Estimate,
+    /// What 90 % of requests do not exceed.
+    pub p90: Estimate,
+    /// What 95 % of requests do not exceed.
+    pub p95: Estimate,
+    /// What 99 % of requests do not exceed.
+    pub p99: Estimate,
+}
+
+/// How a run went.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// What chance was made of.
+    pub seed: u64,
+    /// Events in all.
+    pub events: u64,
+    /// Simulated time that was recorded, warm-up included.
+    pub time_s: f64,
+    /// How much of that was left out as warm-up.
+    pub warm_up_s: f64,
+    /// Whether warm-up was over before half the run.
+    pub settled: bool,
+    /// Into how many batches the rest was cut.
+    pub batches: usize,
+    /// Length of each.
+    pub batch_s: f64,
+    /// The greatest correlation of successive batches, among the classes' mean response times.
+    pub lag1_correlation: f64,
+    /// The widest interval, as a share of its figure, among the classes' throughputs and mean response times; `None` if one
+    /// of them has none.
+    pub precision: Option<f64>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// What to know before relying on the figures, and what to do about it. Empty if there is nothing.
+    pub caveats: Vec<String>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// It was precise enough.
+    Precision,
+    /// It had used up its events.
+    Events,
+    /// It had used up its time.
+    Time,
+    /// Its clock could no longer tell apart what is as short as the shortest requests.
+    Resolution,
+}
+
+/// The correlation of successive batches beyond which the correction of the intervals is not to be relied on.
+const TOO_CORRELATED: f64 = 0.5;
+
+/// What a finished run found.
+pub(super) fn result(
+    layout: &Layout,
+    world: &World<'_>,
+    record: &Record,
+    options: &SimulationOptions,
+    ended: Ended,
+) -> Result<Simulation, ModelError> {
+    if record.slices.len() < 2 * BATCHES {
+        if ended == Ended::Resolution {
+            return Err(ModelError::Shape(
+                "the shortest requests are too short to be seen beside times of this length: leave out the one or the other".into(),
+            ));
+        }
+        let (events, slices) = (world.events(), record.slices.len().max(1) as u64);
+        return Err(ModelError::TooShort { events, needed: (events + 1) * 3 * BATCHES as u64 / slices });
+    }
+    let figures = Figures::new(layout, record);
+    let (stations, classes) = (layout.stations.len(), layout.classes.len());
+    let by_class = |station: usize, figure: &dyn Fn(usize, usize) -> Estimate| -> Vec<Estimate> {
+        (0..classes).map(|class| figure(station, class)).collect()
+    };
+    Ok(Simulation {
+        throughput: (0..classes).map(|class| figures.throughput(class)).collect(),
+        response_time: (0..classes).map(|class| figures.response_time(class, &world.histograms[class])).collect(),
+        residence: (0..stations).map(|i| (0..classes).map(|c| figures.residence(i, c)).collect()).collect(),
+        queue_length: (0..stations).map(|i| by_class(i, &|i, c| figures.queue_length(i, c))).collect(),
+        utilization: (0..stations).map(|i| by_class(i, &|i, c| figures.utilization(i, c))).collect(),
+        run: run(layout, world, record, &figures, options, ended),
+    })
+}
+
+fn run(
+    layout: &Layout,
+    world: &World<'_>,
+    record: &Record,
+    figures: &Figures<'_>,
+    options: &SimulationOptions,
+    ended: Ended,
+) -> Run {
+    let time_s = record.slice_s * record.slices.len() as f64;
+    let mut run = Run {
+        seed: options.seed,
+        events: world.events(),
+        time_s,
+        warm_up_s: time_s - figures.batch_s() * BATCHES as f64,
+        settled: figures.settled(),
+        batches: BATCHES,
+        batch_s: figures.batch_s(),
+        lag1_correlation: figures.correlation(),
+        precision: figures.precision(),
+        ended,
+        caveats: Vec::new(),
+    };
+    let more = match ended {
+        Ended::Events => "allow more events",
+        Ended::Time => "allow more time",
+        Ended::Precision => "ask for more precision",
+        Ended::Resolution => "leave out either the shortest or the longest times",
+    };
+    let mut say = |caveat: String| run.caveats.push(caveat);
+    match (options.precision, run.precision) {
+        (Some(_), None) => say(format!("a class has completed too few requests for an interval: {more}")),
+        (Some(wanted), Some(precision)) if precision > wanted => say(format!(
+            "the widest interval is ±{:.1} % where ±{:.1} % was asked for: {more}",
+            precision * 100.0,
+            wanted * 100.0
+        )),
+        _ => {}
+    }
+    if !run.settled {
+        say(format!(
+            "the network had not settled after half the run, or it cannot keep up and its queues still grow: {more}"
+        ));
+    }
+    if run.lag1_correlation > TOO_CORRELATED {
+        say(format!(
+            "successive batches are correlated ({:.2}), so that the intervals may still be too short: {more}",
+            run.lag1_correlation
+        ));
+    }
+    for (station, wanted, found) in figures.mixes() {
+        say(format!(
+            "the classes' demands at station `{}` differ so much that all its service times together have an scv of \
+             {found:.2}, not {wanted:.2}: give it `scv = {found:.2}` before comparing with a formula",
+            layout.stations[station].name
+        ));
+    }
+    run
+}

@@ -1,0 +1,165 @@
+//! How long service takes: distributions of unit mean and given squared coefficient of variation, scv.
+//!
+//! | scv | [`Service::Standard`] |
+//! |---|---|
+//! | 0 | constant |
+//! | below 1 | gamma |
+//! | 1 | exponential |
+//! | above 1 | hyperexponential, two branches that carry the same work ("balanced means") |
+//!
+//! Balanced means: Allen (1990), *Probability, Statistics, and Queueing Theory*, §3.2.9. The bounded Pareto distribution has
+//! density ∝ x^(−a−1) between two bounds (Harchol-Balter, Crovella & Murta 1999); the bounds follow from mean and scv.
+
+use crate::ModelError;
+use rand::{Rng, RngExt};
+use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
+
+/// The family of distributions to which a station's service times belong. Mean and scv come from the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Service {
+    /// The simplest that has the scv: constant, gamma, exponential or hyperexponential.
+    #[default]
+    Standard,
+    /// Lognormal: a moderately heavy tail.
+    Lognormal,
+    /// Pareto between two bounds: a heavy tail up to the upper one.
+    BoundedPareto {
+        /// The exponent a of its tail, above 0; what is seen on the Web is between 1 and 2.
+        shape: f64,
+    },
+}
+
+/// Draws service times of unit mean.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sampler {
+    Constant,
+    Exponential,
+    Gamma(Gamma<f64>),
+    /// The first branch's probability, and the means of both.
+    Hyperexponential(f64, [f64; 2]),
+    /// Mean and standard deviation of the logarithm.
+    Lognormal(f64, f64),
+    /// The least value, the probability 1 − (least/greatest)^a, and −1/a.
+    Pareto(f64, f64, f64),
+}
+
+impl Sampler {
+    /// What draws service times of this family and scv at a station of that name.
+    pub(super) fn new(service: Service, scv: f64, station: &str) -> Result<Sampler, ModelError> {
+        if scv < 1e-12 {
+            return Ok(Sampler::Constant);
+        }
+        match service {
+            Service::Standard if scv == 1.0 => Ok(Sampler::Exponential),
+            Service::Standard if scv < 1.0 => Ok(Gamma::new(1.0 / scv, scv).map_or(Sampler::Constant, Sampler::Gamma)),
+            Service::Standard => {
+                let spread = ((scv - 1.0) / (scv + 1.0)).sqrt();
+                // 1 − p, in a form that does not cancel when the scv is large.
+                let rare = 1.0 / ((scv + 1.0) * (1.0 + spread));
+                Ok(Sampler::Hyperexponential(1.0 - rare, [0.5 / (1.0 - rare), 0.5 / rare]))
+            }
+            Service::Lognormal => {
+                let variance = scv.ln_1p();
+                Ok(Sampler::Lognormal(-variance / 2.0, variance.sqrt()))
+            }
+            Service::BoundedPareto { shape } => bounded_pareto(shape, scv, station),
+        }
+    }
+
+    #[inline]
+    pub(super) fn sample(&self, rng: &mut impl Rng) -> f64 {
+        match *self {
+            Sampler::Constant => 1.0,
+            Sampler::Exponential => Exp1.sample(rng),
+            Sampler::Gamma(gamma) => gamma.sample(rng),
+            Sampler::Hyperexponential(first, means) => {
+                let branch = usize::from(rng.random::<f64>() >= first);
+                let unit: f64 = Exp1.sample(rng);
+                unit * means[branch]
+            }
+            Sampler::Lognormal(mean, deviation) => {
+                let normal: f64 = StandardNormal.sample(rng);
+                (mean + deviation * normal).exp()
+            }
+            Sampler::Pareto(least, probability, exponent) => {
+                least * (1.0 - rng.random::<f64>() * probability).powf(exponent)
+            }
+        }
+    }
+}
+
+/// ln(greatest/least) beyond which no bounded Pareto distribution is looked for.
+const WIDEST: f64 = 300.0;
+
+fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelError> {
+    if !(shape > 0.0 && shape.is_finite()) {
+        let what = format!("the shape of the bounded Pareto distribution at station `{station}`");
+        return Err(ModelError::Number { what, value: shape, need: "above 0 and finite; 1.1 to 2 is usual" });
+    }
+    // The k-th moment, for a least value of 1 and ln(greatest) = width.
+    let moment = |k: f64, width: f64| power_integral(k - shape, width) / power_integral(-shape, width);
+    let scv_of = |width: f64| moment(2.0, width) / moment(1.0, width).powi(2) - 1.0;
+    if scv_of(WIDEST) < scv {
+        let what = format!("the squared coefficient of variation of station `{station}`");
+        let need = "one that a bounded Pareto distribution of this shape can have: choose a smaller shape";
+        return Err(ModelError::Number { what, value: scv, need });
+    }
+    let (mut low, mut high) = (0.0, WIDEST);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if scv_of(middle) < scv { low = middle } else { high = middle }
+    }
+    Ok(Sampler::Pareto(1.0 / moment(1.0, high), -(-shape * high).exp_m1(), -1.0 / shape))
+}
+
+/// The integral of x^(exponent − 1) from 1 to e^width.
+fn power_integral(exponent: f64, width: f64) -> f64 {
+    let z = exponent * width;
+    if z.abs() < 1e-9 { width } else { z.exp_m1() / exponent }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::Pcg64Mcg;
+
+    #[test]
+    fn samples_have_unit_mean_and_the_scv() {
+        let pareto = |shape| Service::BoundedPareto { shape };
+        let families = [
+            (Service::Standard, 0.0),
+            (Service::Standard, 0.25),
+            (Service::Standard, 1.0),
+            (Service::Standard, 8.0),
+            (Service::Lognormal, 0.5),
+            (Service::Lognormal, 2.0),
+            (pareto(1.0), 3.0),
+            (pareto(1.5), 8.0),
+            (pareto(2.0), 0.3),
+            (pareto(2.5), 0.5),
+        ];
+        for (service, scv) in families {
+            let sampler = Sampler::new(service, scv, "s").unwrap();
+            let mut rng = Pcg64Mcg::new(0xcafe_f00d_d15e_a5e5);
+            let n = 1_000_000;
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for _ in 0..n {
+                let x = sampler.sample(&mut rng);
+                sum += x;
+                squares += x * x;
+            }
+            let mean = sum / f64::from(n);
+            let found = squares / f64::from(n) / mean.powi(2) - 1.0;
+            assert!((mean - 1.0).abs() < 5.0 * ((scv + 1e-20) / f64::from(n)).sqrt(), "{service:?} {scv}: mean {mean}");
+            assert!((found - scv).abs() <= 0.05 * scv, "{service:?} {scv}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_a_family_cannot_do_is_said() {
+        let steep = Sampler::new(Service::BoundedPareto { shape: 3.0 }, 1.0, "disk").unwrap_err().to_string();
+        assert!(steep.contains("`disk`") && steep.contains("smaller shape"), "{steep}");
+        assert!(Sampler::new(Service::BoundedPareto { shape: f64::NAN }, 1.0, "disk").is_err());
+        assert!(Sampler::new(Service::Standard, f64::MAX, "disk").is_ok());
+    }
+}

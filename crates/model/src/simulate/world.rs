@@ -1,0 +1,361 @@
+//! The network in motion: requests come, are served, go on, and leave.
+//!
+//! An *event* is an arrival from outside, the end of a service, a delay or a think time, or a change of an arrival rate.
+//! Nothing is allocated per event: requests have places that are used again, and every queue keeps its room.
+//!
+//! A request takes the stations that its class has work at in the model's order, each once. The customers of closed
+//! classes begin by thinking, or in front of their first station if they do not think.
+
+use super::arrivals::Source;
+use super::calendar::Calendar;
+use super::histogram::Histogram;
+use super::layout::Layout;
+use super::queue::{Discipline, Queue};
+use super::service::Sampler;
+use crate::ModelError;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+/// How many requests may be present before the network is taken to be one that cannot keep up.
+pub(super) const MOST_PRESENT: usize = 1_000_000;
+
+/// A network and the present state of everything in it.
+pub(super) struct World<'a> {
+    layout: &'a Layout,
+    rng: Pcg64Mcg,
+    now: f64,
+    events: u64,
+    /// The next event at every station, at the place where customers think, and at every source.
+    calendar: Calendar,
+    /// The stations, and last the place where customers think.
+    queues: Vec<Queue>,
+    sources: Vec<Option<Source>>,
+    requests: Vec<Request>,
+    free: Vec<u32>,
+    /// Stations × classes.
+    pub(super) presence: Vec<Presence>,
+    /// By class.
+    pub(super) completed: Vec<Completed>,
+    /// By class: response times.
+    pub(super) histograms: Vec<Histogram>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    class: u32,
+    /// Service that it needs, or still needs, where it is.
+    service: f64,
+    /// When it came to where it is.
+    arrived: f64,
+    /// When it came into the network.
+    began: f64,
+}
+
+/// One class at one station.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Presence {
+    /// Since they were last taken.
+    pub(super) visits: Visits,
+    present: u32,
+    served: u32,
+    /// Time, and the station's clock, up to which the two integrals go.
+    until: f64,
+    until_clock: f64,
+}
+
+/// What one class did at one station in some stretch of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Visits {
+    /// Visits ended.
+    pub(super) ended: f64,
+    /// The seconds that they took in all.
+    pub(super) seconds: f64,
+    /// Integral over time of the number present.
+    pub(super) area: f64,
+    /// Service received, in seconds of demand.
+    pub(super) work: f64,
+}
+
+/// The requests of one class that were completed in some stretch of time, and the sum of their response times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Completed {
+    pub(super) count: f64,
+    pub(super) seconds: f64,
+}
+
+impl<'a> World<'a> {
+    /// Everyone where they begin, at time 0.
+    pub(super) fn new(layout: &'a Layout, seed: u64) -> World<'a> {
+        let (stations, classes) = (layout.stations.len(), layout.classes.len());
+        let mut queues: Vec<Queue> = layout.stations.iter().map(|s| Queue::new(s.discipline.clone())).collect();
+        queues.push(Queue::new(Discipline::delay(classes)));
+        let mut world = World {
+            layout,
+            rng: Pcg64Mcg::seed_from_u64(seed),
+            now: 0.0,
+            events: 0,
+            calendar: Calendar::new(stations + 1 + classes),
+            queues,
+            sources: layout.classes.iter().map(|class| class.source.clone()).collect(),
+            requests: Vec::new(),
+            free: Vec::new(),
+            presence: vec![Presence::default(); stations * classes],
+            completed: vec![Completed::default(); classes],
+            histograms: layout.classes.iter().map(|class| Histogram::around(class.demand)).collect(),
+        };
+        world.start();
+        world
+    }
+
+    fn start(&mut self) {
+        for class in 0..self.layout.classes.len() {
+            if let Some(source) = &mut self.sources[class] {
+                let first = source.start(&mut self.rng);
+                self.calendar.set(self.queues.len() + class, first);
+            }
+            for _ in 0..self.layout.classes[class].population {
+                let request = self.admit(class);
+                self.rest(request, class);
+            }
+        }
+    }
+
+    /// Lets happen all that does before this instant, unless that is more than so many events since the beginning. Returns
+    /// whether the instant was reached.
+    pub(super) fn run(&mut self, until: f64, events: u64) -> Result<bool, ModelError> {
+        loop {
+            let (instant, place) = self.calendar.soonest();
+            if instant >= until {
+                self.now = until;
+                return Ok(true);
+            }
+            if self.events >= events {
+                return Ok(false);
+            }
+            self.events += 1;
+            self.now = instant;
+            match place.checked_sub(self.queues.len()) {
+                None => self.depart(place),
+                Some(class) => self.wake(class)?,
+            }
+        }
+    }
+
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Brings all integrals to the present instant.
+    pub(super) fn integrate(&mut self) {
+        let classes = self.layout.classes.len();
+        for (row, queue) in self.presence.chunks_mut(classes).zip(&mut self.queues) {
+            let clock = queue.clock(self.now);
+            row.iter_mut().for_each(|v| v.integrate(self.now, clock));
+        }
+    }
+
+    /// The source of a class wants to be woken.
+    fn wake(&mut self, class: usize) -> Result<(), ModelError> {
+        let Some(source) = &mut self.sources[class] else { return Ok(()) };
+        let (arrives, next) = source.wake(self.now, &mut self.rng);
+        self.calendar.set(self.queues.len() + class, next);
+        if arrives {
+            if self.requests.len() - self.free.len() >= MOST_PRESENT {
+                return Err(self.overrun());
+            }
+            let request = self.admit(class);
+            self.begin(request, class);
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, class: usize) -> u32 {
+        let request = Request { class: class as u32, service: 0.0, arrived: self.now, began: self.now };
+        match self.free.pop() {
+            Some(place) => {
+                self.requests[place as usize] = request;
+                place
+            }
+            None => {
+                self.requests.push(request);
+                self.requests.len() as u32 - 1
+            }
+        }
+    }
+
+    /// A customer of a closed class thinks, or begins again at once.
+    fn rest(&mut self, request: u32, class: usize) {
+        let think = self.layout.classes[class].think;
+        if think <= 0.0 {
+            return self.begin(request, class);
+        }
+        let place = self.queues.len() - 1;
+        let time = think * Sampler::Exponential.sample(&mut self.rng);
+        let queue = &mut self.queues[place];
+        queue.clock(self.now);
+        queue.enter();
+        queue.serve(request, time);
+        self.calendar.set(place, queue.settle());
+    }
+
+    #[inline]
+    fn begin(&mut self, request: u32, class: usize) {
+        self.requests[request as usize].began = self.now;
+        self.arrive(self.layout.classes[class].first, request, class);
+    }
+
+    #[inline]
+    fn arrive(&mut self, place: usize, request: u32, class: usize) {
+        let station = &self.layout.stations[place];
+        let service = station.demands[class] * station.sampler.sample(&mut self.rng);
+        let known = &mut self.requests[request as usize];
+        (known.service, known.arrived) = (service, self.now);
+        let queue = &mut self.queues[place];
+        let clock = queue.clock(self.now);
+        queue.enter();
+        let row = place * self.layout.classes.len();
+        self.presence[row + class].enter(self.now, clock);
+        let requests = &mut self.requests;
+        let who = |request: u32| (requests[request as usize].class as usize, requests[request as usize].arrived);
+        let interrupted = if queue.has_slot() { None } else { queue.interrupt(class, who) };
+        if let Some((interrupted, left)) = interrupted {
+            let interrupted = &mut requests[interrupted as usize];
+            interrupted.service = left;
+            self.presence[row + interrupted.class as usize].stop(clock);
+        }
+        if queue.has_slot() {
+            queue.serve(request, service);
+            self.presence[row + class].serve(clock);
+        } else {
+            queue.wait(request, class);
+        }
+        self.calendar.set(place, queue.settle());
+    }
+
+    /// Someone leaves a station, or ends to think.
+    fn depart(&mut self, place: usize) {
+        let layout = self.layout;
+        let classes = layout.classes.len();
+        let queue = &mut self.queues[place];
+        queue.clock(self.now);
+        let Some(request) = queue.leave() else { return };
+        let Request { class, arrived, .. } = self.requests[request as usize];
+        let class = class as usize;
+        if place == layout.stations.len() {
+            self.calendar.set(place, queue.settle());
+            return self.begin(request, class);
+        }
+        let clock = queue.clock(self.now);
+        let row = place * classes;
+        self.presence[row + class].leave(self.now, clock, self.now - arrived);
+        if let Some(next) = queue.call() {
+            let known = self.requests[next as usize];
+            queue.serve(next, known.service);
+            self.presence[row + known.class as usize].serve(clock);
+        }
+        self.calendar.set(place, queue.settle());
+        match layout.stations[place].next[class] {
+            Some(station) => self.arrive(station, request, class),
+            None => self.complete(request, class),
+        }
+    }
+
+    fn complete(&mut self, request: u32, class: usize) {
+        let response = self.now - self.requests[request as usize].began;
+        self.completed[class].count += 1.0;
+        self.completed[class].seconds += response;
+        self.histograms[class].record(response);
+        if self.sources[class].is_some() {
+            self.free.push(request);
+        } else {
+            self.rest(request, class);
+        }
+    }
+
+    /// Too many are present: the error that names where most of them are.
+    fn overrun(&self) -> ModelError {
+        let classes = self.layout.classes.len();
+        let present = |row: &[Presence]| row.iter().map(|v| u64::from(v.present)).sum::<u64>();
+        let fullest = self.presence.chunks(classes).enumerate().max_by_key(|(_, row)| present(row));
+        let (station, present) = fullest.map_or((0, 0), |(station, row)| (station, present(row)));
+        ModelError::Overrun { station: self.layout.stations[station].name.clone(), present, time_s: self.now }
+    }
+}
+
+impl Presence {
+    #[inline]
+    fn integrate(&mut self, now: f64, clock: f64) {
+        self.visits.area += f64::from(self.present) * (now - self.until);
+        self.until = now;
+        self.integrate_work(clock);
+    }
+
+    /// A station's clock begins anew only when it serves no one, so no work is lost by it.
+    #[inline]
+    fn integrate_work(&mut self, clock: f64) {
+        self.visits.work += f64::from(self.served) * (clock - self.until_clock);
+        self.until_clock = clock;
+    }
+
+    #[inline]
+    fn enter(&mut self, now: f64, clock: f64) {
+        self.integrate(now, clock);
+        self.present += 1;
+    }
+
+    #[inline]
+    fn serve(&mut self, clock: f64) {
+        self.integrate_work(clock);
+        self.served += 1;
+    }
+
+    #[inline]
+    fn stop(&mut self, clock: f64) {
+        self.integrate_work(clock);
+        self.served -= 1;
+    }
+
+    #[inline]
+    fn leave(&mut self, now: f64, clock: f64, seconds: f64) {
+        self.integrate(now, clock);
+        self.present -= 1;
+        self.served -= 1;
+        self.visits.ended += 1.0;
+        self.visits.seconds += seconds;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SimulationOptions;
+    use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station};
+
+    #[test]
+    fn no_one_is_lost_and_no_one_is_made() {
+        let station = |scheduling| Station { scheduling, servers: 2, scv: 2.0, ..Station::default() };
+        let class = |priority| Class { priority, ..Class::default() };
+        let closed = Class { kind: ClassKind::Closed, population: Some(7), think: 0.5, ..class(1) };
+        let model = Model {
+            stations: [Scheduling::Ps, Scheduling::Fcfs, Scheduling::Preemptive].map(station).to_vec(),
+            classes: vec![closed, Class { rate: Some(2.0), ..class(2) }, Class { rate: Some(1.0), ..class(0) }],
+            demands: vec![vec![0.1, 0.2, 0.3], vec![0.3, 0.0, 0.5], vec![0.2, 0.5, 0.1]],
+        };
+        let layout = Layout::new(&model, &SimulationOptions::default()).unwrap();
+        let mut world = World::new(&layout, 3);
+        for step in 1..2000 {
+            world.run(f64::from(step) * 0.1, u64::MAX).unwrap();
+            let mut there = [0; 3];
+            let used = (0..world.requests.len() as u32).filter(|request| !world.free.contains(request));
+            used.for_each(|request| there[world.requests[request as usize].class as usize] += 1);
+            let at = |class: usize| world.presence.iter().skip(class).step_by(3).map(|p| p.present).sum::<u32>();
+            let thinking = u32::try_from(world.queues[3].present()).unwrap();
+            assert_eq!(there, [7, at(1), at(2)]);
+            assert_eq!(at(0) + thinking, 7);
+            for (queue, row) in world.queues.iter().zip(world.presence.chunks(3)) {
+                let (present, served) = row.iter().fold((0, 0), |sum, p| (sum.0 + p.present, sum.1 + p.served));
+                assert_eq!((queue.present(), queue.served()), (present as usize, served as usize));
+            }
+        }
+    }
+}
