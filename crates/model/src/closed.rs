@@ -7,6 +7,7 @@
 pub(crate) mod approximate;
 pub(crate) mod convolution;
 mod effort;
+mod fixed_point;
 pub(crate) mod mva;
 mod wide;
 

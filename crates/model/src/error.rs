@@ -84,14 +84,16 @@ pub enum ModelError {
     },
     /// An exact solution that no one could wait for, or that would not fit.
     #[error(
-        "the exact solution would go through {populations:.0} populations and hold {:.0} MiB: use `linearizer` or \
-         `schweitzer`, which approximate any population", .bytes / 1048576.0
+        "the exact solution would go through {populations:.0} populations, hold {:.0} MiB and take about {seconds:.0} s: use \
+         `linearizer` or `schweitzer`, which approximate any population", .bytes / 1048576.0
     )]
     TooLarge {
         /// How many combinations of customers there are.
         populations: f64,
         /// Memory that it would take.
         bytes: f64,
+        /// Time that it would take on one core.
+        seconds: f64,
     },
     /// An approximation that found no fixed point.
     #[error("the approximation did not settle within {rounds} rounds: use `exact`, or the simulator")]
@@ -134,6 +136,23 @@ pub(crate) fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<
         return Ok(value);
     }
     Err(ModelError::Number { what: what(), value, need: "finite and not negative" })
+}
+
+/// `value`, if it is finite and positive.
+pub(crate) fn positive(value: f64, what: impl FnOnce() -> String) -> Result<f64, ModelError> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(value);
+    }
+    Err(ModelError::Number { what: what(), value, need: "finite and positive" })
+}
+
+/// The utilization of one server, if it can keep up.
+pub(crate) fn stable(rate: f64, mean_service: f64) -> Result<f64, ModelError> {
+    let utilization = rate * mean_service;
+    if utilization < 1.0 {
+        return Ok(utilization);
+    }
+    Err(ModelError::Unstable { station: "queue".into(), utilization, saturation_rate: 1.0 / mean_service })
 }
 
 /// Four significant digits, without an exponent: a person reads it.

@@ -18,6 +18,8 @@
 //!
 //! - [`solve`]: any network, by a method or the best one; the methods, their validity and cost.
 //! - [`open`]: solve an open network; where it saturates.
+//! - [`bounds`]: what a closed network can reach at most and must at least.
+//! - [`queue`]: single stations: M/G/1, M/M/m/K, bursty arrivals.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
 //! - [`simulate`]: a discrete-event simulation of a model.
@@ -26,6 +28,7 @@
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
 #![forbid(unsafe_code)]
 
+pub mod bounds;
 mod closed;
 pub mod demand;
 pub mod erlang;
@@ -35,16 +38,19 @@ mod mixed;
 mod network;
 pub mod open;
 mod open_load;
+pub mod queue;
 mod residence;
 pub mod response;
 pub mod simulate;
 pub mod solve;
 
+pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_job_bounds};
 pub use demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 pub use erlang::{erlang_c, mmm_wait};
 pub use error::ModelError;
 pub use least_squares::{Estimate, Line, ols};
 pub use open::{saturation_rate, solve_open};
+pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solve::{Method, Solution, solve};

@@ -166,3 +166,182 @@ impl FromStr for Method {
         known.map(|(method, _)| *method).ok_or_else(|| ModelError::UnknownMethod(text.into()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::model::{Class, ClassKind, Scheduling, Station, StationKind};
+
+    fn closed(population: u32, think: f64) -> Class {
+        let (name, population) = ("c".into(), Some(population));
+        Class { name, kind: ClassKind::Closed, population, think, ..Class::default() }
+    }
+
+    fn open(rate: f64, priority: u32) -> Class {
+        Class { name: format!("o{priority}"), rate: Some(rate), priority, ..Class::default() }
+    }
+
+    fn queue(scheduling: Scheduling, servers: u32, scv: f64) -> Station {
+        Station { name: "cpu".into(), scheduling, servers, scv, ..Station::default() }
+    }
+
+    fn model(station: Station, classes: &[(Class, f64)]) -> Model {
+        Model {
+            stations: vec![station],
+            classes: classes.iter().map(|(class, _)| class.clone()).collect(),
+            demands: vec![classes.iter().map(|(_, demand)| *demand).collect()],
+        }
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-12 * b.abs()
+    }
+
+    #[test]
+    fn methods_go_by_their_names() {
+        for (method, name) in METHODS {
+            assert_eq!((method.to_string().as_str(), name.parse()), (name, Ok(method)));
+            assert_eq!(serde_json::to_value(method).unwrap(), name);
+        }
+        assert!("mva".parse::<Method>().unwrap_err().to_string().contains("linearizer"));
+    }
+
+    #[test]
+    fn auto_takes_the_exact_way_if_it_is_quick_and_says_so() {
+        let one = |class: Class| model(queue(Scheduling::Ps, 2, 1.0), &[(class, 0.1)]);
+        let chosen = |model: &Model| solve(model, Method::Auto).map(|s| (s.method, s.why)).unwrap();
+        assert_eq!(chosen(&one(open(5.0, 0))).0, Method::Erlang);
+        let (method, why) = chosen(&one(closed(50, 1.0)));
+        assert!(method == Method::Exact && why.contains("51 populations"), "{why}");
+        let (method, why) = chosen(&one(closed(u32::MAX, 1.0)));
+        assert!(method == Method::Linearizer && why.contains("4294967296 populations"), "{why}");
+        let mut ordered = one(closed(5, 1.0));
+        ordered.stations[0].scheduling = Scheduling::Fcfs;
+        assert_eq!(chosen(&ordered).0, Method::Exact, "exponential and all alike: still product form");
+        ordered.stations[0].scv = 4.0;
+        let (method, why) = chosen(&ordered);
+        assert!(method == Method::Linearizer && why.contains("`cpu` serves in order of arrival"), "{why}");
+    }
+
+    #[test]
+    fn what_would_never_end_is_refused_with_its_size() {
+        let crowd = vec![(closed(1_000_000, 1.0), 0.1), (closed(2_000_000, 1.0), 0.1)];
+        let crowd = model(queue(Scheduling::Ps, 4, 1.0), &crowd);
+        for method in [Method::Exact, Method::Seidmann] {
+            let error = solve(&crowd, method).unwrap_err();
+            assert!(matches!(error, ModelError::TooLarge { .. }), "{error}");
+            assert!(
+                error.to_string().contains("2000003000001 populations") && error.to_string().contains("linearizer")
+            );
+        }
+        for method in [Method::Schweitzer, Method::Linearizer, Method::Auto] {
+            let solution = solve(&crowd, method).unwrap();
+            assert!((solution.throughput.iter().sum::<f64>() / 40.0 - 1.0).abs() < 1e-3, "{solution:?}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_an_error() {
+        let broken = |f: &dyn Fn(&mut Model), method| {
+            let mut model = model(queue(Scheduling::Ps, 2, 1.0), &[(closed(3, 0.0), 0.1), (open(5.0, 1), 0.2)]);
+            f(&mut model);
+            solve(&model, method).unwrap_err().to_string()
+        };
+        let auto = Method::Auto;
+        assert!(broken(&|m| m.classes[0].population = Some(0), auto).contains("population of class `c` is 0"));
+        assert!(broken(&|m| m.classes[0].population = None, auto).contains("needs a population"));
+        assert!(broken(&|m| m.classes[0].think = -1.0, auto).contains("think time of class `c`"));
+        assert!(broken(&|m| m.demands[0][0] = 0.0, auto).contains("`c` visits no station"));
+        assert!(broken(&|m| m.demands[0][1] = f64::NAN, auto).contains("demand of class `o1` at station `cpu` is NaN"));
+        assert!(broken(&|m| m.classes[1].rate = Some(10.0), auto).contains("`cpu` cannot keep up"));
+        assert!(broken(&|m| m.stations[0].rate_multipliers = vec![1.0, 0.0], auto).contains("rate multiplier"));
+        assert!(broken(&|m| m.stations[0].rate_multipliers = vec![1.0, 2.0], auto).contains("count its servers twice"));
+        assert!(broken(&|_| (), Method::Erlang).contains("`c` is closed"));
+        let ordered = broken(&|m| m.stations[0].scheduling = Scheduling::Fcfs, Method::Exact);
+        assert!(ordered.contains("unequal demands") && ordered.contains("linearizer"), "{ordered}");
+        assert!(broken(&|m| m.demands[0][0] = 5e-324, auto).contains("must be finite"));
+    }
+
+    #[test]
+    fn a_closed_class_without_queues_only_thinks() {
+        let mut idle = model(queue(Scheduling::Ps, 1, 1.0), &[(closed(6, 1.0), 2.0)]);
+        idle.stations[0].kind = StationKind::Delay;
+        for method in [Method::Auto, Method::Exact, Method::Seidmann, Method::Schweitzer, Method::Linearizer] {
+            let solution = solve(&idle, method).unwrap();
+            assert!(close(solution.throughput[0], 2.0) && close(solution.response_time[0], 2.0), "{solution:?}");
+            assert_eq!((solution.saturation_rate, solution.bottleneck.as_str()), (f64::INFINITY, ""));
+        }
+    }
+
+    #[test]
+    fn the_head_of_the_line_is_cobhams() {
+        // W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ above)·(1 − σ to here)).
+        let classes = [(open(1.0, 7), 0.3), (open(0.5, 2), 0.4), (open(2.0, 5), 0.1), (open(0.2, 2), 0.5)];
+        let solution = solve(&model(queue(Scheduling::Priority, 1, 3.0), &classes), Method::Auto).unwrap();
+        let left: f64 = classes.iter().map(|(c, s)| c.rate.unwrap() * s * s * 2.0).sum();
+        let (first, second, third) = (0.5 * 0.4 + 0.2 * 0.5, 2.0 * 0.1, 1.0 * 0.3);
+        let waits = [
+            left / ((1.0 - first - second) * (1.0 - first - second - third)),
+            left / (1.0 - first),
+            left / ((1.0 - first) * (1.0 - first - second)),
+            left / (1.0 - first),
+        ];
+        for (c, (_, service)) in classes.iter().enumerate() {
+            assert!(close(solution.response_time[c], service + waits[c]), "{c}: {solution:?} {waits:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_may_interrupt_does_not_see_the_others() {
+        // Preemptive resume (Jaiswal 1968): R = S/(1 − σ above) + W to here ÷ ((1 − σ above)·(1 − σ to here)).
+        let classes = [(open(2.0, 0), 0.2), (open(1.0, 1), 0.3)];
+        let solution = solve(&model(queue(Scheduling::Preemptive, 1, 0.0), &classes), Method::Auto).unwrap();
+        let first = 0.2 + 2.0 * 0.04 / 2.0 / 0.6;
+        let second = 0.3 / 0.6 + (2.0 * 0.04 / 2.0 + 0.09 / 2.0) / (0.6 * 0.3);
+        assert!(close(solution.response_time[0], first) && close(solution.response_time[1], second), "{solution:?}");
+    }
+
+    #[test]
+    fn several_servers_with_equal_services_share_out_the_wait_of_erlang() {
+        // Cobham's formula for M/M/m; and whatever the order, the mean wait is that of first come, first served.
+        let classes = [(open(3.0, 0), 0.5), (open(2.0, 1), 0.5)];
+        let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
+            .map(|order| solve(&model(queue(order, 3, 1.0), &classes), Method::Auto).unwrap());
+        let left = crate::erlang_c(3, 2.5) * 0.5 / 3.0;
+        assert!(close(priority.response_time[0], 0.5 + left / 0.5));
+        assert!(close(priority.response_time[1], 0.5 + left / (0.5 * (0.5 / 3.0))));
+        assert!(close(priority.mean_response_time, fcfs.mean_response_time));
+        let alone = crate::mmm_wait(3.0, 0.5, 3, 0.0);
+        assert!(close(preemptive.response_time[0], 0.5 + alone), "the urgent are alone in the world");
+        assert!(
+            (preemptive.mean_response_time / fcfs.mean_response_time - 1.0).abs() < 0.1,
+            "the rest is Bondi & Buzen's"
+        );
+    }
+
+    #[test]
+    fn equal_priorities_are_no_priorities() {
+        for (scv, servers) in [(0.0, 1), (1.0, 4), (3.0, 1)] {
+            let classes = [(open(3.0, 4), 0.2), (closed(4, 1.0), 0.2), (open(1.0, 4), 0.2)];
+            let mut classes = classes;
+            classes[1].0.priority = 4;
+            let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
+                .map(|order| solve(&model(queue(order, servers, scv), &classes), Method::Linearizer).unwrap());
+            for c in 0..3 {
+                let near = |s: &Solution| (s.response_time[c] / fcfs.response_time[c] - 1.0).abs() < 1e-9;
+                assert!(near(&priority) && near(&preemptive), "{fcfs:?} {priority:?} {preemptive:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_urgent_closed_class_goes_before_an_open_one() {
+        let classes = [(closed(3, 1.0), 0.2), (open(1.0, 1), 0.2)];
+        let alone = solve(&model(queue(Scheduling::Ps, 1, 1.0), &classes[..1]), Method::Exact).unwrap();
+        let [shared, preemptive] = [Scheduling::Ps, Scheduling::Preemptive]
+            .map(|order| solve(&model(queue(order, 1, 1.0), &classes), Method::Linearizer).unwrap());
+        assert!((preemptive.response_time[0] / alone.response_time[0] - 1.0).abs() < 0.02, "{preemptive:?} {alone:?}");
+        assert!(shared.response_time[0] > 1.1 * alone.response_time[0]);
+        assert!(preemptive.response_time[1] > shared.response_time[1]);
+    }
+}

@@ -9,22 +9,27 @@
 //! product form with errors that no one bounds. With several servers the shifts of the throughputs are carried as well.
 //! Cost: iterations × stations × classes, for the Linearizer × classes × rounds; × classes where the order matters.
 
+use super::fixed_point::fixed_point;
 use crate::ModelError;
-use crate::network::Network;
+use crate::network::{Network, products};
 use crate::residence::{Found, MustWait, residence, sharing};
 use brimful_core::model::{Scheduling, StationKind};
-
-/// A round of the Linearizer changes no share of a class's time by more than this once it has settled.
-const SHIFT_SETTLED: f64 = 1e-5;
-
-/// Rounds of the Linearizer at most; three are the authors' choice, and mostly enough.
-const ROUNDS: usize = 12;
 
 /// A fixed point has settled when no share of a class's time changes by more.
 const SETTLED: f64 = 1e-13;
 
-/// Iterations before steps are halved, for a fixed point that does not attract; and before it is given up.
-const PATIENCE: (usize, usize) = (2000, 50_000);
+/// While the Linearizer learns the shifts, this will do.
+const NEARLY_SETTLED: f64 = 1e-8;
+
+/// On the way to the first of them, from this many customers of a class.
+const ROUGHLY_SETTLED: f64 = 1e-4;
+const FEW: f64 = 4.0;
+
+/// The Linearizer is done when a round changes no shift by more.
+const LEARNT: f64 = 1e-5;
+
+/// Rounds of the Linearizer at most; three are the authors' choice, and mostly enough.
+const ROUNDS: usize = 10;
 
 /// X by class and R, stations × classes.
 pub(crate) type Performance = (Vec<f64>, Vec<Vec<f64>>);
@@ -32,199 +37,196 @@ pub(crate) type Performance = (Vec<f64>, Vec<Vec<f64>>);
 /// By the fixed point of Bard & Schweitzer.
 pub(crate) fn schweitzer(network: &Network<'_>) -> Result<Performance, ModelError> {
     let iteration = Iteration::new(network);
-    let whole = iteration.settle(&iteration.population, &iteration.no_shifts(), iteration.start())?;
+    let whole = iteration.settle(&iteration.population, &iteration.no_shifts(), iteration.start()?, SETTLED)?;
     Ok(iteration.performance(&whole))
 }
 
 /// By the Linearizer.
 pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelError> {
     let iteration = Iteration::new(network);
-    let classes = iteration.classes.len();
     let mut shifts = iteration.no_shifts();
-    let mut whole = iteration.settle(&iteration.population, &shifts, iteration.start())?;
-    let mut less = vec![whole.clone(); classes];
-    for _ in 1..ROUNDS {
+    let mut whole = iteration.settle(&iteration.population, &shifts, iteration.start()?, NEARLY_SETTLED)?;
+    let mut less = vec![whole.clone(); iteration.classes.len()];
+    for _ in 0..ROUNDS {
         let before = shifts.clone();
         for (c, less) in less.iter_mut().enumerate() {
             let mut population = iteration.population.clone();
             population[c] -= 1.0;
-            *less = iteration.settle(&population, &before, less.clone())?;
-            shifts[c] = Shares::shift(&whole, less, &population);
+            *less = iteration.settle(&population, &before, std::mem::take(less), NEARLY_SETTLED)?;
+            shifts[c] = iteration.shift(&whole, less, &population);
         }
-        whole = iteration.settle(&iteration.population, &shifts, whole)?;
-        let moved = |(old, new): (&Shares, &Shares)| old.distance(new);
-        if before.iter().zip(&shifts).map(moved).fold(0.0, f64::max) <= SHIFT_SETTLED {
+        whole = iteration.settle(&iteration.population, &shifts, whole, NEARLY_SETTLED)?;
+        if before.iter().zip(&shifts).all(|(old, new)| difference(old, new) <= LEARNT) {
             break;
         }
     }
-    Ok(iteration.performance(&whole))
+    Ok(iteration.performance(&iteration.settle(&iteration.population, &shifts, whole, SETTLED)?))
 }
 
-/// What one customer of each class does on average; or, with either sign, how that differs with one customer less.
-#[derive(Clone)]
-struct Shares {
-    /// Of his time, the part spent at a queue; queues × classes, row by row.
-    at: Vec<f64>,
-    /// His requests per second.
-    rate: Vec<f64>,
-}
+/// What one customer of each class does on average: the share of his time spent at each queue, queue by queue; then, by
+/// class, the time of one round alone over that of one round now. Or, with either sign, how that differs with one less.
+type Shares = Vec<f64>;
 
-impl Shares {
-    fn shift(whole: &Shares, less: &Shares, population: &[f64]) -> Shares {
-        let classes = population.len();
-        let difference = |c: usize, less: f64, whole: f64| if population[c] > 0.0 { less - whole } else { 0.0 };
-        let pairs = |less: &[f64], whole: &[f64]| {
-            less.iter().zip(whole).enumerate().map(|(i, (l, w))| difference(i % classes, *l, *w)).collect()
-        };
-        Shares { at: pairs(&less.at, &whole.at), rate: pairs(&less.rate, &whole.rate) }
-    }
-
-    fn distance(&self, other: &Shares) -> f64 {
-        self.at.iter().zip(&other.at).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-    }
-}
-
-/// What does not change from one iteration to the next. Classes are the closed ones, queues the stations that are none of delay.
+/// What does not change from one iteration to the next. Classes are the closed ones; queues are the stations but the delays.
 struct Iteration<'a> {
     network: &'a Network<'a>,
     classes: Vec<usize>,
-    queues: Vec<usize>,
-    /// By queue: a = Σ λ·D of the open classes.
-    open: Vec<f64>,
-    /// By queue: whether who comes first matters, or the speed depends on how many there are.
-    ordered: Vec<bool>,
-    /// D, queues × classes, row by row.
-    demands: Vec<f64>,
+    queues: Vec<Queue>,
     /// N by class.
     population: Vec<f64>,
     /// Z by class, delay stations included.
     delay: Vec<f64>,
+    /// Z + Σ D by class.
+    alone: Vec<f64>,
+}
+
+struct Queue {
+    station: usize,
+    servers: u32,
+    /// D by class.
+    demands: Vec<f64>,
+    /// a = Σ λ·D of the open classes.
+    open: f64,
+    /// Whether it matters of which classes those are that one finds.
+    ordered: bool,
+    /// Whether its speed depends on how many there are.
+    dependent: bool,
+}
+
+/// By queue and arriving class: how many more customers are found, and busy servers, because the shares shift.
+struct Shifted {
+    present: Vec<Vec<f64>>,
+    busy: Vec<Vec<f64>>,
 }
 
 impl<'a> Iteration<'a> {
     fn new(network: &'a Network<'a>) -> Self {
         let classes: Vec<usize> = network.closed().collect();
-        let stations = &network.model.stations;
-        let queues: Vec<usize> = (0..stations.len()).filter(|k| stations[*k].kind == StationKind::Queue).collect();
+        let queue = |k: usize| Queue {
+            station: k,
+            servers: network.model.stations[k].servers,
+            demands: classes.iter().map(|c| network.demands[k][*c]).collect(),
+            open: network.open_load(k),
+            ordered: network.model.stations[k].scheduling != Scheduling::Ps || network.dependent[k].is_some(),
+            dependent: network.dependent[k].is_some(),
+        };
+        let queues = (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
+        let queues: Vec<Queue> = queues.map(queue).collect();
+        let delay: Vec<f64> = classes.iter().map(|c| network.delay(*c)).collect();
+        let alone = |(c, z): (usize, &f64)| z + queues.iter().map(|q| q.demands[c]).sum::<f64>();
         Self {
-            open: queues.iter().map(|k| network.open_load(*k)).collect(),
-            ordered: queues
-                .iter()
-                .map(|k| stations[*k].scheduling != Scheduling::Ps || network.dependent[*k].is_some())
-                .collect(),
-            demands: queues.iter().flat_map(|k| classes.iter().map(|c| network.demands[*k][*c])).collect(),
+            alone: delay.iter().enumerate().map(alone).collect(),
             population: classes.iter().map(|c| f64::from(network.population[*c])).collect(),
-            delay: classes.iter().map(|c| network.delay(*c)).collect(),
+            delay,
             network,
             classes,
             queues,
         }
     }
 
-    /// As if no one ever met another.
-    fn start(&self) -> Shares {
-        let alone = |c: usize| self.delay[c] + self.demands.iter().skip(c).step_by(self.classes.len()).sum::<f64>();
-        let rate: Vec<f64> = (0..self.classes.len()).map(|c| 1.0 / alone(c)).collect();
-        let at = self.demands.iter().enumerate().map(|(i, d)| d * rate[i % rate.len()]).collect();
-        Shares { at, rate }
+    /// Nearly the fixed point. From far away the iteration loses its way among stations that are about to saturate, so a
+    /// few customers are solved first, and then ever twice as many.
+    fn start(&self) -> Result<Shares, ModelError> {
+        let alone = self.queues.iter().flat_map(|q| q.demands.iter().zip(&self.alone).map(|(d, alone)| d / alone));
+        let mut shares: Shares = alone.chain(self.alone.iter().map(|_| 1.0)).collect();
+        let most = self.population.iter().copied().fold(1.0, f64::max);
+        let mut part = 2f64.powi(-((most / FEW).log2().ceil().max(0.0) as i32));
+        while part < 1.0 {
+            let population: Vec<f64> = self.population.iter().map(|n| (n * part).max(1.0)).collect();
+            shares = self.settle(&population, &self.no_shifts(), shares, ROUGHLY_SETTLED)?;
+            part *= 2.0;
+        }
+        Ok(shares)
     }
 
     fn no_shifts(&self) -> Vec<Shares> {
-        vec![Shares { at: vec![0.0; self.demands.len()], rate: vec![0.0; self.classes.len()] }; self.classes.len()]
+        vec![vec![0.0; (self.queues.len() + 1) * self.classes.len()]; self.classes.len()]
+    }
+
+    /// How the shares change when one customer leaves such a population; of a class that ends there, not at all.
+    fn shift(&self, whole: &Shares, less: &Shares, population: &[f64]) -> Shares {
+        let change = |(i, (whole, less)): (usize, (&f64, &f64))| {
+            if population[i % population.len()] > 0.0 { less - whole } else { 0.0 }
+        };
+        whole.iter().zip(less).enumerate().map(change).collect()
     }
 
     /// The fixed point for a population, given how the shares shift when a customer of each class arrives.
-    fn settle(&self, population: &[f64], shifts: &[Shares], start: Shares) -> Result<Shares, ModelError> {
+    fn settle(
+        &self,
+        population: &[f64],
+        shifts: &[Shares],
+        start: Shares,
+        tolerance: f64,
+    ) -> Result<Shares, ModelError> {
         let shifted = self.shifted(population, shifts);
-        let mut shares = start;
-        let mut next = shares.clone();
-        for round in 0..PATIENCE.1 {
-            self.step(population, shifts, &shifted, &shares, &mut next);
-            let rates = shares.rate.iter().zip(&next.rate).map(|(a, b)| (a / b - 1.0).abs());
-            let change = rates.fold(shares.distance(&next), f64::max);
-            if round >= PATIENCE.0 {
-                let halve =
-                    |new: &mut [f64], old: &[f64]| new.iter_mut().zip(old).for_each(|(n, o)| *n = (*n + o) / 2.0);
-                halve(&mut next.at, &shares.at);
-                halve(&mut next.rate, &shares.rate);
-            }
-            std::mem::swap(&mut shares, &mut next);
-            if change <= SETTLED {
-                return Ok(shares);
-            }
-        }
-        Err(ModelError::Unsettled { rounds: PATIENCE.1 })
+        fixed_point(start, tolerance, |old, new| self.step(population, shifts, &shifted, old, new))
     }
 
-    /// By arriving class and queue: how many more customers are found because the shares shift; classes × queues.
-    fn shifted(&self, population: &[f64], shifts: &[Shares]) -> Vec<f64> {
+    fn shifted(&self, population: &[f64], shifts: &[Shares]) -> Shifted {
         let classes = self.classes.len();
-        let of = |(c, shift): (usize, &'_ Shares)| -> Vec<f64> {
-            let row = |row: &[f64]| row.iter().enumerate().map(|(j, s)| others(population, c, j) * s).sum();
-            shift.at.chunks_exact(classes).map(row).collect()
+        let sum = |c: usize, at: usize, weight: &dyn Fn(usize) -> f64| -> f64 {
+            (0..classes).map(|j| others(population, c, j) * shifts[c][at * classes + j] * weight(j)).sum()
         };
-        shifts.iter().enumerate().flat_map(of).collect()
-    }
-
-    fn step(&self, population: &[f64], shifts: &[Shares], shifted: &[f64], old: &Shares, new: &mut Shares) {
-        let (classes, queues) = (self.classes.len(), self.queues.len());
-        let rows = |shares: &Shares, i: usize| shares.at[i * classes..][..classes].to_vec();
-        let present = |i: usize| -> f64 { rows(old, i).iter().zip(population).map(|(s, n)| s * n).sum() };
-        let present: Vec<f64> = (0..queues).map(present).collect();
-        for c in (0..classes).filter(|c| population[*c] > 0.0) {
-            let rate = |j: usize| others(population, c, j) * (old.rate[j] + shifts[c].rate[j]).max(0.0);
-            let rates: Vec<f64> = (0..classes).map(rate).collect();
-            let mut cycle = self.delay[c];
-            for i in 0..queues {
-                let stay = if self.demands[i * classes + c] == 0.0 {
-                    0.0
-                } else if self.ordered[i] {
-                    let present = |j: usize| {
-                        let at = i * classes + j;
-                        others(population, c, j) * (old.at[at] + shifts[c].at[at]).max(0.0)
-                    };
-                    let present: Vec<f64> = (0..classes).map(present).collect();
-                    self.among(i, self.classes[c], &present, &rates)
-                } else {
-                    let found = (present[i] - old.at[i * classes + c] + shifted[c * queues + i]).max(0.0);
-                    self.sharing(i, c, found, &rates)
-                };
-                new.at[i * classes + c] = stay;
-                cycle += stay;
-            }
-            new.rate[c] = 1.0 / cycle;
-            (0..queues).for_each(|i| new.at[i * classes + c] /= cycle);
+        let rates = self.queues.len();
+        let busy = |q: &Queue, c: usize| sum(c, rates, &|j| q.demands[j] / self.alone[j]);
+        Shifted {
+            present: (0..rates).map(|i| (0..classes).map(|c| sum(c, i, &|_| 1.0)).collect()).collect(),
+            busy: self.queues.iter().map(|q| (0..classes).map(|c| busy(q, c)).collect()).collect(),
         }
     }
 
-    /// R where all share alike: only how many are there matters, and of several servers how many are busy.
-    fn sharing(&self, i: usize, c: usize, present: f64, rates: &[f64]) -> f64 {
-        let servers = self.network.model.stations[self.queues[i]].servers;
-        let row = &self.demands[i * rates.len()..][..rates.len()];
-        let busy = if servers == 1 {
-            0.0
-        } else {
-            let busy: f64 = row.iter().zip(rates).map(|(d, x)| d * x).sum();
-            busy.min(present).min(f64::from(servers) - self.open[i])
+    /// New shares from old ones.
+    fn step(&self, population: &[f64], shifts: &[Shares], shifted: &Shifted, old: &[f64], new: &mut [f64]) {
+        let classes = self.classes.len();
+        let (at, alone) = old.split_at(self.queues.len() * classes);
+        let rates: Vec<f64> = alone.iter().zip(&self.alone).map(|(share, alone)| share / alone).collect();
+        let mut cycles = self.delay.clone();
+        let rows = new.chunks_exact_mut(classes).zip(at.chunks_exact(classes));
+        for ((i, queue), (new, at)) in self.queues.iter().enumerate().zip(rows) {
+            let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
+            let busy: f64 = products(&queue.demands, &rates).zip(population).map(|(b, n)| b * n).sum();
+            let crowd = queue.crowd(population);
+            for c in 0..classes {
+                let demand = queue.demands[c];
+                new[c] = if demand == 0.0 || crowd <= 1.0 {
+                    demand
+                } else if queue.ordered {
+                    self.among(queue, self.classes[c], &self.found(i, c, population, &shifts[c], old))
+                } else {
+                    let present = (all - at[c] + shifted.present[i][c]).max(0.0);
+                    queue.sharing(demand, present, busy - demand * rates[c] + shifted.busy[i][c])
+                };
+                cycles[c] += new[c];
+            }
+        }
+        let (at, alone) = new.split_at_mut(self.queues.len() * classes);
+        at.chunks_exact_mut(classes).for_each(|row| row.iter_mut().zip(&cycles).for_each(|(r, cycle)| *r /= cycle));
+        alone.iter_mut().zip(&self.alone).zip(&cycles).for_each(|((share, alone), cycle)| *share = alone / cycle);
+    }
+
+    /// By class: customers at a queue and servers busy with them, as found by one of class `c`.
+    fn found(&self, i: usize, c: usize, population: &[f64], shifts: &[f64], shares: &[f64]) -> Vec<(f64, f64)> {
+        let classes = self.classes.len();
+        let share = |at: usize, j: usize| (shares[at * classes + j] + shifts[at * classes + j]).max(0.0);
+        let found = |j: usize| {
+            let (others, demand) = (others(population, c, j), self.queues[i].demands[j]);
+            (others * share(i, j), others * share(self.queues.len(), j) * demand / self.alone[j])
         };
-        row[c] * sharing(servers, self.open[i], MustWait::Erlang, present - busy, busy + self.open[i])
+        (0..classes).map(found).collect()
     }
 
     /// R of any class of the network, where it matters of which classes those are that one finds.
-    fn among(&self, i: usize, class: usize, present: &[f64], rates: &[f64]) -> f64 {
-        let k = self.queues[i];
-        let (network, row) = (self.network, &self.demands[i * rates.len()..][..rates.len()]);
-        let busy = rates.iter().zip(row).zip(present).map(|((x, d), present)| (x * d).min(*present));
-        let mut busy: Vec<f64> = busy.collect();
-        let left = f64::from(network.model.stations[k].servers) - self.open[i];
-        let total: f64 = busy.iter().sum();
-        if total > left && network.dependent[k].is_none() {
-            busy.iter_mut().for_each(|b| *b *= left / total);
-        }
-        let mut all_busy: Vec<f64> = network.rates.iter().zip(&network.demands[k]).map(|(x, d)| x * d).collect();
+    fn among(&self, queue: &Queue, class: usize, found: &[(f64, f64)]) -> f64 {
+        let (network, k) = (self.network, queue.station);
+        let busy: f64 = found.iter().map(|(present, busy)| busy.min(*present)).sum();
+        // No more servers can be busy than there are.
+        let fit = if queue.dependent { 1.0 } else { ((f64::from(queue.servers) - queue.open) / busy).min(1.0) };
+        let mut all_busy: Vec<f64> = products(&network.rates, &network.demands[k]).collect();
         let mut waiting = vec![0.0; all_busy.len()];
-        for (j, c) in self.classes.iter().enumerate() {
-            (all_busy[*c], waiting[*c]) = (busy[j], present[j] - busy[j]);
+        for (c, (present, busy)) in self.classes.iter().zip(found) {
+            all_busy[*c] = busy.min(*present) * fit;
+            waiting[*c] = present - all_busy[*c];
         }
         residence(network, k, class, MustWait::Erlang, &Found { busy: &all_busy, waiting: &waiting })
     }
@@ -232,25 +234,52 @@ impl<'a> Iteration<'a> {
     /// X and R of all classes of the network; open requests find what there is on average.
     fn performance(&self, shares: &Shares) -> Performance {
         let (network, classes) = (self.network, self.classes.len());
-        let rates: Vec<f64> = shares.rate.iter().zip(&self.population).map(|(x, n)| x * n).collect();
+        let (at, alone) = shares.split_at(self.queues.len() * classes);
         let mut throughput = network.rates.clone();
-        self.classes.iter().zip(&rates).for_each(|(c, x)| throughput[*c] = *x);
+        for (i, c) in self.classes.iter().enumerate() {
+            throughput[*c] = self.population[i] * alone[i] / self.alone[i];
+        }
         let mut residence = network.demands.clone();
-        for (i, k) in self.queues.iter().enumerate() {
-            let row = &shares.at[i * classes..][..classes];
-            let present: Vec<f64> = row.iter().zip(&self.population).map(|(s, n)| s * n).collect();
-            for (class, r) in residence[*k].iter_mut().enumerate() {
-                *r = match self.classes.iter().position(|c| *c == class) {
-                    Some(c) => row[c] / shares.rate[c],
-                    None => self.among(i, class, &present, &rates),
-                };
+        for (queue, at) in self.queues.iter().zip(at.chunks_exact(classes)) {
+            let row = &mut residence[queue.station];
+            let busy = |i: usize| throughput[self.classes[i]] * queue.demands[i];
+            let found: Vec<(f64, f64)> = (0..classes).map(|i| (at[i] * self.population[i], busy(i))).collect();
+            for class in (0..row.len()).filter(|c| network.population[*c] == 0) {
+                row[class] = self.among(queue, class, &found);
+            }
+            for (i, c) in self.classes.iter().enumerate() {
+                row[*c] = at[i] * self.alone[i] / alone[i];
             }
         }
         (throughput, residence)
     }
 }
 
+impl Queue {
+    /// How many customers can meet here, over the servers that they share; at most 1 if there is one for each.
+    fn crowd(&self, population: &[f64]) -> f64 {
+        if self.open > 0.0 || self.dependent {
+            return f64::INFINITY;
+        }
+        let visitors = population.iter().zip(&self.demands).filter(|(_, demand)| **demand > 0.0).map(|(n, _)| n);
+        visitors.sum::<f64>() / f64::from(self.servers)
+    }
+
+    /// R where all share alike: only how many are there matters, and of several servers how many are busy.
+    fn sharing(&self, demand: f64, present: f64, busy: f64) -> f64 {
+        if self.servers == 1 {
+            return demand * (1.0 + present) / (1.0 - self.open);
+        }
+        let busy = busy.min(present).min(f64::from(self.servers) - self.open).max(0.0);
+        demand * sharing(self.servers, self.open, MustWait::Erlang, present - busy, busy + self.open)
+    }
+}
+
+fn difference(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
 /// Customers of class `j` besides one of class `c`.
 fn others(population: &[f64], c: usize, j: usize) -> f64 {
-    population[j] - if c == j { 1.0 } else { 0.0 }
+    if c == j { (population[j] - 1.0).max(0.0) } else { population[j] }
 }

@@ -12,18 +12,21 @@ pub(crate) struct Effort {
     pub(crate) populations: f64,
     /// Memory for what the recursion carries along.
     pub(crate) bytes: f64,
-    /// Additions with their multiplications.
-    steps: f64,
+    /// Time on one core, roughly.
+    pub(crate) seconds: f64,
 }
 
 /// Not more than this is held in memory.
 const MOST_BYTES: f64 = (1u64 << 30) as f64;
 
-/// Some tens of seconds.
-const MOST_STEPS: f64 = 1e10;
+/// Nor is anyone kept waiting for longer.
+const MOST_SECONDS: f64 = 30.0;
 
-/// About a second.
-const QUICK_STEPS: f64 = 3e8;
+/// What `auto` takes for quick.
+const QUICK_SECONDS: f64 = 1.0;
+
+/// One addition of both recursions, with its multiplication and what goes with it; in seconds.
+const STEP: f64 = 1.5e-9;
 
 /// What the exact solution of a network's closed classes would take.
 pub(crate) fn effort(network: &Network<'_>) -> Effort {
@@ -44,7 +47,7 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
         return Effort {
             populations,
             bytes: 8.0 * populations / largest * queues,
-            steps: populations * classes * queues.max(1.0),
+            seconds: STEP * populations * classes * queues.max(1.0),
         };
     }
     let halvings = (changing.len() as f64).log2().ceil() + 1.0;
@@ -53,22 +56,22 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
     Effort {
         populations,
         bytes: 16.0 * populations * (halvings + 3.0),
-        steps: 2.0 * populations * classes * (passes + 2.0 * plain.len() as f64) + prepared,
+        seconds: STEP * (2.0 * populations * classes * (passes + 2.0 * plain.len() as f64) + prepared),
     }
 }
 
 impl Effort {
     /// Whether no one minds waiting for it.
     pub(crate) fn is_quick(&self) -> bool {
-        self.steps <= QUICK_STEPS && self.bytes <= MOST_BYTES
+        self.seconds <= QUICK_SECONDS && self.bytes <= MOST_BYTES
     }
 
     /// An error if it does not fit in memory or takes too long.
     pub(crate) fn check(&self) -> Result<(), ModelError> {
-        if self.bytes <= MOST_BYTES && self.steps <= MOST_STEPS {
+        if self.bytes <= MOST_BYTES && self.seconds <= MOST_SECONDS {
             return Ok(());
         }
-        Err(ModelError::TooLarge { populations: self.populations, bytes: self.bytes })
+        Err(ModelError::TooLarge { populations: self.populations, bytes: self.bytes, seconds: self.seconds })
     }
 }
 

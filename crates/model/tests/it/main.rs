@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
 
 mod cases;
+mod closed;
 mod laws;
 mod networks;
 mod paper;
 mod simulate;
+mod states;

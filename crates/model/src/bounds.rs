@@ -1,0 +1,173 @@
+//! Bounds on closed networks: cheap, and safe for any order of service that keeps product form.
+//!
+//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): no station gives more than m/D, no customer is served
+//! faster than alone, none waits for all others at every station more than once. Balanced-job bounds (Zahorjan, Sevcik, Eager
+//! & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one of the same total
+//! demand spread evenly, no slower than one of stations as slow as the slowest. D is the total demand of a class at queues,
+//! Dmax the largest D/m, Z its think time and delays. Cost: stations × classes.
+
+use crate::ModelError;
+use crate::network::Network;
+use brimful_core::model::{ClassKind, Model, Station, StationKind};
+use serde::Serialize;
+
+/// Where a closed class must lie.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    /// X, per second.
+    pub throughput: Range,
+    /// R, in seconds, without think time and with delay stations.
+    pub response_time: Range,
+}
+
+/// From the least to the most.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Range {
+    /// The least.
+    pub lower: f64,
+    /// The most.
+    pub upper: f64,
+}
+
+/// Asymptotic bounds of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AsymptoticBounds {
+    /// What they say at the given population.
+    pub bounds: Bounds,
+    /// N* = (D + Z)/Dmax: the population of this class at which its two upper bounds on X meet and queueing must begin.
+    pub saturation_population: f64,
+}
+
+/// Asymptotic bounds, by class of a closed network.
+pub fn asymptotic_bounds(model: &Model) -> Result<Vec<AsymptoticBounds>, ModelError> {
+    let network = closed(model)?;
+    let bounds = |c: usize| {
+        let class = Class::new(&network, c);
+        let alone = class.quickest + class.delay;
+        AsymptoticBounds {
+            bounds: class.bounds(class.customers / (class.slowest + class.delay), class.customers / alone),
+            saturation_population: alone / class.largest,
+        }
+    };
+    Ok((0..model.classes.len()).map(bounds).collect())
+}
+
+/// Balanced-job bounds of a closed network of a single class and single servers.
+pub fn balanced_job_bounds(model: &Model) -> Result<Bounds, ModelError> {
+    let network = closed(model)?;
+    if model.classes.len() != 1 {
+        let text = format!("balanced-job bounds are for a single class, not {}", model.classes.len());
+        return Err(ModelError::Shape(text + ": use asymptotic bounds"));
+    }
+    let queues = || model.stations.iter().zip(&network.demands).filter(|(s, _)| s.kind == StationKind::Queue);
+    if let Some((station, _)) = queues().find(|(s, _)| s.servers > 1 || !s.rate_multipliers.is_empty()) {
+        let text = format!("balanced-job bounds are for single servers, and station `{}` is none", station.name);
+        return Err(ModelError::Shape(text + ": use asymptotic bounds"));
+    }
+    let class = Class::new(&network, 0);
+    let (n, d, z) = (class.customers, class.quickest, class.delay);
+    let visited = queues().filter(|(_, demands)| demands[0] > 0.0).count();
+    if visited == 0 {
+        return Ok(class.bounds(n / z, n / z));
+    }
+    let bound = |demand: f64, others: f64| n / (d + z + (n - 1.0) * demand / (1.0 + z / (others * d)));
+    Ok(class.bounds(bound(class.largest, n), bound(d / visited as f64, 1.0)))
+}
+
+/// A closed network whose classes all visit something.
+fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
+    let network = Network::new(model)?;
+    network.check_visits()?;
+    match model.classes.iter().find(|class| class.kind == ClassKind::Open) {
+        Some(class) => {
+            let text =
+                format!("bounds are for closed classes, and `{}` is open: its throughput is its rate", class.name);
+            Err(ModelError::Shape(text))
+        }
+        None => Ok(network),
+    }
+}
+
+/// What the bounds of one class are made of.
+struct Class {
+    /// N.
+    customers: f64,
+    /// Think time alone.
+    think: f64,
+    /// Z: think time and delay stations.
+    delay: f64,
+    /// Σ R at the queues when no one is in the way.
+    quickest: f64,
+    /// Σ R at the queues when everyone is.
+    slowest: f64,
+    /// The largest D/m.
+    largest: f64,
+}
+
+impl Class {
+    fn new(network: &Network<'_>, c: usize) -> Self {
+        let mut class = Self {
+            customers: f64::from(network.population[c]),
+            think: network.model.classes[c].think,
+            delay: network.delay(c),
+            quickest: 0.0,
+            slowest: 0.0,
+            largest: 0.0,
+        };
+        for (station, demands) in network.model.stations.iter().zip(&network.demands) {
+            if station.kind == StationKind::Queue {
+                let speeds = Speeds::new(station, network.customers());
+                class.quickest += demands[c] * speeds.quickest;
+                class.slowest += demands[c] * speeds.slowest;
+                class.largest = class.largest.max(demands[c] / speeds.most);
+            }
+        }
+        class
+    }
+
+    /// From bounds on X that do not know of the slowest station.
+    fn bounds(&self, least: f64, most: f64) -> Bounds {
+        let most = if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most };
+        let response = |x: f64| self.customers / x - self.think;
+        Bounds {
+            throughput: Range { lower: least, upper: most },
+            response_time: Range { lower: response(most), upper: response(least) },
+        }
+    }
+}
+
+/// How fast a queue can be with 1 to N customers.
+struct Speeds {
+    /// The least and the most of n/α(n): R/D among n customers.
+    quickest: f64,
+    slowest: f64,
+    /// The most of α(n).
+    most: f64,
+}
+
+impl Speeds {
+    fn new(station: &Station, customers: u64) -> Self {
+        let customers = customers as f64;
+        let mut speeds = Self { quickest: f64::INFINITY, slowest: 0.0, most: 0.0 };
+        let mut see = |n: f64, alpha: f64| {
+            speeds.quickest = speeds.quickest.min(n / alpha);
+            speeds.slowest = speeds.slowest.max(n / alpha);
+            speeds.most = speeds.most.max(alpha);
+        };
+        let servers = f64::from(station.servers);
+        if station.rate_multipliers.is_empty() {
+            see(1.0, 1.0);
+            see(customers, servers.min(customers));
+        }
+        for (n, alpha) in station.rate_multipliers.iter().enumerate().map(|(i, alpha)| (i as f64 + 1.0, *alpha)) {
+            if n <= customers {
+                see(n, alpha);
+            }
+        }
+        let levels = station.rate_multipliers.len() as f64;
+        if let (Some(last), true) = (station.rate_multipliers.last(), customers > levels) {
+            see(customers, *last);
+        }
+        speeds
+    }
+}

@@ -1,0 +1,15 @@
+//! Single stations in full: more than the mean values that networks need.
+//!
+//! - [`mg1()`]: one server, any distribution of service times.
+//! - [`mmmk()`]: several servers and a waiting room that fills up.
+//! - [`mmpp_m1()`]: arrivals in bursts ([`Mmpp2`]) at one server.
+//!
+//! Several servers without a limit are [`crate::erlang`]; priorities are [`crate::residence`], by [`crate::solve`].
+
+pub mod mg1;
+pub mod mmmk;
+pub mod mmpp;
+
+pub use mg1::{Mg1, mg1};
+pub use mmmk::{Mmmk, mmmk};
+pub use mmpp::{Mmpp2, MmppM1, mmpp_m1};
