@@ -1,15 +1,31 @@
 //! Service demands from what was measured of a whole station.
 //!
 //! The utilization law, busy = b₀ + Σ X_r·D_r in busy servers, holds at every load level; with enough levels least
-//! squares gives the demands D_r, and the background b₀ if it was not measured apart. Demands are never negative. Classes
-//! that came in nearly the same proportion at every level cannot be told apart; they are merged into one demand instead
-//! of being given numbers that are noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*, 1980, §3.2).
+//! squares gives the demands D_r, and the background b₀ if it was not measured apart. Demands are never negative.
+//! Classes that came in nearly the same proportion at every level cannot be told apart; they are merged into one demand
+//! instead of being given numbers that are noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*,
+//! 1980, §3.2).
 //!
-//! From a single level there is only the proportional rule of Menascé, Peraino, Dinh & Dinh, CMG 1999, Eq. 2–4.
+//! Intervals are Student's t from the residuals, which takes the observations for independent; [`resample_demands`] has
+//! those of observations that follow one another in time. Whether demands depend on the load is asked of
+//! [`fit_load_dependence`], what they have to do with the size of a response of [`fit_size`]. From a single level there
+//! is only a rule of proportion ([`attribute_by_share`]).
+
+mod bootstrap;
+pub mod calibrate;
+mod load;
+mod proportional;
+mod size;
+
+pub use bootstrap::{Bootstrap, Interval, ResampledFit, Resampling, moving_blocks, resample_demands};
+pub use calibrate::{CalibrateOptions, Calibrated, calibrate};
+pub use load::{LoadDependence, Shape, fit_load_dependence};
+pub use proportional::{attribute_by_share, attribute_equally};
+pub use size::{Held, Outlier, SizeFit, SizePoint, fit_size};
 
 use crate::ModelError;
 use crate::error::non_negative;
-use crate::least_squares::{Design, Estimate, fit_non_negative};
+use crate::least_squares::{Design, Estimate, Uncertainty, fit_non_negative};
 use serde::Serialize;
 
 /// Belsley, Kuh & Welsch: from about 30 on, a dependency among the columns ruins the estimates.
@@ -40,57 +56,78 @@ pub enum Background {
 pub struct DemandFit {
     /// D in seconds, by class; merged classes share one.
     pub demands: Vec<Estimate>,
+    /// Standard errors of `demands`; `None` with as many observations as unknowns.
+    pub standard_errors: Option<Vec<f64>>,
     /// Busy servers without requests; without interval if it was known.
     pub background: Estimate,
     /// Of the column-scaled design matrix, after merging; above some 30 the intervals are wide.
     pub condition_number: f64,
     /// Of `busy`, at the mean weight; `None` with as many observations as unknowns.
     pub residual_stddev: Option<f64>,
-    /// Groups of classes that share one demand because the observations cannot tell them apart; ascending, none of one.
+    /// Observations (of positive weight) beyond the unknowns.
+    pub degrees_of_freedom: usize,
+    /// Groups of classes that the observations cannot tell apart; ascending, none of one. The joint demand of a group
+    /// is that of its mean request at the mix observed, and is given to each of its classes: at another mix it may be
+    /// another.
     pub merged: Vec<Vec<usize>>,
 }
 
 /// Demands of `classes` classes by weighted non-negative least squares.
 ///
 /// Needs as many observations as there are classes, and one more for a fitted background; with just as many there are
-/// no intervals. A class that never completed anything, or a background that cannot be told from the demands, is an error.
+/// no intervals. A class that never completed anything, or a background that cannot be told from the demands, is an
+/// error.
 pub fn fit_demands(
     classes: usize,
     observations: &[Observation],
     background: Background,
 ) -> Result<DemandFit, ModelError> {
     check(classes, observations)?;
-    let fitted = background == Background::Fitted;
-    let known = match background {
-        Background::Known(busy) => non_negative(busy, || "the known background".into())?,
-        Background::Fitted => 0.0,
-    };
-    let counted: Vec<&Observation> = observations.iter().filter(|o| o.weight > 0.0).collect();
-    let needed = classes + usize::from(fitted);
+    if let Background::Known(busy) = background {
+        non_negative(busy, || "the known background".into())?;
+    }
+    let counted = counted(observations);
+    let needed = classes + usize::from(background == Background::Fitted);
     if counted.len() < needed {
         return Err(ModelError::TooFewObservations { needed, given: counted.len() });
     }
     if let Some(class) = (0..classes).find(|c| counted.iter().all(|o| o.throughput[*c] == 0.0)) {
         return Err(ModelError::Unobserved { class });
     }
-    let weights: Vec<f64> = counted.iter().map(|o| o.weight).collect();
+    let groups = merge_collinear(classes, &counted)?;
+    fit_groups(&groups, &counted, background)
+}
+
+/// Demands of groups of classes that were told to be distinct, from checked observations of positive weight.
+fn fit_groups(
+    groups: &[Vec<usize>],
+    counted: &[&Observation],
+    background: Background,
+) -> Result<DemandFit, ModelError> {
+    let mut columns = columns(groups, counted);
+    let known = match background {
+        Background::Known(busy) => busy,
+        Background::Fitted => {
+            columns.push(vec![1.0; counted.len()]);
+            0.0
+        }
+    };
     let busy: Vec<f64> = counted.iter().map(|o| o.busy - known).collect();
-    let groups = merge_collinear(classes, &counted, &weights)?;
-    let mut columns = columns(&groups, &counted);
-    if fitted {
-        columns.push(vec![1.0; counted.len()]);
-    }
-    let fit = fit_non_negative(&columns, &busy, &weights)?;
+    let fit = fit_non_negative(&columns, &busy, &weights(counted))?;
+    let classes = groups.iter().map(Vec::len).sum();
     let group_of = |class| groups.iter().position(|g| g.contains(&class)).unwrap_or_default();
+    let standard_error = |u: &Uncertainty, class| u.residual_stddev * u.spread(group_of(class));
     Ok(DemandFit {
         demands: (0..classes).map(|class| fit.estimate(group_of(class))).collect(),
+        standard_errors: fit.uncertainty.as_ref().map(|u| (0..classes).map(|c| standard_error(u, c)).collect()),
         background: match background {
             Background::Fitted => fit.estimate(groups.len()),
             Background::Known(value) => Estimate { value, ci95_half_width: None },
         },
         condition_number: fit.condition_number,
         residual_stddev: fit.uncertainty.as_ref().map(|u| u.residual_stddev),
-        merged: groups.into_iter().filter(|g| g.len() > 1).collect(),
+        degrees_of_freedom: counted.len() - columns.len(),
+        merged: groups.iter().filter(|g| g.len() > 1).cloned().collect(),
     })
 }
 
@@ -99,10 +136,10 @@ pub fn fit_demands(
 /// While the columns are too nearly dependent, merges the pair most involved: the most negative entry of the projection
 /// on the near-null space, which is the same in whatever order the classes come. Pairs that are equally involved are
 /// merged at once, so that order does not decide between them either.
-fn merge_collinear(classes: usize, counted: &[&Observation], weights: &[f64]) -> Result<Vec<Vec<usize>>, ModelError> {
+fn merge_collinear(classes: usize, counted: &[&Observation]) -> Result<Vec<Vec<usize>>, ModelError> {
     let mut groups: Vec<Vec<usize>> = (0..classes).map(|c| vec![c]).collect();
     loop {
-        let design = Design::new(&columns(&groups, counted), weights)?;
+        let design = Design::new(&columns(&groups, counted), &weights(counted))?;
         if design.condition_number <= COLLINEAR {
             return Ok(groups);
         }
@@ -129,10 +166,27 @@ fn merge_collinear(classes: usize, counted: &[&Observation], weights: &[f64]) ->
     }
 }
 
+/// All groups, those of one class included.
+fn groups(classes: usize, merged: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let alone = (0..classes).filter(|c| !merged.iter().any(|g| g.contains(c))).map(|c| vec![c]);
+    let mut groups: Vec<Vec<usize>> = merged.iter().cloned().chain(alone).collect();
+    groups.sort_unstable();
+    groups
+}
+
+/// Those that count.
+fn counted(observations: &[Observation]) -> Vec<&Observation> {
+    observations.iter().filter(|o| o.weight > 0.0).collect()
+}
+
 /// Throughput of each group at each observation.
 fn columns(groups: &[Vec<usize>], counted: &[&Observation]) -> Vec<Vec<f64>> {
     let of = |group: &Vec<usize>| counted.iter().map(|o| group.iter().map(|c| o.throughput[*c]).sum()).collect();
     groups.iter().map(of).collect()
+}
+
+fn weights(counted: &[&Observation]) -> Vec<f64> {
+    counted.iter().map(|o| o.weight).collect()
 }
 
 fn check(classes: usize, observations: &[Observation]) -> Result<(), ModelError> {
@@ -151,49 +205,6 @@ fn check(classes: usize, observations: &[Observation]) -> Result<(), ModelError>
         non_negative(o.weight, || format!("the weight of observation {i}"))?;
     }
     Ok(())
-}
-
-/// The same demand for every class (Eq. 4): busy time over all completions.
-///
-/// `busy_s` is utilization × servers × the time measured; `completions` by class in that time.
-pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, ModelError> {
-    let busy_s = non_negative(busy_s, || "the busy time".into())?;
-    for (class, completed) in completions.iter().enumerate() {
-        non_negative(*completed, || format!("the completions of class {class}"))?;
-    }
-    let total: f64 = completions.iter().sum();
-    if total == 0.0 {
-        return Err(ModelError::Unobserved { class: 0 });
-    }
-    Ok(vec![busy_s / total; completions.len()])
-}
-
-/// Demands in proportion to a share, such as that of the bytes sent (Eq. 2); the busy time of classes whose demand is
-/// known otherwise is set aside first (Eq. 3).
-///
-/// `busy_s` is utilization × servers × the time measured; the rest is by class. Shares are taken as they are, so what
-/// they lack to 1 stays unattributed; that of a known class is not looked at.
-pub fn attribute_by_share(
-    busy_s: f64,
-    completions: &[f64],
-    shares: &[f64],
-    known: &[Option<f64>],
-) -> Result<Vec<f64>, ModelError> {
-    if shares.len() != completions.len() || known.len() != completions.len() {
-        let (c, s, k) = (completions.len(), shares.len(), known.len());
-        return Err(ModelError::Shape(format!("{c} classes, {s} shares and {k} known demands")));
-    }
-    for (class, completed) in completions.iter().enumerate() {
-        if known[class].is_none() && *completed == 0.0 {
-            return Err(ModelError::Unobserved { class });
-        }
-        non_negative(*completed, || format!("the completions of class {class}"))?;
-        non_negative(known[class].unwrap_or(shares[class]), || format!("the share or known demand of class {class}"))?;
-    }
-    let set_aside: f64 = known.iter().zip(completions).map(|(d, c)| d.unwrap_or(0.0) * c).sum();
-    let rest = non_negative(busy_s - set_aside, || "the busy time, less that of the known classes,".into())?;
-    let demand = |class: usize| known[class].unwrap_or(rest * shares[class] / completions[class]);
-    Ok((0..completions.len()).map(demand).collect())
 }
 
 #[cfg(test)]
@@ -284,18 +295,5 @@ mod tests {
         let fit = fit_demands(1, &observations, Background::Fitted).unwrap();
         let saturation = (1.0 - fit.background.value) / fit.demands[0].value;
         assert!((saturation / 60e3 - 1.0).abs() < 0.06, "{saturation} {fit:?}");
-    }
-
-    #[test]
-    fn the_proportional_rule_refuses_what_it_cannot_divide() {
-        assert!(matches!(
-            attribute_by_share(1.0, &[10.0, 0.0], &[0.5, 0.5], &[None, None]),
-            Err(ModelError::Unobserved { class: 1 })
-        ));
-        let error = attribute_by_share(1.0, &[10.0, 5.0], &[0.0, 1.0], &[Some(0.2), None]).unwrap_err();
-        assert!(error.to_string().contains("known classes"), "{error}");
-        assert_eq!(attribute_equally(3.0, &[10.0, 20.0]), Ok(vec![0.1, 0.1]));
-        assert_eq!(attribute_equally(3.0, &[30.0, 0.0]), Ok(vec![0.1, 0.1]));
-        assert_eq!(attribute_equally(3.0, &[0.0]), Err(ModelError::Unobserved { class: 0 }));
     }
 }

@@ -93,15 +93,22 @@ pub(crate) struct Uncertainty {
     pub residual_stddev: f64,
     /// Of what even an unconstrained fit would leave over: the noise without the misfit of a held unknown.
     pub noise_stddev: f64,
-    /// Standard error of each unknown over the standard deviation of an observation.
-    pub spread: Vec<f64>,
+    /// Covariance of the unknowns over the variance of an observation.
+    pub covariance: DMatrix<f64>,
     /// Standard errors to a 95 % interval.
     pub t95: f64,
 }
 
+impl Uncertainty {
+    /// Standard error of an unknown over the standard deviation of an observation.
+    pub fn spread(&self, column: usize) -> f64 {
+        self.covariance[(column, column)].sqrt()
+    }
+}
+
 impl Fit {
     pub fn estimate(&self, column: usize) -> Estimate {
-        let ci95_half_width = self.uncertainty.as_ref().map(|u| u.t95 * u.residual_stddev * u.spread[column]);
+        let ci95_half_width = self.uncertainty.as_ref().map(|u| u.t95 * u.residual_stddev * u.spread(column));
         Estimate { value: self.values[column], ci95_half_width }
     }
 }
@@ -124,11 +131,11 @@ pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64])
     let x = nnls(&reduced, &reached).ok_or(ModelError::Indistinct { condition_number: design.condition_number })?;
     let uncertainty = (n > p).then(|| {
         let stddev = |left: DVector<f64>| (left.norm_squared() / (n - p) as f64).sqrt();
-        let spread = |j: usize| (0..p).map(|k| (design.v[(j, k)] / design.sigma[k]).powi(2)).sum::<f64>().sqrt();
+        let root = DMatrix::from_fn(p, p, |j, k| design.v[(j, k)] / (design.sigma[k] * design.norms[j]));
         Uncertainty {
             residual_stddev: stddev(&y - &design.u * (reduced * &x)),
             noise_stddev: stddev(&y - &design.u * reached),
-            spread: (0..p).map(|j| spread(j) / design.norms[j]).collect(),
+            covariance: &root * root.transpose(),
             t95: t95(n - p),
         }
     });
@@ -237,8 +244,8 @@ mod tests {
         let fit = fit_non_negative(&[vec![1.0; 5], x.to_vec()], &y, &[7.0; 5]).unwrap();
         let u = fit.uncertainty.unwrap();
         assert!((fit.values[0] - line.intercept).abs() < 1e-12);
-        assert!((u.residual_stddev * u.spread[0] - line.intercept_se).abs() < 1e-12);
-        assert!((u.residual_stddev * u.spread[1] - line.slope_se).abs() < 1e-12);
+        assert!((u.residual_stddev * u.spread(0) - line.intercept_se).abs() < 1e-12);
+        assert!((u.residual_stddev * u.spread(1) - line.slope_se).abs() < 1e-12);
         assert!((u.residual_stddev - line.residual_sd).abs() < 1e-12);
     }
 

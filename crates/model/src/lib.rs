@@ -20,19 +20,24 @@
 //! - [`open`]: solve an open network; where it saturates.
 //! - [`bounds`]: what a closed network can reach at most and must at least.
 //! - [`queue`]: single stations: M/G/1, M/M/m/K, bursty arrivals.
-//! - [`demand`]: demands from utilizations, by least squares or by the proportional rule.
-//! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
 //! - [`simulate`]: a discrete-event simulation of a model.
+//! - [`demand`]: demands from utilizations, by least squares or by the proportional rule, with intervals; from Records.
+//! - [`burstiness`]: how bursty arrivals are, what they do to demands.
+//! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
+//! - [`usl`], [`knee`]: where a throughput curve bends, without any model of why. [`cluster`]: classes by size.
 //! - [`erlang`], [`least_squares`]: what these stand on.
 //!
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
 #![forbid(unsafe_code)]
 
 pub mod bounds;
+pub mod burstiness;
 mod closed;
+pub mod cluster;
 pub mod demand;
 pub mod erlang;
 mod error;
+pub mod knee;
 pub mod least_squares;
 mod mixed;
 mod network;
@@ -43,14 +48,26 @@ mod residence;
 pub mod response;
 pub mod simulate;
 pub mod solve;
+pub mod usl;
 
 pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_job_bounds};
-pub use demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
+pub use burstiness::{
+    BurstDemand, BurstEffect, BurstFactors, BurstLevel, Dispersion, burst_factors, dispersion_curve, fit_burst_demand,
+    with_burstiness,
+};
+pub use cluster::{Cluster, cluster_sizes};
+pub use demand::{
+    Background, CalibrateOptions, Calibrated, DemandFit, Interval, LoadDependence, Observation, ResampledFit,
+    Resampling, SizeFit, SizePoint, attribute_by_share, attribute_equally, calibrate, fit_demands, fit_load_dependence,
+    fit_size, resample_demands,
+};
 pub use erlang::{erlang_c, mmm_wait};
 pub use error::ModelError;
+pub use knee::{Knee, find_knee};
 pub use least_squares::{Estimate, Line, ols};
 pub use open::{saturation_rate, solve_open};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solve::{Method, Solution, solve};
+pub use usl::{LoadPoint, UslFit, fit_usl};

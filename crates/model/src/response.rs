@@ -71,7 +71,7 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, ModelError>
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
     // Judged by the noise alone: less wait than even constant service would cause is a misfit, not a lack of knowledge.
-    match fit.uncertainty.map(|u| u.noise_stddev * u.spread[1]) {
+    match fit.uncertainty.map(|u| u.noise_stddev * u.spread(1)) {
         Some(error) if error <= WORTHWHILE * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
         }

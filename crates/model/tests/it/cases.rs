@@ -2,19 +2,14 @@
 
 use brimful_core::model::{ClassKind, Model};
 use brimful_model::{
-    Background, Bounds, Method, Mmpp2, ModelError, Observation, Solution, asymptotic_bounds, attribute_by_share,
-    attribute_equally, balanced_job_bounds, erlang_c, fit_demands, mg1, mmm_wait, mmmk, mmpp_m1, ols, saturation_rate,
-    solve,
+    Background, Bounds, LoadPoint, Method, Mmpp2, ModelError, Observation, Solution, asymptotic_bounds,
+    attribute_by_share, attribute_equally, balanced_job_bounds, burst_factors, cluster_sizes, erlang_c, fit_demands,
+    fit_usl, mg1, mmm_wait, mmmk, mmpp_m1, ols, saturation_rate, solve,
 };
 use serde_json::{Map, Value, json};
 
 /// Solver families that this crate does not have yet, by name: a family that is neither here nor answered fails.
-const NOT_YET: [&str; 4] = [
-    "burst_factor",   // Menascé & Almeida's a and b
-    "forecast",       // trend and smoothing
-    "mst_cluster_1d", // classes by size
-    "usl_fit",        // Gunther's law
-];
+const NOT_YET: [&str; 1] = ["forecast"];
 
 /// Not queueing: these belong to the access-log crate.
 const ELSEWHERE: [&str; 1] = ["log_characterization"];
@@ -36,6 +31,9 @@ fn answer(case: &Value) -> Option<Value> {
         "ols_intercept" => line(inputs),
         "demand_regression" => regression(case),
         "demand_proportional" => proportional(inputs),
+        "burst_factor" => bursts(inputs),
+        "mst_cluster_1d" => clusters(inputs),
+        "usl_fit" => usl(inputs),
         _ => return None,
     })
 }
@@ -210,6 +208,32 @@ fn proportional(inputs: &Value) -> Value {
         "cpu": by_bytes(seconds("cpu_utilization_avg", number(&inputs["n_cpu"])), "cpu_class1_demand"),
         "disk1": attribute_equally(seconds("disk1_utilization", 1.0), &completions).unwrap(),
         "disk3": by_bytes(seconds("disk3_utilization", 1.0), "disk3_class1_demand"),
+    })
+}
+
+fn bursts(inputs: &Value) -> Value {
+    let counts: Vec<u64> = numbers(&inputs["counts"]).iter().map(|c| *c as u64).collect();
+    let factors = burst_factors(&counts, number(&inputs["epoch_s"])).unwrap();
+    json!({
+        "lambda_mean": factors.rate, "lambda_plus": factors.rate_above, "epochs": factors.epochs, "a": factors.a,
+        "b": factors.b, "idc": factors.dispersion, "peak_to_mean": factors.peak_to_mean,
+    })
+}
+
+fn clusters(inputs: &Value) -> Value {
+    let clusters = cluster_sizes(&numbers(&inputs["sizes"]), number(&inputs["k"]) as usize).unwrap();
+    let rows: Vec<Value> = clusters.iter().map(|c| json!([c.min, c.max, c.count, c.sum])).collect();
+    json!({ "clusters_min_max_count_bytes": rows })
+}
+
+fn usl(inputs: &Value) -> Value {
+    let points = numbers(&inputs["load"]).into_iter().zip(numbers(&inputs["throughput"]));
+    let points: Vec<LoadPoint> = points.map(|(load, throughput)| LoadPoint { load, throughput }).collect();
+    let fit = fit_usl(&points).unwrap();
+    let peak = fit.peak.unwrap();
+    json!({
+        "alpha": fit.alpha.value, "beta": fit.beta.value, "gamma": fit.gamma.value,
+        "peak_load": peak.load.value, "peak_throughput": peak.throughput.value,
     })
 }
 

@@ -1,10 +1,13 @@
 //! The crate against the world: the reference cases, and the laws that hold for every model.
 #![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
 
+mod burstiness;
 mod cases;
 mod closed;
+mod demand;
 mod laws;
 mod networks;
 mod paper;
 mod simulate;
 mod states;
+mod usl;
