@@ -12,6 +12,10 @@ pub struct Model {
     pub classes: Vec<Class>,
     /// Service demand in seconds, stations × classes: total time one request of the class needs at the station.
     pub demands: Vec<Vec<f64>>,
+    /// Half widths of the demands' 95 % confidence intervals in seconds, stations × classes, as calibration found them. Empty,
+    /// or 0 where one is not known: it is then taken as exact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub demand_ci95_half_width: Vec<Vec<f64>>,
 }
 
 /// One station.

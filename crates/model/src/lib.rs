@@ -16,11 +16,11 @@
 //! Everything is in seconds and per second. Matrices are stations × classes. The laws that tie the symbols: U = X·D/m
 //! (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D (bottleneck).
 //!
-//! - [`solve`]: any network, by a method or the best one; the methods, their validity and cost.
+//! - [`mod@solve`]: any network, by a method or the best one; the methods, their validity and cost.
 //! - [`open`]: solve an open network; where it saturates.
 //! - [`bounds`]: what a closed network can reach at most and must at least.
 //! - [`queue`]: single stations: M/G/1, M/M/m/K, bursty arrivals.
-//! - [`simulate`]: a discrete-event simulation of a model.
+//! - [`mod@simulate`]: a discrete-event simulation of a model.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule, with intervals; from Records.
 //! - [`burstiness`]: how bursty arrivals are, what they do to demands.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.

@@ -61,6 +61,7 @@ impl<'a> Network<'a> {
         for (station, demands) in model.stations.iter().zip(&model.demands) {
             check_station(station, demands, &model.classes)?;
         }
+        check_half_widths(model)?;
         let slowed = |(s, row): (&Station, &Vec<f64>)| match s.kind {
             StationKind::Queue => row.iter().map(|d| d / (1.0 - s.background)).collect(),
             StationKind::Delay => row.clone(),
@@ -168,6 +169,19 @@ fn population(class: &Class) -> Result<u32, ModelError> {
         }),
         Some(n) => Ok(n),
     }
+}
+
+/// Half widths of intervals come for all demands or for none.
+fn check_half_widths(model: &Model) -> Result<(), ModelError> {
+    let half_widths = &model.demand_ci95_half_width;
+    let fits = half_widths.len() == model.demands.len()
+        && half_widths.iter().zip(&model.demands).all(|(row, demands)| row.len() == demands.len());
+    if !half_widths.is_empty() && !fits {
+        let text = "demand_ci95_half_width needs as many rows and columns as demands, or none at all";
+        return Err(ModelError::Shape(text.into()));
+    }
+    let what = || "a half width of a demand's confidence interval".into();
+    half_widths.iter().flatten().try_for_each(|half| non_negative(*half, what).map(|_| ()))
 }
 
 fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Result<(), ModelError> {

@@ -64,6 +64,7 @@ mod tests {
             stations: vec![station],
             classes: classes.iter().enumerate().map(class).collect(),
             demands: vec![classes.iter().map(|c| c.1).collect()],
+            ..Model::default()
         }
     }
 

@@ -190,6 +190,7 @@ mod tests {
             stations: vec![station],
             classes: classes.iter().map(|(class, _)| class.clone()).collect(),
             demands: vec![classes.iter().map(|(_, demand)| *demand).collect()],
+            ..Model::default()
         }
     }
 

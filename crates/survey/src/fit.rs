@@ -135,6 +135,10 @@ impl Fit {
             ],
             classes: self.facts.classes.iter().zip(&self.facts.mix).map(class).collect(),
             demands: vec![cpu, vec![self.delay; self.demands.len()]],
+            demand_ci95_half_width: vec![
+                self.demands.iter().map(|d| d.ci95_half_width.unwrap_or(0.0)).collect(),
+                vec![0.0; self.demands.len()],
+            ],
         }
     }
 

@@ -95,7 +95,12 @@ fn events(events: u64) -> SimulationOptions {
 }
 
 fn mm1() -> Model {
-    Model { stations: vec![Station::default()], classes: vec![open(0, 80.0)], demands: vec![vec![0.01]] }
+    Model {
+        stations: vec![Station::default()],
+        classes: vec![open(0, 80.0)],
+        demands: vec![vec![0.01]],
+        ..Model::default()
+    }
 }
 
 /// A server of some CPUs and disks, by processor sharing and in order.
@@ -112,6 +117,7 @@ fn web_server() -> Model {
         classes: [40.0, 30.0, 20.0, 10.0].into_iter().enumerate().map(|(i, rate)| open(i, rate)).collect(),
         // The busiest stations are used to 80, 69 and 69 %.
         demands: [0.0278, 0.006, 0.004, 0.012, 0.005, 0.001].map(row).to_vec(),
+        ..Model::default()
     }
 }
 

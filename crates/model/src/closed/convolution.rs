@@ -2,10 +2,10 @@
 //!
 //! G(n) sums the weights of all ways in which the population n can stand at the centres; X = G(N − 1)/G(N). Load-dependent
 //! mean value analysis gets P(0) by subtraction and breaks down at some tens of customers; here every term is positive and
-//! of unlimited range ([`Wide`]), so each result is good to about (customers + centres) roundings.
+//! of unlimited range (`wide.rs`), so each result is good to about (customers + centres) roundings.
 //!
-//! A centre is added level by level: with T[h](n) = Σ D·h(n − 1) over the classes, the weight of j customers is
-//! h(j) = T[h(j − 1)]/α(j), and from where α is constant the levels sum up to H = h + T[H]/α. That costs min(m, N) passes
+//! A centre is added level by level: with `T[h](n)` = Σ D·h(n − 1) over the classes, the weight of j customers is
+//! h(j) = `T[h(j − 1)]`/α(j), and from where α is constant the levels sum up to H = h + `T[H]`/α. That costs min(m, N) passes
 //! over the populations where convolution term by term would cost their square. For the queues at a changing centre the
 //! constants of all the others are needed: halving the set of centres again and again gives them in K·log K convolutions.
 //!

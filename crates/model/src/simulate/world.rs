@@ -340,6 +340,7 @@ mod tests {
             stations: [Scheduling::Ps, Scheduling::Fcfs, Scheduling::Preemptive].map(station).to_vec(),
             classes: vec![closed, Class { rate: Some(2.0), ..class(2) }, Class { rate: Some(1.0), ..class(0) }],
             demands: vec![vec![0.1, 0.2, 0.3], vec![0.3, 0.0, 0.5], vec![0.2, 0.5, 0.1]],
+            ..Model::default()
         };
         let layout = Layout::new(&model, &SimulationOptions::default()).unwrap();
         let mut world = World::new(&layout, 3);

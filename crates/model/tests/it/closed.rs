@@ -301,6 +301,7 @@ fn garbage() -> impl Strategy<Value = Model> {
                 stations,
                 classes,
                 demands,
+                ..Model::default()
             })
         },
     )
@@ -329,7 +330,7 @@ fn closed_models(servers: u32) -> impl Strategy<Value = Model> {
                         demands[0][c] = some;
                     }
                 }
-                Model { stations, classes, demands }
+                Model { stations, classes, demands, ..Model::default() }
             })
         },
     )

@@ -21,7 +21,9 @@ fn models() -> impl Strategy<Value = Model> {
         let demand = prop_oneof![1 => Just(0.0), 5 => 1e-5..1.0f64];
         let rows = prop::collection::vec(prop::collection::vec(demand, classes), stations.len());
         (Just(stations), rows, prop::collection::vec(0.01..100.0, classes), Just(load)).prop_map(
-            |(stations, demands, rates, load)| loaded(Model { stations, classes: open(&rates), demands }, load),
+            |(stations, demands, rates, load)| {
+                loaded(Model { stations, classes: open(&rates), demands, ..Model::default() }, load)
+            },
         )
     })
 }
@@ -90,7 +92,7 @@ proptest! {
         let scheduling = if scheduling == 0 { Scheduling::Ps } else { Scheduling::Fcfs };
         let station =
             Station { name: "s".into(), scheduling, ..Station::default() };
-        let model = Model { stations: vec![station], classes: open(&[rho / demand]), demands: vec![vec![demand]] };
+        let model = Model { stations: vec![station], classes: open(&[rho / demand]), demands: vec![vec![demand]], ..Model::default() };
         for method in [Method::Erlang, Method::Seidmann] {
             let response = solve_open(&model, method).unwrap().response_time[0];
             prop_assert!(close(response, demand / (1.0 - rho)), "{} {}", method, response);
@@ -235,5 +237,5 @@ pub fn garbage() -> impl Strategy<Value = Model> {
     });
     let row = prop::collection::vec(wild(), 1..3);
     (prop::collection::vec(station, 0..3), prop::collection::vec(class, 0..3), prop::collection::vec(row, 0..3))
-        .prop_map(|(stations, classes, demands)| Model { stations, classes, demands })
+        .prop_map(|(stations, classes, demands)| Model { stations, classes, demands, ..Model::default() })
 }

@@ -22,7 +22,7 @@ pub fn network(number: u64) -> Model {
         classes.iter().map(|_| if fcfs { alike } else { rng.random_range(0.2..1.0) }).collect()
     };
     let demands = stations.iter().map(row).collect();
-    let mut model = Model { stations, classes, demands };
+    let mut model = Model { stations, classes, demands, ..Model::default() };
     load(&mut model, rng.random_range(0.3..0.85));
     model
 }

@@ -25,6 +25,7 @@ fn server(cpu: f64) -> Model {
             ms([0.036; 4]),
             ms([0.0, 0.409, 2.103, 5.333]),
         ],
+        ..Model::default()
     }
 }
 

@@ -21,7 +21,7 @@ fn closed(population: u32, think: f64) -> Class {
 }
 
 fn one(station: Station, rate: f64, demand: f64) -> Model {
-    Model { stations: vec![station], classes: vec![open(rate)], demands: vec![vec![demand]] }
+    Model { stations: vec![station], classes: vec![open(rate)], demands: vec![vec![demand]], ..Model::default() }
 }
 
 fn events(events: u64) -> SimulationOptions {
@@ -123,6 +123,7 @@ fn priorities_are_those_of_cobham() {
         stations: vec![station(scheduling, 1, scv)],
         classes: classes(30.0, 20.0),
         demands: vec![vec![0.02, 0.01]],
+        ..Model::default()
     };
     for scv in [0.0, 1.0, 3.0] {
         // Residual work in service; Cobham (1954), and for preemptive resume Miller (1960).
@@ -231,6 +232,7 @@ fn busy_network() -> Model {
             vec![0.0, 0.1, 0.05],
             vec![0.01, 0.01, 0.01],
         ],
+        ..Model::default()
     }
 }
 
@@ -283,7 +285,12 @@ fn a_run_ends_when_its_time_is_over() {
 fn warm_up_is_left_out() {
     // 200 customers all think at first, for 100 s on average; the delay of 50 s then fills slowly to a third of them.
     let delay = Station { kind: StationKind::Delay, ..Station::default() };
-    let model = Model { stations: vec![delay], classes: vec![closed(200, 100.0)], demands: vec![vec![50.0]] };
+    let model = Model {
+        stations: vec![delay],
+        classes: vec![closed(200, 100.0)],
+        demands: vec![vec![50.0]],
+        ..Model::default()
+    };
     let found = run(&model, &SimulationOptions { time_s: Some(3000.0), ..events(1_000_000) });
     assert!(found.run.warm_up_s >= 60.0, "{:?}", found.run);
     assert_known(found.queue_length[0][0], 200.0 / 3.0, 0.1);
@@ -295,6 +302,7 @@ fn the_scv_of_an_fcfs_station_is_that_of_all_classes_together() {
         stations: vec![station(Scheduling::Fcfs, 1, scv)],
         classes: vec![open(40.0), open(5.0)],
         demands: vec![vec![0.005, 0.1]],
+        ..Model::default()
     };
     let found = run(&model(6.0), &events(2_000_000));
     assert!(errors(&model(6.0), &found, Method::Erlang).unwrap().iter().all(|error| error.abs() < 3.0), "{found:?}");
@@ -322,6 +330,7 @@ fn what_cannot_keep_up_is_said() {
         stations: vec![station(Scheduling::Preemptive, 1, 1.0)],
         classes: vec![Class { priority: 1, ..open(1000.0) }, closed(1, 0.0)],
         demands: vec![vec![0.0001, 1.0]],
+        ..Model::default()
     };
     let error = simulate(&greedy, &SimulationOptions::default()).unwrap_err();
     assert!(matches!(error, ModelError::Overrun { present: 1_000_000.., .. }), "{error}");
@@ -358,6 +367,7 @@ fn times_too_far_apart_for_the_clock_end_the_run() {
         stations: vec![station(Scheduling::Ps, 1, 1.0)],
         classes: vec![closed(100, 1e9)],
         demands: vec![vec![1e-6]],
+        ..Model::default()
     };
     let found = simulate(&model, &SimulationOptions { precision: Some(1e-3), ..SimulationOptions::default() });
     let error = found.unwrap_err().to_string();
@@ -390,7 +400,12 @@ fn networks() -> impl Strategy<Value = Model> {
         if stations.len() > 1 {
             first = (first, prop::collection::vec(row, stations.len() - 1)).prop_map(|(a, b)| [a, b].concat()).boxed();
         }
-        first.prop_map(move |demands| Model { stations: stations.clone(), classes: classes.clone(), demands })
+        first.prop_map(move |demands| Model {
+            stations: stations.clone(),
+            classes: classes.clone(),
+            demands,
+            ..Model::default()
+        })
     })
 }
 

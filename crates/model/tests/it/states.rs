@@ -22,6 +22,7 @@ fn several_servers_hold_where_naive_mean_value_analysis_breaks_down() {
                     stations: vec![queue("cpu", servers), queue("disk", 1), delay("net")],
                     classes: vec![closed_class("c", population, 0.0)],
                     demands: demands.map(|d| vec![d]).to_vec(),
+                    ..Model::default()
                 };
                 agrees(&model, 1e-11);
             }
@@ -36,6 +37,7 @@ fn so_do_several_stations_of_several_servers() {
             stations: vec![queue("a", 8), queue("b", 3), queue("c", 20)],
             classes: vec![closed_class("c", population, think)],
             demands: vec![vec![4.0], vec![1.4], vec![11.0]],
+            ..Model::default()
         };
         agrees(&model, 1e-11);
     }
@@ -49,6 +51,7 @@ fn classes_share_several_servers() {
             stations: vec![queue("a", a), queue("b", b), delay("z"), queue("c", c)],
             classes: vec![closed_class("x", 4, 0.3), closed_class("y", 3, 0.0), closed_class("z", 2, 5.0)],
             demands: vec![vec![1.0, 0.2, 3.0], vec![0.5, 0.0, 0.1], vec![0.1, 0.0, 2.0], vec![0.7, 2.0, 4.0]],
+            ..Model::default()
         };
         agrees(&model, 1e-11);
     }
@@ -61,6 +64,7 @@ fn a_station_that_slows_down_or_speeds_up_is_followed() {
             stations: vec![Station { rate_multipliers: multipliers, ..queue("a", 1) }, queue("b", 2), queue("c", 1)],
             classes: vec![closed_class("x", 5, 1.0), closed_class("y", 2, 0.0)],
             demands: vec![vec![1.0, 0.2], vec![0.5, 0.9], vec![0.3, 0.6]],
+            ..Model::default()
         };
         agrees(&model, 1e-11);
     }
@@ -81,6 +85,7 @@ fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
                     vec![0.1, 0.0, 2.0, 0.3],
                     vec![0.3, 0.4, 0.1, 0.1],
                 ],
+                ..Model::default()
             };
             agrees(&model, 1e-9);
         }
