@@ -8,6 +8,10 @@ use brimful_core::survey::{Comparison, Demand, Level, Role, Survey};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::fs;
 
+/// How a survey may end that went through all its levels: in good order, disturbed by other work, limited by its client.
+/// A busy host must not fail a test.
+const ENDED: [i32; 3] = [0, 3, 4];
+
 fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
     survey.levels.iter().filter(|level| level.role == role).collect()
 }
@@ -30,7 +34,7 @@ fn the_demonstration_foresees_what_it_then_measures() {
         "--report",
         report.to_str().unwrap(),
     ];
-    let done = Running::start(brimful(&args)).finish().exits(&[0, 4]);
+    let done = Running::start(brimful(&args)).finish().exits(&ENDED);
     let survey = documents::survey(&done.stdout);
     assert_eq!(survey.verdict.valid, done.code == 0, "{:#?}", survey.verdict);
     assert_eq!((survey.seed, &survey.stopped), (7, &None));
@@ -103,11 +107,11 @@ fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
     let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--timeout", "1s"], &files].concat()));
     running.stderr_line("calibration: ");
     assert_eq!(affinity(&pids), ["0", "0"]);
-    let done = running.finish().exits(&[0, 4]);
+    let done = running.finish().exits(&ENDED);
     assert_eq!(affinity(&pids), before);
 
     let survey = documents::survey(&fs::read_to_string(&out).unwrap());
-    assert_eq!(survey.stopped, None);
+    assert_eq!((&survey.stopped, survey.verdict.valid), (&None, done.code == 0), "{:#?}", survey.verdict);
     assert_eq!((&survey.server_cpus[..], &survey.client_cpus[..]), (&[0][..], &[1][..]));
     assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
     assert!(survey.demands.iter().all(|demand| demand.seconds > 0.0 && demand.truth.is_none()), "{:?}", survey.demands);
