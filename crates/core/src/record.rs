@@ -246,6 +246,8 @@ pub struct ClassRecord {
     pub first_byte_us: Option<Summary>,
     /// As in [`Record::lateness_us`].
     pub lateness_us: Option<Summary>,
+    /// As in [`Record::bytes`].
+    pub bytes: Option<Traffic>,
 }
 
 /// One stretch of the run; all stretches of a run are equally long.

@@ -30,6 +30,9 @@ pub struct Server {
     /// The server's ports.
     #[serde(flatten)]
     pub connections: Connections,
+    /// What the Server Module saw from inside the server, if it is loaded there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<Module>,
     /// The course of the run.
     pub intervals: Vec<ServerInterval>,
 }
@@ -399,6 +402,52 @@ impl State {
             State::Closing => "closing",
         }
     }
+}
+
+/// Server Module: requests as the server itself sees them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Module {
+    /// Each class of request.
+    pub classes: Vec<ModuleClass>,
+}
+
+/// One class of request, from inside the server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ModuleClass {
+    /// Its name, that of the class in the Record.
+    pub name: String,
+    /// Requests served, all of them.
+    pub requests: u64,
+    /// Elapsed time by phase.
+    pub phases_us: Phases,
+    /// CPU time of one request, user and system, on the thread that served it. Reading that clock is dear, so few requests are
+    /// sampled.
+    pub cpu_us: Option<Sampled>,
+}
+
+/// Elapsed time of a request by what the server did (WebMonitor's three phases).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Phases {
+    /// From the first byte of the request to the end of its head.
+    pub parse: Option<Sampled>,
+    /// From there to the end of the response.
+    pub process: Option<Sampled>,
+    /// Writing the log.
+    pub log: Option<Sampled>,
+}
+
+/// Times of a sample of the requests, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sampled {
+    /// How many were sampled.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub stddev: f64,
 }
 
 /// One stretch between two samples of the monitor: the course of the main figures, for charts.

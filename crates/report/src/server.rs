@@ -152,6 +152,7 @@ mod tests {
             process: vec![process.clone(), Process { name: "php-fpm".to_owned(), ..process }],
             network,
             connections: Connections { listener, connections, ports },
+            module: None,
             intervals: Vec::new(),
         }
     }

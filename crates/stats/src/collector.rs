@@ -14,7 +14,7 @@ use crate::reply_rate::ReplySampler;
 use crate::series::Series;
 use crate::tally::{Tally, add, count_end};
 use crate::verdict::{Evidence, Limited, judge};
-use brimful_core::record::{Counts, Generator, Rates, Record, SCHEMA, Traffic};
+use brimful_core::record::{Counts, Generator, Rates, Record, SCHEMA};
 use brimful_core::server::Server;
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
 
@@ -25,7 +25,6 @@ pub struct Collector {
     /// By [`ClassId`].
     classes: Vec<Tally>,
     connect_time: Distribution,
-    traffic: Traffic,
     completed_in_window: u64,
     limited: Limited,
     series: Series,
@@ -78,7 +77,6 @@ impl Collector {
             window,
             classes: classes.iter().map(|name| Tally::new(name.clone())).collect(),
             connect_time: Distribution::new(),
-            traffic: Traffic::default(),
             completed_in_window: 0,
             limited: Limited::default(),
             series: Series::new(),
@@ -150,7 +148,7 @@ impl Collector {
             connect_time_us: self.connect_time.summary(),
             first_byte_us: totals.first_byte_us,
             lateness_us: totals.lateness_us,
-            bytes: self.traffic,
+            bytes: total.traffic,
             reply_rate: self.replies.summary(run.window),
             classes: class_records,
             intervals: self.series.intervals(run.duration),
@@ -168,9 +166,9 @@ impl Collector {
 
     fn ended(&mut self, call: &PerCall, outcome: &Outcome) {
         let Outcome { due, at, .. } = *outcome;
-        self.traffic.sent += outcome.bytes_sent;
-        self.traffic.received += outcome.bytes_received;
         let tally = &mut self.classes[usize::from(outcome.class.0)];
+        tally.traffic.sent += outcome.bytes_sent;
+        tally.traffic.received += outcome.bytes_received;
         count_end(&mut tally.counts, outcome.end);
         match outcome.end {
             End::Completed { .. } => {
@@ -254,8 +252,6 @@ impl Observer for Collector {
             tally.merge(theirs);
         }
         self.connect_time.merge(&other.connect_time);
-        self.traffic.sent += other.traffic.sent;
-        self.traffic.received += other.traffic.received;
         self.completed_in_window += other.completed_in_window;
         self.limited.descriptors += other.limited.descriptors;
         self.limited.ports += other.limited.ports;
@@ -269,6 +265,7 @@ impl Observer for Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::record::Traffic;
 
     fn us(us: u64) -> Nanos {
         Nanos::from_micros(us)
@@ -321,6 +318,7 @@ mod tests {
         .map(|summary| summary.unwrap().mean);
         assert_eq!(means, [370.0, 300.0, 50.0, 200.0, 7.0]);
         assert_eq!(record.bytes, Traffic { received: 1_000, sent: 100 });
+        assert_eq!(record.classes["all"].bytes, Some(record.bytes));
         assert_eq!(record.hdr.len(), 5);
         assert_eq!(record.classes["all"].response_time_us, record.response_time_us);
         assert!(record.verdict.valid);

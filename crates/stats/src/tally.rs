@@ -2,7 +2,7 @@
 
 use crate::distribution::Distribution;
 use brimful_core::End;
-use brimful_core::record::{ClassRecord, Counts, StatusCounts};
+use brimful_core::record::{ClassRecord, Counts, StatusCounts, Traffic};
 
 /// One class, or all of them.
 #[derive(Clone, Debug)]
@@ -13,6 +13,7 @@ pub(crate) struct Tally {
     pub(crate) service: Distribution,
     pub(crate) first_byte: Distribution,
     pub(crate) lateness: Distribution,
+    pub(crate) traffic: Traffic,
 }
 
 impl Tally {
@@ -24,6 +25,7 @@ impl Tally {
             service: Distribution::new(),
             first_byte: Distribution::new(),
             lateness: Distribution::new(),
+            traffic: Traffic::default(),
         }
     }
 
@@ -33,6 +35,8 @@ impl Tally {
         self.service.merge(&other.service);
         self.first_byte.merge(&other.first_byte);
         self.lateness.merge(&other.lateness);
+        self.traffic.received += other.traffic.received;
+        self.traffic.sent += other.traffic.sent;
     }
 
     pub(crate) fn to_record(&self) -> ClassRecord {
@@ -42,6 +46,7 @@ impl Tally {
             service_time_us: self.service.summary(),
             first_byte_us: self.first_byte.summary(),
             lateness_us: self.lateness.summary(),
+            bytes: Some(self.traffic),
         }
     }
 }
