@@ -1,6 +1,7 @@
 //! Every flag, once: clap makes parsing and `--help` of it.
 
 use crate::exit::UsageError;
+use crate::plan::args::PlanArgs;
 use brimful_core::units::{Count, ParseUnitError};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
@@ -29,6 +30,8 @@ pub enum Command {
     Load(Box<LoadArgs>),
     /// Watch a server: its programs, its port, the network and the machine
     Watch(Box<WatchArgs>),
+    /// Plan by a queueing model: solve it, change it, calibrate it, forecast
+    Plan(Box<PlanArgs>),
     /// Run the reference server, whose service demands are known
     Target(TargetArgs),
     /// Show what this host allows, and the command that mends each shortfall

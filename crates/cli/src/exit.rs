@@ -1,6 +1,7 @@
 //! Exit codes: scripts depend on them.
 
 use brimful_core::record::{ReasonCode, Verdict};
+use brimful_model::ModelError;
 use brimful_monitor::MonitorError;
 use brimful_survey::SurveyError;
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ pub struct UsageError(pub String);
 /// What an error means to a script.
 pub fn of(error: &anyhow::Error) -> Exit {
     let usage = error.is::<UsageError>()
+        || error.is::<ModelError>()
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
         || error.downcast_ref::<MonitorError>().is_some_and(MonitorError::is_usage);
     if usage { Exit::Usage } else { Exit::Environment }

@@ -24,7 +24,7 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
     plan.validate()?;
-    let out = args.output.out.as_deref().map(OutFile::create).transpose()?;
+    let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let stop = progress::stop_flag()?;
     let found = args.calibrate.then(|| calibrate_client(&plan, args.output.quiet, &stop)).transpose()?;
     if let Some(record) = found.as_ref().filter(|_| only_calibrates(args)) {

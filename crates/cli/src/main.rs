@@ -1,6 +1,6 @@
 //! The command line: arguments become a typed configuration, one call is made, and its result an exit code.
 //!
-//! stdout carries results, stderr everything else. Exit codes: 0 ok, 2 usage or bad input, 3 environment, 4 the
+//! stdout carries results, stderr everything else. Exit codes: 0 ok, 1 an objective was missed, 2 usage or bad input, 3 environment, 4 the
 //! generator was the limit, 130 interrupted.
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ mod doctor;
 mod exit;
 mod load;
 mod output;
+mod plan;
 mod progress;
 mod survey;
 mod target;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Survey(args) => survey::main(&args),
         Command::Load(args) => load::main(&args),
         Command::Watch(args) => watch::main(&args),
+        Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),
     };

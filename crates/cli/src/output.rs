@@ -27,9 +27,14 @@ pub struct OutFile {
 }
 
 impl OutFile {
-    /// Opens it.
-    pub fn create(path: &Path) -> anyhow::Result<OutFile> {
-        let context = || format!("cannot write {}: choose another place with --out or --report", path.display());
+    /// Opens the file of a flag, if it was given.
+    pub fn optional(path: Option<&Path>, flag: &str) -> anyhow::Result<Option<OutFile>> {
+        path.map(|path| OutFile::create(path, flag)).transpose()
+    }
+
+    /// Opens the file that `flag` names.
+    pub fn create(path: &Path, flag: &str) -> anyhow::Result<OutFile> {
+        let context = || format!("cannot write {}: choose another place with {flag}", path.display());
         if path.is_dir() {
             return Err(std::io::Error::from(ErrorKind::IsADirectory)).with_context(context);
         }
@@ -86,18 +91,18 @@ mod tests {
     fn a_file_appears_whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        drop(OutFile::create(&path).unwrap());
+        drop(OutFile::create(&path, "--out").unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        OutFile::create(&path).unwrap().commit("whole").unwrap();
+        OutFile::create(&path, "--out").unwrap().commit("whole").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn devices_are_written_and_never_replaced() {
-        OutFile::create(Path::new("/dev/null")).unwrap().commit("gone").unwrap();
+        OutFile::create(Path::new("/dev/null"), "--out").unwrap().commit("gone").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
-        let full = OutFile::create(Path::new("/dev/full")).unwrap().commit("no room").unwrap_err();
+        let full = OutFile::create(Path::new("/dev/full"), "--out").unwrap().commit("no room").unwrap_err();
         assert!(format!("{full:#}").contains("No space left"), "{full:#}");
     }
 
@@ -105,7 +110,7 @@ mod tests {
     fn a_path_that_cannot_be_written_is_found_out_at_once() {
         let dir = tempfile::tempdir().unwrap();
         for path in [dir.path().to_owned(), dir.path().join("no/such/place.json")] {
-            let error = OutFile::create(&path).unwrap_err();
+            let error = OutFile::create(&path, "--out").unwrap_err();
             assert!(format!("{error:#}").contains("cannot write"), "{error:#}");
         }
     }

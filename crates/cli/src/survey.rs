@@ -21,9 +21,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// Runs it.
 pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
-    let out = args.output.out.as_deref().map(OutFile::create).transpose()?;
+    let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let path = args.report.clone().unwrap_or_else(default_report);
-    let report = OutFile::create(&path)?;
+    let report = OutFile::create(&path, "--report")?;
     let stop = progress::stop_flag()?;
     let live = Progress::default();
     let display = Display::new(args.output.quiet);

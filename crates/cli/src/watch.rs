@@ -43,7 +43,7 @@ enum End {
 /// Watches.
 pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let plan = Plan::new(args)?;
-    let out = args.out.as_deref().map(OutFile::create).transpose()?;
+    let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let mut logs = args.log.as_deref().map(Logs::open).transpose()?;
     let exporter = args.prometheus.map(Exporter::start).transpose()?;
     let mut events = Events::of_signals()?;

@@ -20,6 +20,7 @@ pub struct Model {
 
 /// One station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Station {
     /// Its name.
     pub name: String,
@@ -89,6 +90,7 @@ pub enum Scheduling {
 
 /// One class of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Class {
     /// Its name.
     pub name: String,

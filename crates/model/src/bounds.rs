@@ -9,10 +9,11 @@
 use crate::ModelError;
 use crate::network::Network;
 use brimful_core::model::{ClassKind, Model, Station, StationKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Where a closed class must lie.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Bounds {
     /// X, per second.
     pub throughput: Range,
@@ -21,7 +22,7 @@ pub struct Bounds {
 }
 
 /// From the least to the most.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Range {
     /// The least.
     pub lower: f64,
@@ -30,7 +31,7 @@ pub struct Range {
 }
 
 /// Asymptotic bounds of one class.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AsymptoticBounds {
     /// What they say at the given population.
     pub bounds: Bounds,

@@ -8,10 +8,11 @@
 use crate::ModelError;
 use crate::error::non_negative;
 use crate::usl::LoadPoint;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Where a curve bends over.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Knee {
     /// The load there, one of those measured.
     pub load: f64,

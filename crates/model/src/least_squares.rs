@@ -7,6 +7,7 @@
 
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -14,7 +15,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 const SINGULAR: f64 = 1e6;
 
 /// A fitted number.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// Its value.
     pub value: f64,
@@ -23,7 +24,7 @@ pub struct Estimate {
 }
 
 /// y = intercept + slope·x.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Line {
     /// Value at x = 0.
     pub intercept: f64,

@@ -7,6 +7,7 @@
 use crate::ModelError;
 use crate::error::non_negative;
 use crate::least_squares::fit_non_negative;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The factor (1 + scv)/2 must be known to within this share of itself (one standard error), or exponential is assumed.
@@ -26,7 +27,7 @@ pub struct ResponsePoint {
 }
 
 /// What response times tell beyond demands.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseFit {
     /// Z0: time that every request spends elsewhere, in seconds.
     pub delay: f64,
@@ -39,7 +40,7 @@ pub struct ResponseFit {
 }
 
 /// Where a coefficient of variation comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScvBasis {
     /// Fitted.

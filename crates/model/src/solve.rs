@@ -15,11 +15,12 @@ use crate::closed::{approximate, effort};
 use crate::network::{Network, mix, products, servers};
 use crate::{mixed, open};
 use brimful_core::model::Model;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::{fmt, str::FromStr};
 
 /// How to solve a network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// The most exact one that is quick; the solution says which and why.
@@ -38,7 +39,7 @@ pub enum Method {
 }
 
 /// A solved network.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Solution {
     /// How it was solved; never `auto`.
     pub method: Method,
@@ -58,7 +59,10 @@ pub struct Solution {
     /// The station that saturates first; empty if none ever does.
     pub bottleneck: String,
     /// The rate of all classes together, at their present mix, at which it saturates; infinite (JSON: null) if never.
+    #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
+    /// The same of each station; `None` of one that never does.
+    pub station_saturation_rate: Vec<Option<f64>>,
     /// R over all requests, at their present mix.
     pub mean_response_time: f64,
 }
@@ -135,6 +139,7 @@ impl Solution {
             queue_length: residence.iter().map(|r| products(r, &throughput).collect()).collect(),
             utilization: utilization.collect(),
             bottleneck: network.name(bottleneck),
+            station_saturation_rate: network.capacities(&mix).into_iter().map(|x| x.is_finite().then_some(x)).collect(),
             throughput,
             response_time,
             residence,

@@ -11,6 +11,7 @@
 use crate::ModelError;
 use crate::error::{non_negative, positive};
 use crate::least_squares::{Estimate, Uncertainty, fit_non_negative};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Steps; what converges at all does so in some 20.
@@ -26,7 +27,7 @@ pub struct LoadPoint {
 }
 
 /// A fitted law.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct UslFit {
     /// α: contention.
     pub alpha: Estimate,
@@ -41,7 +42,7 @@ pub struct UslFit {
 }
 
 /// The highest throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Peak {
     /// N*: √((1 − α)/β).
     pub load: Estimate,
@@ -52,7 +53,7 @@ pub struct Peak {
 }
 
 /// How far to believe a peak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
     /// It lies among the loads measured, and β is more than 0 beyond doubt.

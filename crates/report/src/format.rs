@@ -4,6 +4,11 @@
 
 use brimful_core::units::grouped;
 
+/// No line of running text or of a table is wider.
+pub(crate) const WIDTH: usize = 100;
+/// The names of facts stand in this many columns.
+pub(crate) const NAMES: usize = 12;
+
 /// Three significant digits or decimals, thousands grouped: `1,235`, `37.0`, `0.123`; millions as `1.23M`.
 pub(crate) fn number(value: Option<f64>) -> String {
     let Some(x) = value else { return "-".to_owned() };
@@ -65,17 +70,27 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
 
 /// One column: `gap` spaces before it, then its cells, words to the left and numbers to the right.
 #[derive(Clone, Copy)]
-pub(crate) struct Column {
-    pub(crate) title: &'static str,
+pub(crate) struct Column<'a> {
+    pub(crate) title: &'a str,
     pub(crate) gap: usize,
     pub(crate) words: bool,
     /// A title above this and the following columns.
-    pub(crate) group: Option<&'static str>,
+    pub(crate) group: Option<&'a str>,
+}
+
+/// A column of words.
+pub(crate) const fn words(title: &str, gap: usize) -> Column<'_> {
+    Column { title, gap, words: true, group: None }
+}
+
+/// A column of numbers.
+pub(crate) const fn figure<'a>(title: &'a str, gap: usize, group: Option<&'a str>) -> Column<'a> {
+    Column { title, gap, words: false, group }
 }
 
 /// Titles and rows, aligned; no line ends in a space.
-pub(crate) fn table(columns: &[Column], rows: &[Vec<String>]) -> String {
-    let width = |i: usize, column: &Column| {
+pub(crate) fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
+    let width = |i: usize, column: &Column<'_>| {
         let cells = rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
         cells.chain([column.title.chars().count()]).max().unwrap_or(0)
     };
@@ -105,6 +120,35 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>]) -> String {
         text += &line(&row.iter().map(String::as_str).collect::<Vec<_>>());
     }
     text
+}
+
+/// A name and what there is to say, in the columns beside the names.
+pub(crate) fn fact(name: &str, text: &str) -> String {
+    let wrapped = wrap(text, NAMES);
+    format!("{name:<NAMES$}{}", wrapped.trim_start())
+}
+
+/// Lines of at most [`WIDTH`] characters, broken at spaces, each indented.
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
+    let mut lines = vec![" ".repeat(indent)];
+    for word in text.split_whitespace() {
+        let length = lines.last().map_or(0, |line| line.chars().count());
+        if length > indent && length + 1 + word.chars().count() > WIDTH {
+            lines.push(" ".repeat(indent));
+        }
+        if let Some(line) = lines.last_mut() {
+            if line.chars().count() > indent {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Names come from files: none of them may steer the terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && c != '\n', "")
 }
 
 fn with_unit(number: String, unit: &str) -> String {

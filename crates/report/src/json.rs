@@ -3,13 +3,14 @@
 use crate::ReportError;
 use brimful_core::record::Record;
 use brimful_core::survey::Survey;
+use serde::Serialize;
 
 /// A Record.
 ///
 /// # Errors
 /// When it does not serialize.
 pub fn record(record: &Record) -> Result<String, ReportError> {
-    with_newline("Record", serde_json::to_string_pretty(record))
+    document("Record", record)
 }
 
 /// A survey.
@@ -17,9 +18,14 @@ pub fn record(record: &Record) -> Result<String, ReportError> {
 /// # Errors
 /// When it does not serialize.
 pub fn survey(survey: &Survey) -> Result<String, ReportError> {
-    with_newline("survey", serde_json::to_string_pretty(survey))
+    document("survey", survey)
 }
 
-fn with_newline(document: &'static str, json: serde_json::Result<String>) -> Result<String, ReportError> {
-    json.map(|json| json + "\n").map_err(|source| ReportError::Json { document, source })
+/// Any document, and its name.
+///
+/// # Errors
+/// When it does not serialize.
+pub fn document(name: &'static str, document: &impl Serialize) -> Result<String, ReportError> {
+    let json = serde_json::to_string_pretty(document);
+    json.map(|json| json + "\n").map_err(|source| ReportError::Json { document: name, source })
 }

@@ -1,4 +1,4 @@
-//! Records, surveys and what was seen of a server as people read them (terminal text, one self-contained HTML page) and as scripts do (JSON).
+//! Records, surveys, plans and what was seen of a server as people read them (terminal text, one self-contained HTML page) and as scripts do (JSON).
 //!
 //! Nothing here measures or predicts: the figures are the document's own.
 #![forbid(unsafe_code)]
@@ -7,6 +7,7 @@ mod format;
 pub mod html;
 pub mod json;
 pub mod load;
+pub mod plan;
 pub mod quantity;
 pub mod server;
 pub mod survey;

@@ -1,6 +1,8 @@
 //! The survey on the terminal: plain text, at most 100 columns wide.
 
-use crate::format::{Column, error, number, percent, rate, seconds, shorten, table};
+use crate::format::{
+    Column, NAMES, error, fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap,
+};
 use brimful_core::survey::{Demand, Level, Role, Survey};
 
 /// What was found, level by level and in sum; ends in a newline.
@@ -12,15 +14,10 @@ pub fn text(survey: &Survey) -> String {
         conclusion(survey),
     ];
     let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
-    // Names come from files: none of them may steer the terminal.
-    text.replace(|c: char| c.is_control() && c != '\n', "")
+    harmless(&text)
 }
 
-const WIDTH: usize = 100;
-/// The conclusion's names stand in this many columns.
-const NAMES: usize = 12;
-
-const LEVELS: [Column; 12] = [
+const LEVELS: [Column<'static>; 12] = [
     words("role", 0),
     words("workload", 2),
     figure("offered", 2, None),
@@ -64,7 +61,7 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-const DEMANDS: [Column; 6] = [
+const DEMANDS: [Column<'static>; 6] = [
     words("station", 0),
     words("class", 2),
     figure("demand", 2, None),
@@ -115,44 +112,14 @@ fn conclusion(survey: &Survey) -> String {
     text
 }
 
-fn fact(name: &str, text: &str) -> String {
-    let wrapped = wrap(text, NAMES);
-    format!("{name:<NAMES$}{}", wrapped.trim_start())
-}
-
-/// Lines of at most [`WIDTH`] characters, broken at spaces, each indented.
-fn wrap(text: &str, indent: usize) -> String {
-    let mut lines = vec![" ".repeat(indent)];
-    for word in text.split_whitespace() {
-        let length = lines.last().map_or(0, |line| line.chars().count());
-        if length > indent && length + 1 + word.chars().count() > WIDTH {
-            lines.push(" ".repeat(indent));
-        }
-        if let Some(line) = lines.last_mut() {
-            if line.chars().count() > indent {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
 fn rows<T>(items: &[T], row: fn(&T) -> Vec<String>) -> Vec<Vec<String>> {
     items.iter().map(row).collect()
-}
-
-const fn words(title: &'static str, gap: usize) -> Column {
-    Column { title, gap, words: true, group: None }
-}
-
-const fn figure(title: &'static str, gap: usize, group: Option<&'static str>) -> Column {
-    Column { title, gap, words: false, group }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::WIDTH;
     use crate::json;
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};

@@ -12,6 +12,8 @@ mod documents;
 mod help;
 mod load;
 mod output;
+mod plan;
+mod plan_solve;
 mod program;
 mod remote;
 mod shapes;

@@ -11,6 +11,7 @@ use super::{Background, DemandFit, Observation, check, fit_demands, fit_groups, 
 use crate::ModelError;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Fewer observations than this, in all series together, say nothing of how they scatter.
@@ -44,7 +45,7 @@ pub struct Bootstrap {
 }
 
 /// A confidence interval at 95 %.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
     /// Its lower end.
     pub low: f64,

@@ -22,6 +22,7 @@ use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationK
 use brimful_core::record::Record;
 use cpu::CpuFit;
 use runs::{Run, Runs};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A disk that was never busier than this is no station.
@@ -37,7 +38,7 @@ pub struct CalibrateOptions {
 }
 
 /// A calibrated model, and how far to trust it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Calibrated {
     /// Stations: `cpu`, the disks that were used, and `elsewhere`, a delay, if there were response times. Open classes,
     /// at the mean rates of the runs of the mix (of all runs, if each had one class).
@@ -69,7 +70,7 @@ pub struct Calibrated {
 }
 
 /// How well a demand is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Uncertainty {
     /// The wider of the two below; `None` where there is neither.
     pub ci95: Option<Interval>,
@@ -82,7 +83,7 @@ pub struct Uncertainty {
 }
 
 /// Classes with one demand between them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Merged {
     /// Their names.
     pub classes: Vec<String>,
@@ -93,7 +94,7 @@ pub struct Merged {
 }
 
 /// A Record that was not used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Its place in the input, from 0.
     pub record: usize,

@@ -18,6 +18,7 @@
 use super::{Background, DemandFit, Observation, fit_demands};
 use crate::ModelError;
 use crate::least_squares::Estimate;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
@@ -28,7 +29,7 @@ const SIGNIFICANT: f64 = 0.05;
 const ROUNDING: f64 = 1e-9;
 
 /// How the cost of a request depends on the load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// So many busy servers as soon as there are requests, however many.
@@ -40,7 +41,7 @@ pub enum Shape {
 }
 
 /// Demands that depend on the load.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadDependence {
     /// How.
     pub shape: Shape,

@@ -7,10 +7,11 @@ use super::layout::Layout;
 use super::record::Record;
 use super::world::World;
 use crate::{Estimate, ModelError};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a simulation found. Every figure comes with its 95 % confidence interval.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Simulation {
     /// X, by class.
     pub throughput: Vec<Estimate>,
@@ -28,7 +29,7 @@ pub struct Simulation {
 }
 
 /// The response time of a class: from arrival to the end of the last visit, without think time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseTime {
     /// Its mean.
     pub mean: Estimate,
@@ -43,7 +44,7 @@ pub struct ResponseTime {
 }
 
 /// How a run went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Run {
     /// What chance was made of.
     pub seed: u64,
@@ -71,7 +72,7 @@ pub struct Run {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// It was precise enough.

@@ -5,6 +5,7 @@
 
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs, Server};
 use brimful_core::{model::Model, record::Record, survey::Survey, workload::Workload};
+use brimful_report::plan::solution::Solved;
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 use std::error::Error;
@@ -21,7 +22,8 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
     follows::<LogLine<Network>>("log-network")?;
     follows::<LogLine<Connections>>("log-connections")?;
     follows::<Workload>("workload")?;
-    follows::<Model>("model")
+    follows::<Model>("model")?;
+    follows::<Solved>("solution")
 }
 
 #[test]

@@ -1,0 +1,41 @@
+//! `brimful plan`: the face of the queueing models.
+
+pub mod args;
+mod model;
+mod solve;
+
+use crate::exit::Exit;
+use crate::output::{OutFile, deliver};
+use args::{PlanArgs, PlanCommand, ResultArgs};
+use serde::Serialize;
+
+/// Runs it.
+pub fn main(args: &PlanArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        PlanCommand::Solve(args) => solve::main(args),
+    }
+}
+
+/// Where a result goes besides the terminal, opened before there is any.
+struct Places {
+    json: bool,
+    out: Option<OutFile>,
+}
+
+impl Places {
+    fn open(args: &ResultArgs) -> anyhow::Result<Places> {
+        Ok(Places { json: args.json, out: OutFile::optional(args.out.as_deref(), "--out")? })
+    }
+
+    /// The document as JSON to the file, and as JSON or as text to stdout.
+    fn deliver(
+        self,
+        name: &'static str,
+        document: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
+        let json = brimful_report::json::document(name, document)?;
+        let text = if self.json { json.clone() } else { text() };
+        deliver(self.out, &json, &text)
+    }
+}

@@ -1,0 +1,149 @@
+//! Reading a model: JSON or TOML, by itself or inside a document that holds one, as surveys and calibrations do.
+
+use crate::exit::UsageError;
+use brimful_core::model::Model;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::{Map, Value};
+use std::io::Read;
+use std::path::Path;
+
+/// What the file holds, or stdin if it is called `-`.
+pub fn read(path: &Path) -> anyhow::Result<Model> {
+    let text = text(path)?;
+    let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", name(path))))?;
+    for key in &model.not_read {
+        anstream::eprintln!("note: {}: `{key}` is no part of a model and is not read", name(path));
+    }
+    Ok(model.model)
+}
+
+/// A whole file as text.
+pub fn text(path: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
+        false => std::fs::read(path).map(|read| bytes = read),
+    };
+    read.map_err(|error| UsageError(format!("cannot read {}: {error}; check its name and permissions", name(path))))?;
+    let text = String::from_utf8(bytes);
+    Ok(text.map_err(|error| UsageError(format!("{}: {error}: it is no text file", name(path))))?)
+}
+
+/// What the user knows it by.
+pub fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
+}
+
+/// A model, and what stood beside its parts.
+#[derive(Debug, PartialEq)]
+struct Parsed {
+    model: Model,
+    not_read: Vec<String>,
+}
+
+/// A document that holds a model.
+#[derive(Deserialize)]
+struct Holder {
+    model: Model,
+}
+
+const PARTS: [&str; 4] = ["stations", "classes", "demands", "demand_ci95_half_width"];
+
+fn parse(text: &str) -> Result<Parsed, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let is_json = text.trim_start().starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_ok();
+    if is_json {
+        let keys: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        choose(keys, || from_json(text), || from_json::<Holder>(text).map(|holder| holder.model))
+    } else {
+        let keys: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let keys = keys.into_iter().map(|(key, value)| (key, Value::from(value.as_str())));
+        choose(keys.collect(), || from_toml(text), || from_toml::<Holder>(text).map(|holder| holder.model))
+    }
+}
+
+/// The document as the model, or the model in it. Either is read from the text, so that an error can say in which line.
+fn choose(
+    keys: Map<String, Value>,
+    itself: impl FnOnce() -> Result<Model, String>,
+    inside: impl FnOnce() -> Result<Model, String>,
+) -> Result<Parsed, String> {
+    if PARTS.iter().any(|part| keys.contains_key(*part)) {
+        let not_read = keys.into_iter().map(|(key, _)| key).filter(|key| !PARTS.contains(&key.as_str())).collect();
+        return itself().map(|model| Parsed { model, not_read });
+    }
+    if keys.contains_key("model") {
+        return inside().map(|model| Parsed { model, not_read: Vec::new() });
+    }
+    Err(match keys.get("schema").and_then(Value::as_str) {
+        Some(schema) if schema.starts_with("brimful.record/") => {
+            "this is a Record: make a model of it with `brimful plan calibrate RECORD… --out model.json`".to_owned()
+        }
+        _ => {
+            "this holds no model: a model has `stations`, `classes` and `demands` in seconds, one row for each station \
+              with one demand for each class"
+                .to_owned()
+        }
+    })
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(|error| error.to_string())
+}
+
+fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = r#"{ "stations": [{ "name": "cpu", "type": "queue" }],
+        "classes": [{ "name": "page", "type": "open", "rate": 5 }],
+        "demands": [[0.1]] }"#;
+    const TOML: &str = "demands = [[0.1]]\n[[stations]]\nname = \"cpu\"\ntype = \"queue\"\n[[classes]]\nname = \"page\"\n\
+                        type = \"open\"\nrate = 5\n";
+
+    #[test]
+    fn a_model_is_read_from_both_languages_and_from_within_a_document() {
+        let model = parse(JSON).unwrap();
+        assert_eq!((model.model.stations[0].name.as_str(), model.not_read.len()), ("cpu", 0));
+        assert_eq!(parse(TOML).unwrap(), model);
+        assert_eq!(parse(&format!("\u{feff}{JSON}")).unwrap(), model);
+        assert_eq!(parse(&format!("{{ \"schema\": \"brimful.survey/1\", \"model\": {JSON} }}")).unwrap(), model);
+        let inside = TOML
+            .replace("demands", "title = \"x\"\n[model]\ndemands")
+            .replace("[[", "[[model.")
+            .replace("[[model.0", "[[0");
+        assert_eq!(parse(&inside).unwrap(), model);
+    }
+
+    #[test]
+    fn what_is_not_read_is_named() {
+        let parsed = parse(&JSON.replacen('{', "{ \"source\": \"a book\",", 1)).unwrap();
+        assert_eq!(parsed.not_read, ["source"]);
+    }
+
+    #[test]
+    fn errors_say_where() {
+        for (text, words) in [
+            (JSON.replace("[[0.1]]", "[[null]]"), "demands[0][0]: invalid type: null"),
+            (JSON.replace("\"rate\": 5", "\"rate\": \"5\""), "line 2"),
+            (JSON.replace("\"type\": \"queue\"", "\"typ\": \"queue\""), "stations[0].typ: unknown field `typ`"),
+            (JSON.replace("\"queue\"", "\"pub\""), "expected `queue` or `delay`"),
+            (JSON.replace(", \"type\": \"open\"", ""), "missing field `type`"),
+            (TOML.replace("queue", "pub"), "line 4"),
+            (TOML.replace("rate = 5", "rate = five"), "line 8"),
+            (TOML.replace("demands", "demand"), "missing field `demands`"),
+            ("[]".to_owned(), "expected a map"),
+            (String::new(), "holds no model"),
+            ("{}".to_owned(), "`stations`, `classes` and `demands`"),
+            ("{ \"schema\": \"brimful.record/1\" }".to_owned(), "plan calibrate"),
+        ] {
+            let error = parse(&text).unwrap_err();
+            assert!(error.contains(words), "{words:?} was expected: {error}");
+        }
+    }
+}

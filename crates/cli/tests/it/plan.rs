@@ -1,0 +1,70 @@
+//! What the tests of `brimful plan` share: the reference cases and a place for documents.
+
+use crate::program::{Done, run};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The reference cases.
+pub fn cases() -> Vec<Value> {
+    serde_json::from_str(include_str!("../../../model/tests/data/cases.json")).unwrap()
+}
+
+/// The case of this name.
+pub fn case(name: &str) -> Value {
+    cases().into_iter().find(|case| case["name"] == name).unwrap()
+}
+
+/// The model of a case; what else a case says of its stations goes into it.
+pub fn model(case: &Value) -> Value {
+    let parts = ["stations", "classes", "demands"].map(|key| (key.to_owned(), case[key].clone()));
+    let mut model = Value::Object(parts.into_iter().collect());
+    for (k, multipliers) in case["ld_rate_multipliers"].as_array().into_iter().flatten().enumerate() {
+        if multipliers.is_array() {
+            model["stations"][k]["rate_multipliers"] = multipliers.clone();
+        }
+    }
+    model
+}
+
+/// A directory for the files of one test.
+pub struct Files(TempDir);
+
+impl Files {
+    pub fn new() -> Files {
+        Files(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes a file; its path.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        word(&path)
+    }
+}
+
+/// A path as an argument.
+pub fn word(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+/// `brimful plan` with these arguments.
+pub fn plan(args: &[&str]) -> Done {
+    run(&[&["plan"], args].concat())
+}
+
+/// The document that `brimful plan … --json` prints.
+pub fn json(args: &[&str]) -> Value {
+    let done = plan(&[args, &["--json"]].concat()).exits(&[0]);
+    serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error} in {done:#?}"))
+}
+
+/// The numbers of a list.
+pub fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}

@@ -1,0 +1,174 @@
+//! `brimful plan solve`: the reference networks through the door, what people see, and what goes wrong.
+
+use crate::plan::{Files, case, cases, json, model, numbers, plan, word};
+use crate::program::{brimful, share_machine};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+/// Which method a case was computed by; `auto` where that is no method of networks.
+fn method(case: &Value) -> &'static str {
+    match case["solver"].as_str().unwrap() {
+        "open_seidmann" | "closed_seidmann_mva" => "seidmann",
+        "open_mmm_erlangc" | "open_product_form" => "erlang",
+        "closed_exact_mva" | "closed_exact_ms" | "mixed_exact" => "exact",
+        "closed_schweitzer" => "schweitzer",
+        "closed_linearizer" => "linearizer",
+        _ => "auto",
+    }
+}
+
+#[test]
+fn every_reference_network_goes_through() {
+    let files = Files::new();
+    let mut networks = 0;
+    for case in cases() {
+        let (method, name) = (method(&case), case["name"].as_str().unwrap());
+        if !case["demands"].is_array() || case["classes"].as_array().is_none_or(Vec::is_empty) {
+            continue;
+        }
+        networks += 1;
+        let path = files.write(&format!("{name}.json"), model(&case).to_string());
+        if case["expected"]["error"] == "saturated" {
+            plan(&["solve", &path, "--method", method]).fails(2, case["expected"]["bottleneck"].as_str().unwrap());
+            continue;
+        }
+        let solved = json(&["solve", &path, "--method", method]);
+        if method == "auto" {
+            continue;
+        }
+        assert_eq!(solved["method"], method, "{name}");
+        for key in ["throughput", "response_time"] {
+            let tolerance = case["tolerance"]["relative"].as_f64().unwrap();
+            let Some(expected) = case["expected"].get(key) else { continue };
+            for (found, expected) in numbers(&solved[key]).into_iter().zip(numbers(expected)) {
+                assert!(
+                    (found - expected).abs() <= tolerance * expected.abs(),
+                    "{name}: {key} {found}, not {expected}"
+                );
+            }
+        }
+        // Without a method the best one is taken, and says why.
+        let chosen = json(&["solve", &path]);
+        assert!(chosen["why"].as_str().is_some_and(|why| why.len() > 10), "{name}: {chosen}");
+    }
+    assert!(networks >= 43, "{networks}");
+}
+
+#[test]
+fn people_get_a_sentence_and_tables() {
+    let files = Files::new();
+    let paper = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
+    let text = plan(&["solve", &paper]).exits(&[0]).stdout;
+    assert!(text.starts_with("CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s.\n\n"), "{text}");
+    for line in
+        ["class4  2.39/s       2.39/s    6.58 s  CPU 98%", "Disk3     PS            51.1%     1.05         235/s"]
+    {
+        assert!(text.lines().any(|l| l == line), "{line:?} was expected in\n{text}");
+    }
+    assert!(text.contains("\nmethod      erlang: no class is closed") && text.contains("an error of 1 %"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn the_simulator_stands_beside_the_formula_and_repeats_itself() {
+    let files = Files::new();
+    let path = files.write("closed.json", model(&case("chandy_neuse_82_linearizer")).to_string());
+    let simulated = |seed: &str| json(&["solve", &path, "--simulate", "--seed", seed]);
+    let solved = simulated("7");
+    assert_eq!(solved["simulation"]["run"]["seed"], 7);
+    for class in 0..2 {
+        let mean = &solved["simulation"]["response_time"][class]["mean"];
+        let (value, half) = (mean["value"].as_f64().unwrap(), mean["ci95_half_width"].as_f64().unwrap());
+        let formula = solved["response_time"][class].as_f64().unwrap();
+        assert!((value - formula).abs() < 3.0 * half, "{value} ± {half}, {formula}");
+    }
+    assert_eq!(simulated("7"), solved);
+    assert_ne!(simulated("8")["simulation"]["throughput"], solved["simulation"]["throughput"]);
+    let text = plan(&["solve", &path, "--simulate"]).exits(&[0]).stdout;
+    assert!(text.contains("simulated") && text.contains("\nsimulation "), "{text}");
+    plan(&["solve", &path, "--seed", "7"]).fails(2, "--simulate");
+}
+
+#[test]
+fn a_model_comes_in_any_shape() {
+    let files = Files::new();
+    let bare = model(&case("qsp_p113_open"));
+    let path = files.write("model.json", bare.to_string());
+    let expected = json(&["solve", &path]);
+    let survey = files.write("survey.json", json!({ "schema": "brimful.survey/1", "model": bare }).to_string());
+    assert_eq!(json(&["solve", &survey]), expected);
+    let solved = files.write("solved.json", expected.to_string());
+    assert_eq!(json(&["solve", &solved]), expected, "a solution holds its model");
+
+    let _machine = share_machine();
+    let mut stdin = brimful(&["plan", "solve", "-", "--json"]);
+    let mut child = stdin.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(bare.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), expected);
+}
+
+#[test]
+fn toml_is_a_model_too() {
+    let files = Files::new();
+    let path = files.write(
+        "model.toml",
+        "demands = [[0.01, 0.05]]\nstations = [{ name = \"cpu\", type = \"queue\", servers = 2 }]\n\n[[classes]]\nname = \"page\"\n\
+         type = \"open\"\nrate = 50\n\n[[classes]]\nname = \"search\"\ntype = \"open\"\nrate = 10.0\n",
+    );
+    let solved = json(&["solve", &path]);
+    assert!((solved["saturation_rate"].as_f64().unwrap() - 120.0).abs() < 1e-9, "{solved}");
+}
+
+#[test]
+fn bad_models_say_what_to_do() {
+    let files = Files::new();
+    let good = model(&case("qsp_p138_open_2class"));
+    let with = |edit: &dyn Fn(&mut Value)| {
+        let mut model = good.clone();
+        edit(&mut model);
+        files.write("bad.json", model.to_string())
+    };
+    let fails = |path: &str, words: &str| plan(&["solve", path]).fails(2, words);
+    fails(&word(&files.path("nowhere.json")), "check its name");
+    fails(&word(&files.path("")), "cannot read");
+    fails(&files.write("binary", [0xff, 0xfe, 0x00]), "no text file");
+    fails(&files.write("open.json", "{ \"stations\": [\n"), "line 2");
+    fails(&files.write("record.json", "{ \"schema\": \"brimful.record/1\" }"), "plan calibrate");
+    fails(&with(&|m| m["demands"][0][0] = json!(-1.0)), "must be finite and not negative");
+    fails(&with(&|m| m["demands"][0][0] = json!("much")), "invalid type");
+    fails(&with(&|m| m["stations"][0]["sheduling"] = json!("fcfs")), "unknown field `sheduling`");
+    fails(&with(&|m| m["classes"][0]["rate"] = json!(1e9)), "cannot keep up");
+    fails(&with(&|m| m["classes"][0]["rate"] = Value::Null), "needs a rate");
+    fails(&with(&|m| m["demands"] = json!([[1.0]])), "rows of demands");
+    let closed = with(&|m| m["classes"][0] = json!({ "name": "c", "type": "closed", "population": 0 }));
+    fails(&closed, "at least 1");
+    let path = with(&|_| ());
+    plan(&["solve", &path, "--method", "mva"]).fails(2, "`linearizer`");
+    plan(&["solve"]).fails(2, "<MODEL>");
+    plan(&[]).fails(2, "solve");
+}
+
+#[test]
+fn what_is_no_part_of_a_model_is_named_and_left() {
+    let files = Files::new();
+    let path = files.write("case.json", case("qsp_p113_open").to_string());
+    let done = plan(&["solve", &path]).exits(&[0]);
+    assert!(done.stderr.contains("`expected` is no part of a model"), "{}", done.stderr);
+}
+
+#[test]
+fn results_go_where_they_are_asked_to() {
+    let files = Files::new();
+    let path = files.write("model.json", model(&case("qsp_p113_open")).to_string());
+    let out = word(&files.path("solved.json"));
+    let done = plan(&["solve", &path, "--out", &out]).exits(&[0]);
+    assert!(done.stdout.contains("bottleneck") && done.stderr.is_empty(), "{done:#?}");
+    let written: Value = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();
+    assert_eq!(written, json(&["solve", &path]));
+    plan(&["solve", &path, "--out", &word(&files.path(""))]).fails(3, "choose another place with --out");
+    let full = plan(&["solve", &path, "--out", "/dev/full"]).exits(&[3]);
+    assert!(full.stderr.contains("No space left") && full.stdout.contains("\"throughput\""), "{full:#?}");
+}

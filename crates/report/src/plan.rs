@@ -1,0 +1,57 @@
+//! What the planner found, as documents and as text: the result structs of `brimful-model` with the model they are of.
+//!
+//! Text is at most 100 columns wide: a sentence, tables, then how it was found and what to beware of.
+
+pub mod solution;
+
+use crate::format::{number, percent, seconds};
+use brimful_core::model::{Class, ClassKind, Scheduling, Station, StationKind};
+use brimful_model::Estimate;
+
+/// Requests per second: `123 req/s`.
+fn requests(rate: f64) -> String {
+    number(Some(rate)) + " req/s"
+}
+
+/// What comes of a class: `54.9/s`, or `20 customers`.
+fn offered(class: &Class) -> String {
+    match class.kind {
+        ClassKind::Open => crate::format::rate(class.rate),
+        ClassKind::Closed => {
+            let customers = match class.population {
+                Some(1) => "1 customer".to_owned(),
+                n => n.map_or("-".to_owned(), |n| format!("{n} customers")),
+            };
+            if class.think > 0.0 { format!("{customers}, think {}", seconds(Some(class.think))) } else { customers }
+        }
+    }
+}
+
+/// What a station is: `2 × PS`, `FCFS, scv 0.40`, `delay`.
+fn kind(station: &Station) -> String {
+    if station.kind == StationKind::Delay {
+        return "delay".to_owned();
+    }
+    let mut text = if station.servers > 1 { format!("{} × ", station.servers) } else { String::new() };
+    text += match station.scheduling {
+        Scheduling::Ps => "PS",
+        Scheduling::Fcfs => "FCFS",
+        Scheduling::Priority => "priority",
+        Scheduling::Preemptive => "preemptive",
+    };
+    if !station.rate_multipliers.is_empty() {
+        text += ", load-dependent";
+    }
+    if station.scheduling != Scheduling::Ps && station.scv != 1.0 {
+        text += &format!(", scv {}", number(Some(station.scv)));
+    }
+    if station.background > 0.0 {
+        text += &format!(", {} taken", percent(Some(station.background)));
+    }
+    text
+}
+
+/// A figure and half the width of its interval.
+fn with_half_width(estimate: &Estimate, format: fn(Option<f64>) -> String) -> [String; 2] {
+    [format(Some(estimate.value)), format(estimate.ci95_half_width)]
+}
