@@ -128,6 +128,49 @@ pub enum ModelError {
         /// Of the column-scaled design matrix.
         condition_number: f64,
     },
+    /// A text that cannot be read.
+    #[error("line {line}: {problem}")]
+    Input {
+        /// The number of the line, or of the entry of a list, from 1.
+        line: usize,
+        /// What is wrong with it and what would be right.
+        problem: String,
+    },
+    /// A history with a hole that is too long to bridge.
+    #[error(
+        "the history has no value for {steps} steps from {from} on: up to {} in a row are bridged, so fill them in, or use only \
+         what begins at {before}",
+        crate::forecast::BRIDGE
+    )]
+    Gap {
+        /// When the first missing step begins.
+        from: String,
+        /// How many are missing.
+        steps: usize,
+        /// When the history goes on.
+        before: String,
+    },
+    /// A history with too many holes, short as they are.
+    #[error(
+        "{missing} of the {steps} steps of the history are missing, more than one in ten: fill them in, or use a longer step"
+    )]
+    Gaps {
+        /// How many are missing.
+        missing: usize,
+        /// How many there should be.
+        steps: usize,
+    },
+    /// A history that says nothing about the future.
+    #[error("{given} values are too few for a forecast: at least {} more are needed", needed.saturating_sub(*given))]
+    SeriesTooShort {
+        /// How many there were.
+        given: usize,
+        /// How many there must be.
+        needed: usize,
+    },
+    /// A method of forecasting that does not exist.
+    #[error("there is no forecast `{0}`: use `auto`, `line`, `smoothing:ALPHA` (0 to 1) or `moving-average:STEPS`")]
+    UnknownForecast(String),
 }
 
 /// `value`, if it is finite and not negative.

@@ -25,6 +25,7 @@
 //! - [`burstiness`]: how bursty arrivals are, what they do to demands.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
 //! - [`usl`], [`knee`]: where a throughput curve bends, without any model of why. [`cluster`]: classes by size.
+//! - [`mod@forecast`]: what arrivals will be, from their history; when a rate is reached. [`cost`]: what that takes.
 //! - [`erlang`], [`least_squares`]: what these stand on.
 //!
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
@@ -34,9 +35,12 @@ pub mod bounds;
 pub mod burstiness;
 mod closed;
 pub mod cluster;
+pub mod cost;
+mod csv;
 pub mod demand;
 pub mod erlang;
 mod error;
+pub mod forecast;
 pub mod knee;
 pub mod least_squares;
 mod mixed;
@@ -56,6 +60,7 @@ pub use burstiness::{
     with_burstiness,
 };
 pub use cluster::{Cluster, cluster_sizes};
+pub use cost::{Configuration, CostRow, CostTable, Sized, cost_table, parse_configurations};
 pub use demand::{
     Background, CalibrateOptions, Calibrated, DemandFit, Interval, LoadDependence, Observation, ResampledFit,
     Resampling, SizeFit, SizePoint, attribute_by_share, attribute_equally, calibrate, fit_demands, fit_load_dependence,
@@ -63,6 +68,7 @@ pub use demand::{
 };
 pub use erlang::{erlang_c, mmm_wait};
 pub use error::ModelError;
+pub use forecast::{Crossing, Forecast, ForecastMethod, ForecastOptions, Series, Timestamp, crossing, forecast};
 pub use knee::{Knee, find_knee};
 pub use least_squares::{Estimate, Line, ols};
 pub use open::{saturation_rate, solve_open};

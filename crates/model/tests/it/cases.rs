@@ -2,14 +2,11 @@
 
 use brimful_core::model::{ClassKind, Model};
 use brimful_model::{
-    Background, Bounds, LoadPoint, Method, Mmpp2, ModelError, Observation, Solution, asymptotic_bounds,
-    attribute_by_share, attribute_equally, balanced_job_bounds, burst_factors, cluster_sizes, erlang_c, fit_demands,
-    fit_usl, mg1, mmm_wait, mmmk, mmpp_m1, ols, saturation_rate, solve,
+    Background, Bounds, ForecastMethod, ForecastOptions, LoadPoint, Method, Mmpp2, ModelError, Observation, Series,
+    Solution, Timestamp, asymptotic_bounds, attribute_by_share, attribute_equally, balanced_job_bounds, burst_factors,
+    cluster_sizes, erlang_c, fit_demands, fit_usl, forecast, mg1, mmm_wait, mmmk, mmpp_m1, ols, saturation_rate, solve,
 };
 use serde_json::{Map, Value, json};
-
-/// Solver families that this crate does not have yet, by name: a family that is neither here nor answered fails.
-const NOT_YET: [&str; 1] = ["forecast"];
 
 /// Not queueing: these belong to the access-log crate.
 const ELSEWHERE: [&str; 1] = ["log_characterization"];
@@ -34,6 +31,7 @@ fn answer(case: &Value) -> Option<Value> {
         "burst_factor" => bursts(inputs),
         "mst_cluster_1d" => clusters(inputs),
         "usl_fit" => usl(inputs),
+        "forecast" => forecasts(inputs),
         _ => return None,
     })
 }
@@ -46,21 +44,8 @@ fn every_case_of_a_known_solver_holds() {
         let (solver, name) = (text(&case["solver"]), text(&case["name"]));
         match answer(&case) {
             Some(answer) => compare(&answer, &case["expected"], number(&case["tolerance"]["relative"]), name),
-            None => assert!(
-                NOT_YET.contains(&solver) || ELSEWHERE.contains(&solver),
-                "solver `{solver}` is unknown: implement it, or list it by name as not yet done"
-            ),
+            None => assert!(ELSEWHERE.contains(&solver), "solver `{solver}` is unknown: implement it"),
         }
-    }
-}
-
-#[test]
-fn what_is_listed_as_not_yet_done_is_asked_for() {
-    let cases = cases();
-    for family in NOT_YET {
-        let asked = cases.iter().find(|case| text(&case["solver"]) == family);
-        let case = asked.unwrap_or_else(|| panic!("`{family}` is in no case: take it off the list"));
-        assert!(answer(case).is_none(), "`{family}` is answered: take it off the list");
     }
 }
 
@@ -234,6 +219,23 @@ fn usl(inputs: &Value) -> Value {
     json!({
         "alpha": fit.alpha.value, "beta": fit.beta.value, "gamma": fit.gamma.value,
         "peak_load": peak.load.value, "peak_throughput": peak.throughput.value,
+    })
+}
+
+fn forecasts(inputs: &Value) -> Value {
+    let values = numbers(&inputs["series"]);
+    let series = Series::new(Timestamp::from_unix(0), 86_400, values.clone()).unwrap();
+    let ahead = |method| {
+        let horizon_s = number(&inputs["horizon"]) * 86_400.0;
+        let options = ForecastOptions { horizon_s, seasons: Some(Vec::new()), method, peak_to_mean: None };
+        forecast(&series, &options).unwrap().points.iter().map(|p| p.likely).collect::<Vec<f64>>()
+    };
+    let positions: Vec<f64> = (1..=values.len()).map(|i| i as f64).collect();
+    let line = ols(&positions, &values).unwrap();
+    json!({
+        "ses_level": ahead(ForecastMethod::Smoothing { alpha: number(&inputs["alpha"]) })[0],
+        "ols_slope": line.slope, "ols_intercept": line.intercept, "ols_forecast": ahead(ForecastMethod::Line),
+        "moving_average_3": ahead(ForecastMethod::MovingAverage { window: 3 })[0],
     })
 }
 

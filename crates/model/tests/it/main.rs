@@ -5,6 +5,7 @@ mod burstiness;
 mod cases;
 mod closed;
 mod demand;
+mod forecast;
 mod laws;
 mod networks;
 mod paper;

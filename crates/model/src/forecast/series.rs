@@ -1,0 +1,263 @@
+//! A history of arrivals at a regular step, and how it is read from foreign text.
+//!
+//! The step is the most common distance between times that follow one another. Every time must lie on it (a day may be
+//! up to an hour off, for those who change their clocks). What must be repaired is repaired where that is harmless and
+//! said; the rest is refused: a run of up to [`BRIDGE`] missing steps is bridged by a straight line as long as no more
+//! than one step in ten is made up, times in another order are sorted, a time that comes twice is an error.
+
+use super::time::{DAY_S, Timestamp};
+use crate::csv;
+use crate::error::ModelError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// As many missing steps in a row are bridged.
+pub const BRIDGE: usize = 3;
+
+/// The largest share of all steps that may be bridged.
+const BRIDGED_SHARE: f64 = 0.1;
+
+/// More steps than any history has: ten years of minutes.
+const STEPS: usize = 5_300_000;
+
+/// By how much a daily time may miss its day, in seconds.
+const CLOCK_CHANGE_S: i64 = 3600;
+
+/// What the values of a history are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Arrivals within a step.
+    #[default]
+    Counts,
+    /// Arrivals per second.
+    Rates,
+}
+
+/// Arrivals at a regular step.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Series {
+    /// When the first step begins.
+    pub start: Timestamp,
+    /// The length of a step in seconds.
+    pub step_s: u32,
+    /// Mean arrivals per second within each step.
+    pub rates: Vec<f64>,
+    /// Steps that were missing and are interpolated.
+    pub bridged: Vec<Gap>,
+    /// Values that came before an earlier one and were sorted.
+    pub out_of_order: usize,
+}
+
+/// A run of missing steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Gap {
+    /// When the first of them begins.
+    pub from: Timestamp,
+    /// How many there are.
+    pub steps: usize,
+}
+
+/// One line of a history.
+struct Point {
+    line: usize,
+    time: Timestamp,
+    value: f64,
+}
+
+impl Series {
+    /// A series of rates; an error if one is negative or not finite, or if the step is 0.
+    pub fn new(start: Timestamp, step_s: u32, rates: Vec<f64>) -> Result<Self, ModelError> {
+        if step_s == 0 {
+            return Err(ModelError::Number { what: "the step of a series".into(), value: 0.0, need: "at least 1 s" });
+        }
+        for (i, &value) in rates.iter().enumerate() {
+            crate::error::non_negative(value, || format!("value {i} (counted from 0) of the series"))?;
+        }
+        Ok(Self { start, step_s, rates, bridged: Vec::new(), out_of_order: 0 })
+    }
+
+    /// Reads a history: two columns, time and value, with or without a header (CSV; tabs and semicolons will do), or a
+    /// JSON array of `[time, value]` or `{"time": …, "value": …}`.
+    ///
+    /// Times as [`Timestamp`] reads them. A line without a value is a missing step.
+    pub fn parse(text: &str, unit: Unit) -> Result<Self, ModelError> {
+        let json = text.trim_start_matches('\u{feff}').trim_start().starts_with('[');
+        let mut points = if json { read_json(text)? } else { read_csv(text)? };
+        let out_of_order = points.windows(2).filter(|w| w[1].time < w[0].time).count();
+        points.sort_by_key(|p| p.time);
+        if let Some(twice) = points.windows(2).find(|w| w[0].time == w[1].time) {
+            let problem = format!(
+                "{} was given on line {} already: keep one of the two, or add them up",
+                twice[1].time, twice[0].line
+            );
+            return Err(ModelError::Input { line: twice[1].line, problem });
+        }
+        let step_s = step(&points)?;
+        let mut series = regular(&points, step_s)?;
+        series.out_of_order = out_of_order;
+        if unit == Unit::Counts {
+            series.rates.iter_mut().for_each(|r| *r /= f64::from(step_s));
+        }
+        Ok(series)
+    }
+
+    /// When a step begins; the first after the history has the index `rates.len()`.
+    pub fn time(&self, index: usize) -> Timestamp {
+        self.start.after((index as i64).saturating_mul(i64::from(self.step_s)))
+    }
+
+    /// How many steps make up so many seconds, rounded up.
+    pub fn steps(&self, seconds: f64) -> usize {
+        (seconds / f64::from(self.step_s)).ceil() as usize
+    }
+
+    /// The means of whole days (UTC) and by how much a day's highest step exceeds them; nothing if the step does not
+    /// divide a day, or no day is whole.
+    pub fn daily(&self) -> Option<Daily> {
+        let step = i64::from(self.step_s);
+        let per_day = usize::try_from(DAY_S / step).ok().filter(|n| *n > 1 && DAY_S % step == 0)?;
+        let into_day = self.start.unix().rem_euclid(DAY_S);
+        let skip = usize::try_from((DAY_S - into_day) % DAY_S / step).ok()?;
+        // Steps that straddle midnight belong to the day that they begin in.
+        let skip = skip + usize::from(into_day % step != 0);
+        let days: Vec<&[f64]> = self.rates.get(skip..)?.chunks_exact(per_day).collect();
+        let means: Vec<f64> = days.iter().map(|day| day.iter().sum::<f64>() / per_day as f64).collect();
+        let mut ratios: Vec<f64> = days
+            .iter()
+            .zip(&means)
+            .filter(|(_, mean)| **mean > 0.0)
+            .map(|(day, mean)| day.iter().fold(0.0, |a: f64, b| a.max(*b)) / mean)
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let peak_to_mean = *ratios.get((ratios.len() * 19).div_ceil(20).saturating_sub(1)).unwrap_or(&1.0);
+        let series = Self { start: self.time(skip), step_s: DAY_S as u32, rates: means, ..self.clone() };
+        (!series.rates.is_empty()).then_some(Daily { series, peak_to_mean })
+    }
+}
+
+/// What days look like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Daily {
+    /// The mean rate of each whole day.
+    pub series: Series,
+    /// The rate of a day's highest step over its mean, exceeded on one day in twenty.
+    pub peak_to_mean: f64,
+}
+
+fn read_csv(text: &str) -> Result<Vec<Point>, ModelError> {
+    let mut points = Vec::new();
+    for (i, row) in csv::read(text).into_iter().enumerate() {
+        let [time, value] = row.fields.as_slice() else {
+            let problem = format!("{} columns: a history has two, time and value", row.fields.len());
+            return Err(ModelError::Input { line: row.line, problem });
+        };
+        match time.parse() {
+            Ok(time) => points.extend(point(row.line, time, value)?),
+            Err(_) if i == 0 && value.parse::<f64>().is_err() => {}
+            Err(error) => return Err(ModelError::Input { line: row.line, problem: error.to_string() }),
+        }
+    }
+    Ok(points)
+}
+
+fn read_json(text: &str) -> Result<Vec<Point>, ModelError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let entries: Vec<Value> = serde_json::from_str(text)
+        .map_err(|error| ModelError::Input { line: error.line(), problem: format!("no JSON array: {error}") })?;
+    let mut points = Vec::new();
+    for (i, entry) in entries.iter().enumerate() {
+        let line = i + 1;
+        let fields = match entry {
+            Value::Array(pair) if pair.len() == 2 => Some((&pair[0], &pair[1])),
+            Value::Object(fields) => fields.get("time").zip(fields.get("value")),
+            _ => None,
+        };
+        let Some((time, value)) = fields else {
+            let problem = "no entry of a history: each is [time, value] or {\"time\": …, \"value\": …}".into();
+            return Err(ModelError::Input { line, problem });
+        };
+        let plain = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        let time = plain(time)
+            .parse()
+            .map_err(|e: super::ParseTimestampError| ModelError::Input { line, problem: e.to_string() })?;
+        points.extend(point(line, time, &plain(value))?);
+    }
+    Ok(points)
+}
+
+/// A value, unless it is missing.
+fn point(line: usize, time: Timestamp, text: &str) -> Result<Option<Point>, ModelError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(Some(Point { line, time, value })),
+        _ => {
+            let text: String = text.chars().take(40).collect();
+            let problem =
+                format!("`{text}` is no number of arrivals: it must be 0 or more, or empty if it is not known");
+            Err(ModelError::Input { line, problem })
+        }
+    }
+}
+
+/// The most common distance between times that follow one another; of several, the shortest.
+fn step(points: &[Point]) -> Result<u32, ModelError> {
+    let mut seen: HashMap<i64, usize> = HashMap::new();
+    for pair in points.windows(2) {
+        *seen.entry(pair[1].time.unix() - pair[0].time.unix()).or_default() += 1;
+    }
+    let common = seen.into_iter().max_by_key(|(step, count)| (*count, -step));
+    let (step, _) = common.ok_or(ModelError::SeriesTooShort { given: points.len(), needed: super::MINIMUM })?;
+    u32::try_from(step).map_err(|_| ModelError::Number {
+        what: "the step of the series, in seconds,".into(),
+        value: step as f64,
+        need: "less than a century: check the times",
+    })
+}
+
+/// The points at a regular step, short gaps bridged.
+fn regular(points: &[Point], step_s: u32) -> Result<Series, ModelError> {
+    let (step, first) = (i64::from(step_s), points[0].time);
+    let tolerance = if step >= DAY_S { CLOCK_CHANGE_S } else { 0 };
+    let mut series = Series { start: first, step_s, rates: Vec::new(), bridged: Vec::new(), out_of_order: 0 };
+    let mut made_up = 0;
+    for point in points {
+        let since = point.time.unix() - first.unix();
+        let index = (since + step / 2).div_euclid(step);
+        if (since - index * step).abs() > tolerance || (index as usize) < series.rates.len() {
+            let problem = format!(
+                "{} does not lie on the step of {step_s} s that the others have, counted from {first}: give every value the \
+                 same step, and times with their offset from UTC where clocks change",
+                point.time
+            );
+            return Err(ModelError::Input { line: point.line, problem });
+        }
+        let missing = index as usize - series.rates.len();
+        if missing > BRIDGE || index as usize > STEPS {
+            return Err(ModelError::Gap {
+                from: series.time(series.rates.len()).to_string(),
+                steps: missing,
+                before: point.time.to_string(),
+            });
+        }
+        if let (Some(&last), true) = (series.rates.last(), missing > 0) {
+            series.bridged.push(Gap { from: series.time(series.rates.len()), steps: missing });
+            let slope = (point.value - last) / (missing + 1) as f64;
+            series.rates.extend((1..=missing).map(|i| last + slope * i as f64));
+            made_up += missing;
+        }
+        series.rates.push(point.value);
+    }
+    if made_up as f64 > BRIDGED_SHARE * series.rates.len() as f64 {
+        return Err(ModelError::Gaps { missing: made_up, steps: series.rates.len() });
+    }
+    Ok(series)
+}
