@@ -1,6 +1,7 @@
 //! `brimful plan`: the face of the queueing models.
 
 pub mod args;
+mod calibrate;
 mod model;
 mod solve;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 pub fn main(args: &PlanArgs) -> anyhow::Result<Exit> {
     match &args.command {
         PlanCommand::Solve(args) => solve::main(args),
+        PlanCommand::Calibrate(args) => calibrate::main(args),
     }
 }
 

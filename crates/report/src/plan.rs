@@ -2,6 +2,7 @@
 //!
 //! Text is at most 100 columns wide: a sentence, tables, then how it was found and what to beware of.
 
+pub mod calibration;
 pub mod solution;
 
 use crate::format::{number, percent, seconds};

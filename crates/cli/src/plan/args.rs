@@ -17,6 +17,8 @@ pub struct PlanArgs {
 pub enum PlanCommand {
     /// Solve a queueing model: throughput, response time, utilization, and where it saturates
     Solve(SolveArgs),
+    /// Make a model of what runs at several loads measured
+    Calibrate(CalibrateArgs),
 }
 
 /// `brimful plan solve`.
@@ -34,6 +36,24 @@ pub struct SolveArgs {
     /// Where the result goes.
     #[command(flatten)]
     pub result: ResultArgs,
+}
+
+/// `brimful plan calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// Records of one server, which `brimful load --watch --out` writes: several loads, each class alone, and one of the
+    /// server idle
+    #[arg(required = true)]
+    pub records: Vec<PathBuf>,
+    /// CPUs that the server can use at once [default: all that were watched]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub servers: Option<u32>,
+    /// Print all that was found as JSON, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Write the model to a file, for `brimful plan solve` and `what-if`
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// A model, and the way to solve it.

@@ -88,7 +88,8 @@ fn choose(
     })
 }
 
-fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+/// A document in JSON; an error says where it is wrong.
+pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(|error| error.to_string())
 }
 

@@ -12,6 +12,7 @@ fn help_is_what_was_reviewed() {
         ("help-load.txt", &["load", "--help"]),
         ("help-watch.txt", &["watch", "--help"]),
         ("help-plan.txt", &["plan", "--help"]),
+        ("help-plan-calibrate.txt", &["plan", "calibrate", "--help"]),
         ("help-plan-solve.txt", &["plan", "solve", "--help"]),
         ("help-target.txt", &["target", "--help"]),
         ("help-doctor.txt", &["doctor", "--help"]),

@@ -13,6 +13,7 @@ mod help;
 mod load;
 mod output;
 mod plan;
+mod plan_calibrate;
 mod plan_solve;
 mod program;
 mod remote;

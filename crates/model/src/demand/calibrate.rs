@@ -133,6 +133,8 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         model.demands.push(elsewhere.delays.clone());
         uncertainty.push(vec![Uncertainty::default(); runs.classes.len()]);
     }
+    model.demand_ci95_half_width =
+        uncertainty.iter().map(|row| row.iter().map(Uncertainty::half_width).collect()).collect();
     model.classes = classes(&runs);
     let merged = merged(&runs, &cpu);
     warnings.extend(merged.iter().map(Merged::warning));
@@ -227,6 +229,11 @@ impl Uncertainty {
         let fit_ci95 = interval(fit.demands[class]);
         let standard_error = fit.standard_errors.as_ref().map(|e| e[class]);
         Uncertainty { ci95: fit_ci95, standard_error, fit_ci95, bootstrap_ci95: None }
+    }
+
+    /// As a model carries it: 0 where there is none.
+    fn half_width(&self) -> f64 {
+        self.ci95.map_or(0.0, |i| (i.high - i.low) / 2.0)
     }
 
     /// With the bootstrap's interval beside it.

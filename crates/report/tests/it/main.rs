@@ -5,6 +5,7 @@
 
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs, Server};
 use brimful_core::{model::Model, record::Record, survey::Survey, workload::Workload};
+use brimful_report::plan::calibration::Calibration;
 use brimful_report::plan::solution::Solved;
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
@@ -23,7 +24,8 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
     follows::<LogLine<Connections>>("log-connections")?;
     follows::<Workload>("workload")?;
     follows::<Model>("model")?;
-    follows::<Solved>("solution")
+    follows::<Solved>("solution")?;
+    follows::<Calibration>("calibration")
 }
 
 #[test]

@@ -1,0 +1,220 @@
+//! A model made of Records: `brimful plan calibrate`.
+
+use super::kind;
+use crate::format::{fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap};
+use brimful_core::model::StationKind;
+use brimful_model::demand::Shape;
+use brimful_model::usl::PeakBasis;
+use brimful_model::{Calibrated, Interval, Knee, ScvBasis, UslFit};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The value of [`Calibration::schema`].
+pub const SCHEMA: &str = "brimful.calibration/1";
+
+/// The document.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Calibration {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// In one sentence: what limits, and at which rate.
+    pub headline: String,
+    /// The rate of all classes together, at the mix of the runs, at which the model saturates; infinite (JSON: null) if never.
+    #[schemars(with = "Option<f64>")]
+    pub saturation_rate: f64,
+    /// The Records' names, in the order of their indices elsewhere.
+    pub records: Vec<String>,
+    /// The model and how far to trust it.
+    #[serde(flatten)]
+    pub calibrated: Calibrated,
+    /// What the runs' own curve says of where it bends.
+    pub cross_checks: CrossChecks,
+}
+
+/// The knee without any model of why.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CrossChecks {
+    /// The runs on one curve, by offered load.
+    pub measured: Vec<MeasuredLoad>,
+    /// The universal scalability law through them; its load is the mean number of requests in the server.
+    pub usl: Option<UslFit>,
+    /// Why there is none.
+    pub usl_absent: Option<String>,
+    /// Kneedle's knee of throughput over offered load.
+    pub knee: Option<Knee>,
+    /// Why there is none.
+    pub knee_absent: Option<String>,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MeasuredLoad {
+    /// The Record, from 0.
+    pub record: usize,
+    /// Calls per second.
+    pub offered: f64,
+    /// Whole responses per second.
+    pub completed: f64,
+    /// Mean response time, in seconds.
+    pub response_s: Option<f64>,
+    /// Mean number of requests in the server, by Little's law.
+    pub present: Option<f64>,
+}
+
+impl Calibration {
+    /// The document.
+    pub fn new(
+        (headline, saturation_rate): (String, f64),
+        calibrated: Calibrated,
+        records: Vec<String>,
+        cross_checks: CrossChecks,
+    ) -> Calibration {
+        Calibration { schema: SCHEMA.to_owned(), headline, saturation_rate, records, calibrated, cross_checks }
+    }
+}
+
+/// The document for people; ends in a newline.
+pub fn text(calibration: &Calibration) -> String {
+    let found = &calibration.calibrated;
+    let parts = [
+        wrap(&calibration.headline, 0),
+        demands(found),
+        stations(found),
+        knees(calibration),
+        records(calibration),
+        notes(found),
+    ];
+    harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+}
+
+fn demands(found: &Calibrated) -> String {
+    let columns = [
+        words("station", 0),
+        words("class", 2),
+        figure("demand", 2, None),
+        figure("95 % interval", 2, None),
+        words("", 2),
+    ];
+    let mut rows = Vec::new();
+    for (k, station) in found.model.stations.iter().enumerate() {
+        for (c, class) in found.model.classes.iter().enumerate() {
+            let merged = k == 0 && found.merged.iter().any(|group| group.classes.contains(&class.name));
+            rows.push(vec![
+                shorten(&station.name, 30),
+                shorten(&class.name, 30),
+                seconds(Some(found.model.demands[k][c])),
+                interval(found.uncertainty[k][c].ci95),
+                if merged { "merged" } else { "" }.to_owned(),
+            ]);
+        }
+    }
+    table(&columns, &rows)
+}
+
+/// In the unit of its upper end: `166–176 µs`.
+fn interval(interval: Option<Interval>) -> String {
+    let Some(Interval { low, high }) = interval else { return "-".to_owned() };
+    let high = seconds(Some(high));
+    let unit = high.split_once(' ').map_or("s", |(_, unit)| unit);
+    let scale = match unit {
+        "µs" => 1e6,
+        "ms" => 1e3,
+        _ => 1.0,
+    };
+    format!("{}–{high}", number(Some(low * scale)))
+}
+
+fn stations(found: &Calibrated) -> String {
+    let columns = [words("station", 0), words("kind", 2), figure("other work", 2, None)];
+    let rows: Vec<Vec<String>> = found
+        .model
+        .stations
+        .iter()
+        .map(|station| {
+            let queue = station.kind == StationKind::Queue;
+            let background = percent(Some(station.background).filter(|_| queue));
+            let without = brimful_core::model::Station { background: 0.0, ..station.clone() };
+            vec![shorten(&station.name, 30), kind(&without), background]
+        })
+        .collect();
+    table(&columns, &rows)
+}
+
+/// The model's saturation beside what knows nothing of the model.
+fn knees(calibration: &Calibration) -> String {
+    let checks = &calibration.cross_checks;
+    let usl = match (&checks.usl, &checks.usl_absent) {
+        (Some(UslFit { peak: Some(peak), .. }), _) => {
+            let basis = match peak.basis {
+                PeakBasis::Measured => "",
+                PeakBasis::Extrapolated => ", which is beyond what was measured",
+                PeakBasis::Doubtful => ", which is in doubt",
+            };
+            let [at, most] = [peak.load, peak.throughput].map(|estimate| number(Some(estimate.value)));
+            format!("at most {most}/s, with {at} requests in the server{basis}")
+        }
+        (Some(_), _) => "throughput grows without end".to_owned(),
+        (None, why) => format!("none: {}", why.as_deref().unwrap_or_default()),
+    };
+    let kneedle = match (&checks.knee, &checks.knee_absent) {
+        (Some(knee), _) => format!("{} at {} offered", rate(Some(knee.throughput)), rate(Some(knee.load))),
+        (None, why) => format!("none: {}", why.as_deref().unwrap_or_default()),
+    };
+    let model = rate(Some(calibration.saturation_rate).filter(|rate| rate.is_finite()));
+    fact("knee", &format!("{model} by the model; what knows no model says:"))
+        + &fact("USL", &usl)
+        + &fact("Kneedle", &kneedle)
+}
+
+fn records(calibration: &Calibration) -> String {
+    let found = &calibration.calibrated;
+    let mut text =
+        fact("records", &format!("{} of {} used", found.used.len() + found.idle.len(), calibration.records.len()));
+    for idle in &found.idle {
+        text += &fact("", &format!("{}: the idle server", calibration.records[*idle]));
+    }
+    for left in &found.left_out {
+        text += &fact("left out", &format!("{}: {}", calibration.records[left.record], left.reason));
+    }
+    text
+}
+
+fn notes(found: &Calibrated) -> String {
+    let mut text = String::new();
+    let half = found.background.ci95_half_width.map_or(String::new(), |half| format!(" ± {}", number(Some(half))));
+    let source = if found.idle.is_empty() { "fitted" } else { "measured while it was idle" };
+    text += &fact(
+        "background",
+        &format!("{}{half} CPUs busy without requests, {source}", number(Some(found.background.value))),
+    );
+    text += &fact(
+        "condition",
+        &format!("number {}; above 30 classes could not be told apart", number(Some(found.condition_number))),
+    );
+    if let Some(load) = &found.load_dependence {
+        let how = match load.shape {
+            Shape::PerSecond => {
+                format!("{} CPUs are busy as soon as there are requests", number(Some(load.weight.value)))
+            }
+            Shape::Idle => {
+                format!("a request that finds the server idle costs up to {} more", seconds(Some(load.weight.value)))
+            }
+            Shape::Busy => format!("a request costs up to {} more under load", seconds(Some(load.weight.value))),
+        };
+        text += &fact("load", &format!("{how} (p = {:.2}); the model has the demands at saturation", load.p));
+    }
+    if let Some(response) = &found.response {
+        let scv = match response.basis {
+            ScvBasis::Fitted => format!("variability of service fitted, scv {}", number(Some(response.scv))),
+            ScvBasis::TooFewPoints => "variability of service taken for exponential: too few runs to tell".to_owned(),
+            ScvBasis::Indistinct => {
+                "variability of service taken for exponential: the waits are too alike to tell".to_owned()
+            }
+        };
+        text += &fact("response", &format!("{} spent elsewhere; {scv}", seconds(Some(response.delay))));
+    }
+    for warning in &found.warnings {
+        text += &fact("beware", warning);
+    }
+    text
+}
