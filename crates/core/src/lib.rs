@@ -3,6 +3,7 @@
 //! - [`units`]: durations, rates and sizes as types, and how people write them (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
 //! - [`workload`], [`record`] (with [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
+//! - [`slo`]: service level objectives (`p95<200ms`).
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -11,9 +12,11 @@ pub mod event;
 pub mod model;
 pub mod record;
 pub mod server;
+pub mod slo;
 pub mod survey;
 pub mod units;
 pub mod workload;
 
 pub use event::{CallSpec, ClassId, End, Event, Limit, Next, Observer, Outcome, Workload};
+pub use slo::Slo;
 pub use units::{Bytes, Nanos, Rate};

@@ -77,6 +77,24 @@ impl Nanos {
         Nanos(self.0.saturating_add(step / 2) / step * step)
     }
 
+    /// In the largest unit that keeps the number at or above one, with all its digits, so that it reads back as it was.
+    pub fn exact(self) -> String {
+        let (divisor, unit) = self.unit();
+        let (whole, rest) = (self.0 / divisor, self.0 % divisor);
+        let text = format!("{whole}.{rest:00$}", divisor.ilog10() as usize);
+        format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
+    }
+
+    /// The largest unit of which there is at least one, in nanoseconds, and its sign.
+    fn unit(self) -> (u64, &'static str) {
+        match self.0 {
+            n if n >= 1_000_000_000 => (1_000_000_000, "s"),
+            n if n >= 1_000_000 => (1_000_000, "ms"),
+            n if n >= 1_000 => (1_000, "µs"),
+            _ => (1, "ns"),
+        }
+    }
+
     /// The sum, or [`Nanos::MAX`] where it does not fit.
     pub fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
@@ -118,13 +136,8 @@ impl From<Nanos> for Duration {
 impl fmt::Display for Nanos {
     /// In the largest unit that keeps the number at or above one, with at most three decimals: `1.5ms`, `20µs`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (divisor, unit) = match self.0 {
-            n if n >= 1_000_000_000 => (1e9, "s"),
-            n if n >= 1_000_000 => (1e6, "ms"),
-            n if n >= 1_000 => (1e3, "µs"),
-            _ => (1.0, "ns"),
-        };
-        let text = format!("{:.3}", self.0 as f64 / divisor);
+        let (divisor, unit) = self.unit();
+        let text = format!("{:.3}", self.0 as f64 / divisor as f64);
         write!(f, "{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
@@ -283,6 +296,11 @@ mod tests {
         fn a_displayed_duration_reads_back_within_its_rounding(n in 0u64..10_000_000_000_000) {
             let back: Nanos = Nanos(n).to_string().parse().unwrap();
             prop_assert!(back.0.abs_diff(n) as f64 <= 0.0005 * (n as f64).max(1.0));
+        }
+
+        #[test]
+        fn an_exact_duration_reads_back(n in any::<u64>()) {
+            prop_assert_eq!(Nanos(n).exact().parse(), Ok(Nanos(n)));
         }
 
         #[test]

@@ -65,6 +65,24 @@ pub enum ModelError {
     /// A method that does not exist.
     #[error("there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer` or `linearizer`")]
     UnknownMethod(String),
+    /// A what-if that cannot be read, or that makes no sense with the model.
+    #[error("`{text}` {problem}")]
+    WhatIf {
+        /// As it was written.
+        text: String,
+        /// What is wrong with it, and what to write instead.
+        problem: String,
+    },
+    /// Two what-ifs that do not go together.
+    #[error("`{first}` and `{second}` both say what {what} is to be: leave out one of them")]
+    Contradiction {
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+        /// What both are about.
+        what: String,
+    },
     /// A class without any demand.
     #[error("class `{class}` visits no station: give it a demand somewhere, or leave it out")]
     VisitsNothing {
@@ -199,7 +217,7 @@ pub(crate) fn stable(rate: f64, mean_service: f64) -> Result<f64, ModelError> {
 }
 
 /// Four significant digits, without an exponent: a person reads it.
-fn significant(value: f64) -> String {
+pub(crate) fn significant(value: f64) -> String {
     let digits = if value > 0.0 && value.is_finite() { 3.0 - value.log10().floor() } else { 0.0 };
     format!("{value:.0$}", digits.clamp(0.0, 15.0) as usize)
 }

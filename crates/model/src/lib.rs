@@ -20,6 +20,8 @@
 //! - [`open`]: solve an open network; where it saturates.
 //! - [`bounds`]: what a closed network can reach at most and must at least.
 //! - [`queue`]: single stations: M/G/1, M/M/m/K, bursty arrivals.
+//! - [`mod@what_if`]: the model after changes, along ranges of them, and how far its load can grow.
+//! - [`percentile`]: how the response times of a solved network are distributed.
 //! - [`mod@simulate`]: a discrete-event simulation of a model.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule, with intervals; from Records.
 //! - [`burstiness`]: how bursty arrivals are, what they do to demands.
@@ -47,12 +49,14 @@ mod mixed;
 mod network;
 pub mod open;
 mod open_load;
+pub mod percentile;
 pub mod queue;
 mod residence;
 pub mod response;
 pub mod simulate;
 pub mod solve;
 pub mod usl;
+pub mod what_if;
 
 pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_job_bounds};
 pub use burstiness::{
@@ -72,8 +76,13 @@ pub use forecast::{Crossing, Forecast, ForecastMethod, ForecastOptions, Series, 
 pub use knee::{Knee, find_knee};
 pub use least_squares::{Estimate, Line, ols};
 pub use open::{saturation_rate, solve_open};
+pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solve::{Method, Solution, solve};
 pub use usl::{LoadPoint, UslFit, fit_usl};
+pub use what_if::{
+    Axis, Change, Client, Curve, CurvePoint, Effect, Headroom, Interval90, Intervals, NewClass, Outlook, Scenario,
+    StationLimit, Steady, Until, WhatIf, WhatIfOptions, curve, headroom, what_if,
+};

@@ -42,13 +42,14 @@ impl<'a> Network<'a> {
         Self::new(model)
     }
 
-    /// The same, even if some station cannot keep up.
+    /// Both at once.
     pub(crate) fn open_or_unstable(model: &'a Model) -> Result<Self, ModelError> {
         check_open(model)?;
         Self::stable_or_not(model)
     }
 
-    fn stable_or_not(model: &'a Model) -> Result<Self, ModelError> {
+    /// The same, even if some station cannot keep up.
+    pub(crate) fn stable_or_not(model: &'a Model) -> Result<Self, ModelError> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
             let text = format!("a model needs stations and classes; it has {stations} and {classes}");

@@ -25,6 +25,8 @@ mod result;
 mod service;
 mod world;
 
+pub(crate) use layout::scv_of_each;
+
 pub use arrivals::Arrivals;
 pub use result::{Ended, ResponseTime, Run, Simulation};
 pub use service::Service;

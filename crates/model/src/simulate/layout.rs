@@ -102,7 +102,7 @@ impl Station {
 /// The squared coefficient of variation that each class must have for all together to have the station's: second moments
 /// add up, (1 + scv)·(Σ λD)²/Σ λ = Σ λD²·(1 + scv of each). At least 0; where demands alone vary more than that, it cannot be
 /// met. Nor is it known what closed classes will contribute; where they come, each has the station's.
-fn scv_of_each(network: &Network<'_>, index: usize) -> f64 {
+pub(crate) fn scv_of_each(network: &Network<'_>, index: usize) -> f64 {
     let (scv, demands) = (network.model.stations[index].scv, &network.model.demands[index]);
     if network.closed().any(|class| demands[class] > 0.0) {
         return scv;

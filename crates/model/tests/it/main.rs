@@ -12,3 +12,4 @@ mod paper;
 mod simulate;
 mod states;
 mod usl;
+mod what_if;

@@ -4,7 +4,7 @@ use brimful_core::model::{Class, Model, Scheduling, Station};
 use brimful_model::{Method, saturation_rate, solve_open};
 
 /// The server at 120 requests per second in all, its CPU demands multiplied by `cpu`.
-fn server(cpu: f64) -> Model {
+pub fn server(cpu: f64) -> Model {
     let station = |name: &str, servers| Station { name: name.into(), servers, ..Station::default() };
     let class = |(i, percent): (usize, f64)| Class {
         name: format!("class{}", i + 1),

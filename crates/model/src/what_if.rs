@@ -1,0 +1,97 @@
+//! What-if: a model before and after some changes, or along a range of them (Menascé, Peraino, Dinh & Dinh, CMG 1999, §7).
+//!
+//! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), classes that are added ([`NewClass`]) and
+//! clients at the end of slow lines ([`Client`], their Figs. 8 and 9). [`what_if`] solves the model without and with it: what
+//! saturates first and what after it, how long each class takes, how far the load can still grow before an [`Slo`] is
+//! missed, each with the interval that the intervals of the demands leave it. Where a number is a range, it gives a curve.
+//!
+//! A network that cannot keep up is an answer here, not an error: it says which station gives out, and at which rate.
+//! Rates are per second, times seconds, matrices stations × classes. Headroom and saturation are for all classes together at
+//! their present mix.
+
+mod amount;
+mod change;
+mod client;
+mod curve;
+mod edit;
+mod headroom;
+mod interval;
+mod names;
+mod new_class;
+mod outlook;
+mod ranking;
+mod scenario;
+
+pub use change::Change;
+pub use client::Client;
+pub use curve::{Axis, Curve, CurvePoint, Steady, curve};
+pub use headroom::{Headroom, Until, headroom};
+pub use interval::{Effect, Interval90, Intervals};
+pub use new_class::NewClass;
+pub use outlook::Outlook;
+pub use ranking::StationLimit;
+pub use scenario::Scenario;
+
+use crate::ModelError;
+use crate::solve::Method;
+use brimful_core::Slo;
+use brimful_core::model::Model;
+use scenario::Plan;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WhatIfOptions {
+    /// How to solve.
+    pub method: Method,
+    /// Objectives whose headroom is wanted.
+    pub slos: Vec<Slo>,
+    /// How often the demands are drawn anew for the intervals; 0 for none.
+    pub draws: usize,
+    /// What chance is made of.
+    pub seed: u64,
+}
+
+impl Default for WhatIfOptions {
+    fn default() -> Self {
+        WhatIfOptions { method: Method::Auto, slos: Vec::new(), draws: 400, seed: 1 }
+    }
+}
+
+/// Before and after.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct WhatIf {
+    /// What is different, as it is written.
+    pub changes: Vec<String>,
+    /// The model as it is.
+    pub before: Outlook,
+    /// The model with all changes; `None` if one of them is a range.
+    pub after: Option<Outlook>,
+    /// After over before, where the demands have intervals.
+    pub effect: Option<Effect>,
+    /// The model along the ranges, if there are any.
+    pub curve: Option<Curve>,
+}
+
+/// Solves a model without and with a scenario.
+///
+/// Errors: what makes no sense in the model or the scenario, names that are not there, contradictions, and what the method
+/// cannot do.
+pub fn what_if(model: &Model, scenario: &Scenario, options: &WhatIfOptions) -> Result<WhatIf, ModelError> {
+    let plan = Plan::new(scenario, model)?;
+    let mut before = Outlook::new(model, options.method, &options.slos)?;
+    let changes = scenario.texts();
+    if !plan.axes.is_empty() {
+        let curve = curve::along(&plan, options.method)?;
+        before.intervals = interval::intervals(model, options)?;
+        return Ok(WhatIf { changes, before, after: None, effect: None, curve: Some(curve) });
+    }
+    let mut after = Outlook::new(&plan.model(&[])?, options.method, &options.slos)?;
+    let mut effect = None;
+    if let Some(compared) = interval::compare(model, scenario, options)? {
+        (before.intervals, after.intervals) = (Some(compared.before), Some(compared.after));
+        effect = Some(compared.effect);
+    }
+    Ok(WhatIf { changes, before, after: Some(after), effect, curve: None })
+}

@@ -1,0 +1,159 @@
+//! One change of a what-if: `TARGET.PROPERTY=VALUE`.
+//!
+//! The value is what follows the last `=`, the property what follows the last `.` before it; the rest is the target, whose
+//! names may hold anything. They are resolved against a model's own names when the change is applied. Without a target,
+//! or with `all`, it is all there are.
+
+use super::amount::{Amount, Unit};
+use super::names::listed;
+use crate::ModelError;
+use brimful_core::model::Scheduling;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// One change, like `cpu.speed=1.5x`, `class4.rate=+30%` or `disk3.class4.demand=12ms`.
+///
+/// | property | of | values |
+/// |---|---|---|
+/// | `speed` | a station | `1.5x`, `+50%`: divides its demands, and the share that other work takes |
+/// | `servers` | a queue | `4`, `2x`, `+1`: the share that other work takes falls as they rise |
+/// | `demand` | a station, a class, or `STATION.CLASS` | `0.5x`, `-20%`, `12ms`, `+1ms` |
+/// | `background` | a queue | `20%`, `0.2`, `0.5x` |
+/// | `scheduling` | a queue | `ps`, `fcfs`, `priority`, `preemptive` |
+/// | `scv` | a station | `1.5`, `0.5x` |
+/// | `rate` | an open class; all of them together | `50`, `50/s`, `10k`, `2x`, `+30%` |
+/// | `population` | a closed class | `200`, `2x`, `+10` |
+/// | `think` | a closed class | `3s`, `0.5x` |
+/// | `priority` | a class | `0` |
+///
+/// A number may be a range, `1x..2x`, with a number of points, `1x..2x:11`, in even factors, `1x..16x:9:log`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Whom it is about; empty if all.
+    pub(super) target: String,
+    pub(super) property: Property,
+    pub(super) value: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    Amount(Amount),
+    Scheduling(Scheduling),
+}
+
+/// What can be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Property {
+    Speed,
+    Servers,
+    Demand,
+    Background,
+    Scheduling,
+    Scv,
+    Rate,
+    Population,
+    Think,
+    Priority,
+}
+
+const PROPERTIES: [(Property, &str); 10] = [
+    (Property::Speed, "speed"),
+    (Property::Servers, "servers"),
+    (Property::Demand, "demand"),
+    (Property::Background, "background"),
+    (Property::Scheduling, "scheduling"),
+    (Property::Scv, "scv"),
+    (Property::Rate, "rate"),
+    (Property::Population, "population"),
+    (Property::Think, "think"),
+    (Property::Priority, "priority"),
+];
+
+const SCHEDULINGS: [(Scheduling, &str); 4] = [
+    (Scheduling::Ps, "ps"),
+    (Scheduling::Fcfs, "fcfs"),
+    (Scheduling::Priority, "priority"),
+    (Scheduling::Preemptive, "preemptive"),
+];
+
+impl FromStr for Change {
+    type Err = ModelError;
+
+    fn from_str(text: &str) -> Result<Change, ModelError> {
+        let error = |problem: String| ModelError::WhatIf { text: text.into(), problem };
+        let missing = || error("has no `=`: write it like cpu.speed=1.5x or class4.rate=+30%".into());
+        let (left, value) = text.rsplit_once('=').ok_or_else(missing)?;
+        let (target, property) = left.rsplit_once('.').unwrap_or(("", left));
+        let (target, property, value) = (target.trim(), property.trim(), value.trim());
+        let property = Property::parse(property).map_err(error)?;
+        let value = match property.unit() {
+            Some(unit) => Value::Amount(Amount::parse(value, unit).map_err(|why| error(format!("cannot be: {why}")))?),
+            None => Value::Scheduling(scheduling(value).map_err(error)?),
+        };
+        Ok(Change { target: if target == "all" { String::new() } else { target.into() }, property, value })
+    }
+}
+
+impl Property {
+    fn parse(text: &str) -> Result<Property, String> {
+        let known = PROPERTIES.iter().find(|(_, name)| *name == text).map(|(property, _)| *property);
+        known.ok_or_else(|| format!("has no property `{text}`: there is {}", listed(text, PROPERTIES.map(|p| p.1))))
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        PROPERTIES.iter().find(|(property, _)| *property == self).map_or("", |(_, name)| name)
+    }
+
+    /// `None` of what is not a number.
+    fn unit(self) -> Option<Unit> {
+        Some(match self {
+            Property::Speed => Unit::Factor,
+            Property::Servers | Property::Population | Property::Priority => Unit::Count,
+            Property::Demand | Property::Think => Unit::Time,
+            Property::Background => Unit::Share,
+            Property::Scv => Unit::Number,
+            Property::Rate => Unit::Rate,
+            Property::Scheduling => return None,
+        })
+    }
+}
+
+fn scheduling(text: &str) -> Result<Scheduling, String> {
+    let known = SCHEDULINGS.iter().find(|(_, name)| *name == text).map(|(scheduling, _)| *scheduling);
+    known.ok_or_else(|| {
+        format!("asks for an unknown order of service: there is {}", listed(text, SCHEDULINGS.map(|s| s.1)))
+    })
+}
+
+impl Change {
+    /// Its number or range; `None` of an order of service.
+    pub(super) fn amount(&self) -> Option<&Amount> {
+        match &self.value {
+            Value::Amount(amount) => Some(amount),
+            Value::Scheduling(_) => None,
+        }
+    }
+
+    /// What is changed: the part before the `=`.
+    pub(super) fn subject(&self) -> String {
+        let dot = if self.target.is_empty() { "" } else { "." };
+        format!("{}{dot}{}", self.target, self.property.name())
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}=", self.subject())?;
+        match &self.value {
+            Value::Amount(amount) => amount.fmt(f),
+            Value::Scheduling(order) => f.write_str(SCHEDULINGS.iter().find(|s| s.0 == *order).map_or("", |s| s.1)),
+        }
+    }
+}
+
+impl Serialize for Change {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

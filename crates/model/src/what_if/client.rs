@@ -1,0 +1,99 @@
+//! A client at the end of its own line: `class4:speed=128kbps,size=45.5KB,rtt=200ms`.
+//!
+//! Menascé, Peraino, Dinh & Dinh (CMG 1999), Figs. 8 and 9: a closed class whose customers think, send a request of the given
+//! class over their access link and the Internet, and wait for the answer, while everything else that the server does
+//! goes on. Link and Internet are delays: the one because the line is the client's own, the other because it does not feel
+//! this traffic. Clients behind one line share it: `link=shared`.
+
+use super::amount::{Amount, Unit};
+use super::names::listed;
+use super::new_class::{absolute, items_of};
+use crate::ModelError;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// Clients that request a class, and the line they do it over: the class's name, `speed=` and `size=` (what is transferred
+/// per request, in both directions); also `rtt=` (one round trip per request), `clients=` (1), `think=` (none), and
+/// `link=shared` if all have but one line. Numbers may be ranges.
+///
+/// They become a closed class `client`, whose response time includes the line and the round trip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Client {
+    /// The class whose requests they send.
+    pub(super) class: String,
+    pub(super) speed: Amount,
+    pub(super) size: Amount,
+    pub(super) rtt: Option<Amount>,
+    pub(super) clients: Option<Amount>,
+    pub(super) think: Option<Amount>,
+    pub(super) shared: bool,
+}
+
+const KEYS: [&str; 6] = ["speed", "size", "rtt", "clients", "think", "link"];
+const UNITS: [Unit; 5] = [Unit::BitRate, Unit::Size, Unit::Time, Unit::Count, Unit::Time];
+
+impl FromStr for Client {
+    type Err = ModelError;
+
+    fn from_str(text: &str) -> Result<Client, ModelError> {
+        let error = |problem: String| ModelError::WhatIf { text: text.into(), problem };
+        // A name may hold a `:`, a range does: the right one is followed by a key.
+        let keyed = |rest: &str| KEYS.iter().any(|key| rest.trim_start().strip_prefix(key).is_some_and(followed));
+        let at = text.match_indices(':').map(|(at, _)| at).find(|at| keyed(&text[at + 1..]));
+        let example = "write it like class4:speed=128kbps,size=45.5KB,rtt=200ms";
+        let at = at.ok_or_else(|| error(format!("has no `CLASS:speed=…`: {example}")))?;
+        let (mut found, mut shared) = ([None; 5], None);
+        for (key, value) in items_of(&text[at + 1..]).map_err(error)? {
+            let known = KEYS.iter().position(|known| *known == key);
+            let place = known.ok_or_else(|| error(format!("has no `{key}`: there is {}", listed(key, KEYS))))?;
+            let twice = || error(format!("has `{key}` twice"));
+            if place == UNITS.len() {
+                let is_shared = match value {
+                    "shared" => true,
+                    "own" => false,
+                    _ => return Err(error(format!("has `link={value}`: there is `own`, `shared`"))),
+                };
+                if shared.replace(is_shared).is_some() {
+                    return Err(twice());
+                }
+                continue;
+            }
+            let amount = absolute(key, value, UNITS[place]).map_err(|why| error(format!("cannot be: {why}")))?;
+            if found[place].replace(amount).is_some() {
+                return Err(twice());
+            }
+        }
+        let [speed, size, rtt, clients, think] = found;
+        let (Some(speed), Some(size)) = (speed, size) else {
+            return Err(error(format!("needs speed and size: {example}")));
+        };
+        let class = text[..at].trim().to_owned();
+        Ok(Client { class, speed, size, rtt, clients, think, shared: shared.unwrap_or(false) })
+    }
+}
+
+fn followed(rest: &str) -> bool {
+    rest.trim_start().starts_with('=')
+}
+
+impl Client {
+    /// All its numbers, by what they are.
+    pub(super) fn amounts(&self) -> impl Iterator<Item = (&'static str, &Amount)> {
+        let all = [Some(&self.speed), Some(&self.size), self.rtt.as_ref(), self.clients.as_ref(), self.think.as_ref()];
+        KEYS.into_iter().zip(all).filter_map(|(key, amount)| Some((key, amount?)))
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let items: Vec<String> = self.amounts().map(|(key, amount)| format!("{key}={amount}")).collect();
+        write!(f, "{}:{}{}", self.class, items.join(","), if self.shared { ",link=shared" } else { "" })
+    }
+}
+
+impl Serialize for Client {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,149 @@
+//! A model along the ranges of a scenario.
+
+use super::amount::{Step, Unit};
+use super::scenario::{AxisPoints, Plan, Scenario};
+use crate::ModelError;
+use crate::network::{Network, mix, most_servers};
+use crate::solve::{Method, Solution, solve};
+use brimful_core::model::{Model, StationKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What becomes of a model along one range, or over the grid of two.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Curve {
+    /// The ranges.
+    pub axes: Vec<Axis>,
+    /// The classes, in the order of the points' figures.
+    pub classes: Vec<String>,
+    /// The stations, likewise.
+    pub stations: Vec<String>,
+    /// The points; with two ranges the second runs quicker.
+    pub points: Vec<CurvePoint>,
+}
+
+/// A range.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Axis {
+    /// What is different from point to point, like `cpu.speed`.
+    pub subject: String,
+    /// In what: `x` (a factor), `%` (more or less), `1/s`, `s`, `bit/s`, `B`, or nothing.
+    pub unit: String,
+}
+
+/// One point.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Where it is, by axis.
+    pub x: Vec<f64>,
+    /// What is reached there; `None` if there is no solution.
+    pub steady: Option<Steady>,
+    /// Why there is none: a station that cannot keep up, or what a solver could not do.
+    pub unsolved: Option<String>,
+    /// Share in use of what each station can give to our classes, 1 or more where it cannot keep up; of a delay, the number
+    /// present. Without closed classes where there is no solution.
+    pub utilization: Vec<f64>,
+    /// The rate of all classes together, at their mix here, at which the first station saturates.
+    pub saturation_rate: f64,
+    /// Which one that is; empty if none.
+    pub bottleneck: String,
+}
+
+/// A network in its steady state; by class.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Steady {
+    /// X.
+    pub throughput: Vec<f64>,
+    /// R.
+    pub response_time: Vec<f64>,
+    /// R over all requests.
+    pub mean_response_time: f64,
+}
+
+/// A model along the ranges of a scenario: a single point if there are none.
+///
+/// Errors: what makes no sense at one of the points. That a network cannot keep up, or that a solver cannot solve it, is a
+/// point without a steady state.
+pub fn curve(model: &Model, scenario: &Scenario, method: Method) -> Result<Curve, ModelError> {
+    along(&Plan::new(scenario, model)?, method)
+}
+
+pub(super) fn along(plan: &Plan, method: Method) -> Result<Curve, ModelError> {
+    let mut model = plan.base().clone();
+    let point = |x: Vec<f64>| {
+        plan.model_into(&mut model, &x)?;
+        point(&model, x, method)
+    };
+    let points = plan.grid().into_iter().map(point).collect::<Result<_, _>>()?;
+    Ok(Curve {
+        axes: plan.axes.iter().map(Axis::new).collect(),
+        classes: plan.base().classes.iter().map(|class| class.name.clone()).collect(),
+        stations: plan.base().stations.iter().map(|station| station.name.clone()).collect(),
+        points,
+    })
+}
+
+fn point(model: &Model, x: Vec<f64>, method: Method) -> Result<CurvePoint, ModelError> {
+    match solve(model, method) {
+        Ok(solution) => Ok(solved(model, x, solution)),
+        Err(error @ (ModelError::Unstable { .. } | ModelError::TooLarge { .. } | ModelError::Unsettled { .. })) => {
+            unsolved(model, x, error.to_string())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn solved(model: &Model, x: Vec<f64>, solution: Solution) -> CurvePoint {
+    let used = solution.utilization.iter().zip(&model.stations);
+    let used = used.map(|(row, station)| match station.kind {
+        StationKind::Delay => row.iter().sum(),
+        StationKind::Queue => {
+            let capacity = most_servers(station) * (1.0 - station.background);
+            row.iter().sum::<f64>() * f64::from(station.servers) / capacity
+        }
+    });
+    CurvePoint {
+        x,
+        unsolved: None,
+        utilization: used.collect(),
+        saturation_rate: solution.saturation_rate,
+        bottleneck: solution.bottleneck,
+        steady: Some(Steady {
+            throughput: solution.throughput,
+            response_time: solution.response_time,
+            mean_response_time: solution.mean_response_time,
+        }),
+    }
+}
+
+fn unsolved(model: &Model, x: Vec<f64>, why: String) -> Result<CurvePoint, ModelError> {
+    let network = Network::stable_or_not(model)?;
+    let used = model.stations.iter().enumerate().map(|(k, station)| match station.kind {
+        StationKind::Delay => network.open_load(k),
+        StationKind::Queue => network.open_load(k) / most_servers(station),
+    });
+    let (saturation_rate, bottleneck) = network.capacity(&mix(&network.rates));
+    Ok(CurvePoint {
+        x,
+        steady: None,
+        unsolved: Some(why),
+        utilization: used.collect(),
+        saturation_rate,
+        bottleneck: network.name(bottleneck),
+    })
+}
+
+impl Axis {
+    fn new(axis: &AxisPoints) -> Axis {
+        let unit = match (axis.amount.step, axis.amount.unit) {
+            (Step::Times, _) => "x",
+            (Step::Percent, _) => "%",
+            (_, Unit::Rate) => "1/s",
+            (_, Unit::Time) => "s",
+            (_, Unit::BitRate) => "bit/s",
+            (_, Unit::Size) => "B",
+            (_, Unit::Count | Unit::Number | Unit::Share | Unit::Factor) => "",
+        };
+        Axis { subject: axis.subject.clone(), unit: unit.into() }
+    }
+}

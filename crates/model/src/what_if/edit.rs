@@ -1,0 +1,268 @@
+//! What a change does to the figures of a model.
+//!
+//! What other work takes of a station is work, not a share: on faster or on more servers its share is less. Half widths of
+//! intervals go with their demands; what is set is taken as exact.
+
+use super::amount::{Amount, Step};
+use super::change::{Property, Value};
+use crate::ModelError;
+use brimful_core::model::{Model, Station};
+
+/// One change with the figures that it is about.
+pub(super) struct Edit {
+    /// As it was written.
+    pub(super) text: String,
+    pub(super) property: Property,
+    pub(super) given: Given,
+    pub(super) cells: Vec<Cell>,
+    /// Whether it is about the sum of the figures.
+    pub(super) total: bool,
+}
+
+/// What a figure of a model belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Cell {
+    /// A station.
+    Station(usize),
+    /// A class.
+    Class(usize),
+    /// At a station, a class.
+    Demand(usize, usize),
+}
+
+/// A value, and the axis that gives its number if it is a range.
+#[derive(Clone, Copy)]
+pub(super) struct Given {
+    pub(super) value: Value,
+    pub(super) axis: Option<usize>,
+}
+
+/// Clients with their line, made ready.
+pub(super) struct Joining {
+    /// As they were written.
+    pub(super) text: String,
+    /// The class whose demands they have.
+    pub(super) like: usize,
+    pub(super) class: usize,
+    pub(super) link: usize,
+    /// If there is a round trip.
+    pub(super) internet: Option<usize>,
+    pub(super) speed: Given,
+    pub(super) size: Given,
+    pub(super) rtt: Option<Given>,
+    pub(super) clients: Option<Given>,
+    pub(super) think: Option<Given>,
+}
+
+impl Edit {
+    /// Changes the model, at one point of all ranges.
+    pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
+        let amount = match self.given.value {
+            Value::Amount(amount) => amount,
+            Value::Scheduling(order) => {
+                for cell in &self.cells {
+                    if let Cell::Station(k) = cell {
+                        model.stations[*k].scheduling = order;
+                    }
+                }
+                return Ok(());
+            }
+        };
+        let number = self.given.number(x);
+        if self.total {
+            return self.share_out(model, &amount, number);
+        }
+        self.cells.iter().try_for_each(|cell| match *cell {
+            Cell::Station(k) if self.property == Property::Speed => self.speed_up(model, k, &amount, number),
+            Cell::Station(k) => self.change_station(&mut model.stations[k], &amount, number),
+            Cell::Class(c) => self.change_class(model, c, &amount, number),
+            Cell::Demand(k, c) => {
+                let demand = &mut model.demands[k][c];
+                let (old, new) = (*demand, self.checked("a demand", amount.apply(*demand, number), |_| true)?);
+                *demand = new;
+                if let Some(half) = model.demand_ci95_half_width.get_mut(k).and_then(|row| row.get_mut(c)) {
+                    *half = match amount.step {
+                        Step::Set => 0.0,
+                        Step::Add => *half,
+                        _ if old > 0.0 => *half * (new / old),
+                        _ => 0.0,
+                    };
+                }
+                Ok(())
+            }
+        })
+    }
+
+    fn speed_up(&self, model: &mut Model, k: usize, amount: &Amount, number: f64) -> Result<(), ModelError> {
+        let factor = self.checked("a speed", amount.apply(1.0, number), |f| f > 0.0)?;
+        let half_widths = model.demand_ci95_half_width.get_mut(k).into_iter().flatten();
+        model.demands[k].iter_mut().chain(half_widths).for_each(|d| *d /= factor);
+        self.change_background(&mut model.stations[k], |b| b / factor)
+    }
+
+    fn change_station(&self, station: &mut Station, amount: &Amount, number: f64) -> Result<(), ModelError> {
+        match self.property {
+            Property::Servers if !station.rate_multipliers.is_empty() => self.multiply(station, amount, number),
+            Property::Servers => {
+                let old = f64::from(station.servers);
+                station.servers = self.whole("the number of servers", amount.apply(old, number), 1)?;
+                let new = f64::from(station.servers);
+                self.change_background(station, |b| b * (old / new))
+            }
+            Property::Background => self.change_background(station, |b| amount.apply(b, number)),
+            _ => {
+                station.scv = self.checked("an scv", amount.apply(station.scv, number), |_| true)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Of a station whose speed depends on its load, f times as many: each part of it sees 1/f of the load, α'(n) = f·α(n/f).
+    fn multiply(&self, station: &mut Station, amount: &Amount, number: f64) -> Result<(), ModelError> {
+        if !amount.is_factor() {
+            let name = &station.name;
+            let problem = format!(
+                "is about a station whose rate multipliers count its servers (`{name}`): give a factor like 2x"
+            );
+            return Err(ModelError::WhatIf { text: self.text.clone(), problem });
+        }
+        let factor = self.checked("a factor", amount.apply(1.0, number), |f| f > 0.0)?;
+        let levels = self.whole("the number of levels", (station.rate_multipliers.len() as f64 * factor).ceil(), 1)?;
+        if levels as usize > MOST_LEVELS {
+            return Err(self.cannot_be("the number of levels", f64::from(levels)));
+        }
+        let old = std::mem::take(&mut station.rate_multipliers);
+        let alpha = |n: f64| {
+            let (below, part) = (n.floor() as usize, n.fract());
+            let at = |i: usize| if i == 0 { 0.0 } else { old[i.min(old.len()) - 1] };
+            at(below) + (at(below + 1) - at(below)) * part
+        };
+        station.rate_multipliers = (1..=levels).map(|n| factor * alpha(f64::from(n) / factor)).collect();
+        self.change_background(station, |b| b / factor)
+    }
+
+    fn change_background(&self, station: &mut Station, to: impl Fn(f64) -> f64) -> Result<(), ModelError> {
+        let fits = |b: f64| b < 1.0;
+        station.background = self.checked("the share of other work", to(station.background), fits)?;
+        Ok(())
+    }
+
+    fn change_class(&self, model: &mut Model, c: usize, amount: &Amount, number: f64) -> Result<(), ModelError> {
+        let class = &mut model.classes[c];
+        match self.property {
+            Property::Rate => {
+                let rate = amount.apply(class.rate.unwrap_or(0.0), number);
+                class.rate = Some(self.checked("a rate", rate, |_| true)?);
+            }
+            Property::Population => {
+                let population = amount.apply(class.population.map_or(0.0, f64::from), number);
+                class.population = Some(self.whole("a population", population, 1)?);
+            }
+            Property::Think => {
+                class.think = self.checked("a think time", amount.apply(class.think, number), |_| true)?
+            }
+            _ => class.priority = self.whole("a priority", amount.apply(f64::from(class.priority), number), 0)?,
+        }
+        Ok(())
+    }
+
+    /// A rate for all classes together, in their present proportions.
+    fn share_out(&self, model: &mut Model, amount: &Amount, number: f64) -> Result<(), ModelError> {
+        let classes = || self.cells.iter().filter_map(|cell| if let Cell::Class(c) = cell { Some(*c) } else { None });
+        let present: f64 = classes().filter_map(|c| model.classes[c].rate).sum();
+        let wanted = self.checked("the rate", amount.apply(present, number), |_| true)?;
+        if present <= 0.0 {
+            let problem = "cannot be shared out: all rates are 0, so give each class its own".into();
+            return Err(ModelError::WhatIf { text: self.text.clone(), problem });
+        }
+        for c in classes() {
+            let rate = model.classes[c].rate.map(|rate| rate * (wanted / present));
+            model.classes[c].rate = rate.map(|rate| self.checked("a rate", rate, |_| true)).transpose()?;
+        }
+        Ok(())
+    }
+
+    fn whole(&self, what: &str, value: f64, least: u32) -> Result<u32, ModelError> {
+        let fits = |v: f64| v.fract() == 0.0 && v >= f64::from(least) && v <= f64::from(u32::MAX);
+        // A factor may miss a whole number by the last digit.
+        let nearest = if (value - value.round()).abs() < 1e-9 * value.abs() { value.round() } else { value };
+        self.checked(what, nearest, fits).map(|v| v as u32)
+    }
+
+    fn checked(&self, what: &str, value: f64, fits: impl Fn(f64) -> bool) -> Result<f64, ModelError> {
+        if value.is_finite() && value >= 0.0 && fits(value) { Ok(value) } else { Err(self.cannot_be(what, value)) }
+    }
+
+    fn cannot_be(&self, what: &str, value: f64) -> ModelError {
+        let problem = format!("makes {what} {value}, which cannot be: choose another number");
+        ModelError::WhatIf { text: self.text.clone(), problem }
+    }
+
+    /// The figures it changes.
+    pub(super) fn figures(&self, model: &Model) -> Vec<(Property, Cell)> {
+        let of = |cell: &Cell| match *cell {
+            Cell::Station(k) if self.property == Property::Speed => {
+                (0..model.classes.len()).map(|c| (Property::Demand, Cell::Demand(k, c))).collect()
+            }
+            cell => vec![(self.property, cell)],
+        };
+        self.cells.iter().flat_map(of).collect()
+    }
+
+    pub(super) fn is_factor(&self) -> bool {
+        matches!(self.given.value, Value::Amount(amount) if amount.is_factor())
+    }
+}
+
+/// Rate multipliers of one station are not made more than this.
+const MOST_LEVELS: usize = 100_000;
+
+impl Cell {
+    /// In words.
+    pub(super) fn name(self, figure: Property, model: &Model) -> String {
+        let figure = figure.name();
+        match self {
+            Cell::Station(k) => format!("the {figure} of station `{}`", model.stations[k].name),
+            Cell::Class(c) => format!("the {figure} of class `{}`", model.classes[c].name),
+            Cell::Demand(k, c) => {
+                format!("the {figure} of class `{}` at station `{}`", model.classes[c].name, model.stations[k].name)
+            }
+        }
+    }
+}
+
+impl Given {
+    /// Its number at one point of all ranges.
+    fn number(&self, x: &[f64]) -> f64 {
+        match (self.axis, self.value) {
+            (Some(axis), _) => x.get(axis).copied().unwrap_or(f64::NAN),
+            (None, Value::Amount(amount)) => amount.first(),
+            (None, Value::Scheduling(_)) => f64::NAN,
+        }
+    }
+}
+
+impl Joining {
+    /// Puts the clients into the model, after everything else has changed.
+    pub(super) fn join(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
+        let fits = |what: &str, value: f64, fits: bool| {
+            let problem = || format!("makes {what} {value}, which cannot be: choose another number");
+            if fits { Ok(value) } else { Err(ModelError::WhatIf { text: self.text.clone(), problem: problem() }) }
+        };
+        let number = |given: &Option<Given>, default| given.as_ref().map_or(default, |given| given.number(x));
+        for row in model.demands.iter_mut().chain(&mut model.demand_ci95_half_width) {
+            row[self.class] = row[self.like];
+        }
+        let seconds = self.size.number(x) * 8.0 / self.speed.number(x);
+        model.demands[self.link][self.class] = fits("the time on the line", seconds, seconds.is_finite())?;
+        if let Some(internet) = self.internet {
+            model.demands[internet][self.class] = number(&self.rtt, 0.0);
+        }
+        let clients = number(&self.clients, 1.0);
+        let class = &mut model.classes[self.class];
+        class.population =
+            Some(fits("the number of clients", clients, (1.0..=f64::from(u32::MAX)).contains(&clients))? as u32);
+        class.think = number(&self.think, 0.0);
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! How far the load can grow before an objective is missed.
+//!
+//! The load is the rate of all open classes together at their present mix, with closed classes as they are; without open
+//! classes it is the population of all closed ones, in their present proportions. Bisection on the solver: times and
+//! utilizations never fall as the load grows. Percentiles are those of [`crate::percentile`]. Utilization counts all work,
+//! that of others too, as one sees it from outside.
+
+use super::names::{class_named, station_named};
+use crate::ModelError;
+use crate::closed::effort;
+use crate::error::significant;
+use crate::network::{Network, most_servers};
+use crate::percentile::distributions;
+use crate::solve::{Method, Solution, solve};
+use brimful_core::Slo;
+use brimful_core::model::{Model, StationKind};
+use brimful_core::slo::Measure;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt;
+
+/// How an objective stands.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Headroom {
+    /// The objective.
+    pub slo: Slo,
+    /// Its measure at the present load; `None` if some station cannot keep up.
+    pub now: Option<f64>,
+    /// Whether it is met at the present load.
+    pub met: bool,
+    /// Up to which load it is met.
+    pub until: Until,
+}
+
+/// The greatest load at which an objective is met.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// It is missed even by a lone request.
+    Never,
+    /// This many requests per second, of all open classes together.
+    Rate(f64),
+    /// This many customers, of all closed classes together.
+    Population(f64),
+    /// No load makes it fail.
+    Always,
+}
+
+/// How an objective stands, and how far the load can grow until it is missed.
+///
+/// Errors: a class or station that is not there, and what the method cannot do.
+pub fn headroom(model: &Model, method: Method, slo: &Slo) -> Result<Headroom, ModelError> {
+    let objective = Objective::new(slo, model)?;
+    let now = match solve(model, method) {
+        Ok(solution) => Some(objective.measure(&Network::new(model)?, &solution)),
+        Err(ModelError::Unstable { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let met = now.is_some_and(|now| now < slo.limit);
+    Ok(Headroom { slo: slo.clone(), now, met, until: objective.until(model, method, PRECISE)? })
+}
+
+/// The share of itself to which a limit is found.
+const PRECISE: f64 = 1e-9;
+
+/// What exact solutions may take each, in seconds, when many are needed.
+const QUICK: f64 = 0.005;
+
+/// More customers than this are no limit.
+const MOST_CUSTOMERS: f64 = 1e9;
+
+/// An objective whose names are found.
+pub(super) struct Objective {
+    what: What,
+    limit: f64,
+}
+
+enum What {
+    Mean(Option<usize>),
+    Percentile(Option<usize>, f64),
+    /// The stations it is about.
+    Utilization(Vec<usize>),
+}
+
+impl Objective {
+    pub(super) fn new(slo: &Slo, model: &Model) -> Result<Objective, ModelError> {
+        let error = |problem: String| ModelError::WhatIf { text: slo.to_string(), problem };
+        let class = |name: &Option<String>| name.as_deref().map(|n| class_named(n, model)).transpose().map_err(error);
+        let queue = |k: &usize| model.stations[*k].kind == StationKind::Queue;
+        let what = match &slo.measure {
+            Measure::Mean { class: name } => What::Mean(class(name)?),
+            Measure::Percentile { class: name, percent } => What::Percentile(class(name)?, *percent),
+            Measure::Utilization { station: None } => {
+                What::Utilization((0..model.stations.len()).filter(queue).collect())
+            }
+            Measure::Utilization { station: Some(name) } => {
+                let k = station_named(name, model).map_err(error)?;
+                if !queue(&k) {
+                    return Err(error("is about a delay, which has no capacity to use".into()));
+                }
+                What::Utilization(vec![k])
+            }
+        };
+        Ok(Objective { what, limit: slo.limit })
+    }
+
+    /// Its measure in a solved network.
+    fn measure(&self, network: &Network<'_>, solution: &Solution) -> f64 {
+        match &self.what {
+            What::Mean(None) => solution.mean_response_time,
+            What::Mean(Some(c)) => solution.response_time[*c],
+            What::Percentile(class, percent) => distributions(network, solution).percentile(*class, *percent),
+            What::Utilization(stations) => {
+                stations.iter().map(|k| utilization(network.model, solution, *k)).fold(0.0, f64::max)
+            }
+        }
+    }
+
+    /// Whether it is met; cheaper than the measure itself.
+    fn is_met(&self, model: &Model, solution: &Solution) -> Result<bool, ModelError> {
+        let network = Network::new(model)?;
+        Ok(match self.what {
+            What::Percentile(class, percent) => {
+                distributions(&network, solution).share_within(class, self.limit) > percent / 100.0
+            }
+            _ => self.measure(&network, solution) < self.limit,
+        })
+    }
+
+    /// The greatest load at which it is met, to within this share of itself.
+    pub(super) fn until(&self, model: &Model, method: Method, precision: f64) -> Result<Until, ModelError> {
+        let network = Network::stable_or_not(model)?;
+        if network.closed().count() < model.classes.len() {
+            self.until_rate(&network, method, precision)
+        } else {
+            self.until_population(&network, method)
+        }
+    }
+
+    fn until_rate(&self, network: &Network<'_>, method: Method, precision: f64) -> Result<Until, ModelError> {
+        let mix = open_mix(network);
+        let (total, saturation) = (mix.iter().sum::<f64>(), network.capacity(&mix).0);
+        let mut model = network.model.clone();
+        let mut meets = |rate: f64| {
+            for (class, share) in model.classes.iter_mut().zip(&mix) {
+                class.rate = class.rate.map(|_| share / total * rate);
+            }
+            self.is_met_by(&model, quick(&model, method)?)
+        };
+        if saturation.is_infinite() {
+            return Ok(if meets(total)? { Until::Always } else { Until::Never });
+        }
+        if !meets(saturation * precision)? {
+            return Ok(Until::Never);
+        }
+        let (mut low, mut high) = (0.0, saturation);
+        while high - low > precision * high {
+            let middle = f64::midpoint(low, high);
+            if meets(middle)? { low = middle } else { high = middle }
+        }
+        Ok(Until::Rate(if high < saturation { low } else { saturation }))
+    }
+
+    fn until_population(&self, network: &Network<'_>, method: Method) -> Result<Until, ModelError> {
+        let present = network.customers() as f64;
+        let mut model = network.model.clone();
+        let mut meets = |customers: f64| {
+            for (class, present_of_it) in model.classes.iter_mut().zip(&network.population) {
+                let share = (f64::from(*present_of_it) / present * customers).round();
+                class.population = Some(share.max(1.0) as u32);
+            }
+            self.is_met_by(&model, quick(&model, method)?)
+        };
+        let least = network.population.len() as f64;
+        if !meets(least)? {
+            return Ok(Until::Never);
+        }
+        let (mut low, mut high) = (least, present.max(least + 1.0));
+        while meets(high)? {
+            (low, high) = (high, high * 2.0);
+            if high > MOST_CUSTOMERS {
+                return Ok(Until::Always);
+            }
+        }
+        while high - low > 1.0 {
+            let middle = f64::midpoint(low, high).floor();
+            if meets(middle)? { low = middle } else { high = middle }
+        }
+        Ok(Until::Population(low))
+    }
+
+    /// Whether a network meets it; one that cannot keep up meets none.
+    fn is_met_by(&self, model: &Model, method: Method) -> Result<bool, ModelError> {
+        match solve(model, method) {
+            Ok(solution) => self.is_met(model, &solution),
+            Err(ModelError::Unstable { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What of all open requests each class is; alike if none come.
+fn open_mix(network: &Network<'_>) -> Vec<f64> {
+    let open = network.population.iter().map(|n| f64::from(u8::from(*n == 0)));
+    if network.rates.iter().any(|rate| *rate > 0.0) { network.rates.clone() } else { open.collect() }
+}
+
+/// The method to solve many networks like this one by.
+pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError> {
+    let network = Network::stable_or_not(model)?;
+    let slow = || effort(&network).seconds > QUICK;
+    let closed = network.closed().next().is_some();
+    Ok(if method == Method::Auto && closed && slow() { Method::Linearizer } else { method })
+}
+
+/// Share of a queue's capacity that is in use, by others too.
+fn utilization(model: &Model, solution: &Solution, k: usize) -> f64 {
+    let station = &model.stations[k];
+    let servers = f64::from(station.servers);
+    solution.utilization[k].iter().sum::<f64>() * servers / most_servers(station) + station.background
+}
+
+impl fmt::Display for Headroom {
+    /// `p95<200ms holds to 143.2 requests/s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slo = &self.slo;
+        match self.until {
+            Until::Never => write!(f, "{slo} does not hold even without load"),
+            Until::Always => write!(f, "{slo} holds at any load"),
+            Until::Rate(rate) => write!(f, "{slo} holds to {} requests/s", significant(rate)),
+            Until::Population(customers) => write!(f, "{slo} holds to {customers} customers"),
+        }
+    }
+}

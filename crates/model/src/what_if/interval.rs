@@ -1,0 +1,202 @@
+//! What the intervals of the demands leave open of everything that is computed from them.
+//!
+//! Monte Carlo: each demand is drawn from a normal distribution with its mean and half width, cut off at 0, independently of
+//! the others; from many draws come the 5 % and 95 % quantiles of each result. Before and after a change are computed from the same
+//! draws (common random numbers), so that their ratio is known better than either. Where a draw cannot keep up, its
+//! response time is infinite.
+
+use super::WhatIfOptions;
+use super::headroom::{Objective, Until, quick};
+use super::scenario::{Plan, Scenario};
+use crate::ModelError;
+use crate::network::Network;
+use crate::solve::{Method, solve};
+use brimful_core::model::Model;
+use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Of a normal distribution: half width of its 95 % interval in standard deviations.
+const Z95: f64 = 1.959_963_984_540_054;
+
+/// The share of itself to which the headroom of each draw is found.
+const PRECISE: f64 = 1e-4;
+
+/// From the 5 % to the 95 % quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Interval90 {
+    /// Its lower end; `None` without end.
+    pub lower: Option<f64>,
+    /// Its upper end; `None` without end.
+    pub upper: Option<f64>,
+}
+
+/// 90 % intervals of a model's results.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Intervals {
+    /// How often the demands were drawn.
+    pub draws: usize,
+    /// The share of draws in which some station could not keep up.
+    pub unstable_share: f64,
+    /// Of the rate of all classes together at which the first station saturates.
+    pub saturation_rate: Interval90,
+    /// R, by class.
+    pub response_time: Vec<Interval90>,
+    /// Of the load up to which each objective is met.
+    pub headroom: Vec<Interval90>,
+}
+
+/// What a change does: after over before.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Effect {
+    /// On the saturation rate.
+    pub saturation_rate: Interval90,
+    /// On R, by class of the model before; without the draws that keep up neither before nor after.
+    pub response_time: Vec<Interval90>,
+}
+
+pub(super) struct Compared {
+    pub(super) before: Intervals,
+    pub(super) after: Intervals,
+    pub(super) effect: Effect,
+}
+
+/// Of a model; `None` if its demands have no intervals, or none are wanted.
+pub(super) fn intervals(model: &Model, options: &WhatIfOptions) -> Result<Option<Intervals>, ModelError> {
+    let found = sample(model, options, &|drawn: &Model| Ok([Found::new(drawn, options)?]))?;
+    Ok(found.map(|found| Intervals::new(found.iter().map(|[one]| one))))
+}
+
+/// Before and after a scenario without ranges.
+pub(super) fn compare(
+    model: &Model,
+    scenario: &Scenario,
+    options: &WhatIfOptions,
+) -> Result<Option<Compared>, ModelError> {
+    let both = |drawn: &Model| {
+        let after = Plan::new(scenario, drawn)?.model(&[])?;
+        Ok([Found::new(drawn, options)?, Found::new(&after, options)?])
+    };
+    let found = sample(model, options, &both)?;
+    Ok(found.map(|found| Compared {
+        before: Intervals::new(found.iter().map(|[before, _]| before)),
+        after: Intervals::new(found.iter().map(|[_, after]| after)),
+        effect: Effect::new(&found),
+    }))
+}
+
+/// What each draw gives.
+fn sample<T>(
+    model: &Model,
+    options: &WhatIfOptions,
+    of: &dyn Fn(&Model) -> Result<T, ModelError>,
+) -> Result<Option<Vec<T>>, ModelError> {
+    let known = model.demand_ci95_half_width.iter().flatten().all(|half| *half == 0.0);
+    if known || options.draws == 0 {
+        return Ok(None);
+    }
+    let mut rng = Pcg64Mcg::seed_from_u64(options.seed);
+    let draws = (0..options.draws).map(|_| of(&drawn(model, &mut rng)));
+    draws.collect::<Result<_, _>>().map(Some)
+}
+
+/// The model with other demands that its intervals allow.
+fn drawn(model: &Model, rng: &mut impl Rng) -> Model {
+    let mut drawn = model.clone();
+    let half_widths = model.demand_ci95_half_width.iter().flatten();
+    for (demand, half) in drawn.demands.iter_mut().flatten().zip(half_widths).filter(|(_, half)| **half > 0.0) {
+        let (mean, deviation) = (*demand, half / Z95);
+        // At least every second one is not negative.
+        *demand = loop {
+            let value = mean + deviation * rng.sample::<f64, _>(StandardNormal);
+            if value >= 0.0 {
+                break value;
+            }
+        };
+    }
+    drawn
+}
+
+/// What one draw gives.
+struct Found {
+    saturation_rate: f64,
+    /// Infinite if some station cannot keep up.
+    response_time: Vec<f64>,
+    headroom: Vec<f64>,
+}
+
+impl Found {
+    fn new(model: &Model, options: &WhatIfOptions) -> Result<Found, ModelError> {
+        let method = quick(model, options.method)?;
+        let (saturation_rate, response_time) = solved(model, method)?;
+        let until = |slo| {
+            let until = Objective::new(slo, model)?.until(model, method, PRECISE)?;
+            Ok(match until {
+                Until::Never => 0.0,
+                Until::Rate(load) | Until::Population(load) => load,
+                Until::Always => f64::INFINITY,
+            })
+        };
+        Ok(Found {
+            saturation_rate,
+            response_time,
+            headroom: options.slos.iter().map(until).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn keeps_up(&self) -> bool {
+        self.response_time.iter().all(|r| r.is_finite())
+    }
+}
+
+fn solved(model: &Model, method: Method) -> Result<(f64, Vec<f64>), ModelError> {
+    match solve(model, method) {
+        Ok(solution) => Ok((solution.saturation_rate, solution.response_time)),
+        Err(ModelError::Unstable { saturation_rate, .. }) => {
+            Ok((saturation_rate, vec![f64::INFINITY; Network::stable_or_not(model)?.rates.len()]))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Intervals {
+    fn new<'a>(found: impl Iterator<Item = &'a Found> + Clone) -> Intervals {
+        let draws = found.clone().count();
+        let of = |value: &dyn Fn(&Found) -> f64| Interval90::new(found.clone().map(value).collect());
+        let (classes, objectives) =
+            found.clone().next().map_or((0, 0), |first| (first.response_time.len(), first.headroom.len()));
+        Intervals {
+            draws,
+            unstable_share: found.clone().filter(|f| !f.keeps_up()).count() as f64 / draws.max(1) as f64,
+            saturation_rate: of(&|f| f.saturation_rate),
+            response_time: (0..classes).map(|c| of(&|f| f.response_time[c])).collect(),
+            headroom: (0..objectives).map(|i| of(&|f| f.headroom[i])).collect(),
+        }
+    }
+}
+
+impl Effect {
+    fn new(found: &[[Found; 2]]) -> Effect {
+        let ratio = |of: &dyn Fn(&Found) -> f64| {
+            let ratios = found.iter().map(|[before, after]| of(after) / of(before)).filter(|ratio| !ratio.is_nan());
+            Interval90::new(ratios.collect())
+        };
+        let classes = found.first().map_or(0, |[before, _]| before.response_time.len());
+        Effect {
+            saturation_rate: ratio(&|f| f.saturation_rate),
+            response_time: (0..classes).map(|c| ratio(&|f| f.response_time[c])).collect(),
+        }
+    }
+}
+
+impl Interval90 {
+    fn new(mut values: Vec<f64>) -> Interval90 {
+        values.sort_by(f64::total_cmp);
+        let last = values.len().saturating_sub(1);
+        let at = |part: f64| values.get((last as f64 * part).round() as usize).copied().filter(|v| v.is_finite());
+        Interval90 { lower: at(0.05), upper: at(0.95) }
+    }
+}

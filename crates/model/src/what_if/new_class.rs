@@ -1,0 +1,117 @@
+//! A class that is not there yet: `NAME:rate=50,cpu=2ms,disk1=0.5ms`.
+
+use super::amount::{Amount, Step, Unit};
+use crate::ModelError;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// A class to be added: its name (without `:`), and then, in any order, `rate=` (open) or `population=` and `think=` (closed),
+/// `priority=`, `like=CLASS` to begin with the demands of another, and a demand for each station it visits: a time, or
+/// with `like=` also `1.5x` or `+20%` of that class's. Numbers may be ranges.
+///
+/// Its demands hold for the server as it is; a change of a station's speed changes them too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewClass {
+    pub(super) name: String,
+    /// The class whose demands it has where no other is given.
+    pub(super) like: Option<String>,
+    pub(super) rate: Option<Amount>,
+    pub(super) population: Option<Amount>,
+    pub(super) think: Option<Amount>,
+    pub(super) priority: Option<Amount>,
+    /// By the name of the station.
+    pub(super) demands: Vec<(String, Amount)>,
+}
+
+impl FromStr for NewClass {
+    type Err = ModelError;
+
+    fn from_str(text: &str) -> Result<NewClass, ModelError> {
+        let error = |problem: String| ModelError::WhatIf { text: text.into(), problem };
+        let (name, items) = text.split_once(':').ok_or_else(|| {
+            error("has no `:` after the name: write it like batch:rate=50,cpu=2ms,disk1=0.5ms".into())
+        })?;
+        let name = name.trim().to_owned();
+        let mut class =
+            NewClass { name, like: None, rate: None, population: None, think: None, priority: None, demands: vec![] };
+        for (key, value) in items_of(items).map_err(error)? {
+            class.set(key, value).map_err(|why| error(format!("cannot be: {why}")))?;
+        }
+        match (&class.rate, &class.population) {
+            _ if class.name.is_empty() => Err(error("needs a name before the `:`".into())),
+            (None, None) => Err(error("needs a rate (open) or a population (closed)".into())),
+            (Some(_), Some(_)) => Err(error("has a rate and a population: a class is open or closed".into())),
+            (Some(_), _) if class.think.is_some() => {
+                Err(error("has a think time, which only closed classes do".into()))
+            }
+            _ => Ok(class),
+        }
+    }
+}
+
+impl NewClass {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let place = match key {
+            "like" if self.like.is_none() => {
+                self.like = Some(value.to_owned());
+                return Ok(());
+            }
+            "rate" if self.rate.is_none() => (&mut self.rate, Unit::Rate),
+            "population" if self.population.is_none() => (&mut self.population, Unit::Count),
+            "think" if self.think.is_none() => (&mut self.think, Unit::Time),
+            "priority" if self.priority.is_none() => (&mut self.priority, Unit::Count),
+            _ if KEYS.contains(&key) || self.demands.iter().any(|(station, _)| station == key) => {
+                return Err(format!("`{key}` is given twice"));
+            }
+            _ => {
+                self.demands.push((key.to_owned(), Amount::parse(value, Unit::Time)?));
+                return Ok(());
+            }
+        };
+        *place.0 = Some(absolute(key, value, place.1)?);
+        Ok(())
+    }
+
+    /// All its numbers, by what they are.
+    pub(super) fn amounts(&self) -> impl Iterator<Item = (&str, &Amount)> {
+        let own = [("rate", &self.rate), ("population", &self.population), ("think", &self.think)];
+        let own = own.into_iter().chain([("priority", &self.priority)]);
+        let own = own.filter_map(|(key, amount)| amount.as_ref().map(|amount| (key, amount)));
+        own.chain(self.demands.iter().map(|(station, amount)| (station.as_str(), amount)))
+    }
+}
+
+/// What is no name of a station.
+pub(super) const KEYS: [&str; 5] = ["rate", "population", "think", "priority", "like"];
+
+/// `a=1,b=2`, split.
+pub(super) fn items_of(text: &str) -> Result<Vec<(&str, &str)>, String> {
+    text.split(',').map(item).collect()
+}
+
+fn item(text: &str) -> Result<(&str, &str), String> {
+    let (key, value) = text.rsplit_once('=').ok_or_else(|| format!("has `{text}`, which is no KEY=VALUE"))?;
+    Ok((key.trim(), value.trim()))
+}
+
+/// A number that stands for itself.
+pub(super) fn absolute(key: &str, value: &str, unit: Unit) -> Result<Amount, String> {
+    let amount = Amount::parse(value, unit).map_err(|why| format!("{key}: {why}"))?;
+    if amount.step == Step::Set { Ok(amount) } else { Err(format!("`{key}={value}` is a ratio to nothing")) }
+}
+
+impl fmt::Display for NewClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.name)?;
+        let like = self.like.iter().map(|class| format!("like={class}"));
+        let items: Vec<String> = like.chain(self.amounts().map(|(key, amount)| format!("{key}={amount}"))).collect();
+        f.write_str(&items.join(","))
+    }
+}
+
+impl Serialize for NewClass {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

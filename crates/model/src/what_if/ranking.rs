@@ -1,0 +1,33 @@
+//! Which station gives out first, and which after it.
+
+use crate::network::{Network, mix, most_servers, products};
+use brimful_core::model::StationKind;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A station and what it can take.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StationLimit {
+    /// Its name.
+    pub station: String,
+    /// The rate of all classes together, at their present mix, at which it saturates.
+    pub saturation_rate: f64,
+    /// Share of what it can give to our classes that is in use; 1 or more if it cannot keep up.
+    pub utilization: f64,
+}
+
+/// The queues with work, the first to saturate first. The mix is that of the throughputs; all figures per second.
+pub(super) fn ranking(network: &Network<'_>, throughput: &[f64]) -> Vec<StationLimit> {
+    let mix = mix(throughput);
+    let total: f64 = mix.iter().sum();
+    let queues = network.model.stations.iter().zip(&network.demands).filter(|(s, _)| s.kind == StationKind::Queue);
+    let limit = |(station, demands): (&brimful_core::model::Station, &Vec<f64>)| {
+        let load = |rates: &[f64]| products(demands, rates).sum::<f64>() / most_servers(station);
+        let saturation_rate = total / load(&mix);
+        let limit = StationLimit { station: station.name.clone(), saturation_rate, utilization: load(throughput) };
+        saturation_rate.is_finite().then_some(limit)
+    };
+    let mut limits: Vec<StationLimit> = queues.filter_map(limit).collect();
+    limits.sort_by(|a, b| a.saturation_rate.total_cmp(&b.saturation_rate));
+    limits
+}

@@ -1,0 +1,251 @@
+//! What-ifs made ready: names resolved, contradictions found, and then one model for each point of their ranges.
+
+use super::amount::{Amount, Step};
+use super::change::{Change, Property, Value};
+use super::client::Client;
+use super::edit::{Cell, Edit, Given, Joining};
+use super::names::{class_named, listed, resolve, station_named};
+use super::new_class::{KEYS, NewClass};
+use crate::ModelError;
+use crate::network::Network;
+use brimful_core::model::{Class, ClassKind, Model, Station, StationKind};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// All that is to be different. The order makes no difference.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Scenario {
+    /// Changes to what there is.
+    pub changes: Vec<Change>,
+    /// Classes that are not there yet.
+    pub classes: Vec<NewClass>,
+    /// Clients, each with its line.
+    pub clients: Vec<Client>,
+}
+
+/// How many ranges there may be.
+const MOST_AXES: usize = 2;
+/// How many points they may have between them.
+const MOST_POINTS: usize = 100_000;
+
+/// A scenario that fits a model.
+pub(super) struct Plan {
+    /// The model with everything that is new, and nothing changed.
+    base: Model,
+    edits: Vec<Edit>,
+    clients: Vec<Joining>,
+    pub(super) axes: Vec<AxisPoints>,
+}
+
+/// A range.
+pub(super) struct AxisPoints {
+    /// What is different from point to point.
+    pub(super) subject: String,
+    pub(super) amount: Amount,
+    pub(super) points: Vec<f64>,
+}
+
+impl Scenario {
+    /// Everything that is different, as it is written.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let changes = self.changes.iter().map(Change::to_string);
+        let classes = self.classes.iter().map(NewClass::to_string);
+        changes.chain(classes).chain(self.clients.iter().map(Client::to_string)).collect()
+    }
+
+    /// The model after all changes. Errors: names that are not there, contradictions, numbers that cannot be, and ranges.
+    pub fn apply(&self, model: &Model) -> Result<Model, ModelError> {
+        let plan = Plan::new(self, model)?;
+        match plan.axes.first() {
+            Some(axis) => {
+                let problem = "is a range: it makes a curve, not a model".into();
+                Err(ModelError::WhatIf { text: format!("{}={}", axis.subject, axis.amount), problem })
+            }
+            None => plan.model(&[]),
+        }
+    }
+}
+
+impl Plan {
+    pub(super) fn new(scenario: &Scenario, model: &Model) -> Result<Plan, ModelError> {
+        Network::stable_or_not(model)?;
+        let mut plan = Plan { base: model.clone(), edits: Vec::new(), clients: Vec::new(), axes: Vec::new() };
+        for change in &scenario.changes {
+            let (cells, total) = resolve(change, model)?;
+            let axis = change.amount().and_then(|amount| plan.axis(&change.subject(), amount));
+            let given = Given { value: change.value, axis };
+            plan.edits.push(Edit { text: change.to_string(), property: change.property, given, cells, total });
+        }
+        plan.check_contradictions()?;
+        for class in &scenario.classes {
+            plan.add_class(class, model)?;
+        }
+        for client in &scenario.clients {
+            plan.add_client(client)?;
+        }
+        // Speeds and servers say what other work then takes, unless that is said too.
+        plan.edits.sort_by_key(|edit| edit.property == Property::Background);
+        plan.check_axes()?;
+        Ok(plan)
+    }
+
+    /// The model with everything that is new, and nothing changed.
+    pub(super) fn base(&self) -> &Model {
+        &self.base
+    }
+
+    /// All combinations of the ranges' numbers, the last one quickest.
+    pub(super) fn grid(&self) -> Vec<Vec<f64>> {
+        let extend = |grid: Vec<Vec<f64>>, axis: &AxisPoints| {
+            let with = |x: &Vec<f64>, next: &f64| x.iter().copied().chain([*next]).collect();
+            grid.iter().flat_map(|x| axis.points.iter().map(move |next| with(x, next))).collect()
+        };
+        self.axes.iter().fold(vec![Vec::new()], extend)
+    }
+
+    /// The model at one point.
+    pub(super) fn model(&self, x: &[f64]) -> Result<Model, ModelError> {
+        let mut model = self.base.clone();
+        self.change(&mut model, x)?;
+        Ok(model)
+    }
+
+    /// The same, into a model that is there already.
+    pub(super) fn model_into(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
+        model.clone_from(&self.base);
+        self.change(model, x)
+    }
+
+    fn change(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
+        self.edits.iter().try_for_each(|edit| edit.apply(model, x))?;
+        self.clients.iter().try_for_each(|client| client.join(model, x))
+    }
+
+    /// The number of a new axis, if it is a range.
+    fn axis(&mut self, subject: &str, amount: &Amount) -> Option<usize> {
+        amount.is_range().then(|| {
+            self.axes.push(AxisPoints { subject: subject.into(), amount: *amount, points: amount.points() });
+            self.axes.len() - 1
+        })
+    }
+
+    fn given(&mut self, subject: &str, amount: &Amount) -> Given {
+        Given { value: Value::Amount(*amount), axis: self.axis(subject, amount) }
+    }
+
+    fn check_axes(&self) -> Result<(), ModelError> {
+        let points = self.axes.iter().fold(1usize, |n, axis| n.saturating_mul(axis.points.len()));
+        let texts = || self.axes.iter().map(|a| format!("{}={}", a.subject, a.amount)).collect::<Vec<_>>().join(" ");
+        if self.axes.len() > MOST_AXES {
+            let problem = format!("are {} ranges: give at most {MOST_AXES}", self.axes.len());
+            return Err(ModelError::WhatIf { text: texts(), problem });
+        }
+        if points > MOST_POINTS {
+            let problem = format!("make {points} points: give at most {MOST_POINTS}, like 1x..2x:11");
+            return Err(ModelError::WhatIf { text: texts(), problem });
+        }
+        Ok(())
+    }
+
+    /// Factors go together; anything else must be alone with its figure, and so must two of a kind with their target.
+    fn check_contradictions(&self) -> Result<(), ModelError> {
+        let mut said: HashMap<(Property, Cell), Vec<&Edit>> = HashMap::new();
+        for edit in &self.edits {
+            for (figure, cell) in edit.figures(&self.base) {
+                let others = said.entry((figure, cell)).or_default();
+                let against = |other: &&&Edit| {
+                    let alike = edit.property == other.property && edit.cells == other.cells;
+                    alike || !(edit.is_factor() && other.is_factor())
+                };
+                if let Some(other) = others.iter().find(against) {
+                    let what = cell.name(figure, &self.base);
+                    let (first, second) = (other.text.clone(), edit.text.clone());
+                    return Err(ModelError::Contradiction { first, second, what });
+                }
+                others.push(edit);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_class(&mut self, new: &NewClass, model: &Model) -> Result<(), ModelError> {
+        let text = new.to_string();
+        let error = |problem: String| ModelError::WhatIf { text: text.clone(), problem };
+        if self.base.classes.iter().any(|class| class.name == new.name) {
+            return Err(error(format!("adds a class `{}`, and there is one: choose another name", new.name)));
+        }
+        let like = new.like.as_deref().map(|name| class_named(name, model)).transpose().map_err(error)?;
+        let kind = if new.rate.is_some() { ClassKind::Open } else { ClassKind::Closed };
+        let priority = like.map_or(0, |c| model.classes[c].priority);
+        let rate = new.rate.map(|_| 0.0);
+        let class = Class { name: new.name.clone(), kind, rate, priority, ..Class::default() };
+        let c = self.push_class(class, like);
+        for (key, amount) in new.amounts() {
+            let (property, cell) = match key {
+                "rate" => (Property::Rate, Cell::Class(c)),
+                "population" => (Property::Population, Cell::Class(c)),
+                "think" => (Property::Think, Cell::Class(c)),
+                "priority" => (Property::Priority, Cell::Class(c)),
+                station => {
+                    let k = station_named(station, model)
+                        .map_err(|why| error(format!("{why}; and beside stations {}", listed(station, KEYS))))?;
+                    (Property::Demand, Cell::Demand(k, c))
+                }
+            };
+            if new.like.is_none() && amount.step != Step::Set {
+                return Err(error(format!("has `{key}={amount}`, a ratio to nothing: give a time, or `like=CLASS`")));
+            }
+            let given = self.given(&format!("{}.{key}", new.name), amount);
+            // Before any change: what is new is added to what there is.
+            self.edits.insert(0, Edit { text: text.clone(), property, given, cells: vec![cell], total: false });
+        }
+        Ok(())
+    }
+
+    fn add_client(&mut self, client: &Client) -> Result<(), ModelError> {
+        let text = client.to_string();
+        let error = |problem: String| ModelError::WhatIf { text: text.clone(), problem };
+        let like = class_named(&client.class, &self.base).map_err(error)?;
+        let name = unused("client", self.base.classes.iter().map(|class| &class.name));
+        let priority = self.base.classes[like].priority;
+        let class = Class { name, kind: ClassKind::Closed, population: Some(1), priority, ..Class::default() };
+        let class = self.push_class(class, None);
+        let link = if client.shared { StationKind::Queue } else { StationKind::Delay };
+        let link = self.push_station("access-link", link);
+        let internet = client.rtt.map(|_| self.push_station("internet", StationKind::Delay));
+        let subject = |key: &str| format!("{}.{key}", client.class);
+        let mut give = |key: &str, amount: &Option<Amount>| amount.as_ref().map(|a| self.given(&subject(key), a));
+        let (rtt, clients, think) =
+            (give("rtt", &client.rtt), give("clients", &client.clients), give("think", &client.think));
+        let (speed, size) = (self.given(&subject("speed"), &client.speed), self.given(&subject("size"), &client.size));
+        self.clients.push(Joining { text, like, class, link, internet, speed, size, rtt, clients, think });
+        Ok(())
+    }
+
+    /// A class with the demands of another, or with none.
+    fn push_class(&mut self, class: Class, like: Option<usize>) -> usize {
+        self.base.classes.push(class);
+        for row in self.base.demands.iter_mut().chain(&mut self.base.demand_ci95_half_width) {
+            row.push(like.map_or(0.0, |c| row[c]));
+        }
+        self.base.classes.len() - 1
+    }
+
+    /// A station that no one visits, where all take the same time.
+    fn push_station(&mut self, name: &str, kind: StationKind) -> usize {
+        let name = unused(name, self.base.stations.iter().map(|station| &station.name));
+        self.base.stations.push(Station { name, kind, scv: 0.0, ..Station::default() });
+        let nothing = vec![0.0; self.base.classes.len()];
+        if !self.base.demand_ci95_half_width.is_empty() {
+            self.base.demand_ci95_half_width.push(nothing.clone());
+        }
+        self.base.demands.push(nothing);
+        self.base.stations.len() - 1
+    }
+}
+
+/// A name that is not taken.
+fn unused<'a>(name: &str, taken: impl Iterator<Item = &'a String> + Clone) -> String {
+    let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name} {n}") };
+    (1..).map(numbered).find(|name| taken.clone().all(|other| other != name)).unwrap_or_default()
+}
