@@ -14,10 +14,11 @@ pub use inflation::{BurstDemand, BurstEffect, BurstLevel, fit_burst_demand, with
 
 use crate::ModelError;
 use crate::error::positive;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How bursty a sequence of counts is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstFactors {
     /// Number of epochs.
     pub epochs: usize,

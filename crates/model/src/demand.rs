@@ -6,30 +6,29 @@
 //! instead of being given numbers that are noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*,
 //! 1980, §3.2).
 //!
-//! Intervals are Student's t from the residuals, which takes the observations for independent; [`resample_demands`] has
-//! those of observations that follow one another in time. Whether demands depend on the load is asked of
-//! [`fit_load_dependence`], what they have to do with the size of a response of [`fit_size`]. From a single level there
-//! is only a rule of proportion ([`attribute_by_share`]).
+//! Intervals are Student's t from the residuals, which takes the observations for independent; [`moving_blocks`] resamples
+//! those that follow one another in time. Whether demands depend on the load is asked of [`fit_load_dependence`], what
+//! they have to do with the size of a response of [`fit_size`]. From a single level there is only a rule of proportion
+//! ([`attribute_by_share`]). [`calibrate`] does all of it with
+//! Records.
 
 mod bootstrap;
 pub mod calibrate;
+mod collinear;
+mod law;
 mod load;
 mod proportional;
 mod size;
 
-pub use bootstrap::{Bootstrap, Interval, ResampledFit, Resampling, moving_blocks, resample_demands};
-pub use calibrate::{CalibrateOptions, Calibrated, calibrate};
+pub use bootstrap::{Bootstrap, Interval, Resampling, moving_blocks};
 pub use load::{LoadDependence, Shape, fit_load_dependence};
 pub use proportional::{attribute_by_share, attribute_equally};
 pub use size::{Held, Outlier, SizeFit, SizePoint, fit_size};
 
 use crate::ModelError;
 use crate::error::non_negative;
-use crate::least_squares::{Design, Estimate, Uncertainty, fit_non_negative};
-use serde::Serialize;
-
-/// Belsley, Kuh & Welsch: from about 30 on, a dependency among the columns ruins the estimates.
-const COLLINEAR: f64 = 30.0;
+use crate::least_squares::Estimate;
+use law::{Joint, Law};
 
 /// What one station did at one load level.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,12 +51,10 @@ pub enum Background {
 }
 
 /// Fitted demands of one station.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DemandFit {
     /// D in seconds, by class; merged classes share one.
     pub demands: Vec<Estimate>,
-    /// Standard errors of `demands`; `None` with as many observations as unknowns.
-    pub standard_errors: Option<Vec<f64>>,
     /// Busy servers without requests; without interval if it was known.
     pub background: Estimate,
     /// Of the column-scaled design matrix, after merging; above some 30 the intervals are wide.
@@ -70,6 +67,9 @@ pub struct DemandFit {
     /// is that of its mean request at the mix observed, and is given to each of its classes: at another mix it may be
     /// another.
     pub merged: Vec<Vec<usize>>,
+    /// Of load dependence, where one was looked for.
+    term: Option<Estimate>,
+    joint: Option<Joint>,
 }
 
 /// Demands of `classes` classes by weighted non-negative least squares.
@@ -82,96 +82,17 @@ pub fn fit_demands(
     observations: &[Observation],
     background: Background,
 ) -> Result<DemandFit, ModelError> {
-    check(classes, observations)?;
-    if let Background::Known(busy) = background {
-        non_negative(busy, || "the known background".into())?;
-    }
+    check(classes, observations, background)?;
     let counted = counted(observations);
-    let needed = classes + usize::from(background == Background::Fitted);
-    if counted.len() < needed {
-        return Err(ModelError::TooFewObservations { needed, given: counted.len() });
-    }
-    if let Some(class) = (0..classes).find(|c| counted.iter().all(|o| o.throughput[*c] == 0.0)) {
-        return Err(ModelError::Unobserved { class });
-    }
-    let groups = merge_collinear(classes, &counted)?;
-    fit_groups(&groups, &counted, background)
+    Law::distinct(classes, &counted, background)?.fit(&counted)
 }
 
-/// Demands of groups of classes that were told to be distinct, from checked observations of positive weight.
-fn fit_groups(
-    groups: &[Vec<usize>],
-    counted: &[&Observation],
-    background: Background,
-) -> Result<DemandFit, ModelError> {
-    let mut columns = columns(groups, counted);
-    let known = match background {
-        Background::Known(busy) => busy,
-        Background::Fitted => {
-            columns.push(vec![1.0; counted.len()]);
-            0.0
-        }
-    };
-    let busy: Vec<f64> = counted.iter().map(|o| o.busy - known).collect();
-    let fit = fit_non_negative(&columns, &busy, &weights(counted))?;
-    let classes = groups.iter().map(Vec::len).sum();
-    let group_of = |class| groups.iter().position(|g| g.contains(&class)).unwrap_or_default();
-    let standard_error = |u: &Uncertainty, class| u.residual_stddev * u.spread(group_of(class));
-    Ok(DemandFit {
-        demands: (0..classes).map(|class| fit.estimate(group_of(class))).collect(),
-        standard_errors: fit.uncertainty.as_ref().map(|u| (0..classes).map(|c| standard_error(u, c)).collect()),
-        background: match background {
-            Background::Fitted => fit.estimate(groups.len()),
-            Background::Known(value) => Estimate { value, ci95_half_width: None },
-        },
-        condition_number: fit.condition_number,
-        residual_stddev: fit.uncertainty.as_ref().map(|u| u.residual_stddev),
-        degrees_of_freedom: counted.len() - columns.len(),
-        merged: groups.iter().filter(|g| g.len() > 1).cloned().collect(),
-    })
-}
-
-/// Groups of classes whose summed throughputs are columns that can be told apart.
-///
-/// While the columns are too nearly dependent, merges the pair most involved: the most negative entry of the projection
-/// on the near-null space, which is the same in whatever order the classes come. Pairs that are equally involved are
-/// merged at once, so that order does not decide between them either.
-fn merge_collinear(classes: usize, counted: &[&Observation]) -> Result<Vec<Vec<usize>>, ModelError> {
-    let mut groups: Vec<Vec<usize>> = (0..classes).map(|c| vec![c]).collect();
-    loop {
-        let design = Design::new(&columns(&groups, counted), &weights(counted))?;
-        if design.condition_number <= COLLINEAR {
-            return Ok(groups);
-        }
-        let near_null: Vec<usize> =
-            (0..groups.len()).filter(|k| design.sigma[*k] * COLLINEAR < design.sigma[0]).collect();
-        let shared = |i: usize, j: usize| near_null.iter().map(|k| design.v[(i, *k)] * design.v[(j, *k)]).sum::<f64>();
-        let pairs: Vec<(usize, usize)> = (0..groups.len()).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
-        let strongest = pairs.iter().map(|(i, j)| shared(*i, *j)).fold(0.0, f64::min);
-        if strongest == 0.0 {
-            return Ok(groups);
-        }
-        let mut home: Vec<usize> = (0..groups.len()).collect();
-        for (i, j) in pairs.into_iter().filter(|(i, j)| shared(*i, *j) <= strongest * (1.0 - 1e-9)) {
-            let (to, from) = (home[i].min(home[j]), home[i].max(home[j]));
-            home.iter_mut().filter(|h| **h == from).for_each(|h| *h = to);
-        }
-        for (k, to) in home.into_iter().enumerate().filter(|(k, to)| k != to) {
-            let absorbed = std::mem::take(&mut groups[k]);
-            groups[to].extend(absorbed);
-        }
-        groups.retain(|g| !g.is_empty());
-        groups.iter_mut().for_each(|g| g.sort_unstable());
-        groups.sort_unstable();
+impl DemandFit {
+    /// Half width of the 95 % interval of a sum: of so many times each class's demand, the load-dependent term and the
+    /// background.
+    fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
+        Some(self.joint.as_ref()?.half_width(demands, term, background))
     }
-}
-
-/// All groups, those of one class included.
-fn groups(classes: usize, merged: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let alone = (0..classes).filter(|c| !merged.iter().any(|g| g.contains(c))).map(|c| vec![c]);
-    let mut groups: Vec<Vec<usize>> = merged.iter().cloned().chain(alone).collect();
-    groups.sort_unstable();
-    groups
 }
 
 /// Those that count.
@@ -179,19 +100,12 @@ fn counted(observations: &[Observation]) -> Vec<&Observation> {
     observations.iter().filter(|o| o.weight > 0.0).collect()
 }
 
-/// Throughput of each group at each observation.
-fn columns(groups: &[Vec<usize>], counted: &[&Observation]) -> Vec<Vec<f64>> {
-    let of = |group: &Vec<usize>| counted.iter().map(|o| group.iter().map(|c| o.throughput[*c]).sum()).collect();
-    groups.iter().map(of).collect()
-}
-
-fn weights(counted: &[&Observation]) -> Vec<f64> {
-    counted.iter().map(|o| o.weight).collect()
-}
-
-fn check(classes: usize, observations: &[Observation]) -> Result<(), ModelError> {
+fn check(classes: usize, observations: &[Observation], background: Background) -> Result<(), ModelError> {
     if classes == 0 {
         return Err(ModelError::Shape("there is no class whose demand to fit".into()));
+    }
+    if let Background::Known(busy) = background {
+        non_negative(busy, || "the known background".into())?;
     }
     for (i, o) in observations.iter().enumerate() {
         if o.throughput.len() != classes {
@@ -225,7 +139,7 @@ mod tests {
         assert_eq!(fit.demands[0], fit.demands[2]);
         assert!((fit.demands[0].value - 0.007).abs() < 1e-12, "(1·4 ms + 3·8 ms) / 4");
         assert!((fit.demands[1].value - 0.01).abs() < 1e-12);
-        assert!(fit.condition_number < COLLINEAR);
+        assert!(fit.condition_number < 30.0);
     }
 
     #[test]

@@ -65,10 +65,10 @@ pub use burstiness::{
 };
 pub use cluster::{Cluster, cluster_sizes};
 pub use cost::{Configuration, CostRow, CostTable, Sized, cost_table, parse_configurations};
+pub use demand::calibrate::{Attribution, CalibrateOptions, Calibrated, calibrate};
 pub use demand::{
-    Background, CalibrateOptions, Calibrated, DemandFit, Interval, LoadDependence, Observation, ResampledFit,
-    Resampling, SizeFit, SizePoint, attribute_by_share, attribute_equally, calibrate, fit_demands, fit_load_dependence,
-    fit_size, resample_demands,
+    Background, DemandFit, Interval, LoadDependence, Observation, Resampling, SizeFit, SizePoint, attribute_by_share,
+    attribute_equally, fit_demands, fit_load_dependence, fit_size,
 };
 pub use erlang::{erlang_c, mmm_wait};
 pub use error::ModelError;

@@ -18,7 +18,7 @@ use serde::Serialize;
 const STEPS: usize = 300;
 
 /// One measured load.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadPoint {
     /// N: concurrent clients, threads or processors; 1 or more.
     pub load: f64,

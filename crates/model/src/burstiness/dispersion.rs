@@ -12,6 +12,7 @@
 use super::total;
 use crate::ModelError;
 use crate::demand::Interval;
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -19,7 +20,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF};
 const FEWEST_WINDOWS: usize = 20;
 
 /// The index of dispersion in windows of one length.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Dispersion {
     /// Length of a window, in epochs.
     pub window: usize,
@@ -29,13 +30,6 @@ pub struct Dispersion {
     pub index: f64,
     /// Its confidence interval.
     pub ci95: Interval,
-}
-
-impl Dispersion {
-    /// By how much the index lies below the process's own, if that is `limit` in windows as long as all the counts.
-    pub fn bias(&self, limit: f64) -> f64 {
-        (self.index - limit) / self.windows as f64
-    }
 }
 
 /// In windows of so many epochs, of which there must be two.
@@ -83,8 +77,6 @@ mod tests {
         assert!(
             (d.ci95.low / d.index - 9.0 / 19.0228).abs() < 1e-4 && (d.ci95.high / d.index - 9.0 / 2.70039).abs() < 1e-4
         );
-        assert_eq!(d.bias(d.index), 0.0);
-        assert!(d.bias(2.0 * d.index) < 0.0);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::error::{non_negative, positive};
 use crate::least_squares::{Estimate, fit_non_negative};
 use crate::saturation_rate;
 use brimful_core::model::Model;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What requests cost at one level of burstiness.
@@ -22,7 +23,7 @@ pub struct BurstLevel {
 }
 
 /// D = D_f + α·b.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstDemand {
     /// D_f: without bursts, in seconds.
     pub without_bursts: Estimate,
@@ -53,7 +54,7 @@ impl BurstDemand {
 }
 
 /// A model under other bursts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstEffect {
     /// What every demand at the station was multiplied by.
     pub factor: f64,

@@ -7,7 +7,6 @@
 //! such as runs at different loads, are drawn each from itself, so that every draw has the loads of the measurement.
 //! Intervals are the percentiles at 2.5 and 97.5 %. One seed gives one answer.
 
-use super::{Background, DemandFit, Observation, check, fit_demands, fit_groups, groups};
 use crate::ModelError;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -56,7 +55,12 @@ pub struct Interval {
 impl Bootstrap {
     /// Of one of the statistic's values.
     pub fn interval(&self, value: usize) -> Interval {
-        let mut sorted: Vec<f64> = self.draws.iter().filter_map(|draw| draw.get(value).copied()).collect();
+        self.interval_of(|draw| draw.get(value).copied())
+    }
+
+    /// Of something that follows from the statistic's values.
+    pub fn interval_of(&self, of: impl Fn(&[f64]) -> Option<f64>) -> Interval {
+        let mut sorted: Vec<f64> = self.draws.iter().filter_map(|draw| of(draw)).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         Interval { low: quantile(&sorted, 0.025), high: quantile(&sorted, 0.975) }
     }
@@ -110,45 +114,6 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
     let at = p * last as f64;
     let (low, part) = (at.floor() as usize, at.fract());
     sorted[low] + part * (sorted[(low + 1).min(last)] - sorted[low])
-}
-
-/// Fitted demands, and how far they would be elsewhere in another sample.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ResampledFit {
-    /// The fit to all observations, with its own standard errors.
-    pub fit: DemandFit,
-    /// Of each class's demand.
-    pub demands_ci95: Vec<Interval>,
-    /// Of the background, if it was fitted.
-    pub background_ci95: Option<Interval>,
-    /// The draws: demands by class, then the background.
-    pub bootstrap: Bootstrap,
-}
-
-/// [`fit_demands`] with intervals by [`moving_blocks`]: `runs` are series of observations, each in the order of time.
-///
-/// Classes that all observations together cannot tell apart stay merged in every draw.
-pub fn resample_demands(
-    classes: usize,
-    runs: &[Vec<Observation>],
-    background: Background,
-    resampling: Resampling,
-) -> Result<ResampledFit, ModelError> {
-    let all = runs.concat();
-    check(classes, &all)?;
-    let fit = fit_demands(classes, &all, background)?;
-    let groups = groups(classes, &fit.merged);
-    let bootstrap = moving_blocks(runs, resampling, |drawn| {
-        let counted: Vec<&Observation> = drawn.iter().flatten().copied().filter(|o| o.weight > 0.0).collect();
-        let fit = fit_groups(&groups, &counted, background).ok()?;
-        Some(fit.demands.iter().chain([&fit.background]).map(|d| d.value).collect())
-    })?;
-    Ok(ResampledFit {
-        demands_ci95: (0..classes).map(|class| bootstrap.interval(class)).collect(),
-        background_ci95: (background == Background::Fitted).then(|| bootstrap.interval(classes)),
-        fit,
-        bootstrap,
-    })
 }
 
 #[cfg(test)]
@@ -209,21 +174,5 @@ mod tests {
         assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), 3.0);
         assert_eq!(quantile(&[5.0], 0.975), 5.0);
         assert!(quantile(&[], 0.5).is_nan());
-    }
-
-    #[test]
-    fn merged_classes_stay_merged_and_noise_free_demands_do_not_scatter() {
-        let observe = |i: u32| {
-            let x = f64::from(1 + i % 5);
-            let other = f64::from(1 + i % 3);
-            Observation { throughput: vec![x, other, 2.0 * x], busy: 0.05 + 0.01 * x + 0.02 * other, weight: 1.0 }
-        };
-        let run = (0..30).map(observe).collect();
-        let fit = resample_demands(3, &[run], Background::Fitted, RESAMPLING).unwrap();
-        assert_eq!(fit.fit.merged, [[0, 2]]);
-        for (interval, truth) in fit.demands_ci95.iter().zip([0.01 / 3.0, 0.02, 0.01 / 3.0]) {
-            assert!((interval.low - truth).abs() < 1e-12 && (interval.high - truth).abs() < 1e-12, "{interval:?}");
-        }
-        assert!((fit.background_ci95.unwrap().high - 0.05).abs() < 1e-12);
     }
 }

@@ -1,124 +1,80 @@
 //! From Records to a model: what `brimful plan calibrate` does.
 //!
 //! Of every usable run the throughput of each class and the CPU time of the server give one observation of the
-//! utilization law ([`super::fit_demands`]): runs of a single class give its demand directly, runs of a mix by
-//! regression. What the server does without requests is taken from an idle Record if there is one, else fitted along.
-//! Disks that were used become stations in the same way. Mean response times give the variability of service and the
-//! time spent elsewhere ([`crate::fit_response`]).
+//! utilization law ([`super::fit_demands`]). What the server does without requests is taken from a run of next to none if
+//! there is one, else fitted along. Disks that were used become stations in the same way. Mean response times give the
+//! variability of service and the time spent elsewhere ([`crate::fit_response`]). [`Source`] says what each demand stands
+//! on.
 //!
 //! A demand has two intervals: that of the regression, from how far the runs are from one law, and that of a bootstrap
 //! of the seconds within each run ([`super::moving_blocks`]), from how they scatter. The wider of the two is given as
-//! the interval. Where demands depend on the load ([`super::fit_load_dependence`]), the model has those at saturation.
+//! the interval. Where demands depend on the load ([`super::fit_load_dependence`]), the model has those at saturation:
+//! there it must be right, and a request that costs more at leisure has the time.
+//!
+//! Runs whose arrivals came in bursts tell what bursts cost, and nothing else if steady runs are there; runs past
+//! saturation tell where the throughput bends, as a check of the model.
 
+mod bursts;
 mod cpu;
+mod disks;
 mod elsewhere;
+mod figures;
+mod judge;
+mod knee;
+mod report;
 mod runs;
 
-use super::{Interval, LoadDependence, Resampling};
-use crate::least_squares::Estimate;
-use crate::response::ResponseFit;
-use crate::{ModelError, Observation};
+pub use bursts::{BurstRun, Bursts};
+pub use knee::{KneeCheck, MeasuredLoad};
+pub use report::{Calibrated, DemandAtRate, LeftOut, Merged, RunDemand, Saturation, SizeDemand, Source, Uncertainty};
+
+use super::{Resampling, SizePoint, fit_size};
+use crate::{ModelError, saturation_rate};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::Record;
 use cpu::CpuFit;
-use runs::{Run, Runs};
-use schemars::JsonSchema;
-use serde::Serialize;
+use runs::Runs;
 
-/// A disk that was never busier than this is no station.
-const DISK_USED: f64 = 0.01;
+/// Points of a curve of demands.
+const CURVE: u32 = 40;
 
 /// What Records do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CalibrateOptions {
     /// CPUs that the server can use at once, where they are fewer than were watched: one for a server of one worker.
     pub servers: Option<u32>,
+    /// How classes that the runs cannot tell apart share what they cost.
+    pub attribution: Attribution,
     /// For the intervals.
     pub resampling: Resampling,
 }
 
-/// A calibrated model, and how far to trust it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Calibrated {
-    /// Stations: `cpu`, the disks that were used, and `elsewhere`, a delay, if there were response times. Open classes,
-    /// at the mean rates of the runs of the mix (of all runs, if each had one class).
-    pub model: Model,
-    /// Beside [`Model::demands`], stations × classes.
-    pub uncertainty: Vec<Vec<Uncertainty>>,
-    /// Demands at `cpu` as each draw of the bootstrap had them, draws × classes: what belongs together, for intervals
-    /// of what is computed from several of them. Empty where the runs have no course.
-    #[serde(skip)]
-    pub cpu_draws: Vec<Vec<f64>>,
-    /// Classes that the runs cannot tell apart at the CPU.
-    pub merged: Vec<Merged>,
-    /// Busy CPUs without requests, of the server's own.
-    pub background: Estimate,
-    /// Of the regression at the CPU; above some 30 the intervals are wide.
-    pub condition_number: f64,
-    /// Whether requests cost more or less under load.
-    pub load_dependence: Option<LoadDependence>,
-    /// What response times told.
-    pub response: Option<ResponseFit>,
-    /// Records that the demands stand on, by their place in the input, from 0.
-    pub used: Vec<usize>,
-    /// Records of an idle server, likewise.
-    pub idle: Vec<usize>,
-    /// The others, and why.
-    pub left_out: Vec<LeftOut>,
-    /// What whoever uses the model should know.
-    pub warnings: Vec<String>,
-}
-
-/// How well a demand is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Uncertainty {
-    /// The wider of the two below; `None` where there is neither.
-    pub ci95: Option<Interval>,
-    /// Standard error of the regression over the runs.
-    pub standard_error: Option<f64>,
-    /// Its interval.
-    pub fit_ci95: Option<Interval>,
-    /// Interval by the bootstrap within the runs.
-    pub bootstrap_ci95: Option<Interval>,
-}
-
-/// Classes with one demand between them.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Merged {
-    /// Their names.
-    pub classes: Vec<String>,
-    /// Their shares of the requests among them, over all runs used: the joint demand holds for these.
-    pub shares: Vec<f64>,
-    /// Demand of their mean request; each of the classes is given this.
-    pub joint_demand_s: f64,
-}
-
-/// A Record that was not used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LeftOut {
-    /// Its place in the input, from 0.
-    pub record: usize,
-    /// Why, and what to do about it.
-    pub reason: String,
+/// How classes share a cost that is known of all of them together (Menascé et al., CMG 1999).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attribution {
+    /// Every request alike (their Eq. 4).
+    #[default]
+    Requests,
+    /// In proportion to the bytes sent (their Eq. 2; what other classes cost is set aside, Eq. 3).
+    Bytes,
 }
 
 /// The model of the server that these Records are of. Records of different servers are an error; those of no use are
 /// named.
 pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibrated, ModelError> {
-    let runs = Runs::select(records, options.servers)?;
+    let mut runs = Runs::select(records, options.servers)?;
     let mut warnings = runs.warnings();
-    let cpu = cpu::fit(&runs, options.resampling, &mut warnings)?;
-    let disks = disks(&runs, &mut warnings);
-    let mut model = Model::default();
+    let cpu = cpu::fit(&mut runs, options, &mut warnings)?;
+    let disks = disks::fit(&runs, &mut warnings);
+    let mut model = Model { classes: classes(&runs), ..Model::default() };
     let mut uncertainty = Vec::new();
-    let share = cpu.capacity_taken(&runs);
     let station = |name: &str| Station {
         name: name.to_owned(),
         kind: StationKind::Queue,
         scheduling: Scheduling::Fcfs,
         ..Station::default()
     };
-    model.stations.push(Station { servers: runs.servers, background: share, ..station("cpu") });
+    model.stations.push(Station { servers: runs.servers, background: cpu.capacity_taken(&runs), ..station("cpu") });
     model.demands.push(cpu.demands.clone());
     uncertainty.push(cpu.uncertainty.clone());
     for disk in disks {
@@ -131,121 +87,93 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         model.stations[0].scv = elsewhere.response.scv;
         model.stations.push(Station { kind: StationKind::Delay, scheduling: Scheduling::Ps, ..station("elsewhere") });
         model.demands.push(elsewhere.delays.clone());
-        uncertainty.push(vec![Uncertainty::default(); runs.classes.len()]);
+        uncertainty.push(vec![Uncertainty::of(Source::ResponseTimes); runs.classes.len()]);
     }
-    model.demand_ci95_half_width =
-        uncertainty.iter().map(|row| row.iter().map(Uncertainty::half_width).collect()).collect();
-    model.classes = classes(&runs);
+    model.demand_ci95_half_width = half_widths(&model, &uncertainty);
+    let mix: Vec<f64> = model.classes.iter().filter_map(|c| c.rate).collect();
+    let (rate, bottleneck) = saturation_rate(&model)?;
+    let ci95 = if bottleneck == "cpu" { cpu.saturation_ci95(&runs, &mix) } else { None };
     let merged = merged(&runs, &cpu);
     warnings.extend(merged.iter().map(Merged::warning));
+    let knee = knee::check(records, &runs, &mix);
+    warnings.extend(knee.warning(rate));
+    let bursts = bursts::fit(&runs, &cpu, &model)?;
+    warnings.extend(bursts.warning());
     Ok(Calibrated {
-        model,
+        saturation: Saturation { rate, ci95, bottleneck },
+        demand_curve: demand_curve(&cpu, &mix),
+        runs: runs.used.iter().map(|run| cpu.explain(run, runs.servers)).collect(),
+        sizes: sizes(&runs, &cpu),
         uncertainty,
-        cpu_draws: cpu.draws,
+        cpu_draws: cpu.draws(runs.classes.len()),
         merged,
         background: cpu.background,
         condition_number: cpu.condition_number,
         load_dependence: cpu.load_dependence,
         response: elsewhere.map(|e| e.response),
+        knee,
+        bursts,
         used: runs.used.iter().map(|r| r.record).collect(),
         idle: runs.idle.records,
         left_out: runs.left_out,
         warnings,
+        model,
     })
 }
 
 /// The mix and its rates.
 fn classes(runs: &Runs) -> Vec<Class> {
-    let mixed = |r: &&Run| r.throughput.iter().filter(|x| **x > 0.0).count() > 1;
-    let mut of: Vec<&Run> = runs.used.iter().filter(mixed).collect();
-    if of.is_empty() {
-        of = runs.used.iter().collect();
-    }
-    let seconds: f64 = of.iter().map(|r| r.seconds).sum();
-    let rate = |class: usize| of.iter().map(|r| r.throughput[class] * r.seconds).sum::<f64>() / seconds;
-    let class = |(i, name): (usize, &String)| Class {
+    let rates = runs.mix();
+    let class = |(name, rate): (&String, f64)| Class {
         name: name.clone(),
         kind: ClassKind::Open,
-        rate: Some(rate(i)),
+        rate: Some(rate),
         ..Class::default()
     };
-    runs.classes.iter().enumerate().map(class).collect()
+    runs.classes.iter().zip(rates).map(class).collect()
+}
+
+/// As documents have it: the farther end of each interval.
+fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>> {
+    let half_width = |(demand, known): (&f64, &Uncertainty)| {
+        known.ci95.map_or(0.0, |ci| (ci.high - demand).max(demand - ci.low).max(0.0))
+    };
+    model.demands.iter().zip(uncertainty).map(|(row, known)| row.iter().zip(known).map(half_width).collect()).collect()
 }
 
 fn merged(runs: &Runs, cpu: &CpuFit) -> Vec<Merged> {
-    let completed = |class: usize| runs.used.iter().map(|r| r.throughput[class] * r.seconds).sum::<f64>();
     let of = |group: &Vec<usize>| {
-        let total: f64 = group.iter().map(|c| completed(*c)).sum();
+        let completed: Vec<f64> = group.iter().map(|class| runs.completed(*class)).collect();
+        let total: f64 = completed.iter().sum();
         Merged {
             classes: group.iter().map(|c| runs.classes[*c].clone()).collect(),
-            shares: group.iter().map(|c| completed(*c) / total).collect(),
-            joint_demand_s: cpu.demands[group[0]],
+            joint_demand_s: group.iter().zip(&completed).map(|(c, n)| n / total * cpu.demands[*c]).sum(),
+            shares: completed.into_iter().map(|n| n / total).collect(),
         }
     };
     cpu.merged.iter().map(of).collect()
 }
 
-impl Merged {
-    fn warning(&self) -> String {
-        format!(
-            "the runs cannot tell the classes {} apart: each is given the demand of their mean request, which holds while \
-             they come in these proportions; measure each of them alone",
-            self.classes.join(", ")
-        )
-    }
+/// D(X) of the mix from the lowest rate measured to saturation; empty where demands do not depend on the load.
+fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
+    let Some(load) = &cpu.load_dependence else { return Vec::new() };
+    let (low, high) = (load.lowest_rate(), load.saturation(mix));
+    let rate = |i: u32| low + (high - low) * f64::from(i) / f64::from(CURVE);
+    (0..=CURVE).map(rate).map(|rate| DemandAtRate { rate, demand_s: load.demand(rate, mix) }).collect()
 }
 
-struct DiskFit {
-    name: String,
-    demands: Vec<f64>,
-    uncertainty: Vec<Uncertainty>,
-    /// Share of its time.
-    background: f64,
-}
-
-/// Disks that requests use; one that cannot be fitted is named.
-fn disks(runs: &Runs, warnings: &mut Vec<String>) -> Vec<DiskFit> {
-    let mut fits = Vec::new();
-    for name in runs.disks(DISK_USED) {
-        let busy = |run: &Run| run.disks.get(&name).copied().unwrap_or(0.0);
-        let observations: Vec<Observation> = runs.used.iter().map(|r| r.observe(busy(r))).collect();
-        let idle = runs.idle.disks.get(&name).copied();
-        match cpu::regress(runs.classes.len(), &observations, idle) {
-            Ok((fit, _)) => {
-                let demands: Vec<f64> = fit.demands.iter().map(|d| d.value).collect();
-                if demands.iter().any(|d| *d > 0.0) {
-                    let uncertainty = (0..demands.len()).map(|c| Uncertainty::of_fit(&fit, c)).collect();
-                    fits.push(DiskFit { name, demands, uncertainty, background: fit.background.value.min(0.99) });
-                }
-            }
-            Err(error) => warnings.push(format!("disk {name} was busy and is left out of the model: {error}")),
-        }
+/// What demands have to do with sizes: of three or more classes that were told apart and are of three or more sizes.
+fn sizes(runs: &Runs, cpu: &CpuFit) -> Option<SizeDemand> {
+    let alone = |class: &usize| !cpu.merged.iter().any(|group| group.contains(class));
+    let point = |class: usize| Some((class, SizePoint { bytes: runs.size(class)?, cpu_s: cpu.demands[class] }));
+    let (classes, points): (Vec<usize>, Vec<SizePoint>) =
+        (0..runs.classes.len()).filter(alone).filter_map(point).unzip();
+    let mut sizes: Vec<f64> = points.iter().map(|p| p.bytes).collect();
+    sizes.sort_unstable_by(f64::total_cmp);
+    sizes.dedup();
+    if sizes.len() < 3 {
+        return None;
     }
-    fits
-}
-
-impl Uncertainty {
-    fn of_fit(fit: &super::DemandFit, class: usize) -> Uncertainty {
-        let fit_ci95 = interval(fit.demands[class]);
-        let standard_error = fit.standard_errors.as_ref().map(|e| e[class]);
-        Uncertainty { ci95: fit_ci95, standard_error, fit_ci95, bootstrap_ci95: None }
-    }
-
-    /// As a model carries it: 0 where there is none.
-    fn half_width(&self) -> f64 {
-        self.ci95.map_or(0.0, |i| (i.high - i.low) / 2.0)
-    }
-
-    /// With the bootstrap's interval beside it.
-    fn and(self, bootstrap: Option<Interval>) -> Uncertainty {
-        let width = |i: &Interval| i.high - i.low;
-        let wider = self.fit_ci95.into_iter().chain(bootstrap).max_by(|a, b| width(a).total_cmp(&width(b)));
-        Uncertainty { ci95: wider, bootstrap_ci95: bootstrap, ..self }
-    }
-}
-
-/// Demands are not negative, and neither are the ends of their intervals.
-fn interval(estimate: Estimate) -> Option<Interval> {
-    let half_width = estimate.ci95_half_width?;
-    Some(Interval { low: (estimate.value - half_width).max(0.0), high: estimate.value + half_width })
+    let classes = classes.into_iter().map(|class| runs.classes[class].clone()).collect();
+    fit_size(&points).ok().map(|fit| SizeDemand { classes, points, fit })
 }

@@ -15,7 +15,9 @@
 //! worker that saturated at 60,000 requests per second, four levels up to a third of that foretell 19 % too little with
 //! constant demands, 12 % with a step function and 4 % with the first term.
 
-use super::{Background, DemandFit, Observation, fit_demands};
+use super::collinear::COLLINEAR;
+use super::law::Law;
+use super::{Background, DemandFit, Observation, check, counted};
 use crate::ModelError;
 use crate::least_squares::Estimate;
 use schemars::JsonSchema;
@@ -53,74 +55,102 @@ pub struct LoadDependence {
     pub p: f64,
     /// D in seconds, by class, without the term.
     pub demands: Vec<Estimate>,
+    #[serde(skip)]
+    fit: DemandFit,
+    #[serde(skip)]
     servers: f64,
-    background: f64,
+    #[serde(skip)]
     lowest_rate: f64,
 }
 
 /// Looks for load-dependent demand at a station of `servers` servers; `None` where constant demands do as well, or
 /// where there are too few levels to tell: two more than classes.
 ///
-/// `background` is as in [`fit_demands`]; a fitted one already is the term of [`Shape::PerSecond`], which is then not
-/// tried.
+/// `background` is as in [`fit_demands`](super::fit_demands); a fitted one already is the term of [`Shape::PerSecond`],
+/// which is then not tried.
 pub fn fit_load_dependence(
     classes: usize,
     observations: &[Observation],
     background: Background,
     servers: u32,
 ) -> Result<Option<LoadDependence>, ModelError> {
-    let constant = fit_demands(classes, observations, background)?;
-    let Some(unexplained) = residual_sum(&constant) else { return Ok(None) };
-    let busy = observations.iter().map(|o| o.busy).fold(0.0, f64::max);
+    check(classes, observations, background)?;
+    let counted = counted(observations);
+    let law = Law::distinct(classes, &counted, background)?;
+    let constant = law.fit(&counted)?;
+    Ok(beyond_constant(&law, &constant, &counted, servers))
+}
+
+/// The same beyond a law and its fit.
+pub(super) fn beyond_constant(
+    law: &Law,
+    constant: &DemandFit,
+    counted: &[&Observation],
+    servers: u32,
+) -> Option<LoadDependence> {
+    let unexplained = residual_sum(constant)?;
+    let busy = counted.iter().map(|o| o.busy).fold(0.0, f64::max);
     if unexplained.sqrt() <= ROUNDING * busy {
-        return Ok(None);
+        return None;
     }
     let servers = f64::from(servers.max(1));
-    let shapes: &[Shape] = match background {
+    let shapes: &[Shape] = match law.background {
         Background::Known(_) => &[Shape::PerSecond, Shape::Idle, Shape::Busy],
         Background::Fitted => &[Shape::Idle, Shape::Busy],
     };
     let tried = shapes.iter().filter_map(|shape| {
-        let extended: Vec<Observation> = observations.iter().map(|o| extend(o, *shape, servers)).collect();
-        let fit = fit_demands(classes + 1, &extended, background).ok()?;
-        let told_apart = fit.merged == constant.merged && fit.demands[classes].value > 0.0;
-        let left = residual_sum(&fit).filter(|_| told_apart)?.max((ROUNDING * busy).powi(2));
-        Some((*shape, fit, left))
+        let fit = Law { term: Some((*shape, servers)), ..law.clone() }.fit(counted).ok()?;
+        let weight = fit.term.filter(|w| w.value > 0.0 && fit.condition_number <= COLLINEAR)?;
+        let left = residual_sum(&fit)?.max((ROUNDING * busy).powi(2));
+        Some((*shape, weight, fit, left))
     });
-    let Some((shape, fit, left)) = tried.min_by(|a, b| a.2.total_cmp(&b.2)) else { return Ok(None) };
+    let (shape, weight, fit, left) = tried.min_by(|a, b| a.3.total_cmp(&b.3))?;
     let freedom = fit.degrees_of_freedom as f64;
     let f = (unexplained - left) * freedom / left;
     let tail = FisherSnedecor::new(1.0, freedom).map_or(1.0, |d| d.sf(f.max(0.0)));
     let p = (tail * shapes.len() as f64).min(1.0);
-    let rate = |o: &Observation| o.throughput.iter().sum::<f64>();
-    let loaded = observations.iter().filter(|o| o.weight > 0.0).map(rate).filter(|x| *x > 0.0);
-    Ok((p < SIGNIFICANT).then(|| LoadDependence {
+    let rates = counted.iter().map(|o| o.throughput.iter().sum::<f64>()).filter(|x| *x > 0.0);
+    let lowest_rate = rates.fold(f64::INFINITY, f64::min);
+    (p < SIGNIFICANT).then(|| LoadDependence {
         shape,
-        weight: fit.demands[classes],
+        weight,
         f,
         p,
-        demands: fit.demands[..classes].to_vec(),
+        demands: fit.demands.clone(),
+        fit,
         servers,
-        background: fit.background.value,
-        lowest_rate: loaded.fold(f64::INFINITY, f64::min),
-    }))
-}
-
-/// The observation with the term as one more class.
-pub(super) fn extend(o: &Observation, shape: Shape, servers: f64) -> Observation {
-    let rate: f64 = o.throughput.iter().sum();
-    let utilization = (o.busy / servers).min(1.0);
-    let term = match shape {
-        Shape::PerSecond if rate > 0.0 => 1.0,
-        Shape::PerSecond => 0.0,
-        Shape::Idle => rate * (1.0 - utilization).powi(2),
-        Shape::Busy => rate * utilization,
-    };
-    Observation { throughput: o.throughput.iter().copied().chain([term]).collect(), ..o.clone() }
+        lowest_rate,
+    })
 }
 
 fn residual_sum(fit: &DemandFit) -> Option<f64> {
     Some(fit.residual_stddev?.powi(2) * fit.degrees_of_freedom as f64)
+}
+
+impl Shape {
+    /// The term at an observation, over w.
+    pub(super) fn of(self, o: &Observation, servers: f64) -> f64 {
+        self.term(o.throughput.iter().sum(), (o.busy / servers).min(1.0))
+    }
+
+    fn term(self, rate: f64, utilization: f64) -> f64 {
+        match self {
+            Shape::PerSecond if rate > 0.0 => 1.0,
+            Shape::PerSecond => 0.0,
+            Shape::Idle => rate * (1.0 - utilization).powi(2),
+            Shape::Busy => rate * utilization,
+        }
+    }
+
+    /// What the term adds to each request, and to what is busy without requests, when the servers are busy all the time:
+    /// times w.
+    pub(super) fn at_saturation(self) -> (f64, f64) {
+        match self {
+            Shape::PerSecond => (0.0, 1.0),
+            Shape::Idle => (0.0, 0.0),
+            Shape::Busy => (1.0, 0.0),
+        }
+    }
 }
 
 impl LoadDependence {
@@ -129,25 +159,23 @@ impl LoadDependence {
     pub fn demand(&self, rate: f64, mix: &[f64]) -> f64 {
         let base = self.base(mix);
         let rate = rate.min(self.saturation(mix)).max(self.lowest_rate);
-        (self.busy(rate, base) - self.background) / rate
+        (self.busy(rate, base) - self.fit.background.value) / rate
     }
 
     /// Requests per second of the mix at which the servers are busy all the time.
     pub fn saturation(&self, mix: &[f64]) -> f64 {
-        let (base, w) = (self.base(mix), self.weight.value);
-        match self.shape {
-            Shape::PerSecond => (self.servers - self.background - w).max(0.0) / base,
-            Shape::Idle => (self.servers - self.background) / base,
-            Shape::Busy => (self.servers - self.background) / (base + w),
-        }
+        let (per_request, fixed) = self.shape.at_saturation();
+        let (w, background) = (self.weight.value, self.fit.background.value);
+        (self.servers - background - fixed * w).max(0.0) / (self.base(mix) + per_request * w)
     }
 
-    /// D of each class when the servers are busy all the time, and what is busy then without requests: the constants
-    /// that saturate where this does.
-    pub fn at_saturation(&self) -> (Vec<f64>, f64) {
-        let more = if self.shape == Shape::Busy { self.weight.value } else { 0.0 };
-        let fixed = if self.shape == Shape::PerSecond { self.weight.value } else { 0.0 };
-        (self.demands.iter().map(|d| d.value + more).collect(), self.background + fixed)
+    /// The lowest rate that it stands on.
+    pub fn lowest_rate(&self) -> f64 {
+        self.lowest_rate
+    }
+
+    pub(super) fn fit(&self) -> &DemandFit {
+        &self.fit
     }
 
     fn base(&self, mix: &[f64]) -> f64 {
@@ -157,15 +185,8 @@ impl LoadDependence {
 
     /// Busy servers at a rate: bisection, since the busy servers themselves grow with it and the idle ones shrink.
     fn busy(&self, rate: f64, base: f64) -> f64 {
-        let w = self.weight.value;
         let needed = |busy: f64| {
-            let u = busy / self.servers;
-            self.background
-                + match self.shape {
-                    Shape::PerSecond => rate * base + w,
-                    Shape::Idle => rate * (base + w * (1.0 - u).powi(2)),
-                    Shape::Busy => rate * (base + w * u),
-                }
+            self.fit.background.value + rate * base + self.weight.value * self.shape.term(rate, busy / self.servers)
         };
         let (mut low, mut high) = (0.0, self.servers);
         for _ in 0..60 {
@@ -178,6 +199,7 @@ impl LoadDependence {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fit_demands;
     use super::*;
 
     /// One nginx worker, 1294 B, keep-alive: requests per second and CPU µs of each. It saturated at about 60,000.
@@ -229,8 +251,6 @@ mod tests {
             let half = rate_at(0.5);
             assert!((fit.demand(half, &[1.0]) - 0.5 / half).abs() < 1e-11);
             assert_eq!(fit.demand(1e9, &[1.0]), fit.demand(fit.saturation(&[1.0]), &[1.0]));
-            let (demands, fixed) = fit.at_saturation();
-            assert!(((1.0 - fixed) / demands[0] / rate_at(1.0) - 1.0).abs() < 1e-6);
         }
     }
 

@@ -9,13 +9,14 @@
 use crate::ModelError;
 use crate::error::non_negative;
 use crate::least_squares::{Estimate, fit_non_negative};
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 const SIGNIFICANT: f64 = 0.05;
 
 /// One response, or the mean of several of the same size.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizePoint {
     /// Size of the response.
     pub bytes: f64,
@@ -24,7 +25,7 @@ pub struct SizePoint {
 }
 
 /// D = a + b·bytes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeFit {
     /// a: what a request costs whatever its size, in seconds.
     pub per_request_s: Estimate,
@@ -41,7 +42,7 @@ pub struct SizeFit {
 }
 
 /// An unknown that a fit would have made negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
     /// a.
@@ -51,7 +52,7 @@ pub enum Held {
 }
 
 /// A point far from the line.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlier {
     /// Which, counted from 0.
     pub point: usize,

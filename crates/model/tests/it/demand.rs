@@ -4,7 +4,7 @@ use brimful_core::record::Record;
 use brimful_model::demand::{Shape, moving_blocks};
 use brimful_model::{
     Background, CalibrateOptions, Calibrated, ModelError, Observation, Resampling, SizePoint, calibrate, fit_demands,
-    fit_load_dependence, fit_size, resample_demands, saturation_rate,
+    fit_load_dependence, fit_size, saturation_rate,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -34,11 +34,15 @@ fn the_bootstrap_covers_where_students_t_does_not() {
     const TRIALS: u64 = 200;
     let (mut by_blocks, mut by_t) = (0, 0);
     for seed in 0..TRIALS {
-        let resampling = Resampling { draws: 200, seed };
-        let fit = resample_demands(1, &[drifting(seed)], Background::Fitted, resampling).unwrap();
-        let interval = fit.demands_ci95[0];
+        let seconds = drifting(seed);
+        let fit = |of: &[Observation]| fit_demands(1, of, Background::Fitted);
+        let demand = fit(&seconds).unwrap().demands[0];
+        let bootstrap = moving_blocks(&[seconds], Resampling { draws: 200, seed }, |drawn| {
+            let drawn: Vec<Observation> = drawn[0].iter().map(|o| (*o).clone()).collect();
+            Some(vec![fit(&drawn).ok()?.demands[0].value])
+        });
+        let interval = bootstrap.unwrap().interval(0);
         by_blocks += u64::from((interval.low..=interval.high).contains(&0.004));
-        let demand = fit.fit.demands[0];
         by_t += u64::from((demand.value - 0.004).abs() <= demand.ci95_half_width.unwrap());
     }
     let (by_blocks, by_t) = (by_blocks as f64 / TRIALS as f64, by_t as f64 / TRIALS as f64);
@@ -176,7 +180,9 @@ fn records_of_a_server_become_its_model() {
     let known = c.uncertainty[0][0];
     let bootstrap = known.bootstrap_ci95.unwrap();
     assert!(bootstrap.low < 0.005 && 0.005 < bootstrap.high && bootstrap.high - bootstrap.low < 0.001, "{known:?}");
-    assert!(known.ci95 == Some(bootstrap) && known.standard_error.is_some_and(|e| e < 1e-9), "{known:?}");
+    let fit = known.fit_ci95.unwrap();
+    assert!(known.ci95 == Some(bootstrap) && fit.high - fit.low < 1e-9, "{known:?}");
+    assert!(near(c.model.demand_ci95_half_width[0][0], (bootstrap.high - 0.005).max(0.005 - bootstrap.low), 1e-9));
     assert_eq!((c.cpu_draws.len(), c.cpu_draws[0].len()), (100, 2));
 }
 
@@ -214,7 +220,7 @@ fn what_cannot_be_used_is_named() {
     records[3]["server"] = Value::Null;
     let c = from(&records).unwrap();
     assert_eq!((c.used, c.left_out.iter().map(|l| l.record).collect::<Vec<_>>()), (vec![4], vec![1, 2, 3]));
-    for (left, word) in c.left_out.iter().zip(["Too late.", "past saturation", "--process"]) {
+    for (left, word) in c.left_out.iter().zip(["Too late.", "past saturation", "--watch"]) {
         assert!(left.reason.contains(word), "{left:?}");
     }
     assert!(c.warnings.iter().any(|w| w.contains("no more than 0.32 of 1 CPUs")), "{:?}", c.warnings);
@@ -325,17 +331,13 @@ proptest! {
         let observe = |(x, busy, weight): &(f64, f64, f64)| Observation { throughput: vec![*x], busy: *busy, weight: *weight };
         let observations: Vec<Observation> = values.iter().map(observe).collect();
         if let Ok(Some(load)) = fit_load_dependence(1, &observations, background, servers) {
-            let _ = (load.demand(f64::NAN, &[1.0]), load.demand(1.0, &[]), load.saturation(&[0.0]), load.at_saturation());
-        }
-        let resampling = Resampling { draws, seed: 1 };
-        if let Ok(fit) = resample_demands(1, &[observations], background, resampling) {
-            prop_assert!(fit.demands_ci95[0].low <= fit.demands_ci95[0].high);
+            let _ = (load.demand(f64::NAN, &[1.0]), load.demand(1.0, &[]), load.saturation(&[0.0]));
         }
         let sizes: Vec<SizePoint> = values.iter().map(|v| SizePoint { bytes: v.0, cpu_s: v.1 }).collect();
         if let Ok(fit) = fit_size(&sizes) {
             prop_assert!(fit.per_request_s.value >= 0.0 && fit.per_byte_s.value >= 0.0, "{:?}", fit);
         }
-        let _ = moving_blocks(&[values], resampling, |drawn| Some(vec![drawn[0].len() as f64]));
+        let _ = moving_blocks(&[values], Resampling { draws, seed: 1 }, |drawn| Some(vec![drawn[0].len() as f64]));
     }
 
     #[test]
@@ -357,7 +359,7 @@ proptest! {
             }
         }
         let resampling = Resampling { draws: 10, seed: 1 };
-        match calibrate(&records, CalibrateOptions { servers, resampling }) {
+        match calibrate(&records, CalibrateOptions { servers, resampling, ..Default::default() }) {
             Ok(c) => prop_assert!(c.model.demands.iter().flatten().all(|d| d.is_finite() && *d >= 0.0), "{:?}", c.model),
             Err(error) => prop_assert!(!error.to_string().is_empty()),
         }

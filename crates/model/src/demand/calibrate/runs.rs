@@ -1,18 +1,16 @@
-//! Which Records can be used, and what each of them says, in seconds and per second.
-//!
-//! Totals over the whole run, drained queue included, so that CPU time and completions belong to the same requests. The
-//! server's own processes are taken where they were watched: they are free of other work, but for what interrupts do on
-//! their behalf; else the CPUs.
+//! The runs that Records tell of: sorted into loaded, idle and useless ones, with the figures that a fit needs.
 
-use super::LeftOut;
+use super::figures::{self, Pace, Stretch, pace};
+use super::judge::{judge, same_server, saturated};
+use super::report::{LeftOut, Source};
 use crate::ModelError;
 use crate::demand::Observation;
-use brimful_core::record::{ClassRecord, Interval, Record, Summary};
-use brimful_core::server::{CpuShares, Server, ServerInterval};
+use brimful_core::record::{ClassRecord, Record};
+use brimful_core::server::{Sampled, Server};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Less than this share of what was offered, completed: past saturation.
-const KEPT_UP: f64 = 0.95;
+/// A load below this share of the highest is as good as none.
+const NEXT_TO_NONE: f64 = 0.01;
 
 /// Other work on the watched CPUs is worth a warning from this share of them on.
 const OTHER_WORK: f64 = 0.1;
@@ -27,12 +25,16 @@ pub(super) struct Runs {
     pub classes: Vec<String>,
     pub servers: u32,
     pub used: Vec<Run>,
+    /// Those of `used` that turned out to tell of bursts only.
+    pub in_bursts: Vec<Run>,
     pub idle: Idle,
     pub left_out: Vec<LeftOut>,
     /// The largest share of the watched CPUs that others than the server's processes used.
     others: f64,
     /// Busy CPUs past saturation, the most of any such run.
     saturated: Option<f64>,
+    /// Whether loads without classes all were of one path.
+    one_path: bool,
 }
 
 /// One run.
@@ -51,13 +53,12 @@ pub(super) struct Run {
     pub response: Option<(f64, Option<f64>)>,
     /// Mean response time by class.
     pub class_response: Vec<Option<f64>>,
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Stretch {
-    pub completed: f64,
-    pub busy_s: f64,
-    pub seconds: f64,
+    /// Length of an epoch and arrivals in each; only of arrivals that do not wait for answers.
+    pub arrivals: Option<(f64, Vec<u64>)>,
+    /// Bytes received, by class.
+    bytes: Vec<Option<f64>>,
+    /// CPU time of a request as the server itself measured it, by class.
+    direct: Vec<Option<Sampled>>,
 }
 
 /// What the server's host does without load; each `None` where no Record shows it.
@@ -78,14 +79,16 @@ impl Runs {
             records.iter().enumerate().filter_map(|(i, r)| Some((i, r, r.server.as_ref()?))).collect();
         same_server(&watched)?;
         let by_process = watched.iter().any(|(_, _, s)| !s.process.is_empty());
-        let (mut left_out, mut idle, mut loaded) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut left_out, mut usable) = (Vec::new(), Vec::new());
         for (record, r) in records.iter().enumerate() {
             match judge(r, by_process) {
                 Err(reason) => left_out.push(LeftOut { record, reason }),
-                Ok(()) if r.counts.scheduled == 0 => idle.push((record, r)),
-                Ok(()) => loaded.push((record, r)),
+                Ok(()) => usable.push((record, r)),
             }
         }
+        let highest = usable.iter().map(|(_, r)| r.rates.completed).fold(0.0, f64::max);
+        let is_idle = |r: &Record| r.counts.scheduled == 0 || r.rates.completed < NEXT_TO_NONE * highest;
+        let (idle, loaded): (Vec<_>, Vec<_>) = usable.into_iter().partition(|(_, r)| is_idle(r));
         if loaded.is_empty() {
             return Err(nothing_left(&left_out));
         }
@@ -102,17 +105,62 @@ impl Runs {
             completions.iter().flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().into_iter().cloned().collect();
         let used = loaded.iter().zip(&completions).map(|((record, r), by_name)| {
             let by_class: Vec<Option<&ClassRecord>> = classes.iter().map(|c| by_name.get(c).copied()).collect();
-            run(*record, r, &by_class, by_process)
+            run(*record, r, &classes, &by_class, by_process)
         });
         Ok(Runs {
             used: used.collect(),
+            in_bursts: Vec::new(),
             idle: what_idles(&idle, by_process, servers as usize == cpus),
-            others: loaded.iter().map(|(_, r)| others(r)).fold(0.0, f64::max),
+            others: loaded.iter().map(|(_, r)| figures::others(r)).fold(0.0, f64::max),
             saturated: left_out.iter().filter_map(|l| saturated(&records[l.record], by_process)).reduce(f64::max),
             classes,
             servers,
             left_out,
+            one_path,
         })
+    }
+
+    /// Rates of the classes: of the runs of a mix, or of all runs if each had one class.
+    pub fn mix(&self) -> Vec<f64> {
+        let mixed = |r: &&Run| r.throughput.iter().filter(|x| **x > 0.0).count() > 1;
+        let mut of: Vec<&Run> = self.used.iter().filter(mixed).collect();
+        if of.is_empty() {
+            of = self.used.iter().collect();
+        }
+        let seconds: f64 = of.iter().map(|r| r.seconds).sum();
+        (0..self.classes.len()).map(|c| of.iter().map(|r| r.throughput[c] * r.seconds).sum::<f64>() / seconds).collect()
+    }
+
+    /// Completed requests of a class.
+    pub fn completed(&self, class: usize) -> f64 {
+        self.used.iter().map(|r| r.throughput[class] * r.seconds).sum()
+    }
+
+    /// Bytes of the mean response of a class.
+    pub fn size(&self, class: usize) -> Option<f64> {
+        let seen: Vec<(f64, f64)> =
+            self.used.iter().filter_map(|r| Some((r.bytes[class]?, r.throughput[class] * r.seconds))).collect();
+        let completed: f64 = seen.iter().map(|(_, completed)| completed).sum();
+        (completed > 0.0).then(|| seen.iter().map(|(bytes, _)| bytes).sum::<f64>() / completed)
+    }
+
+    /// CPU time of a request by class, as the server itself measured it; `None` unless it did of every class.
+    pub fn direct(&self) -> Option<Vec<Sampled>> {
+        let of = |class: usize| self.used.iter().filter_map(|r| r.direct[class]).reduce(pool);
+        (0..self.classes.len()).map(of).collect()
+    }
+
+    /// Where the law has a class's demand from, as long as it can tell it from others.
+    pub fn source(&self, class: usize) -> Source {
+        let alone = |r: &Run| r.throughput.iter().enumerate().all(|(c, x)| (*x > 0.0) == (c == class));
+        if self.used.iter().any(alone) { Source::SingleClassRun } else { Source::Regression }
+    }
+
+    /// Rates of the model's classes in a Record.
+    pub fn rates(&self, record: &Record) -> Vec<f64> {
+        let by_name = completions(record, self.one_path);
+        let completed = |class: &String| by_name.get(class).map_or(0.0, |c| c.counts.completed as f64);
+        self.classes.iter().map(completed).collect()
     }
 
     /// Names of disks that were this busy in some run.
@@ -147,6 +195,11 @@ impl Run {
     pub fn observe(&self, busy: f64) -> Observation {
         Observation { throughput: self.throughput.clone(), busy, weight: self.seconds / busy.max(1e-3) }
     }
+
+    /// Requests per second, all classes together.
+    pub fn rate(&self) -> f64 {
+        self.throughput.iter().sum()
+    }
 }
 
 /// The classes that completed anything. A load without classes is one class, named by its path where there are several.
@@ -166,169 +219,61 @@ fn nothing_left(left_out: &[LeftOut]) -> ModelError {
     ModelError::Shape(format!("no Record is of a loaded server and can be used: {why}"))
 }
 
-/// Whether the Record can be used, or why it cannot.
-fn judge(record: &Record, by_process: bool) -> Result<(), String> {
-    let Some(server) = &record.server else {
-        return Err("nobody watched the server: name its program with --process, or its address with --server".into());
-    };
-    if !record.verdict.valid {
-        let reasons: Vec<&str> = record.verdict.reasons.iter().map(|r| r.message.as_str()).collect();
-        return Err(format!("the run is invalid: {}", reasons.join(" ")));
-    }
-    let seconds = seconds(record);
-    let busy = busy(server, by_process).filter(|b| b.is_finite() && *b >= 0.0);
-    let Some(busy) = busy.filter(|_| seconds.is_finite() && seconds > 0.0) else {
-        return Err("the CPU time of the server is not in it: name the server's program with --process".into());
-    };
-    if record.counts.scheduled == 0 {
-        return Ok(());
-    }
-    if past_saturation(record) {
-        return Err(format!(
-            "past saturation: of {:.1} calls per second {:.1} were completed and {:.1} % failed, and what failed cost time \
-             too; lower the rate, or let the run be much longer than its response times",
-            record.rates.offered,
-            record.rates.completed,
-            100.0 * failed(record)
-        ));
-    }
-    if record.classes.values().all(|c| c.counts.completed == 0) || busy == 0.0 {
-        return Err("no call was completed, or none cost the server anything: look at what was requested".into());
-    }
-    Ok(())
-}
-
-fn past_saturation(record: &Record) -> bool {
-    record.rates.completed < KEPT_UP * record.rates.offered || failed(record) > 1.0 - KEPT_UP
-}
-
-/// Busy CPUs of a valid run past saturation.
-fn saturated(record: &Record, by_process: bool) -> Option<f64> {
-    let valid = record.verdict.valid && record.counts.scheduled > 0 && past_saturation(record);
-    busy(record.server.as_ref().filter(|_| valid)?, by_process)
-}
-
-/// Share of the calls.
-fn failed(record: &Record) -> f64 {
-    record.counts.errors() as f64 / record.counts.scheduled as f64
-}
-
-/// Refuses Records of different servers.
-fn same_server(watched: &[(usize, &Record, &Server)]) -> Result<(), ModelError> {
-    let authority = |target: &str| {
-        let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
-        rest.split(['/', '?', '#']).next().unwrap_or(rest).to_owned()
-    };
-    let Some((first, a, server)) = watched.first() else { return Ok(()) };
-    let programs = |s: &Server| s.process.iter().map(|p| p.name.clone()).collect::<BTreeSet<_>>();
-    let memory = |s: &Server| s.kernel.memory.map(|m| m.total_bytes);
-    for (i, b, other) in &watched[1..] {
-        let differs = |what: String| {
-            Err(ModelError::Shape(format!(
-                "records {} and {} are of different servers ({what}): calibrate each server by itself",
-                first + 1,
-                i + 1
-            )))
-        };
-        if authority(&a.target) != authority(&b.target) {
-            return differs(format!("{} and {}", a.target, b.target));
-        }
-        if server.kernel.cpus != other.kernel.cpus {
-            return differs(format!("CPUs {:?} and {:?}", server.kernel.cpus, other.kernel.cpus));
-        }
-        if programs(server) != programs(other) && !server.process.is_empty() && !other.process.is_empty() {
-            return differs(format!("programs {:?} and {:?}", programs(server), programs(other)));
-        }
-        if let (Some(x), Some(y)) = (memory(server), memory(other))
-            && x != y
-        {
-            return differs(format!("{x} and {y} bytes of memory"));
-        }
-    }
-    Ok(())
-}
-
-fn run(record: usize, r: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Run {
-    let seconds = seconds(r);
+fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Run {
+    let seconds = figures::seconds(r);
     let server = r.server.as_ref();
-    let mean = |s: Option<Summary>| s.map(|s| s.mean / 1e6).filter(|m| m.is_finite() && *m >= 0.0);
-    let waits = r.command.iter().any(|a| a.starts_with("--clients") || a.starts_with("--s-clients"));
+    let open = pace(r) == Pace::Open;
+    let module = |name: &String| server?.module.as_ref()?.classes.iter().find(|c| c.name == *name)?.cpu_us;
     Run {
         record,
         throughput: classes.iter().map(|c| c.map_or(0.0, |c| c.counts.completed as f64 / seconds)).collect(),
-        busy: server.and_then(|s| busy(s, by_process)).unwrap_or(0.0),
+        busy: server.and_then(|s| figures::busy(s, by_process)).unwrap_or(0.0),
         seconds,
-        disks: server.map(disks).unwrap_or_default(),
-        stretches: server.map(|s| stretches(r, s, by_process)).unwrap_or_default(),
-        response: mean(r.response_time_us).filter(|_| !waits).map(|m| (m, r.response_mean_ci95_us.map(|us| us / 1e6))),
-        class_response: classes.iter().map(|c| mean((*c)?.response_time_us)).collect(),
+        disks: server.map(figures::disks).unwrap_or_default(),
+        stretches: server.map(|s| figures::stretches(r, s, by_process)).unwrap_or_default(),
+        response: figures::mean(r.response_time_us)
+            .filter(|_| open)
+            .map(|mean| (mean, r.response_mean_ci95_us.map(|us| us / 1e6))),
+        class_response: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
+        arrivals: figures::arrivals(r).filter(|_| open),
+        bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64)).collect(),
+        direct: names.iter().map(|name| module(name).filter(sound)).collect(),
     }
 }
 
-/// As long as the server was watched.
-fn seconds(record: &Record) -> f64 {
-    let watched: f64 = record.server.iter().flat_map(|s| &s.intervals).map(|i| i.length_s).sum();
-    if watched > 0.0 { watched } else { record.duration_s }
+fn sound(times: &Sampled) -> bool {
+    let figure = |value: f64| value.is_finite() && value >= 0.0;
+    times.count > 1 && figure(times.mean) && figure(times.stddev)
 }
 
-/// Busy CPUs over the whole run.
-fn busy(server: &Server, by_process: bool) -> Option<f64> {
-    if by_process {
-        return (!server.process.is_empty()).then(|| server.process.iter().map(|p| p.cores).sum());
+/// Two samples as one.
+fn pool(a: Sampled, b: Sampled) -> Sampled {
+    let (n, m) = (a.count as f64, b.count as f64);
+    let apart = a.mean - b.mean;
+    let squares = (n - 1.0) * a.stddev.powi(2) + (m - 1.0) * b.stddev.powi(2) + apart * apart * n * m / (n + m);
+    Sampled {
+        count: a.count.saturating_add(b.count),
+        mean: (n * a.mean + m * b.mean) / (n + m),
+        stddev: (squares / (n + m - 1.0)).sqrt(),
     }
-    Some(in_use(server.kernel.cpu?) * server.kernel.cpus.len() as f64)
-}
-
-fn in_use(cpu: CpuShares) -> f64 {
-    (1.0 - cpu.idle).clamp(0.0, 1.0)
-}
-
-/// Share of the watched CPUs that others than the watched processes used.
-fn others(record: &Record) -> f64 {
-    let Some(server) = record.server.as_ref().filter(|s| !s.process.is_empty()) else { return 0.0 };
-    let (Some(cpu), cpus) = (server.kernel.cpu, server.kernel.cpus.len()) else { return 0.0 };
-    in_use(cpu) - server.process.iter().map(|p| p.cores).sum::<f64>() / cpus.max(1) as f64
-}
-
-fn disks(server: &Server) -> BTreeMap<String, f64> {
-    let sane = |utilization: f64| if utilization.is_finite() { utilization.clamp(0.0, 1.0) } else { 0.0 };
-    server.kernel.disks.iter().map(|(name, disk)| (name.clone(), sane(disk.utilization))).collect()
 }
 
 /// Means over all idle Records, by their length. `whole`: the model's servers are all of the CPUs watched.
 fn what_idles(idle: &[(usize, &Record)], by_process: bool, whole: bool) -> Idle {
-    let total: f64 = idle.iter().map(|(_, r)| seconds(r)).sum();
+    let total: f64 = idle.iter().map(|(_, r)| figures::seconds(r)).sum();
     let mean = |of: &dyn Fn(&Server) -> Option<f64>| {
-        let values = idle.iter().map(|(_, r)| Some(seconds(r) / total * of(r.server.as_ref()?)?));
+        let values = idle.iter().map(|(_, r)| Some(figures::seconds(r) / total * of(r.server.as_ref()?)?));
         values.sum::<Option<f64>>().filter(|_| !idle.is_empty())
     };
     let names: BTreeSet<&String> =
         idle.iter().filter_map(|(_, r)| r.server.as_ref()).flat_map(|s| s.kernel.disks.keys()).collect();
     Idle {
         records: idle.iter().map(|(i, _)| *i).collect(),
-        busy: mean(&|s| busy(s, by_process)),
-        share: mean(&|s| s.kernel.cpu.map(in_use)).filter(|_| whole),
-        disks: names.into_iter().filter_map(|n| Some((n.clone(), mean(&|s| disks(s).get(n).copied())?))).collect(),
+        busy: mean(&|s| figures::busy(s, by_process)),
+        share: mean(&|s| s.kernel.cpu.map(figures::in_use)).filter(|_| whole),
+        disks: names
+            .into_iter()
+            .filter_map(|n| Some((n.clone(), mean(&|s| figures::disks(s).get(n).copied())?)))
+            .collect(),
     }
-}
-
-/// The run by the generator's intervals, with the server's CPU time brought to them in proportion to the overlap.
-fn stretches(record: &Record, server: &Server, by_process: bool) -> Vec<Stretch> {
-    let cpus = server.kernel.cpus.len() as f64;
-    let busy = |i: &ServerInterval| if by_process { i.process_cores } else { i.cpu.map(|c| in_use(c) * cpus) };
-    let Some(course) =
-        server.intervals.iter().map(|i| Some((i.t_s, i.t_s + i.length_s, busy(i)?))).collect::<Option<Vec<_>>>()
-    else {
-        return Vec::new();
-    };
-    let overlap = |(a, b): (f64, f64), (c, d): (f64, f64)| (b.min(d) - a.max(c)).max(0.0);
-    let stretch = |i: &Interval| {
-        let span = (i.t_s, i.t_s + i.length_s);
-        let seconds = course.iter().map(|(a, b, _)| overlap(span, (*a, *b))).sum::<f64>();
-        let busy_s = course.iter().map(|(a, b, busy)| busy * overlap(span, (*a, *b))).sum();
-        // An interval that the monitor did not see to its end belongs to no stretch.
-        let whole = seconds > 0.99 * i.length_s;
-        whole.then_some(Stretch { completed: i.completed as f64, busy_s, seconds })
-    };
-    record.intervals.iter().filter_map(stretch).collect()
 }

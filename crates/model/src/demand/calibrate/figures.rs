@@ -1,0 +1,101 @@
+//! What one Record says.
+//!
+//! CPU time is that of the server's processes if they were watched in any run, because others' time is then not in it but
+//! for what interrupts do on their behalf; else that of the CPUs.
+
+use brimful_core::record::{Interval, Record, Summary};
+use brimful_core::server::{CpuShares, Server, ServerInterval};
+use std::collections::BTreeMap;
+
+/// When calls of a run are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Whatever the server does.
+    Open,
+    /// When clients have their answers.
+    Closed,
+    /// So many attempts always under way.
+    SClients,
+}
+
+/// A second or more of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub completed: f64,
+    pub busy_s: f64,
+    pub seconds: f64,
+}
+
+pub(super) fn pace(record: &Record) -> Pace {
+    let has =
+        |flag: &str| record.command.iter().any(|a| a == flag || a.split_once('=').is_some_and(|(f, _)| f == flag));
+    match (has("--clients"), has("--s-clients")) {
+        (_, true) => Pace::SClients,
+        (true, false) => Pace::Closed,
+        (false, false) => Pace::Open,
+    }
+}
+
+/// As long as the server was watched.
+pub(super) fn seconds(record: &Record) -> f64 {
+    let watched: f64 = record.server.iter().flat_map(|s| &s.intervals).map(|i| i.length_s).sum();
+    if watched > 0.0 { watched } else { record.duration_s }
+}
+
+/// Busy CPUs over the whole run.
+pub(super) fn busy(server: &Server, by_process: bool) -> Option<f64> {
+    if by_process {
+        return (!server.process.is_empty()).then(|| server.process.iter().map(|p| p.cores).sum());
+    }
+    Some(in_use(server.kernel.cpu?) * server.kernel.cpus.len() as f64)
+}
+
+pub(super) fn in_use(cpu: CpuShares) -> f64 {
+    (1.0 - cpu.idle).clamp(0.0, 1.0)
+}
+
+/// Share of the watched CPUs that others than the watched processes used.
+pub(super) fn others(record: &Record) -> f64 {
+    let Some(server) = record.server.as_ref().filter(|s| !s.process.is_empty()) else { return 0.0 };
+    let (Some(cpu), cpus) = (server.kernel.cpu, server.kernel.cpus.len()) else { return 0.0 };
+    in_use(cpu) - server.process.iter().map(|p| p.cores).sum::<f64>() / cpus.max(1) as f64
+}
+
+/// Utilization by name.
+pub(super) fn disks(server: &Server) -> BTreeMap<String, f64> {
+    let sane = |utilization: f64| if utilization.is_finite() { utilization.clamp(0.0, 1.0) } else { 0.0 };
+    server.kernel.disks.iter().map(|(name, disk)| (name.clone(), sane(disk.utilization))).collect()
+}
+
+/// In seconds.
+pub(super) fn mean(times_us: Option<Summary>) -> Option<f64> {
+    times_us.map(|s| s.mean / 1e6).filter(|m| m.is_finite() && *m >= 0.0)
+}
+
+/// Calls due in each interval of the window, and the length of one.
+pub(super) fn arrivals(record: &Record) -> Option<(f64, Vec<u64>)> {
+    let length = record.intervals.first()?.length_s;
+    let whole = |i: &&Interval| i.length_s == length && i.t_s + length <= record.window_s * (1.0 + 1e-9);
+    Some((length, record.intervals.iter().filter(whole).map(|i| i.offered).collect()))
+}
+
+/// The run by the generator's intervals, with the server's CPU time brought to them in proportion to the overlap.
+pub(super) fn stretches(record: &Record, server: &Server, by_process: bool) -> Vec<Stretch> {
+    let cpus = server.kernel.cpus.len() as f64;
+    let busy = |i: &ServerInterval| if by_process { i.process_cores } else { i.cpu.map(|c| in_use(c) * cpus) };
+    let Some(course) =
+        server.intervals.iter().map(|i| Some((i.t_s, i.t_s + i.length_s, busy(i)?))).collect::<Option<Vec<_>>>()
+    else {
+        return Vec::new();
+    };
+    let overlap = |(a, b): (f64, f64), (c, d): (f64, f64)| (b.min(d) - a.max(c)).max(0.0);
+    let stretch = |i: &Interval| {
+        let span = (i.t_s, i.t_s + i.length_s);
+        let seconds = course.iter().map(|(a, b, _)| overlap(span, (*a, *b))).sum::<f64>();
+        let busy_s = course.iter().map(|(a, b, busy)| busy * overlap(span, (*a, *b))).sum();
+        // An interval that the monitor did not see to its end belongs to no stretch.
+        let whole = seconds > 0.99 * i.length_s;
+        whole.then_some(Stretch { completed: i.completed as f64, busy_s, seconds })
+    };
+    record.intervals.iter().filter_map(stretch).collect()
+}
