@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
 
 mod burstiness;
+mod calibrate;
 mod cases;
 mod closed;
 mod demand;

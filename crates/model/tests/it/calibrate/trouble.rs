@@ -1,0 +1,126 @@
+//! Bursts, knees and bad input.
+
+use super::records::{from, near, record, runs, set_cores};
+use brimful_model::saturation_rate;
+use serde_json::{Value, json};
+
+/// A load that comes in bursts: at 4 times the mean for a fifth of the time, and what a request costs more in them.
+fn in_bursts(rate: f64, dearer: f64) -> Value {
+    let mut r = record("/", &[("light", rate)]);
+    for (i, stretch) in r["intervals"].as_array_mut().unwrap().iter_mut().enumerate() {
+        stretch["offered"] = json!(if i % 5 == 0 { 4 * rate as u64 } else { rate as u64 / 4 });
+    }
+    set_cores(&mut r, 0.02 + rate * 0.001 * dearer);
+    r
+}
+
+/// The same load, as even as a clock.
+fn even(rate: f64) -> Value {
+    record("/", &[("light", rate)])
+}
+
+fn past_saturation(offered: f64, completed: f64) -> Value {
+    let mut r = record("/", &[("light", completed)]);
+    r["rates"]["offered"] = json!(offered);
+    r
+}
+
+fn of_clients(n: u32, completed: f64) -> Value {
+    let mut r = record("/", &[("light", completed)]);
+    r["command"] = json!(["brimful", "load", "--clients", n.to_string()]);
+    r["response_time_us"]["mean"] = json!(f64::from(n) / completed * 1e6);
+    r
+}
+
+#[test]
+fn runs_in_bursts_tell_what_bursts_cost_and_nothing_else() {
+    let records = [even(100.0), even(200.0), even(400.0), in_bursts(200.0, 1.2), in_bursts(300.0, 1.2), even(0.1)];
+    let c = from(&records).unwrap();
+    assert_eq!((c.used.as_slice(), c.idle.as_slice()), (&[0, 1, 2][..], &[5][..]));
+    assert_eq!(c.left_out.iter().map(|l| l.record).collect::<Vec<_>>(), [3, 4]);
+    assert!(c.left_out[0].reason.contains("bursts"), "{:?}", c.left_out);
+    assert!(near(c.model.demands[0][0], 0.001, 1e-3), "{:?}", c.model.demands);
+    let of: Vec<(usize, bool, f64)> = c.bursts.runs.iter().map(|r| (r.record, r.bursty, r.b)).collect();
+    assert_eq!(of, [(0, false, 0.0), (1, false, 0.0), (2, false, 0.0), (3, true, 0.2), (4, true, 0.2)]);
+    let burst = &c.bursts.runs[3];
+    assert!(near(burst.factors.a.unwrap(), 4.0, 1e-9) && burst.dispersion[0].index > 100.0, "{burst:?}");
+    let demand = c.bursts.demand.unwrap();
+    assert!(near(demand.without_bursts.value, 0.001, 1e-3) && near(demand.alpha.value, 0.001, 1e-2), "{demand:?}");
+    assert_eq!(c.bursts.measured_at_b, 0.0);
+    let (rate, _) = saturation_rate(&c.model).unwrap();
+    assert!(near(c.bursts.saturation_rate.unwrap(), rate / 1.2, 1e-2), "{:?}", c.bursts);
+    assert!(c.warnings.iter().any(|w| w.contains("20.0 % more in the bursts")), "{:?}", c.warnings);
+}
+
+#[test]
+fn runs_in_bursts_are_used_where_there_are_no_others() {
+    let c = from(&[in_bursts(100.0, 1.0), in_bursts(200.0, 1.0), record("/", &[])]).unwrap();
+    assert_eq!((c.used.as_slice(), c.bursts.measured_at_b), (&[0, 1][..], 0.2));
+    assert_eq!(c.bursts.demand, None, "there is one level of burstiness only");
+}
+
+#[test]
+fn the_knee_is_read_off_runs_past_saturation_too() {
+    let mut records: Vec<Value> = (1..=9).map(|i| even(100.0 * f64::from(i))).collect();
+    records.push(record("/", &[]));
+    let light = from(&records[..3]).unwrap().knee;
+    assert!(light.usl.is_none() && light.usl_absent.unwrap().contains("--clients"));
+    let straight = from(&records).unwrap();
+    assert_eq!(straight.knee.knee, None);
+    assert!(straight.knee.knee_absent.unwrap().contains("past saturation"));
+    for beyond in [1000.0, 1100.0, 1200.0, 1300.0, 1400.0, 1500.0] {
+        records.push(past_saturation(beyond, 900.0));
+    }
+    let c = from(&records).unwrap();
+    assert_eq!((c.knee.knee.map(|k| k.load), c.left_out.len(), c.knee.measured.len()), (Some(900.0), 6, 15));
+    assert!(!c.warnings.iter().any(|w| w.contains("bend")), "{:?}", c.warnings);
+    // A limit of 500 is in no model of the CPU.
+    let mut held_up: Vec<Value> = (1..=5).map(|i| even(100.0 * f64::from(i))).collect();
+    held_up.extend([600.0, 700.0, 800.0, 900.0, 1000.0].map(|offered| past_saturation(offered, 500.0)));
+    let c = from(&held_up).unwrap();
+    assert!(c.warnings.iter().any(|w| w.contains("bend at 500")), "{:?}", c.warnings);
+}
+
+#[test]
+fn clients_that_wait_give_the_scalability_law() {
+    let law = |n: f64| 100.0 * n / (1.0 + 0.1 * (n - 1.0) + 0.001 * n * (n - 1.0));
+    let c = from(&[1, 2, 4, 8, 16, 32].map(|n| of_clients(n, law(f64::from(n)).round()))).unwrap();
+    let usl = c.knee.usl.unwrap();
+    assert!(near(usl.gamma.value, 100.0, 0.02) && near(usl.alpha.value, 0.1, 0.1), "{usl:?}");
+    assert!(c.bursts.runs.is_empty(), "when clients call is up to the server");
+    assert_eq!(c.response, None);
+}
+
+#[test]
+fn one_level_many_times_does_not_tell_demands_from_background() {
+    let records: Vec<Value> = [199.0, 200.0, 201.0, 200.0].map(even).into();
+    let c = from(&records).unwrap();
+    assert!(near(c.model.demands[0][0], 0.0011, 0.01), "all of it is charged to requests: {:?}", c.model.demands);
+    assert!(c.warnings.iter().any(|w| w.contains("no Record is of the idle server")), "{:?}", c.warnings);
+}
+
+#[test]
+fn classes_that_always_come_together_share_a_demand() {
+    let mixes = [100.0, 200.0, 300.0].map(|x| record("/", &[("light", x), ("heavy", x / 4.0)]));
+    let c = from(&mixes).unwrap();
+    assert_eq!(c.merged.len(), 1);
+    assert!(near(c.merged[0].joint_demand_s, 0.0018, 1e-6) && near(c.model.demands[0][0], 0.0018, 1e-6), "{c:?}");
+    assert!(c.warnings.iter().any(|w| w.contains("measure each of them alone")), "{:?}", c.warnings);
+}
+
+#[test]
+fn figures_that_cannot_be_are_not_taken() {
+    for (key, value) in [
+        ("/server/process/0/cores", json!(-0.5)),
+        ("/server/process/0/cores", json!(1e308)),
+        ("/duration_s", json!(-1.0)),
+        ("/server/intervals/0/length_s", json!(-1e9)),
+    ] {
+        let mut records = runs();
+        *records[1].pointer_mut(key).unwrap() = value;
+        match from(&records) {
+            Ok(c) => assert!(c.model.demands.iter().flatten().all(|d| d.is_finite() && *d >= 0.0), "{key}: {c:?}"),
+            Err(error) => assert!(error.to_string().len() > 20, "{key}: {error}"),
+        }
+    }
+}
