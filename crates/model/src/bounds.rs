@@ -1,10 +1,13 @@
-//! Bounds on closed networks: cheap, and safe for any order of service that keeps product form.
+//! Bounds on closed networks: cheap, and safe.
 //!
 //! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): no station gives more than m/D, no customer is served
-//! faster than alone, none waits for all others at every station more than once. Balanced-job bounds (Zahorjan, Sevcik, Eager
-//! & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one of the same total
-//! demand spread evenly, no slower than one of stations as slow as the slowest. D is the total demand of a class at queues,
-//! Dmax the largest D/m, Z its think time and delays. Cost: stations × classes.
+//! faster than alone: true of any order of service. None waits for all others at every station more than once: true of
+//! one class, as some server is busy whenever anyone is there; of several in product form. Elsewhere the least throughput
+//! is 0, for a class may wait for ever behind those of higher priority. Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler,
+//! 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one of the same total demand spread
+//! evenly, no slower than one of stations as slow as the slowest; product form, one class, single servers.
+//!
+//! D is the total demand of a class at queues, Dmax the largest D/m, Z its think time and delays. Cost: stations × classes.
 
 use crate::ModelError;
 use crate::network::Network;
@@ -17,7 +20,7 @@ use serde::Serialize;
 pub struct Bounds {
     /// X, per second.
     pub throughput: Range,
-    /// R, in seconds, without think time and with delay stations.
+    /// R, in seconds, without think time and with delay stations; at most infinite (JSON: null) where nothing is known.
     pub response_time: Range,
 }
 
@@ -42,20 +45,23 @@ pub struct AsymptoticBounds {
 /// Asymptotic bounds, by class of a closed network.
 pub fn asymptotic_bounds(model: &Model) -> Result<Vec<AsymptoticBounds>, ModelError> {
     let network = closed(model)?;
+    let in_turn = model.classes.len() == 1 || network.check_product_form().is_ok();
     let bounds = |c: usize| {
         let class = Class::new(&network, c);
         let alone = class.quickest + class.delay;
+        let least = if in_turn { class.customers / (class.slowest + class.delay) } else { 0.0 };
         AsymptoticBounds {
-            bounds: class.bounds(class.customers / (class.slowest + class.delay), class.customers / alone),
+            bounds: class.bounds(least, class.customers / alone),
             saturation_population: alone / class.largest,
         }
     };
     Ok((0..model.classes.len()).map(bounds).collect())
 }
 
-/// Balanced-job bounds of a closed network of a single class and single servers.
+/// Balanced-job bounds of a closed network in product form, of a single class and single servers.
 pub fn balanced_job_bounds(model: &Model) -> Result<Bounds, ModelError> {
     let network = closed(model)?;
+    network.check_product_form()?;
     if model.classes.len() != 1 {
         let text = format!("balanced-job bounds are for a single class, not {}", model.classes.len());
         return Err(ModelError::Shape(text + ": use asymptotic bounds"));

@@ -40,6 +40,17 @@ pub enum ModelError {
         /// The rate of all classes together, at their present mix, at which it saturates.
         saturation_rate: f64,
     },
+    /// An open class that those of higher priority never let through.
+    #[error(
+        "class `{class}` is never served at station `{station}`, which closed classes of higher priority keep busy: give \
+         `{class}` a smaller `priority` (more urgent), or the station more servers"
+    )]
+    Starved {
+        /// The station.
+        station: String,
+        /// The class.
+        class: String,
+    },
     /// A simulation in which ever more requests are present.
     #[error(
         "station `{station}` does not keep up in the simulation: {present} requests are there after {} s and ever more \

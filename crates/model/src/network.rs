@@ -7,6 +7,7 @@ use crate::ModelError;
 use crate::error::non_negative;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use std::collections::HashSet;
 
 /// A model whose parts fit together.
 pub(crate) struct Network<'a> {
@@ -36,19 +37,7 @@ impl<'a> Network<'a> {
         Ok(network)
     }
 
-    /// The same, for solvers that know nothing of closed classes.
-    pub(crate) fn open(model: &'a Model) -> Result<Self, ModelError> {
-        check_open(model)?;
-        Self::new(model)
-    }
-
-    /// Both at once.
-    pub(crate) fn open_or_unstable(model: &'a Model) -> Result<Self, ModelError> {
-        check_open(model)?;
-        Self::stable_or_not(model)
-    }
-
-    /// The same, even if some station cannot keep up.
+    /// The same, even if some station cannot keep up; without what rate multipliers come to.
     pub(crate) fn stable_or_not(model: &'a Model) -> Result<Self, ModelError> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
@@ -63,6 +52,8 @@ impl<'a> Network<'a> {
             check_station(station, demands, &model.classes)?;
         }
         check_half_widths(model)?;
+        check_names("stations", model.stations.iter().map(|s| &s.name))?;
+        check_names("classes", model.classes.iter().map(|c| &c.name))?;
         let slowed = |(s, row): (&Station, &Vec<f64>)| match s.kind {
             StationKind::Queue => row.iter().map(|d| d / (1.0 - s.background)).collect(),
             StationKind::Delay => row.clone(),
@@ -150,7 +141,17 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
     a.iter().zip(b).map(|(a, b)| a * b)
 }
 
-fn check_open(model: &Model) -> Result<(), ModelError> {
+/// Bottlenecks, errors and changes go by name.
+fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), ModelError> {
+    let mut seen = HashSet::new();
+    match names.filter(|name| !name.is_empty()).find(|name| !seen.insert(*name)) {
+        Some(name) => Err(ModelError::Shape(format!("two {what} are called `{name}`; give each a name of its own"))),
+        None => Ok(()),
+    }
+}
+
+/// For solvers that know nothing of closed classes.
+pub(crate) fn check_open(model: &Model) -> Result<(), ModelError> {
     let closed = model.classes.iter().find(|class| class.kind == ClassKind::Closed);
     closed.map_or(Ok(()), |class| Err(ModelError::Closed { class: class.name.clone() }))
 }
@@ -213,6 +214,9 @@ fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Resul
     check_multipliers(station)
 }
 
+/// Rate multipliers at most: what open classes do to them takes their square.
+const MOST_LEVELS: usize = 10_000;
+
 fn check_multipliers(station: &Station) -> Result<(), ModelError> {
     let name = &station.name;
     if let Some(value) = station.rate_multipliers.iter().find(|a| !(a.is_finite() && **a > 0.0)) {
@@ -221,6 +225,15 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
     }
     if station.rate_multipliers.is_empty() {
         return Ok(());
+    }
+    let levels = station.rate_multipliers.len();
+    if levels > MOST_LEVELS {
+        let (what, value) = (format!("the number of rate multipliers of station `{name}`"), levels as f64);
+        return Err(ModelError::Number {
+            what,
+            value,
+            need: "at most 10,000: the last one holds for any more requests",
+        });
     }
     let why = match (station.kind, station.scheduling) {
         (StationKind::Delay, _) => "it is a delay, where no one feels the others",

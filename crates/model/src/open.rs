@@ -2,7 +2,7 @@
 //!
 //! Each station is on its own (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975): exact under processor sharing whatever
 //! the distribution of service times, and for exponential FCFS stations that serve all classes alike. Elsewhere it takes
-//! the arrivals at each station for Poisson, which they are at the first one. [`crate::residence`] has the rules: Erlang's C
+//! the arrivals at each station for Poisson, which they are at the first one. `residence.rs` has the rules: Erlang's C
 //! or Seidmann's approximation for several servers, first come first served with any variability of service, priorities.
 //! Cost: stations × classes (× classes where the order of service matters).
 //!
@@ -10,7 +10,7 @@
 //! Matrices are stations × classes, times seconds, rates per second.
 
 use crate::ModelError;
-use crate::network::{Network, mix, products};
+use crate::network::{Network, check_open, mix, products};
 use crate::residence::{Found, MustWait, residence};
 use crate::solve::{Method, Solution};
 use brimful_core::model::Model;
@@ -18,22 +18,36 @@ use brimful_core::model::Model;
 /// Solves an open network: by Erlang's C unless the method is Seidmann's.
 ///
 /// The mix is that of the rates; if all are zero, that of equal rates. Errors: what does not fit together, a number that
-/// cannot be, a closed class, or a station that cannot keep up.
+/// cannot be, a closed class, a station that cannot keep up, or one out of product form where `exact` was asked for.
 pub fn solve_open(model: &Model, method: Method) -> Result<Solution, ModelError> {
-    let network = Network::open(model)?;
+    check_open(model)?;
+    of_network(&Network::new(model)?, method)
+}
+
+/// The same, of a network without closed classes.
+pub(crate) fn of_network(network: &Network<'_>, method: Method) -> Result<Solution, ModelError> {
     let (method, must_wait) = match method {
         Method::Seidmann => (method, MustWait::Seidmann),
+        Method::Exact => (method, MustWait::Erlang),
         _ => (Method::Erlang, MustWait::Erlang),
     };
-    let residence = (0..model.stations.len()).map(|k| station(&network, k, must_wait)).collect();
-    let why = "no class is closed, so each station can be solved on its own".into();
-    Solution::new(&network, method, why, network.rates.clone(), residence)
+    let alone = "no class is closed, so each station can be solved on its own";
+    let why = match network.check_product_form() {
+        Err(error) if method == Method::Exact => return Err(error),
+        Err(ModelError::NoProductForm { station, reason }) => {
+            format!("{alone}; approximately, as station `{station}` {reason}")
+        }
+        _ => alone.into(),
+    };
+    let residence = (0..network.demands.len()).map(|k| station(network, k, must_wait)).collect();
+    Solution::new(network, method, why, network.rates.clone(), residence)
 }
 
 /// The rate of all classes together, at the mix of the rates, at which the first station saturates, and its name; the
 /// network need not be stable. Infinite and empty if no queue has any work. The mix is as in [`solve_open`].
 pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
-    let network = Network::open_or_unstable(model)?;
+    check_open(model)?;
+    let network = Network::stable_or_not(model)?;
     let (rate, bottleneck) = network.capacity(&mix(&network.rates));
     Ok((rate, network.name(bottleneck)))
 }

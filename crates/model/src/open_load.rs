@@ -51,21 +51,42 @@ impl OpenLoad {
 fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usize) -> Vec<f64> {
     let x = load / rate(levels);
     // Σ over i of xⁱ·Π (levels + l)/(levels − n + l), l = 1..=i.
-    let mut tail = 0.0;
+    let mut tail = Scaled { value: 0.0, one: 1.0, log: 0.0 };
     let mut sum = |n: usize| {
-        let carried = if n == 0 { 0.0 } else { x * tail * n as f64 / (levels - n + 1) as f64 };
-        tail = (1.0 + carried) / (1.0 - x);
-        let (mut value, mut one, mut log) = (tail, 1.0, 0.0);
-        for k in (1..=levels - n).rev() {
-            value = one + (n + k) as f64 / k as f64 * load / rate(n + k) * value;
-            if value > 1e100 {
-                (one, log) = (one / value, log + f64::ln(value));
-                value = 1.0;
-            }
-        }
-        log + value.ln()
+        let carried = if n == 0 { 0.0 } else { x * n as f64 / (levels - n + 1) as f64 };
+        tail = tail.one_plus(carried).times(1.0 / (1.0 - x));
+        let terms = (1..=levels - n).rev().map(|k| (n + k) as f64 / k as f64 * load / rate(n + k));
+        let sum = terms.fold(tail, Scaled::one_plus);
+        sum.log + sum.value.ln()
     };
     (0..=wanted).map(&mut sum).collect()
+}
+
+/// value·e^log: the tails alone leave the range of `f64` at some hundreds of levels.
+#[derive(Clone, Copy)]
+struct Scaled {
+    value: f64,
+    /// 1 on the same scale.
+    one: f64,
+    log: f64,
+}
+
+impl Scaled {
+    /// 1 + factor × self.
+    fn one_plus(self, factor: f64) -> Self {
+        Self { value: self.one + factor * self.value, ..self }.settled()
+    }
+
+    fn times(self, factor: f64) -> Self {
+        Self { value: self.value * factor, ..self }.settled()
+    }
+
+    fn settled(self) -> Self {
+        if self.value < 1e100 {
+            return self;
+        }
+        Self { value: 1.0, one: self.one / self.value, log: self.log + self.value.ln() }
+    }
 }
 
 /// The value at `n`, between those at whole numbers.
@@ -121,6 +142,18 @@ mod tests {
         }
         assert!(close(load.open_residence(2.0), 3.0 * weight(3) / weight(2) / alpha(3)));
         assert!(close(load.multipliers[3], alpha(8) * weight(7) / weight(8)), "the last holds for any more");
+    }
+
+    #[test]
+    fn hundreds_of_servers_are_no_trap() {
+        // With all m servers taken by closed customers, an open one has ρ = a/m of each: E(n)/E(n − 1) → 1/(1 − ρ).
+        for (m, load) in [(400, 360.0), (5000, 4900.0), (5000, 1.0)] {
+            let many = servers(m, load, 2 * m);
+            let last = many.multipliers[m - 1];
+            assert!(many.multipliers.iter().all(|a| a.is_finite() && *a > 0.0), "{m} {load}");
+            assert!((last / (m as f64 - load) - 1.0).abs() < 1e-9, "{m} {load}: {last}");
+            assert!(many.open_residence(m as f64 / 2.0).is_finite() && many.open_residence(2.0 * m as f64) > 1.0);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! - [`mmmk()`]: several servers and a waiting room that fills up.
 //! - [`mmpp_m1()`]: arrivals in bursts ([`Mmpp2`]) at one server.
 //!
-//! Several servers without a limit are [`crate::erlang`]; priorities are [`crate::residence`], by [`mod@crate::solve`].
+//! Several servers without a limit are [`crate::erlang`]; priorities are solved by [`mod@crate::solve`].
 
 pub mod mg1;
 pub mod mmmk;

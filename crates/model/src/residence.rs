@@ -16,6 +16,7 @@
 //! - Rate multipliers α: shared, R = D·(1 + N)/α(1 + N) between the whole numbers (the queue-dependent approximation of
 //!   Casale, Pérez & Wang, 2015), with α and the residence of open requests as in [`crate::open_load`].
 
+use crate::ModelError;
 use crate::erlang::erlang_c;
 use crate::network::Network;
 use brimful_core::model::{Scheduling, StationKind};
@@ -60,6 +61,25 @@ pub(crate) fn residence(network: &Network<'_>, k: usize, c: usize, must_wait: Mu
     }
 }
 
+/// An error if open requests of class `c` are never served at station `k` because closed classes of higher priority take
+/// all that the others leave.
+pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput: &[f64]) -> Result<(), ModelError> {
+    let station = &network.model.stations[k];
+    let ordered = matches!(station.scheduling, Scheduling::Priority | Scheduling::Preemptive);
+    if !ordered || network.demands[k][c] == 0.0 {
+        return Ok(());
+    }
+    let level = |j: usize| network.model.classes[j].priority;
+    let counts = |j: &usize| level(*j) < level(c) || network.population[*j] == 0 && level(*j) == level(c);
+    let busy: f64 = (0..throughput.len()).filter(counts).map(|j| throughput[j] * network.demands[k][j]).sum();
+    let utilization = busy / f64::from(station.servers);
+    if utilization < 1.0 - STARVED {
+        return Ok(());
+    }
+    let (station, class) = (station.name.clone(), network.model.classes[c].name.clone());
+    Err(ModelError::Starved { station, class })
+}
+
 /// R/D under processor sharing: all that matters is how many closed customers wait, and how many servers are `busy` in
 /// all, `open` of them with open classes.
 pub(crate) fn sharing(servers: u32, open: f64, must_wait: MustWait, waiting: f64, busy: f64) -> f64 {
@@ -99,10 +119,7 @@ impl Place<'_> {
     fn priority_wait(&self, c: usize) -> f64 {
         let left = self.probability(|_| true) * self.mean_left(|_| true);
         let mut open_above = 0.0;
-        let mut levels: Vec<u32> = (0..self.found.busy.len()).map(|j| self.level(j)).collect();
-        levels.sort_unstable();
-        levels.dedup();
-        for level in levels {
+        for level in self.levels() {
             let ahead = left + self.backlog(|j| self.level(j) <= level) + open_above;
             let wait = ahead / self.remaining(|j| self.level(j) < level, |j| self.level(j) == level);
             if level == self.level(c) {
@@ -117,11 +134,31 @@ impl Place<'_> {
         let level = self.level(c);
         let (above, counts) = (|j: usize| self.level(j) < level, |j: usize| self.level(j) <= level);
         let (must_wait, demand) = (self.probability(counts), self.network.demands[self.k][c]);
-        let work = (must_wait * self.mean_left(counts) + self.backlog(counts)) / self.remaining(|_| false, counts);
+        let left = must_wait * self.mean_left(counts) / self.remaining(|_| false, counts);
         // Of a preempted service, 1/(1 − σ) − 1 is waiting; with several servers in the proportion of P to U.
         let (busy, urgent) = (self.busy(counts), self.busy(above));
         let stretched = if busy > 0.0 { must_wait / busy * urgent * demand / self.servers() } else { 0.0 };
-        (work + stretched) / self.remaining(above, |_| false) * self.servers()
+        (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)
+    }
+
+    /// Until the waiting customers of closed classes down to this level are served. Open classes above come between, but do
+    /// not queue behind them; those of the same level do.
+    fn urgent_backlog_wait(&self, level: u32) -> f64 {
+        let (mut wait, mut ahead) = (0.0, 0.0);
+        for here in self.levels().into_iter().filter(|here| *here <= level) {
+            let (above, same) = (|j: usize| self.level(j) < here, |j: usize| self.level(j) == here);
+            wait = (ahead + self.backlog(same)) / self.remaining(above, same);
+            ahead = wait * self.remaining(above, |_| false);
+        }
+        wait
+    }
+
+    /// All levels of priority, the most urgent first.
+    fn levels(&self) -> Vec<u32> {
+        let mut levels: Vec<u32> = (0..self.found.busy.len()).map(|j| self.level(j)).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        levels
     }
 
     fn probability(&self, counts: impl Fn(usize) -> bool) -> f64 {
@@ -175,3 +212,122 @@ impl Place<'_> {
 
 /// What a closed class of higher priority leaves at least, of all servers: without it the others would never be served.
 const STARVED: f64 = 1e-9;
+
+#[cfg(test)]
+mod tests {
+    use crate::{Method, Solution, solve};
+    use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station};
+
+    fn closed(population: u32, think: f64) -> Class {
+        let (name, population) = (format!("c of {population}"), Some(population));
+        Class { name, kind: ClassKind::Closed, population, think, ..Class::default() }
+    }
+
+    fn open(rate: f64, priority: u32) -> Class {
+        Class { name: format!("o{priority} of {rate}"), rate: Some(rate), priority, ..Class::default() }
+    }
+
+    fn queue(scheduling: Scheduling, servers: u32, scv: f64) -> Station {
+        Station { name: "cpu".into(), scheduling, servers, scv, ..Station::default() }
+    }
+
+    fn model(station: Station, classes: &[(Class, f64)]) -> Model {
+        Model {
+            stations: vec![station],
+            classes: classes.iter().map(|(class, _)| class.clone()).collect(),
+            demands: vec![classes.iter().map(|(_, demand)| *demand).collect()],
+            ..Model::default()
+        }
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-12 * b.abs()
+    }
+
+    #[test]
+    fn the_head_of_the_line_is_cobhams() {
+        // W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ above)·(1 − σ to here)).
+        let classes = [(open(1.0, 7), 0.3), (open(0.5, 2), 0.4), (open(2.0, 5), 0.1), (open(0.2, 2), 0.5)];
+        let solution = solve(&model(queue(Scheduling::Priority, 1, 3.0), &classes), Method::Auto).unwrap();
+        let left: f64 = classes.iter().map(|(c, s)| c.rate.unwrap() * s * s * 2.0).sum();
+        let (first, second, third) = (0.5 * 0.4 + 0.2 * 0.5, 2.0 * 0.1, 1.0 * 0.3);
+        let waits = [
+            left / ((1.0 - first - second) * (1.0 - first - second - third)),
+            left / (1.0 - first),
+            left / ((1.0 - first) * (1.0 - first - second)),
+            left / (1.0 - first),
+        ];
+        for (c, (_, service)) in classes.iter().enumerate() {
+            assert!(close(solution.response_time[c], service + waits[c]), "{c}: {solution:?} {waits:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_may_interrupt_does_not_see_the_others() {
+        // Preemptive resume (Jaiswal 1968): R = S/(1 − σ above) + W to here ÷ ((1 − σ above)·(1 − σ to here)).
+        let classes = [(open(2.0, 0), 0.2), (open(1.0, 1), 0.3)];
+        let solution = solve(&model(queue(Scheduling::Preemptive, 1, 0.0), &classes), Method::Auto).unwrap();
+        let first = 0.2 + 2.0 * 0.04 / 2.0 / 0.6;
+        let second = 0.3 / 0.6 + (2.0 * 0.04 / 2.0 + 0.09 / 2.0) / (0.6 * 0.3);
+        assert!(close(solution.response_time[0], first) && close(solution.response_time[1], second), "{solution:?}");
+    }
+
+    #[test]
+    fn several_servers_with_equal_services_share_out_the_wait_of_erlang() {
+        // Cobham's formula for M/M/m; and whatever the order, the mean wait is that of first come, first served.
+        let classes = [(open(3.0, 0), 0.5), (open(2.0, 1), 0.5)];
+        let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
+            .map(|order| solve(&model(queue(order, 3, 1.0), &classes), Method::Auto).unwrap());
+        let left = crate::erlang_c(3, 2.5) * 0.5 / 3.0;
+        assert!(close(priority.response_time[0], 0.5 + left / 0.5));
+        assert!(close(priority.response_time[1], 0.5 + left / (0.5 * (0.5 / 3.0))));
+        assert!(close(priority.mean_response_time, fcfs.mean_response_time));
+        let alone = crate::mmm_wait(3.0, 0.5, 3, 0.0);
+        assert!(close(preemptive.response_time[0], 0.5 + alone), "the urgent are alone in the world");
+        assert!(
+            (preemptive.mean_response_time / fcfs.mean_response_time - 1.0).abs() < 0.1,
+            "the rest is Bondi & Buzen's"
+        );
+    }
+
+    #[test]
+    fn equal_priorities_are_no_priorities() {
+        for (scv, servers) in [(0.0, 1), (1.0, 4), (3.0, 1)] {
+            let classes = [(open(3.0, 4), 0.2), (closed(4, 1.0), 0.2), (open(1.0, 4), 0.2)];
+            let mut classes = classes;
+            classes[1].0.priority = 4;
+            let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
+                .map(|order| solve(&model(queue(order, servers, scv), &classes), Method::Linearizer).unwrap());
+            for c in 0..3 {
+                let near = |s: &Solution| (s.response_time[c] / fcfs.response_time[c] - 1.0).abs() < 1e-9;
+                assert!(near(&priority) && near(&preemptive), "{fcfs:?} {priority:?} {preemptive:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_urgent_closed_class_goes_before_an_open_one() {
+        let classes = [(closed(3, 1.0), 0.2), (open(1.0, 1), 0.2)];
+        let alone = solve(&model(queue(Scheduling::Ps, 1, 1.0), &classes[..1]), Method::Exact).unwrap();
+        let [shared, preemptive] = [Scheduling::Ps, Scheduling::Preemptive]
+            .map(|order| solve(&model(queue(order, 1, 1.0), &classes), Method::Linearizer).unwrap());
+        assert!((preemptive.response_time[0] / alone.response_time[0] - 1.0).abs() < 0.02, "{preemptive:?} {alone:?}");
+        assert!(shared.response_time[0] > 1.1 * alone.response_time[0]);
+        assert!(preemptive.response_time[1] > shared.response_time[1]);
+    }
+
+    #[test]
+    fn an_open_class_behind_an_endless_closed_one_is_never_served() {
+        for order in [Scheduling::Priority, Scheduling::Preemptive] {
+            let mut network = model(queue(order, 1, 1.0), &[(closed(100, 0.0), 0.1), (open(1.0, 1), 0.1)]);
+            let error = solve(&network, Method::Auto).unwrap_err().to_string();
+            assert!(
+                error.contains("`o1 of 1` is never served at station `cpu`") && error.contains("`priority`"),
+                "{error}"
+            );
+            network.classes[0].priority = 2;
+            let solution = solve(&network, Method::Auto).unwrap();
+            assert!((solution.throughput[0] / 9.0 - 1.0).abs() < 0.01, "{solution:?}");
+        }
+    }
+}

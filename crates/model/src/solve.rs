@@ -1,14 +1,25 @@
 //! One door to all solvers: a network, a method, a solution.
 //!
-//! | method | open classes | closed classes | cost |
-//! |---|---|---|---|
-//! | `exact` | as `erlang`, where that is exact | mean value analysis ([`crate::closed::mva`]); several servers and rate multipliers by convolution ([`crate::closed::convolution`]) | Π (N + 1) × stations × classes |
-//! | `erlang` | Erlang's C ([`crate::open`]) | none | stations × classes |
-//! | `seidmann` | m servers as one fast server and a delay | the same, then exact | as `exact` |
-//! | `schweitzer`, `linearizer` | as `erlang` | approximate, any population ([`crate::closed::approximate`]) | iterations × stations × classes (× classes) |
-//! | `auto` | `erlang` | `exact` where it exists and is quick, `linearizer` elsewhere | at most about a second |
+//! | method | open classes | closed classes | valid | cost |
+//! |---|---|---|---|---|
+//! | `exact` | as `erlang` | mean value analysis (Reiser & Lavenberg 1980); several servers and rate multipliers by convolution (Buzen 1973; Reiser & Kobayashi 1975), every term of which is positive | product form | Π (N + 1) × stations × classes, × min(m, N) for m servers; memory Π (N + 1) × 8 to 100 bytes |
+//! | `erlang` | Erlang's C (1917), station by station ([`crate::open`]) | none | any; exact in product form, elsewhere at the station where requests arrive first | stations × classes |
+//! | `seidmann` | m servers as one fast server and a delay (Seidmann, Schweitzer & Shalev-Oren 1987) | the same, then exact | any if open, product form if closed; response at ρ = 0.8 is 8 to 17 % too long | as `exact` with single servers |
+//! | `schweitzer` | as `erlang` | Bard (1979) & Schweitzer (1979) | any; mostly within 5 to 10 % | iterations × stations × classes |
+//! | `linearizer` | as `erlang` | Chandy & Neuse (1982) | any; in product form mostly within 1 %. A station may seem to give up to half a percent more than it has | the former × classes × rounds |
+//! | `auto` | `erlang` | `exact` where it exists and is quick, `linearizer` elsewhere | any | at most about a second |
 //!
-//! Mixed networks are closed ones at stations that the open classes slow down ([`crate::mixed`]).
+//! Product form (Baskett, Chandy, Muntz & Palacios 1975): processor sharing and delays whatever the distribution of service
+//! times, and first come, first served where service is exponential and of equal demand for all who come. `schweitzer` and
+//! `linearizer` also take orders of service out of product form: Pollaczek & Khinchine's remaining service, Allen & Cunneen's
+//! for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities, with errors that no one bounds; where the
+//! errors matter, [`mod@crate::simulate`] decides. Rate multipliers of a station in order of arrival are taken as if it shared.
+//!
+//! Mixed networks (open and closed classes): the closed ones are solved at stations that the open ones slow down (Reiser &
+//! Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984), and an open
+//! request stays as long as the closed customers it meets let it. Exact in product form.
+//!
+//! What would not fit in memory, or take more than half a minute, is refused with its size.
 
 use crate::ModelError;
 use crate::closed::{approximate, effort};
@@ -79,10 +90,7 @@ pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
         chosen => (chosen, "it was asked for".into()),
     };
     if network.closed().next().is_none() {
-        if method == Method::Exact {
-            network.check_product_form()?;
-        }
-        return open::solve_open(model, method);
+        return open::of_network(&network, method);
     }
     let (throughput, residence) = match method {
         Method::Erlang => return open::solve_open(model, method),
@@ -178,12 +186,12 @@ mod tests {
     use brimful_core::model::{Class, ClassKind, Scheduling, Station, StationKind};
 
     fn closed(population: u32, think: f64) -> Class {
-        let (name, population) = ("c".into(), Some(population));
+        let (name, population) = (format!("c of {population}"), Some(population));
         Class { name, kind: ClassKind::Closed, population, think, ..Class::default() }
     }
 
     fn open(rate: f64, priority: u32) -> Class {
-        Class { name: format!("o{priority}"), rate: Some(rate), priority, ..Class::default() }
+        Class { name: format!("o{priority} of {rate}"), rate: Some(rate), priority, ..Class::default() }
     }
 
     fn queue(scheduling: Scheduling, servers: u32, scv: f64) -> Station {
@@ -247,6 +255,52 @@ mod tests {
     }
 
     #[test]
+    fn as_many_servers_as_can_be_written_are_no_trap() {
+        let classes = [(open(1e9, 0), 1.0), (closed(1, 1.0), 1.0)];
+        let endless = model(queue(Scheduling::Ps, u32::MAX, 1.0), &classes);
+        for method in [Method::Auto, Method::Seidmann, Method::Linearizer] {
+            let solution = solve(&endless, method).unwrap();
+            let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+            assert!(near(solution.response_time[0], 1.0) && near(solution.throughput[1], 0.5), "{solution:?}");
+        }
+        let error = solve(&endless, Method::Exact).unwrap_err();
+        assert!(matches!(error, ModelError::TooLarge { .. }), "{error}");
+    }
+
+    #[test]
+    fn exact_is_said_of_what_is() {
+        let why = |order, classes: &[(Class, f64)], method| {
+            solve(&model(queue(order, 1, 1.0), classes), method).map(|s| (s.method, s.why)).unwrap()
+        };
+        let alike = [(open(2.0, 1), 0.1), (open(1.0, 2), 0.1)];
+        let unlike = [(open(2.0, 1), 0.1), (open(1.0, 2), 0.3)];
+        let (method, reason) = why(Scheduling::Fcfs, &alike, Method::Exact);
+        assert!(method == Method::Exact && !reason.contains("approximately"), "{reason}");
+        let (method, reason) = why(Scheduling::Fcfs, &unlike, Method::Auto);
+        assert!(
+            method == Method::Erlang && reason.contains("approximately, as station `cpu` serves in order"),
+            "{reason}"
+        );
+        let refused = solve(&model(queue(Scheduling::Fcfs, 1, 1.0), &unlike), Method::Exact).unwrap_err();
+        assert!(matches!(refused, ModelError::NoProductForm { .. }), "{refused}");
+    }
+
+    #[test]
+    fn no_station_gives_more_than_it_has() {
+        // The rule for priorities, left to itself, has this one give 1.17 times what it has.
+        let classes = [(closed(3, 1.0), 0.1), (closed(4, 0.0), 0.1), (closed(5, 1.0), 0.1)];
+        let mut network = model(queue(Scheduling::Priority, 2, 0.0), &classes);
+        network.classes[0].priority = 2;
+        let solution = solve(&network, Method::Linearizer).unwrap();
+        let used: f64 = solution.utilization[0].iter().sum();
+        assert!(used <= 1.0 + 0.005 + 1e-9 && used > 0.99, "{solution:?}");
+        for (c, class) in network.classes.iter().enumerate() {
+            let customers = solution.throughput[c] * (solution.response_time[c] + class.think);
+            assert!((customers / f64::from(class.population.unwrap()) - 1.0).abs() < 1e-9, "{solution:?}");
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_an_error() {
         let broken = |f: &dyn Fn(&mut Model), method| {
             let mut model = model(queue(Scheduling::Ps, 2, 1.0), &[(closed(3, 0.0), 0.1), (open(5.0, 1), 0.2)]);
@@ -254,15 +308,22 @@ mod tests {
             solve(&model, method).unwrap_err().to_string()
         };
         let auto = Method::Auto;
-        assert!(broken(&|m| m.classes[0].population = Some(0), auto).contains("population of class `c` is 0"));
+        assert!(broken(&|m| m.classes[0].population = Some(0), auto).contains("population of class `c of 3` is 0"));
         assert!(broken(&|m| m.classes[0].population = None, auto).contains("needs a population"));
-        assert!(broken(&|m| m.classes[0].think = -1.0, auto).contains("think time of class `c`"));
-        assert!(broken(&|m| m.demands[0][0] = 0.0, auto).contains("`c` visits no station"));
-        assert!(broken(&|m| m.demands[0][1] = f64::NAN, auto).contains("demand of class `o1` at station `cpu` is NaN"));
+        assert!(broken(&|m| m.classes[0].think = -1.0, auto).contains("think time of class `c of 3`"));
+        assert!(broken(&|m| m.demands[0][0] = 0.0, auto).contains("`c of 3` visits no station"));
+        assert!(
+            broken(&|m| m.demands[0][1] = f64::NAN, auto).contains("demand of class `o1 of 5` at station `cpu` is NaN")
+        );
         assert!(broken(&|m| m.classes[1].rate = Some(10.0), auto).contains("`cpu` cannot keep up"));
         assert!(broken(&|m| m.stations[0].rate_multipliers = vec![1.0, 0.0], auto).contains("rate multiplier"));
         assert!(broken(&|m| m.stations[0].rate_multipliers = vec![1.0, 2.0], auto).contains("count its servers twice"));
-        assert!(broken(&|_| (), Method::Erlang).contains("`c` is closed"));
+        assert!(broken(&|m| m.stations[0].rate_multipliers = vec![1.0; 10_001], auto).contains("at most 10,000"));
+        assert!(
+            broken(&|m| m.classes[1].name = m.classes[0].name.clone(), auto)
+                .contains("two classes are called `c of 3`")
+        );
+        assert!(broken(&|_| (), Method::Erlang).contains("`c of 3` is closed"));
         let ordered = broken(&|m| m.stations[0].scheduling = Scheduling::Fcfs, Method::Exact);
         assert!(ordered.contains("unequal demands") && ordered.contains("linearizer"), "{ordered}");
         assert!(broken(&|m| m.demands[0][0] = 5e-324, auto).contains("must be finite"));
@@ -277,77 +338,5 @@ mod tests {
             assert!(close(solution.throughput[0], 2.0) && close(solution.response_time[0], 2.0), "{solution:?}");
             assert_eq!((solution.saturation_rate, solution.bottleneck.as_str()), (f64::INFINITY, ""));
         }
-    }
-
-    #[test]
-    fn the_head_of_the_line_is_cobhams() {
-        // W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ above)·(1 − σ to here)).
-        let classes = [(open(1.0, 7), 0.3), (open(0.5, 2), 0.4), (open(2.0, 5), 0.1), (open(0.2, 2), 0.5)];
-        let solution = solve(&model(queue(Scheduling::Priority, 1, 3.0), &classes), Method::Auto).unwrap();
-        let left: f64 = classes.iter().map(|(c, s)| c.rate.unwrap() * s * s * 2.0).sum();
-        let (first, second, third) = (0.5 * 0.4 + 0.2 * 0.5, 2.0 * 0.1, 1.0 * 0.3);
-        let waits = [
-            left / ((1.0 - first - second) * (1.0 - first - second - third)),
-            left / (1.0 - first),
-            left / ((1.0 - first) * (1.0 - first - second)),
-            left / (1.0 - first),
-        ];
-        for (c, (_, service)) in classes.iter().enumerate() {
-            assert!(close(solution.response_time[c], service + waits[c]), "{c}: {solution:?} {waits:?}");
-        }
-    }
-
-    #[test]
-    fn whoever_may_interrupt_does_not_see_the_others() {
-        // Preemptive resume (Jaiswal 1968): R = S/(1 − σ above) + W to here ÷ ((1 − σ above)·(1 − σ to here)).
-        let classes = [(open(2.0, 0), 0.2), (open(1.0, 1), 0.3)];
-        let solution = solve(&model(queue(Scheduling::Preemptive, 1, 0.0), &classes), Method::Auto).unwrap();
-        let first = 0.2 + 2.0 * 0.04 / 2.0 / 0.6;
-        let second = 0.3 / 0.6 + (2.0 * 0.04 / 2.0 + 0.09 / 2.0) / (0.6 * 0.3);
-        assert!(close(solution.response_time[0], first) && close(solution.response_time[1], second), "{solution:?}");
-    }
-
-    #[test]
-    fn several_servers_with_equal_services_share_out_the_wait_of_erlang() {
-        // Cobham's formula for M/M/m; and whatever the order, the mean wait is that of first come, first served.
-        let classes = [(open(3.0, 0), 0.5), (open(2.0, 1), 0.5)];
-        let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
-            .map(|order| solve(&model(queue(order, 3, 1.0), &classes), Method::Auto).unwrap());
-        let left = crate::erlang_c(3, 2.5) * 0.5 / 3.0;
-        assert!(close(priority.response_time[0], 0.5 + left / 0.5));
-        assert!(close(priority.response_time[1], 0.5 + left / (0.5 * (0.5 / 3.0))));
-        assert!(close(priority.mean_response_time, fcfs.mean_response_time));
-        let alone = crate::mmm_wait(3.0, 0.5, 3, 0.0);
-        assert!(close(preemptive.response_time[0], 0.5 + alone), "the urgent are alone in the world");
-        assert!(
-            (preemptive.mean_response_time / fcfs.mean_response_time - 1.0).abs() < 0.1,
-            "the rest is Bondi & Buzen's"
-        );
-    }
-
-    #[test]
-    fn equal_priorities_are_no_priorities() {
-        for (scv, servers) in [(0.0, 1), (1.0, 4), (3.0, 1)] {
-            let classes = [(open(3.0, 4), 0.2), (closed(4, 1.0), 0.2), (open(1.0, 4), 0.2)];
-            let mut classes = classes;
-            classes[1].0.priority = 4;
-            let [fcfs, priority, preemptive] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive]
-                .map(|order| solve(&model(queue(order, servers, scv), &classes), Method::Linearizer).unwrap());
-            for c in 0..3 {
-                let near = |s: &Solution| (s.response_time[c] / fcfs.response_time[c] - 1.0).abs() < 1e-9;
-                assert!(near(&priority) && near(&preemptive), "{fcfs:?} {priority:?} {preemptive:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_urgent_closed_class_goes_before_an_open_one() {
-        let classes = [(closed(3, 1.0), 0.2), (open(1.0, 1), 0.2)];
-        let alone = solve(&model(queue(Scheduling::Ps, 1, 1.0), &classes[..1]), Method::Exact).unwrap();
-        let [shared, preemptive] = [Scheduling::Ps, Scheduling::Preemptive]
-            .map(|order| solve(&model(queue(order, 1, 1.0), &classes), Method::Linearizer).unwrap());
-        assert!((preemptive.response_time[0] / alone.response_time[0] - 1.0).abs() < 0.02, "{preemptive:?} {alone:?}");
-        assert!(shared.response_time[0] > 1.1 * alone.response_time[0]);
-        assert!(preemptive.response_time[1] > shared.response_time[1]);
     }
 }

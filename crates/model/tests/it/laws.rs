@@ -1,5 +1,6 @@
 //! Laws that hold for every model and every set of observations.
 
+use crate::closed::named;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::{
     Background, Method, Observation, ResponsePoint, fit_demands, fit_response, saturation_rate, solve_open,
@@ -237,5 +238,5 @@ pub fn garbage() -> impl Strategy<Value = Model> {
     });
     let row = prop::collection::vec(wild(), 1..3);
     (prop::collection::vec(station, 0..3), prop::collection::vec(class, 0..3), prop::collection::vec(row, 0..3))
-        .prop_map(|(stations, classes, demands)| Model { stations, classes, demands, ..Model::default() })
+        .prop_map(|(stations, classes, demands)| named(Model { stations, classes, demands, ..Model::default() }))
 }

@@ -1,6 +1,7 @@
 //! The simulator against what is known exactly: formulas, reference cases, and the laws that hold in every run.
 
 use crate::cases::{cases, model as model_of};
+use crate::closed::named;
 use crate::networks::{errors, network};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::{
@@ -216,7 +217,7 @@ fn littles_law_holds_within_a_run() {
 fn busy_network() -> Model {
     let delay = Station { kind: StationKind::Delay, ..station(Scheduling::Ps, 1, 0.3) };
     let urgent = Class { priority: 1, ..open(20.0) };
-    Model {
+    named(Model {
         stations: vec![
             station(Scheduling::Ps, 2, 5.0),
             station(Scheduling::Fcfs, 3, 0.5),
@@ -233,7 +234,7 @@ fn busy_network() -> Model {
             vec![0.01, 0.01, 0.01],
         ],
         ..Model::default()
-    }
+    })
 }
 
 #[test]
@@ -400,11 +401,8 @@ fn networks() -> impl Strategy<Value = Model> {
         if stations.len() > 1 {
             first = (first, prop::collection::vec(row, stations.len() - 1)).prop_map(|(a, b)| [a, b].concat()).boxed();
         }
-        first.prop_map(move |demands| Model {
-            stations: stations.clone(),
-            classes: classes.clone(),
-            demands,
-            ..Model::default()
+        first.prop_map(move |demands| {
+            named(Model { stations: stations.clone(), classes: classes.clone(), demands, ..Model::default() })
         })
     })
 }

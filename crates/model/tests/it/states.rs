@@ -73,12 +73,13 @@ fn a_station_that_slows_down_or_speeds_up_is_followed() {
 #[test]
 fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
     let open = |rate| Class { name: "o".into(), rate: Some(rate), ..Class::default() };
+    let other = |rate| Class { name: "p".into(), ..open(rate) };
     for servers in [1, 2, 5] {
         for rate in [0.0, 0.1, 0.5, 0.9] {
             let changing = Station { rate_multipliers: vec![1.0, 1.5, 1.2], ..queue("b", 1) };
             let model = Model {
                 stations: vec![queue("a", servers), changing, delay("z"), Station { background: 0.5, ..queue("c", 1) }],
-                classes: vec![open(rate), closed_class("x", 4, 0.3), open(0.3 * rate), closed_class("y", 3, 0.0)],
+                classes: vec![open(rate), closed_class("x", 4, 0.3), other(0.3 * rate), closed_class("y", 3, 0.0)],
                 demands: vec![
                     vec![0.7, 1.0, 0.5, 0.2],
                     vec![0.9, 0.5, 0.1, 1.0],
@@ -90,6 +91,19 @@ fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
             agrees(&model, 1e-9);
         }
     }
+}
+
+#[test]
+fn hundreds_of_servers_shared_with_open_classes_are_no_trap() {
+    // What the open classes add to the weights leaves the range of f64.
+    let open = Class { name: "o".into(), rate: Some(1.0), ..Class::default() };
+    let model = Model {
+        stations: vec![queue("threads", 200), queue("disk", 1)],
+        classes: vec![open, closed_class("x", 200, 0.0)],
+        demands: vec![vec![196.0, 2.0], vec![0.05, 0.3]],
+        ..Model::default()
+    };
+    agrees(&model, 1e-9);
 }
 
 fn agrees(model: &Model, tolerance: f64) {
@@ -215,10 +229,17 @@ fn place(station: Option<&Station>, demands: &[f64], model: &Model, here: &[u32]
     }
     let load: f64 = loads.iter().sum();
     let (mut term, mut sum, mut open) = (1.0, 1.0, 0.0);
-    for k in 1..if load > 0.0 { 3000 } else { 1 } {
+    for k in 1..if load > 0.0 { 30_000 } else { 1 } {
         term *= load * f64::from(n + k) / f64::from(k) / speed(queue, n + k);
         sum += term;
         open += term * f64::from(k);
+        if sum > 1e100 {
+            log += sum.ln();
+            (term, open, sum) = (term / sum, open / sum, 1.0);
+        }
+        if k > n && term < 1e-20 * sum {
+            break;
+        }
     }
     if load > 0.0 {
         present.iter_mut().zip(loads).for_each(|(n, part)| *n += open / sum * part / load);
