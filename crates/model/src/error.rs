@@ -158,10 +158,10 @@ pub enum ModelError {
         condition_number: f64,
     },
     /// A text that cannot be read.
-    #[error("line {line}: {problem}")]
+    #[error("{place}: {problem}")]
     Input {
-        /// The number of the line, or of the entry of a list, from 1.
-        line: usize,
+        /// Where: the number of a line or of an entry, from 1.
+        place: String,
         /// What is wrong with it and what would be right.
         problem: String,
     },

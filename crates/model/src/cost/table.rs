@@ -13,7 +13,7 @@ use std::collections::HashSet;
 pub fn parse_configurations(text: &str) -> Result<Vec<Configuration>, ModelError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("");
-    let toml = first.starts_with('[') || (first.contains('=') && !first.starts_with("name"));
+    let toml = first.starts_with('[') || first.split(',').next().is_some_and(|start| start.contains('='));
     let configurations = if toml { read_toml(text)? } else { read_csv(text)? };
     check(configurations.iter())?;
     Ok(configurations)
@@ -51,7 +51,7 @@ fn read_toml(text: &str) -> Result<Vec<Configuration>, ModelError> {
             "{}; a configuration is `[[configuration]]` with `name`, `price_per_month` and `set = [\"cpu.servers=4\"]`",
             error.message()
         );
-        ModelError::Input { line, problem }
+        ModelError::Input { place: format!("line {line}"), problem }
     })
 }
 
@@ -62,12 +62,12 @@ fn read_csv(text: &str) -> Result<Vec<Configuration>, ModelError> {
     let (name, price, set) = (column(&["name"]), column(&["price_per_month", "price"]), column(&["set"]));
     let (Some(name), Some(price)) = (name, price) else {
         let problem = "no header: begin with `name,price_per_month,set`".into();
-        return Err(ModelError::Input { line: header.line, problem });
+        return Err(ModelError::Input { place: format!("line {}", header.line), problem });
     };
     let read = |row: csv::Row| {
         let field = |i: usize| row.fields.get(i).map_or("", String::as_str);
         let price_per_month = field(price).parse().map_err(|_| ModelError::Input {
-            line: row.line,
+            place: format!("line {}", row.line),
             problem: format!("the price `{}` is no number: write it without a currency", field(price)),
         })?;
         let set = set.map_or("", field).split_whitespace().map(str::to_owned).collect();

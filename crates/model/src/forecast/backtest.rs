@@ -2,20 +2,24 @@
 //! (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10).
 
 use super::fit::Fitted;
-use super::{Backtest, ForecastOptions};
+use super::{Backtest, How};
 
 /// Origins, at most.
 const ORIGINS: usize = 10;
 
+/// Intervals are not widened more than this: what is worse comes from a break in the history and says little of what
+/// followed it.
+pub(super) const WIDEST: f64 = 2.0;
+
 /// What a back-test found.
 pub(super) struct Judged {
     pub report: Backtest,
-    /// By how much intervals must be wider for those of 80 % to hold 80 %; 1 if they do.
+    /// By how much intervals must be wider for those of 80 % to hold 80 %, 1 to [`WIDEST`].
     pub widening: f64,
 }
 
 /// Forecasts from up to ten origins in the second half of the history; nothing if that is too short.
-pub(super) fn backtest(values: &[f64], step_s: u32, options: &ForecastOptions, horizon: usize) -> Option<Judged> {
+pub(super) fn backtest(values: &[f64], how: How<'_>, horizon: usize) -> Option<Judged> {
     let n = values.len();
     let horizon = horizon.min(n / 4);
     let (first, last) = ((n / 2).max(super::MINIMUM), n - horizon);
@@ -27,7 +31,7 @@ pub(super) fn backtest(values: &[f64], step_s: u32, options: &ForecastOptions, h
     let (mut ratios, mut within80, mut within95, mut absolute, mut scales) = (Vec::new(), 0, 0, 0.0, 0.0);
     for origin in origins {
         let (past, future) = (&values[..origin], &values[origin..origin + horizon]);
-        let fitted = Fitted::new(past, step_s, options);
+        let fitted = Fitted::new(past, how);
         scales += fitted.naive_error(past) * horizon as f64;
         let (t80, t95) = fitted.quantiles();
         for ((location, sd), &actual) in fitted.predict(horizon).into_iter().zip(future) {
@@ -50,6 +54,6 @@ pub(super) fn backtest(values: &[f64], step_s: u32, options: &ForecastOptions, h
             coverage95: share(within95),
             mase: (scales > 0.0).then(|| absolute / scales),
         },
-        widening: if widening.is_finite() { widening.max(1.0) } else { 1.0 },
+        widening: widening.clamp(1.0, WIDEST),
     })
 }

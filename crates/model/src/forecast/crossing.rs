@@ -1,6 +1,6 @@
 //! When a forecast first reaches a rate.
 
-use super::{Forecast, ForecastPoint, Timestamp};
+use super::{Forecast, ForecastPoint, Timestamp, last_week};
 use crate::ModelError;
 use crate::error::positive;
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ pub fn crossing(forecast: &Forecast, limit_rate: f64) -> Result<Crossing, ModelE
     positive(limit_rate, || "the rate to be reached".into())?;
     let limit = limit_rate / forecast.peak.factor;
     let history = &forecast.history;
-    let week = history.rates.len() - forecast.week()..history.rates.len();
+    let week = history.rates.len() - last_week(history)..history.rates.len();
     if let Some(reached) = week.into_iter().find(|i| history.rates[*i] >= limit) {
         let when = Some(history.time(reached));
         return Ok(Crossing { limit_rate, already: true, earliest: when, likely: when, latest: when });

@@ -2,7 +2,7 @@
 
 use super::season::{Season, decompose, detect, usual};
 use super::trend::Trend;
-use super::{ForecastOptions, Scale};
+use super::{ForecastMethod, How, InSample, Scale};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// What a forecast is made from.
@@ -15,25 +15,25 @@ pub(super) struct Fitted {
 }
 
 impl Fitted {
-    /// Fits rates (or their logarithms, where those suit better) at a step.
-    pub(super) fn new(rates: &[f64], step_s: u32, options: &ForecastOptions) -> Self {
-        let linear = Self::on(Scale::Linear, rates, step_s, options);
-        if options.method != super::ForecastMethod::Auto || rates.iter().any(|r| *r <= 0.0) {
+    /// Fits rates, or their logarithms where those suit better.
+    pub(super) fn new(rates: &[f64], how: How<'_>) -> Self {
+        let linear = Self::on(Scale::Linear, rates, how);
+        if how.method != ForecastMethod::Auto || rates.iter().any(|r| *r <= 0.0) {
             return linear;
         }
-        let log = Self::on(Scale::Log, rates, step_s, options);
+        let log = Self::on(Scale::Log, rates, how);
         if log.criterion(rates) < linear.criterion(rates) { log } else { linear }
     }
 
-    fn on(scale: Scale, rates: &[f64], step_s: u32, options: &ForecastOptions) -> Self {
+    fn on(scale: Scale, rates: &[f64], how: How<'_>) -> Self {
         let values: Vec<f64> = rates.iter().map(|r| scale.of(*r)).collect();
-        let seasons = match &options.seasons {
+        let seasons = match how.seasons {
             Some(periods) => decompose(&values, periods).0,
-            None => detect(&values, &usual(step_s)),
+            None => detect(&values, &usual(how.step_s)),
         };
         let adjusted: Vec<f64> =
             values.iter().enumerate().map(|(i, v)| v - seasons.iter().map(|s| s.at(i)).sum::<f64>()).collect();
-        let trend = Trend::fit(&adjusted, options.method);
+        let trend = Trend::fit(&adjusted, how.method);
         Self { scale, seasons, trend, values: rates.len() }
     }
 
@@ -65,9 +65,35 @@ impl Fitted {
         pairs.map(|(a, b)| (b - a).abs()).sum::<f64>() / rates.len().saturating_sub(lag).max(1) as f64
     }
 
+    /// Relative growth of the trend per month over the horizon, which lasts so many months; absent if nothing arrives now.
+    pub(super) fn growth(&self, months: f64, horizon: usize) -> Option<f64> {
+        let now = self.scale.back(self.trend.level());
+        let then = self.scale.back(self.trend.predict(horizon).last()?.0);
+        let growth = (then / now).powf(1.0 / months) - 1.0;
+        (now > 0.0 && growth.is_finite()).then_some(growth)
+    }
+
+    /// How well the fit foretold its own rates.
+    pub(super) fn in_sample(&self, rates: &[f64]) -> InSample {
+        let errors = &self.trend.errors;
+        let foretold = &rates[rates.len() - errors.len()..];
+        let off: Vec<f64> = foretold
+            .iter()
+            .zip(errors)
+            .map(|(rate, error)| (rate - self.scale.back(self.scale.of(*rate) - error)).abs())
+            .collect();
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        let relative = foretold.iter().zip(&off).map(|(rate, off)| off / rate).collect();
+        let naive = self.naive_error(rates);
+        InSample {
+            mape: foretold.iter().all(|r| *r > 0.0).then(|| mean(relative)),
+            mase: (naive > 0.0).then(|| mean(off) / naive),
+        }
+    }
+
     /// Parameters of the patterns.
     fn in_seasons(&self) -> f64 {
-        self.seasons.iter().map(|s| s.pattern.len() as f64 - 1.0).sum()
+        self.seasons.iter().map(Season::parameters).sum()
     }
 
     /// AICc of the rates themselves, whatever the scale.

@@ -5,22 +5,23 @@
 //! said; the rest is refused: a run of up to [`BRIDGE`] missing steps is bridged by a straight line as long as no more
 //! than one step in ten is made up, times in another order are sorted, a time that comes twice is an error.
 
-use super::time::{DAY_S, Timestamp};
+use super::time::{DAY_S, ParseTimestampError, Timestamp};
 use crate::csv;
 use crate::error::ModelError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::fmt;
 
 /// As many missing steps in a row are bridged.
 pub const BRIDGE: usize = 3;
 
+/// More arrivals per second, or in a step, than there can be; squares and products of such numbers still are numbers.
+const HIGHEST: f64 = 1e15;
+
 /// The largest share of all steps that may be bridged.
 const BRIDGED_SHARE: f64 = 0.1;
-
-/// More steps than any history has: ten years of minutes.
-const STEPS: usize = 5_300_000;
 
 /// By how much a daily time may miss its day, in seconds.
 const CLOCK_CHANGE_S: i64 = 3600;
@@ -60,23 +61,24 @@ pub struct Gap {
     pub steps: usize,
 }
 
-/// One line of a history.
-struct Point {
-    line: usize,
-    time: Timestamp,
-    value: f64,
-}
-
 impl Series {
-    /// A series of rates; an error if one is negative or not finite, or if the step is 0.
+    /// A series of rates; an error if one cannot be, or if the step is 0.
     pub fn new(start: Timestamp, step_s: u32, rates: Vec<f64>) -> Result<Self, ModelError> {
-        if step_s == 0 {
+        let series = Self { start, step_s, rates, bridged: Vec::new(), out_of_order: 0 };
+        series.check()?;
+        Ok(series)
+    }
+
+    /// What [`Series::new`] checks.
+    pub(super) fn check(&self) -> Result<(), ModelError> {
+        if self.step_s == 0 {
             return Err(ModelError::Number { what: "the step of a series".into(), value: 0.0, need: "at least 1 s" });
         }
-        for (i, &value) in rates.iter().enumerate() {
-            crate::error::non_negative(value, || format!("value {i} (counted from 0) of the series"))?;
+        if let Some(i) = self.rates.iter().position(|r| !(0.0..=HIGHEST).contains(r)) {
+            let what = format!("value {i} (counted from 0) of the series");
+            return Err(ModelError::Number { what, value: self.rates[i], need: "a rate, 0 to 1e15 per second" });
         }
-        Ok(Self { start, step_s, rates, bridged: Vec::new(), out_of_order: 0 })
+        Ok(())
     }
 
     /// Reads a history: two columns, time and value, with or without a header (CSV; tabs and semicolons will do), or a
@@ -84,20 +86,19 @@ impl Series {
     ///
     /// Times as [`Timestamp`] reads them. A line without a value is a missing step.
     pub fn parse(text: &str, unit: Unit) -> Result<Self, ModelError> {
-        let json = text.trim_start_matches('\u{feff}').trim_start().starts_with('[');
-        let mut points = if json { read_json(text)? } else { read_csv(text)? };
+        let text = text.trim_start_matches('\u{feff}');
+        let mut points = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
         let out_of_order = points.windows(2).filter(|w| w[1].time < w[0].time).count();
         points.sort_by_key(|p| p.time);
         if let Some(twice) = points.windows(2).find(|w| w[0].time == w[1].time) {
-            let problem = format!(
-                "{} was given on line {} already: keep one of the two, or add them up",
-                twice[1].time, twice[0].line
-            );
-            return Err(ModelError::Input { line: twice[1].line, problem });
+            return Err(twice[1].at.refused(format!(
+                "{} was given on {} already: keep one of the two or add them up; where clocks change, write times with their \
+                 offset from UTC",
+                twice[1].time, twice[0].at
+            )));
         }
         let step_s = step(&points)?;
-        let mut series = regular(&points, step_s)?;
-        series.out_of_order = out_of_order;
+        let mut series = Self { out_of_order, ..regular(&points, step_s)? };
         if unit == Unit::Counts {
             series.rates.iter_mut().for_each(|r| *r /= f64::from(step_s));
         }
@@ -147,63 +148,85 @@ pub struct Daily {
     pub peak_to_mean: f64,
 }
 
+/// One value of a history.
+struct Point {
+    at: Place,
+    time: Timestamp,
+    value: f64,
+}
+
+/// Where in a text: the number of a line of CSV or of an entry of JSON, from 1.
+#[derive(Clone, Copy)]
+enum Place {
+    Line(usize),
+    Entry(usize),
+}
+
+impl Place {
+    fn refused(self, problem: impl Into<String>) -> ModelError {
+        ModelError::Input { place: self.to_string(), problem: problem.into() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Entry(number) => write!(f, "entry {number}"),
+        }
+    }
+}
+
 fn read_csv(text: &str) -> Result<Vec<Point>, ModelError> {
     let mut points = Vec::new();
     for (i, row) in csv::read(text).into_iter().enumerate() {
+        let at = Place::Line(row.line);
         let [time, value] = row.fields.as_slice() else {
-            let problem = format!("{} columns: a history has two, time and value", row.fields.len());
-            return Err(ModelError::Input { line: row.line, problem });
+            return Err(at.refused(format!("{} columns: a history has two, time and value", row.fields.len())));
         };
-        match time.parse() {
-            Ok(time) => points.extend(point(row.line, time, value)?),
-            Err(_) if i == 0 && value.parse::<f64>().is_err() => {}
-            Err(error) => return Err(ModelError::Input { line: row.line, problem: error.to_string() }),
+        let header = i == 0 && time.parse::<Timestamp>().is_err() && value.parse::<f64>().is_err();
+        if !header {
+            points.extend(point(at, time, value)?);
         }
     }
     Ok(points)
 }
 
 fn read_json(text: &str) -> Result<Vec<Point>, ModelError> {
-    let text = text.trim_start_matches('\u{feff}');
     let entries: Vec<Value> = serde_json::from_str(text)
-        .map_err(|error| ModelError::Input { line: error.line(), problem: format!("no JSON array: {error}") })?;
+        .map_err(|error| Place::Line(error.line()).refused(format!("no JSON array: {error}")))?;
     let mut points = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
-        let line = i + 1;
+        let at = Place::Entry(i + 1);
         let fields = match entry {
             Value::Array(pair) if pair.len() == 2 => Some((&pair[0], &pair[1])),
             Value::Object(fields) => fields.get("time").zip(fields.get("value")),
             _ => None,
         };
-        let Some((time, value)) = fields else {
-            let problem = "no entry of a history: each is [time, value] or {\"time\": …, \"value\": …}".into();
-            return Err(ModelError::Input { line, problem });
-        };
+        let (time, value) = fields
+            .ok_or_else(|| at.refused("no entry of a history: each is [time, value] or {\"time\": …, \"value\": …}"))?;
         let plain = |value: &Value| match value {
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
             other => other.to_string(),
         };
-        let time = plain(time)
-            .parse()
-            .map_err(|e: super::ParseTimestampError| ModelError::Input { line, problem: e.to_string() })?;
-        points.extend(point(line, time, &plain(value))?);
+        points.extend(point(at, &plain(time), &plain(value))?);
     }
     Ok(points)
 }
 
-/// A value, unless it is missing.
-fn point(line: usize, time: Timestamp, text: &str) -> Result<Option<Point>, ModelError> {
-    if text.is_empty() {
+/// A point, unless its value is missing.
+fn point(at: Place, time: &str, value: &str) -> Result<Option<Point>, ModelError> {
+    let time = time.parse().map_err(|error: ParseTimestampError| at.refused(error.to_string()))?;
+    if value.is_empty() {
         return Ok(None);
     }
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() && value >= 0.0 => Ok(Some(Point { line, time, value })),
+    match value.parse() {
+        Ok(number) if (0.0..=HIGHEST).contains(&number) => Ok(Some(Point { at, time, value: number })),
         _ => {
-            let text: String = text.chars().take(40).collect();
-            let problem =
-                format!("`{text}` is no number of arrivals: it must be 0 or more, or empty if it is not known");
-            Err(ModelError::Input { line, problem })
+            let value: String = value.chars().take(40).collect();
+            Err(at
+                .refused(format!("`{value}` is no number of arrivals: write 0 or more, or nothing if it is not known")))
         }
     }
 }
@@ -233,15 +256,14 @@ fn regular(points: &[Point], step_s: u32) -> Result<Series, ModelError> {
         let since = point.time.unix() - first.unix();
         let index = (since + step / 2).div_euclid(step);
         if (since - index * step).abs() > tolerance || (index as usize) < series.rates.len() {
-            let problem = format!(
-                "{} does not lie on the step of {step_s} s that the others have, counted from {first}: give every value the \
-                 same step, and times with their offset from UTC where clocks change",
+            return Err(point.at.refused(format!(
+                "{} does not lie on the step of {step_s} s that most others have, counted from {first}: give every value the \
+                 same step (months have none: use weeks), and times with their offset from UTC where clocks change",
                 point.time
-            );
-            return Err(ModelError::Input { line: point.line, problem });
+            )));
         }
         let missing = index as usize - series.rates.len();
-        if missing > BRIDGE || index as usize > STEPS {
+        if missing > BRIDGE {
             return Err(ModelError::Gap {
                 from: series.time(series.rates.len()).to_string(),
                 steps: missing,

@@ -1,23 +1,19 @@
-//! The trend of a series without season: exponential smoothing in innovations form.
+//! The trend of a series without season: exponential smoothing.
 //!
-//! y_t = l + φb + e, l ← l + φb + αe, b ← φb + βe (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential
-//! Smoothing*, 2008, ch. 2–3): level l, slope b, one-step errors e. Least squares finds the smoothing α and β, the
-//! damping φ and the first level and slope; the latter are linear in the errors and solved exactly. With α = β = 0 this is
-//! the regression line and its textbook prediction interval; without a slope it is simple exponential smoothing. Of the
-//! forms in [`TrendKind`] the one with the least AICc is taken. Variances: ibid. table 6.2, plus the covariance of first
-//! level and slope, without which a straight line would be sure of itself for ever.
+//! Of the forms in [`TrendKind`], all special cases of one recursion, the one with the least AICc is
+//! taken. Variances are those of linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential
+//! Smoothing*, 2008, eq. 6.1), plus what the first level and slope may be off by, without which a straight line would be
+//! sure of itself for ever: [`TrendKind::Line`] has the textbook's prediction interval of a regression.
+
+mod recursion;
 
 use super::ForecastMethod;
+use recursion::{Pass, Smoothing, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Error variance below this share of the variance of the series is rounding.
 const ROUNDING: f64 = 1e-12;
-
-/// Where the search for the smoothing begins: α, β/α and φ.
-const ALPHAS: [f64; 6] = [0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
-const RATIOS: [f64; 4] = [0.01, 0.05, 0.2, 0.6];
-const DAMPINGS: [f64; 4] = [0.8, 0.9, 0.95, 0.98];
 
 /// The form of a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -25,10 +21,12 @@ const DAMPINGS: [f64; 4] = [0.8, 0.9, 0.95, 0.98];
 pub enum TrendKind {
     /// The mean of all.
     Constant,
-    /// A level that moves: simple exponential smoothing.
-    Level,
     /// The least-squares line.
     Line,
+    /// A line, and deviations from it that fade (first-order autoregression).
+    Autoregressive,
+    /// A level that moves: simple exponential smoothing.
+    Level,
     /// A level that moves, and a steady slope.
     Drift,
     /// A level and a slope that move: Holt's method.
@@ -39,47 +37,59 @@ pub enum TrendKind {
     MovingAverage,
 }
 
+/// The forms to choose from, the simplest first: where the search for α, β/α, φ and ρ begins. What has one value stays.
+const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
+    (TrendKind::Constant, [&[0.0], &[0.0], &[0.0], &[0.0]]),
+    (TrendKind::Line, [&[0.0], &[0.0], &[1.0], &[0.0]]),
+    (TrendKind::Level, [&ALPHAS, &[0.0], &[0.0], &[0.0]]),
+    (TrendKind::Autoregressive, [&[0.0], &[0.0], &[1.0], &[0.2, 0.5, 0.8, 0.95]]),
+    (TrendKind::Drift, [&ALPHAS, &[0.0], &[1.0], &[0.0]]),
+    (TrendKind::Local, [&ALPHAS, &RATIOS, &[1.0], &[0.0]]),
+    (TrendKind::Damped, [&ALPHAS, &RATIOS, &[0.8, 0.9, 0.95, 0.98], &[0.0]]),
+];
+const ALPHAS: [f64; 6] = [0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
+const RATIOS: [f64; 4] = [0.01, 0.05, 0.2, 0.6];
+
+/// Bounds of α, β/α, φ and ρ, and the first steps of the search.
+const BOUNDS: [(f64, f64); 4] = [(1e-3, 1.0), (1e-3, 1.0), (0.8, 0.98), (0.01, 0.98)];
+const STEPS: [f64; 4] = [0.1, 0.05, 0.02, 0.1];
+
+/// The search ends when its steps are so much smaller than the first.
+const FINE: f64 = 1.0 / 128.0;
+
 /// A fitted trend.
 #[derive(Clone, Debug)]
 pub(super) struct Trend {
     pub kind: TrendKind,
-    pub alpha: f64,
-    pub beta: f64,
-    pub phi: f64,
-    /// At the end of the series.
-    pub level: f64,
-    slope: f64,
-    /// Of the one-step errors, over the degrees of freedom that the trend alone leaves.
-    pub variance: f64,
-    /// One-step errors; the first are missing where there was nothing to foretell them by.
+    /// One-step errors, the last at the end of the series; where they begin there was something to foretell them by.
     pub errors: Vec<f64>,
     /// Parameters, the variance not counted.
     pub parameters: usize,
-    /// AICc, up to a constant of the number of values.
+    /// AICc, up to what depends on nothing but the number of values.
     pub criterion: f64,
-    start: Start,
-}
-
-/// How much the last level and slope owe to the first: derivatives, and the covariance of the first over the variance.
-#[derive(Clone, Copy, Debug, Default)]
-struct Start {
-    level: [f64; 2],
-    slope: [f64; 2],
+    smoothing: Smoothing,
+    /// At the end of the series.
+    end: State,
+    /// Of the errors.
+    variance: f64,
+    /// How the end depends on the first level and slope, and their covariance over the variance.
+    owed: [State; 2],
     covariance: [[f64; 2]; 2],
 }
 
 impl Trend {
-    /// Fits the trend that a method asks for. The values are finite and there are at least three.
+    /// Fits the trend that a method asks for to two finite values or more.
     pub(super) fn fit(values: &[f64], method: ForecastMethod) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let unit = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+        // A constant whose mean is rounded varies by that.
         let unit = if unit > mean.abs() * 1e-14 { unit } else { 0.0 };
         let y: Vec<f64> = values.iter().map(|v| if unit > 0.0 { (v - mean) / unit } else { 0.0 }).collect();
         let fitted = match method {
-            _ if unit == 0.0 => Self::new(&y, TrendKind::Constant, [0.0; 3]),
+            _ if unit == 0.0 => Self::of(&y, TrendKind::Constant),
             ForecastMethod::Auto => Self::best(&y),
-            ForecastMethod::Line => Self::new(&y, TrendKind::Line, [0.0, 0.0, 1.0]),
+            ForecastMethod::Line => Self::of(&y, TrendKind::Line),
             ForecastMethod::Smoothing { alpha } => Self::smoothing(&y, alpha),
             ForecastMethod::MovingAverage { window } => Self::moving_average(&y, window),
         };
@@ -88,241 +98,208 @@ impl Trend {
 
     /// Location and standard deviation of each of the next values.
     pub(super) fn predict(&self, horizon: usize) -> Vec<(f64, f64)> {
-        let (mut power, mut damped, mut passed) = (1.0, 0.0, 1.0);
+        let Smoothing { alpha, beta, phi, rho } = self.smoothing;
+        let (mut damped, mut power, mut fading, mut passed_on) = (0.0, 1.0, 1.0, 1.0);
         let mut points = Vec::with_capacity(horizon);
         for _ in 0..horizon {
-            let weight = self.alpha + self.beta * damped;
-            if !points.is_empty() {
-                passed += weight * weight;
-            }
-            power *= self.phi;
+            power *= phi;
             damped += power;
-            let gradient: [f64; 2] = std::array::from_fn(|i| self.start.level[i] + damped * self.start.slope[i]);
-            let owed: f64 = (0..2)
-                .flat_map(|i| (0..2).map(move |j| (i, j)))
-                .map(|(i, j)| gradient[i] * self.start.covariance[i][j] * gradient[j])
-                .sum();
-            points.push((self.level + damped * self.slope, (self.variance * (passed + owed.max(0.0))).sqrt()));
+            let ahead = |state: &State| state.level + damped * state.slope + fading * state.deviation;
+            let [by_level, by_slope] = [ahead(&self.owed[0]), ahead(&self.owed[1])];
+            let [[level, both], [_, slope]] = self.covariance;
+            let owed = by_level * by_level * level + 2.0 * by_level * by_slope * both + by_slope * by_slope * slope;
+            points.push((ahead(&self.end), (self.variance * (passed_on + owed.max(0.0))).sqrt()));
+            fading *= rho;
+            passed_on += (alpha + beta * damped + fading).powi(2);
         }
         points
     }
 
-    /// The form with the least criterion; of equals, the simplest.
-    fn best(y: &[f64]) -> Self {
-        let fixed = [(TrendKind::Constant, [0.0, 0.0, 0.0]), (TrendKind::Line, [0.0, 0.0, 1.0])];
-        let mut forms: Vec<Self> = fixed.into_iter().map(|(kind, p)| Self::new(y, kind, p)).collect();
-        for kind in [TrendKind::Level, TrendKind::Drift, TrendKind::Local, TrendKind::Damped] {
-            forms.push(Self::new(y, kind, search(y, kind)));
-        }
-        let best = (0..forms.len()).min_by(|a, b| forms[*a].criterion.total_cmp(&forms[*b].criterion));
-        forms.swap_remove(best.unwrap_or(0))
+    /// The level at the end, without what fades.
+    pub(super) fn level(&self) -> f64 {
+        self.end.level
     }
 
-    /// α, β and φ known, first level and slope by least squares.
-    fn new(y: &[f64], kind: TrendKind, [alpha, beta, phi]: [f64; 3]) -> Self {
-        let pass = Pass::run(y, [alpha, beta, phi]);
-        let [first_level, first_slope] = pass.first();
-        let states = if phi > 0.0 { 2 } else { 1 };
-        let free = match kind {
-            TrendKind::Constant | TrendKind::Line | TrendKind::MovingAverage => 0,
-            TrendKind::Level | TrendKind::Drift => 1,
-            TrendKind::Local => 2,
-            TrendKind::Damped => 3,
-        };
-        let start = Start {
-            level: pass.level[1..].try_into().unwrap_or_default(),
-            slope: pass.slope[1..].try_into().unwrap_or_default(),
-            covariance: pass.inverse(),
-        };
-        let end = |of: [f64; 3]| of[0] + first_level * of[1] + first_slope * of[2];
-        let (mut level, mut slope) = (first_level, first_slope);
-        let errors: Vec<f64> = y.iter().map(|y| step(&mut level, &mut slope, *y, [alpha, beta, phi])).collect();
-        let model = Self {
-            kind,
-            alpha,
-            beta,
-            phi,
-            level: end(pass.level),
-            slope: end(pass.slope),
-            variance: 0.0,
-            errors,
-            parameters: states + free,
-            criterion: 0.0,
-            start,
-        };
-        model.judged(y.len())
+    /// The form with the least criterion; of equals, the simplest.
+    fn best(y: &[f64]) -> Self {
+        let mut best = Self::of(y, TrendKind::Constant);
+        for (kind, _) in &FORMS[1..] {
+            let other = Self::of(y, *kind);
+            if other.criterion < best.criterion {
+                best = other;
+            }
+        }
+        best
+    }
+
+    /// The smoothing of a form, the first level and slope, all by least squares.
+    fn of(y: &[f64], kind: TrendKind) -> Self {
+        let starts = FORMS.iter().find(|(k, _)| *k == kind).map_or(FORMS[0].1, |(_, starts)| *starts);
+        let mut smoothing = search(y, starts);
+        if smoothing.rho > 0.0 {
+            smoothing.rho = without_bias(smoothing.rho, y.len());
+        }
+        let pass = Pass::run(y, smoothing);
+        let mut state = pass.first();
+        let errors = y.iter().map(|y| state.see(*y, smoothing)).collect();
+        let free = starts.iter().filter(|s| s.len() > 1).count();
+        let parameters = free + if smoothing.phi > 0.0 { 2 } else { 1 };
+        Self {
+            owed: pass.owed(),
+            covariance: pass.covariance(),
+            ..Self::ended(kind, smoothing, state, errors, parameters)
+        }
     }
 
     /// Simple exponential smoothing that begins with the first value, as textbooks do it.
     fn smoothing(y: &[f64], alpha: f64) -> Self {
-        let (mut level, mut slope) = (y[0], 0.0);
-        let errors = y[1..].iter().map(|y| step(&mut level, &mut slope, *y, [alpha, 0.0, 0.0])).collect();
-        let model = Self {
-            kind: TrendKind::Level,
-            alpha,
-            beta: 0.0,
-            phi: 0.0,
-            level,
-            slope,
-            variance: 0.0,
-            errors,
-            parameters: 1,
-            criterion: 0.0,
-            start: Start::default(),
-        };
-        model.judged(y.len())
+        let smoothing = Smoothing { alpha, ..Smoothing::default() };
+        let mut state = State { level: y[0], ..State::default() };
+        let errors = y[1..].iter().map(|y| state.see(*y, smoothing)).collect();
+        Self::ended(TrendKind::Level, smoothing, state, errors, 1)
     }
 
-    /// The mean of the last `window`. Each error moves it by 1/window, as α = 1/window would.
+    /// The mean of the last `window`. An error moves it by 1/window, as α = 1/window would.
     fn moving_average(y: &[f64], window: usize) -> Self {
         let window = window.clamp(1, y.len() - 1);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / window as f64;
         let errors = y.windows(window + 1).map(|w| w[window] - mean(&w[..window])).collect();
-        let level = mean(&y[y.len() - window..]);
-        let model = Self {
-            kind: TrendKind::MovingAverage,
-            alpha: 1.0 / window as f64,
-            beta: 0.0,
-            phi: 0.0,
-            level,
-            slope: 0.0,
-            variance: 0.0,
+        let state = State { level: mean(&y[y.len() - window..]), ..State::default() };
+        let smoothing = Smoothing { alpha: 1.0 / window as f64, ..Smoothing::default() };
+        Self::ended(TrendKind::MovingAverage, smoothing, state, errors, 1)
+    }
+
+    fn ended(kind: TrendKind, smoothing: Smoothing, end: State, errors: Vec<f64>, parameters: usize) -> Self {
+        let (n, k) = (errors.len() as f64, parameters as f64 + 1.0);
+        let squares = errors.iter().map(|e| e * e).sum::<f64>();
+        let corrected = 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0).max(0.1);
+        Self {
+            kind,
+            criterion: n * (squares / n).max(ROUNDING).ln() + corrected,
+            variance: squares / (n - parameters as f64).max(1.0),
             errors,
-            parameters: 1,
-            criterion: 0.0,
-            start: Start::default(),
-        };
-        model.judged(y.len())
+            parameters,
+            smoothing,
+            end,
+            owed: Default::default(),
+            covariance: Default::default(),
+        }
     }
 
-    /// Fills in variance and criterion.
-    fn judged(mut self, n: usize) -> Self {
-        let n = n as f64;
-        let squares = self.errors.iter().map(|e| e * e).sum::<f64>();
-        let k = self.parameters as f64 + 1.0;
-        self.variance = squares / (self.errors.len() as f64 - self.parameters as f64).max(1.0);
-        self.criterion = n * (squares / n).max(ROUNDING).ln() + 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0).max(0.1);
-        self
-    }
-
-    /// From units of `unit` about `mean` back to those of the series.
+    /// From units of `unit` about `mean` to those of the series.
     fn scaled(mut self, mean: f64, unit: f64) -> Self {
-        self.level = mean + unit * self.level;
-        self.slope *= unit;
+        self.end = State {
+            level: mean + unit * self.end.level,
+            slope: unit * self.end.slope,
+            deviation: unit * self.end.deviation,
+        };
         self.variance *= unit * unit;
         self.errors.iter_mut().for_each(|e| *e *= unit);
-        let n = self.errors.len() as f64;
-        self.criterion += 2.0 * n * unit.max(f64::MIN_POSITIVE).ln();
+        self.criterion += 2.0 * self.errors.len() as f64 * unit.max(f64::MIN_POSITIVE).ln();
         self
     }
 }
 
-/// The smoothing with the least squares: a grid, then ever smaller steps from its best.
-fn search(y: &[f64], kind: TrendKind) -> [f64; 3] {
-    let one = [0.0];
-    let (ratios, dampings): (&[f64], &[f64]) = match kind {
-        TrendKind::Local => (&RATIOS, &[1.0]),
-        TrendKind::Damped => (&RATIOS, &DAMPINGS),
-        TrendKind::Drift => (&one, &[1.0]),
-        _ => (&one, &one),
-    };
-    let squares = |[alpha, ratio, phi]: [f64; 3]| Pass::run(y, [alpha, alpha * ratio, phi]).squares();
-    let mut best = (f64::INFINITY, [1.0, 0.0, 0.0]);
-    let consider = |at: [f64; 3], best: &mut (f64, [f64; 3])| {
+/// An autoregression about a line comes out too small by (2 + 4ρ)/n (Marriott & Pope, 1954; Kendall, 1954).
+fn without_bias(rho: f64, n: usize) -> f64 {
+    (rho + (2.0 + 4.0 * rho) / n as f64).min(BOUNDS[3].1)
+}
+
+/// The smoothing that leaves the least squares: the best of a grid, then ever smaller steps from there.
+fn search(y: &[f64], starts: [&[f64]; 4]) -> Smoothing {
+    let smoothing = |[alpha, ratio, phi, rho]: [f64; 4]| Smoothing { alpha, beta: alpha * ratio, phi, rho };
+    let squares = |at: [f64; 4]| Pass::run(y, smoothing(at)).squares();
+    let grid = (0..starts.iter().map(|s| s.len()).product()).map(|mut i| {
+        starts.map(|s: &[f64]| {
+            let value = s[i % s.len()];
+            i /= s.len();
+            value
+        })
+    });
+    let mut best = (f64::INFINITY, starts.map(|s| s[0]));
+    let better = |at: [f64; 4], best: &mut (f64, [f64; 4])| {
         let found = squares(at);
-        let better = found < best.0;
-        if better {
+        found < best.0 && {
             *best = (found, at);
+            true
         }
-        better
     };
-    for &alpha in &ALPHAS {
-        for &ratio in ratios {
-            for &phi in dampings {
-                consider([alpha, ratio, phi], &mut best);
-            }
-        }
+    let free: Vec<usize> = (0..4).filter(|axis| starts[*axis].len() > 1).collect();
+    if free.is_empty() {
+        return smoothing(best.1);
     }
-    let mut steps = [0.1, 0.05, 0.02];
-    while steps[0] > 1e-3 {
+    grid.for_each(|at| {
+        better(at, &mut best);
+    });
+    let mut scale = 1.0;
+    while scale > FINE {
         let mut improved = false;
-        for axis in 0..3 {
-            let varies = [true, ratios.len() > 1, dampings.len() > 1][axis];
-            let (low, high) = [(1e-3, 1.0), (1e-3, 1.0), (0.8, 0.98)][axis];
-            for sign in [-1.0, 1.0] {
-                let mut at = best.1;
-                at[axis] = f64::clamp(at[axis] + sign * steps[axis], low, high);
-                improved |= varies && at != best.1 && consider(at, &mut best);
+        for &axis in &free {
+            for step in [-STEPS[axis], STEPS[axis]] {
+                let (mut at, (low, high)) = (best.1, BOUNDS[axis]);
+                at[axis] = (at[axis] + scale * step).clamp(low, high);
+                improved |= at != best.1 && better(at, &mut best);
             }
         }
         if !improved {
-            steps.iter_mut().for_each(|s| *s /= 2.0);
+            scale /= 2.0;
         }
     }
-    let [alpha, ratio, phi] = best.1;
-    [alpha, alpha * ratio, phi]
+    smoothing(best.1)
 }
 
-/// One value seen: its error, level and slope moved on.
-fn step(level: &mut f64, slope: &mut f64, y: f64, [alpha, beta, phi]: [f64; 3]) -> f64 {
-    let foretold = *level + phi * *slope;
-    let error = y - foretold;
-    *level = foretold + alpha * error;
-    *slope = phi * *slope + beta * error;
-    error
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The recursion run on the series from nothing, and on nothing from a level of 1 and from a slope of 1: every first
-/// level and slope is a combination of these three. Products of their errors, and where they end.
-struct Pass {
-    products: [[f64; 3]; 3],
-    level: [f64; 3],
-    slope: [f64; 3],
-    sloped: bool,
-}
+    const VALUES: [f64; 12] = [3.1, 3.4, 3.2, 3.9, 4.1, 4.0, 4.6, 4.9, 4.8, 5.3, 5.6, 5.5];
 
-impl Pass {
-    fn run(y: &[f64], parameters: [f64; 3]) -> Self {
-        let mut pass = Self {
-            products: [[0.0; 3]; 3],
-            level: [0.0, 1.0, 0.0],
-            slope: [0.0, 0.0, 1.0],
-            sloped: parameters[2] > 0.0,
+    /// The prediction interval of a regression: s²·(1 + 1/n + (x − x̄)²/Sxx).
+    #[test]
+    fn a_line_is_as_unsure_as_a_regression() {
+        let x: Vec<f64> = (0..12).map(f64::from).collect();
+        let line = crate::ols(&x, &VALUES).expect("a line");
+        let trend = Trend::fit(&VALUES, ForecastMethod::Line);
+        for (h, (location, sd)) in trend.predict(30).into_iter().enumerate() {
+            let at = 12.0 + h as f64;
+            let variance = line.residual_sd.powi(2) * (1.0 + 1.0 / 12.0 + (at - 5.5).powi(2) / 143.0);
+            assert!((location - line.intercept - line.slope * at).abs() < 1e-9, "{h}");
+            assert!((sd - variance.sqrt()).abs() < 1e-9, "{h}: {sd}, {}", variance.sqrt());
+        }
+    }
+
+    /// Hyndman et al., table 6.2: σ²·(1 + (h − 1)·α²).
+    #[test]
+    fn smoothing_grows_less_sure_with_each_step() {
+        let trend = Trend::fit(&VALUES, ForecastMethod::Smoothing { alpha: 0.3 });
+        let first = trend.predict(1)[0].1;
+        for (h, (location, sd)) in trend.predict(20).into_iter().enumerate() {
+            assert_eq!(location, trend.level());
+            assert!((sd - first * (1.0 + h as f64 * 0.09).sqrt()).abs() < 1e-12);
+        }
+    }
+
+    /// An autoregression forgets: its variance tends to σ²/(1 − ρ²), its location to the line.
+    #[test]
+    fn deviations_fade() {
+        let smoothing = Smoothing { rho: 0.5, phi: 1.0, ..Smoothing::default() };
+        let end = State { level: 10.0, slope: 0.0, deviation: 4.0 };
+        let trend = Trend { variance: 1.0, ..Trend::ended(TrendKind::Autoregressive, smoothing, end, vec![1.0; 9], 3) };
+        let points = trend.predict(40);
+        assert_eq!([points[0], points[1]], [(14.0, 1.0), (12.0, 1.25_f64.sqrt())]);
+        assert!((points[39].1 - (4.0_f64 / 3.0).sqrt()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_form_of_a_clear_series_is_found() {
+        // A pattern without any order to it: the golden ratio's multiples.
+        let noise = |i: usize| ((i as f64 * 0.618_033_988_75).fract() - 0.5) * 2.0;
+        let kind = |of: &dyn Fn(usize) -> f64| {
+            let values: Vec<f64> = (0..80).map(of).collect();
+            Trend::fit(&values, ForecastMethod::Auto).kind
         };
-        for &y in y {
-            let seen = [y, 0.0, 0.0];
-            let e: [f64; 3] =
-                std::array::from_fn(|i| step(&mut pass.level[i], &mut pass.slope[i], seen[i], parameters));
-            for i in 0..3 {
-                for j in i..3 {
-                    pass.products[i][j] += e[i] * e[j];
-                }
-            }
-        }
-        pass
-    }
-
-    /// Inverse of the products of the latter two; the slope's part is 0 where there is none, or none can be told.
-    fn inverse(&self) -> [[f64; 2]; 2] {
-        let [[_, _, _], [_, pp, pq], [_, _, qq]] = self.products;
-        let determinant = pp * qq - pq * pq;
-        if self.sloped && determinant > 1e-12 * pp * qq {
-            return [[qq / determinant, -pq / determinant], [-pq / determinant, pp / determinant]];
-        }
-        [[1.0 / pp.max(f64::MIN_POSITIVE), 0.0], [0.0, 0.0]]
-    }
-
-    /// The first level and slope that leave the least squares.
-    fn first(&self) -> [f64; 2] {
-        let [_, ep, eq] = self.products[0];
-        self.inverse().map(|row| -(row[0] * ep + row[1] * eq))
-    }
-
-    /// What they leave.
-    fn squares(&self) -> f64 {
-        let [ee, ep, eq] = self.products[0];
-        let [level, slope] = self.first();
-        let squares = ee + level * ep + slope * eq;
-        if squares.is_finite() { squares.max(0.0) } else { f64::INFINITY }
+        assert_eq!(kind(&|_| 5.0), TrendKind::Constant);
+        assert_eq!(kind(&|i| 5.0 + i as f64), TrendKind::Line);
+        assert_eq!(kind(&|i| 5.0 + 0.5 * i as f64 + noise(i)), TrendKind::Line);
     }
 }

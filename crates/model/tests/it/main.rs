@@ -5,6 +5,7 @@ mod burstiness;
 mod calibrate;
 mod cases;
 mod closed;
+mod cost;
 mod demand;
 mod forecast;
 mod laws;

@@ -1,0 +1,72 @@
+//! What a reader of a forecast should know, in sentences.
+
+use super::backtest::WIDEST;
+use super::fit::Fitted;
+use super::history::PeakBasis;
+use super::time::DAY_S;
+use super::{Forecast, season};
+
+/// One-step errors of more than this many (robust) standard deviations are no noise.
+const JUMP: f64 = 8.0;
+
+/// Errors below this share of a history's range are rounding.
+const ROUNDING: f64 = 1e-6;
+
+/// The median absolute deviation of normal noise over its standard deviation.
+const MAD: f64 = 0.6745;
+
+/// The sentences; `wanted` are the seasons asked for.
+pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize]>) -> Vec<String> {
+    let (n, horizon) = (forecast.history.rates.len(), forecast.points.len());
+    let usual = season::usual(forecast.history.step_s);
+    let mut notes = Vec::new();
+    for period in wanted.unwrap_or(&usual).iter().filter(|p| !forecast.seasons.contains(p)) {
+        notes.push(if n / 2 < *period {
+            format!(
+                "No season of {period} steps: it needs a history of {} and this one has {n}.",
+                period.saturating_mul(2)
+            )
+        } else {
+            format!("No season of {period} steps: none stands out from the noise.")
+        });
+    }
+    let places = forecast.history.rates.iter().map(|r| fitted.scale.of(*r));
+    let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p), high.max(p)));
+    if let Some(at) = jump(&fitted.trend.errors, ROUNDING * (high - low)) {
+        let time = forecast.history.time(n - fitted.trend.errors.len() + at);
+        notes.push(format!(
+            "At {time} arrivals changed beyond all that came before; if that was a change for good, forecast only what follows."
+        ));
+    }
+    if forecast.peak.basis == PeakBasis::Unknown && i64::from(forecast.history.step_s) >= DAY_S {
+        notes.push("How far arrivals peak within a step is not known, so the mean is taken: give the ratio, or an hourly history.".into());
+    }
+    if horizon > n {
+        notes.push(format!("The horizon of {horizon} steps is longer than the history of {n}: expect surprises."));
+    }
+    if forecast.widening >= WIDEST {
+        notes.push(
+            "Intervals that held little of the past were doubled, which still is too little: do not rely on them."
+                .into(),
+        );
+    }
+    match &forecast.backtest {
+        None => notes.push("The history is too short to try the forecast on its past.".into()),
+        Some(b) if b.horizon_steps < horizon => notes.push(format!(
+            "The intervals were tried {} steps ahead; beyond that they rest on the model alone.",
+            b.horizon_steps
+        )),
+        Some(_) => {}
+    }
+    notes
+}
+
+/// The index of the largest error, if it is out of all proportion to the others and more than rounding.
+fn jump(errors: &[f64], rounding: f64) -> Option<usize> {
+    let mut sizes: Vec<f64> = errors.iter().map(|e| e.abs()).collect();
+    let largest = (0..sizes.len()).max_by(|a, b| sizes[*a].total_cmp(&sizes[*b]))?;
+    let size = sizes[largest];
+    sizes.sort_by(f64::total_cmp);
+    let median = sizes[sizes.len() / 2];
+    (size > JUMP * median / MAD && size > rounding).then_some(largest)
+}

@@ -1,0 +1,98 @@
+//! One recursion for all trends, in innovations form: y = l + φb + v + e; then l ← l + φb + αe, b ← φb + βe,
+//! v ← ρ(v + e).
+//!
+//! Level l, slope b, a deviation v that fades, the error e of the forecast one step ahead (Hyndman, Koehler, Ord & Snyder,
+//! *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). With α = β = 0 it is a regression line, with ρ > 0 one with
+//! autoregressive errors; φ = 0 is without a slope. Whatever α, β, φ and ρ, the errors are linear in the first level and
+//! slope, which least squares therefore finds exactly.
+
+/// How errors move the state.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Smoothing {
+    pub alpha: f64,
+    pub beta: f64,
+    pub phi: f64,
+    pub rho: f64,
+}
+
+/// Where a trend is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct State {
+    pub level: f64,
+    pub slope: f64,
+    pub deviation: f64,
+}
+
+impl State {
+    /// Takes in a value; returns its error.
+    pub(super) fn see(&mut self, y: f64, Smoothing { alpha, beta, phi, rho }: Smoothing) -> f64 {
+        let slope = phi * self.slope;
+        let level = self.level + slope;
+        let error = y - level - self.deviation;
+        *self = Self {
+            level: level + alpha * error,
+            slope: slope + beta * error,
+            deviation: rho * (self.deviation + error),
+        };
+        error
+    }
+}
+
+/// The recursion run on a series from nothing, and on zeros from a level of 1 and from a slope of 1: from any first level and
+/// slope it is a combination of these three.
+pub(super) struct Pass {
+    /// Where the three end.
+    states: [State; 3],
+    /// Sums of products of their errors; the upper triangle.
+    products: [[f64; 3]; 3],
+    sloped: bool,
+}
+
+impl Pass {
+    pub(super) fn run(y: &[f64], smoothing: Smoothing) -> Self {
+        let level = State { level: 1.0, ..State::default() };
+        let slope = State { slope: 1.0, ..State::default() };
+        let mut states = [State::default(), level, slope];
+        let mut products = [[0.0; 3]; 3];
+        for y in y {
+            let e = [states[0].see(*y, smoothing), states[1].see(0.0, smoothing), states[2].see(0.0, smoothing)];
+            for i in 0..3 {
+                for j in i..3 {
+                    products[i][j] += e[i] * e[j];
+                }
+            }
+        }
+        Self { states, products, sloped: smoothing.phi > 0.0 }
+    }
+
+    /// The first level and slope that leave the least squares.
+    pub(super) fn first(&self) -> State {
+        let [_, by_level, by_slope] = self.products[0];
+        let [level, slope] = self.covariance().map(|row| -(row[0] * by_level + row[1] * by_slope));
+        State { level, slope, deviation: 0.0 }
+    }
+
+    /// The sum of the squares that they leave.
+    pub(super) fn squares(&self) -> f64 {
+        let [nothing, by_level, by_slope] = self.products[0];
+        let first = self.first();
+        let squares = nothing + first.level * by_level + first.slope * by_slope;
+        if squares.is_finite() { squares.max(0.0) } else { f64::INFINITY }
+    }
+
+    /// Covariance of the first level and slope, over the variance of the errors. Without a slope, or where none can be told
+    /// from the level, that of the level alone.
+    pub(super) fn covariance(&self) -> [[f64; 2]; 2] {
+        let [_, [_, level, both], [_, _, slope]] = self.products;
+        let determinant = level * slope - both * both;
+        if self.sloped && determinant > 1e-12 * level * slope {
+            return [[slope / determinant, -both / determinant], [-both / determinant, level / determinant]];
+        }
+        [[1.0 / level.max(f64::MIN_POSITIVE), 0.0], [0.0, 0.0]]
+    }
+
+    /// How the end depends on the first level and slope.
+    pub(super) fn owed(&self) -> [State; 2] {
+        [self.states[1], self.states[2]]
+    }
+}
