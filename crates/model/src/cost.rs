@@ -90,7 +90,8 @@ pub struct CostRow {
 pub fn cost_table(sized: &[Sized], forecast: &Forecast, months: f64) -> Result<CostTable, ModelError> {
     positive(months, || "the number of months".into())?;
     let horizon_months = forecast.points.len() as f64 * f64::from(forecast.history.step_s) / MONTH_S;
-    if horizon_months < months {
+    // Whole steps of a horizon of just that length may come out a rounding short.
+    if horizon_months < months * (1.0 - 1e-9) {
         let shape =
             format!("the forecast looks {horizon_months:.1} months ahead and not {months}: give it a longer horizon");
         return Err(ModelError::Shape(shape));

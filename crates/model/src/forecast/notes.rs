@@ -20,6 +20,13 @@ pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize
     let (n, horizon) = (forecast.history.rates.len(), forecast.points.len());
     let usual = season::usual(forecast.history.step_s);
     let mut notes = Vec::new();
+    let missing: usize = forecast.history.bridged.iter().map(|gap| gap.steps).sum();
+    if missing > 0 {
+        notes.push(format!("{missing} missing values of the history were interpolated."));
+    }
+    if forecast.history.out_of_order > 0 {
+        notes.push("The history was not in the order of time and has been sorted.".into());
+    }
     for period in wanted.unwrap_or(&usual).iter().filter(|p| !forecast.seasons.contains(p)) {
         notes.push(if n / 2 < *period {
             format!(

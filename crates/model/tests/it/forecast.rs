@@ -296,6 +296,7 @@ fn short_gaps_are_bridged_and_long_ones_refused() {
     assert!(bridged.rates.iter().enumerate().all(|(i, r)| (r - 100.0 - i as f64).abs() < 1e-9));
     let gaps: Vec<(String, usize)> = bridged.bridged.iter().map(|g| (g.from.date(), g.steps)).collect();
     assert_eq!(gaps, [("2026-03-11".to_owned(), 1), ("2026-03-31".to_owned(), 3)]);
+    assert!(says(&forecast(&bridged, &options(7, DAY)).unwrap(), "4 missing values"));
     let long = Series::parse(&text(&[30, 31, 32, 33]), Unit::Rates).unwrap_err().to_string();
     assert!(long.contains("4 steps from 2026-03-31") && long.contains("begins at 2026-04-04"), "{long}");
     let many = Series::parse(&text(&[5, 15, 25, 35, 45, 50, 55]), Unit::Rates).unwrap_err();
