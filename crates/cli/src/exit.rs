@@ -11,6 +11,8 @@ use std::process::ExitCode;
 pub enum Exit {
     /// It did what it was asked.
     Ok = 0,
+    /// It did, and an objective was missed.
+    Objective = 1,
     /// Usage, or bad input.
     Usage = 2,
     /// Permission, a missing kernel feature, a server that is not there.
@@ -32,8 +34,16 @@ impl From<Exit> for ExitCode {
 #[error("{0}")]
 pub struct UsageError(pub String);
 
+/// An objective that nothing can meet.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct MissedError(pub String);
+
 /// What an error means to a script.
 pub fn of(error: &anyhow::Error) -> Exit {
+    if error.is::<MissedError>() {
+        return Exit::Objective;
+    }
     let usage = error.is::<UsageError>()
         || error.is::<ModelError>()
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)

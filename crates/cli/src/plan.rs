@@ -2,8 +2,10 @@
 
 pub mod args;
 mod calibrate;
+mod forecast;
 mod model;
 mod solve;
+mod what_if;
 
 use crate::exit::Exit;
 use crate::output::{OutFile, deliver};
@@ -14,7 +16,9 @@ use serde::Serialize;
 pub fn main(args: &PlanArgs) -> anyhow::Result<Exit> {
     match &args.command {
         PlanCommand::Solve(args) => solve::main(args),
+        PlanCommand::WhatIf(args) => what_if::main(args),
         PlanCommand::Calibrate(args) => calibrate::main(args),
+        PlanCommand::Forecast(args) => forecast::main(args),
     }
 }
 

@@ -32,6 +32,7 @@ pub use time::{MONTH_S, ParseTimestampError, Timestamp};
 pub use trend::TrendKind;
 
 use crate::ModelError;
+use crate::csv;
 use fit::Fitted;
 use history::History;
 use schemars::JsonSchema;
@@ -198,6 +199,22 @@ impl Forecast {
     /// When the history ends and the forecast begins.
     pub fn begins(&self) -> Timestamp {
         self.history.time(self.history.rates.len())
+    }
+
+    /// History and forecast as CSV, a step on each line; what is absent is an empty field.
+    pub fn to_csv(&self) -> String {
+        let header = ["time", "observed", "likely", "lower80", "upper80", "lower95", "upper95"];
+        let line = |time: Timestamp, figures: [Option<f64>; 6]| {
+            let figures = figures.map(|x| x.map_or(String::new(), |x| x.to_string()));
+            csv::line(std::iter::once(time.to_string().as_str()).chain(figures.iter().map(String::as_str)))
+        };
+        let past = self.history.rates.iter().enumerate();
+        let past = past.map(|(i, x)| line(self.history.time(i), [Some(*x), None, None, None, None, None]));
+        let to_come = self.points.iter().map(|p| {
+            let [likely, lower80, upper80] = [p.likely, p.lower80, p.upper80].map(Some);
+            line(p.time, [None, likely, lower80, upper80, Some(p.lower95), Some(p.upper95)])
+        });
+        std::iter::once(csv::line(header)).chain(past).chain(to_come).collect()
     }
 }
 

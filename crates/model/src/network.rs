@@ -82,23 +82,16 @@ impl<'a> Network<'a> {
         products(&self.demands[station], &self.rates).sum()
     }
 
-    /// By station, the rate of all classes together, at the proportions of `mix`, at which it saturates; infinite for one that
-    /// never does.
-    pub(crate) fn capacities(&self, mix: &[f64]) -> Vec<f64> {
-        let total: f64 = mix.iter().sum();
+    /// The least rate of all classes together, at the proportions of `mix`, at which a station saturates, and which one.
+    /// Infinite if no queue has any work.
+    pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
         let load = |k: usize| match self.model.stations[k].kind {
             StationKind::Queue => products(&self.demands[k], mix).sum::<f64>() / most_servers(&self.model.stations[k]),
             StationKind::Delay => 0.0,
         };
-        let capacity = |load: f64| if load > 0.0 { total / load } else { f64::INFINITY };
-        (0..self.demands.len()).map(|k| capacity(load(k))).collect()
-    }
-
-    /// The least of them, and which station has it. Infinite if no queue has any work.
-    pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
-        let finite = self.capacities(mix).into_iter().enumerate().filter(|(_, rate)| rate.is_finite());
-        let least = finite.reduce(|a, b| if b.1 < a.1 { b } else { a });
-        least.map_or((f64::INFINITY, None), |(k, rate)| (rate, Some(k)))
+        let loads = (0..self.demands.len()).map(|k| (k, load(k))).filter(|(_, load)| *load > 0.0);
+        let busiest = loads.reduce(|a, b| if b.1 > a.1 { b } else { a });
+        busiest.map_or((f64::INFINITY, None), |(k, load)| (mix.iter().sum::<f64>() / load, Some(k)))
     }
 
     /// An error if the open classes alone are more than some station can take.

@@ -72,8 +72,6 @@ pub struct Solution {
     /// The rate of all classes together, at their present mix, at which it saturates; infinite (JSON: null) if never.
     #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
-    /// The same of each station; `None` of one that never does.
-    pub station_saturation_rate: Vec<Option<f64>>,
     /// R over all requests, at their present mix.
     pub mean_response_time: f64,
 }
@@ -147,7 +145,6 @@ impl Solution {
             queue_length: residence.iter().map(|r| products(r, &throughput).collect()).collect(),
             utilization: utilization.collect(),
             bottleneck: network.name(bottleneck),
-            station_saturation_rate: network.capacities(&mix).into_iter().map(|x| x.is_finite().then_some(x)).collect(),
             throughput,
             response_time,
             residence,

@@ -3,7 +3,10 @@
 //! Text is at most 100 columns wide: a sentence, tables, then how it was found and what to beware of.
 
 pub mod calibration;
+pub mod forecast;
+mod outlook;
 pub mod solution;
+pub mod what_if;
 
 use crate::format::{number, percent, seconds};
 use brimful_core::model::{Class, ClassKind, Scheduling, Station, StationKind};

@@ -1,6 +1,9 @@
 //! The flags of `brimful plan`.
 
-use brimful_model::Method;
+use brimful_core::slo::Slo;
+use brimful_core::{Nanos, Rate};
+use brimful_model::forecast::Unit;
+use brimful_model::{Change, Client, ForecastMethod, Method, NewClass};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -17,8 +20,12 @@ pub struct PlanArgs {
 pub enum PlanCommand {
     /// Solve a queueing model: throughput, response time, utilization, and where it saturates
     Solve(SolveArgs),
+    /// Change a model: faster or more servers, more or other load; along a range it gives a curve
+    WhatIf(WhatIfArgs),
     /// Make a model of what runs at several loads measured
     Calibrate(CalibrateArgs),
+    /// Forecast arrivals from their history: when they are too many, and which configuration holds them
+    Forecast(ForecastArgs),
 }
 
 /// `brimful plan solve`.
@@ -33,6 +40,81 @@ pub struct SolveArgs {
     /// Seed of the simulation
     #[arg(long, value_name = "N", default_value = "1", requires = "simulate")]
     pub seed: u64,
+    /// Where the result goes.
+    #[command(flatten)]
+    pub result: ResultArgs,
+}
+
+/// `brimful plan what-if`.
+#[derive(Debug, Args)]
+pub struct WhatIfArgs {
+    /// What to change and how to solve it.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Change what there is (repeatable): STATION.speed=1.5x, .servers=4, .demand=0.5x, .background=20%, .scheduling=fcfs, .scv=1;
+    /// CLASS.rate=+30%, .population=200, .think=3s, .priority=0; STATION.CLASS.demand=12ms; rate=2x of all classes. A range gives
+    /// a curve: 50..150, 1x..4x:13 (in so many points), 1x..16x:9:log
+    #[arg(long, value_name = "CHANGE")]
+    pub set: Vec<Change>,
+    /// Add a class, like 'batch:rate=50,cpu=2ms,disk=1ms' or 'crawler:rate=5,like=page' (repeatable)
+    #[arg(long, value_name = "NAME:KEY=VALUE,…")]
+    pub add_class: Vec<NewClass>,
+    /// Add clients who request a class over a line of their own, like 'page:speed=128kbps,size=45.5KB,rtt=200ms' (repeatable)
+    #[arg(long, value_name = "CLASS:KEY=VALUE,…")]
+    pub client: Vec<Client>,
+    /// An objective, like 'p95<200ms', 'mean<1s', 'page:p99<50ms' or 'cpu.utilization<70%' (repeatable): up to which load it is met;
+    /// exit code 1 if it is missed already
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<Slo>,
+    /// Write a curve to a file as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Where the result goes.
+    #[command(flatten)]
+    pub result: ResultArgs,
+}
+
+/// `brimful plan forecast`.
+#[derive(Debug, Args)]
+pub struct ForecastArgs {
+    /// The history: CSV of time and value in equal steps, like days or hours, or a JSON array of such pairs; `-` is stdin
+    pub series: PathBuf,
+    /// What its values are: counts (arrivals within a step) or rates (per second)
+    #[arg(long, value_name = "UNIT", default_value = "counts", value_parser = unit)]
+    pub unit: Unit,
+    /// How far to look
+    #[arg(long, value_name = "TIME", default_value = "180d")]
+    pub horizon: Nanos,
+    /// Length of a season in steps, like 7 of days, 24 and 168 of hours (repeatable; 0 for none) [default: what is found]
+    #[arg(long, value_name = "N")]
+    pub season: Vec<usize>,
+    /// How to extrapolate: auto, line, smoothing:ALPHA or moving-average:N
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub method: ForecastMethod,
+    /// The highest rate within a step over its mean [default: from a history finer than days, else 1]
+    #[arg(long, value_name = "X")]
+    pub peak_to_mean: Option<f64>,
+    /// The arrivals per second that are too many
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["model", "slo", "max_utilization"])]
+    pub limit: Option<Rate>,
+    /// The model that says how many are too many: where it saturates, or misses an objective
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<PathBuf>,
+    /// An objective, like 'p95<200ms' (repeatable)
+    #[arg(long, value_name = "OBJECTIVE", requires = "model")]
+    pub slo: Vec<Slo>,
+    /// How busy any station may be, like 70%
+    #[arg(long, value_name = "SHARE", requires = "model", value_parser = share)]
+    pub max_utilization: Option<f64>,
+    /// Compare configurations: CSV with name, price (a month) and set (changes of the model, as of what-if), or TOML
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub configurations: Option<PathBuf>,
+    /// Months that a configuration should last [default: the horizon]
+    #[arg(long, value_name = "N", requires = "configurations")]
+    pub months: Option<f64>,
+    /// Write the forecast to a file as CSV; with --configurations their table
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
     /// Where the result goes.
     #[command(flatten)]
     pub result: ResultArgs,
@@ -75,4 +157,19 @@ pub struct ResultArgs {
     /// Write the JSON document to a file as well
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+fn unit(text: &str) -> Result<Unit, String> {
+    match text {
+        "counts" => Ok(Unit::Counts),
+        "rates" => Ok(Unit::Rates),
+        _ => Err("use `counts` for arrivals within a step, or `rates` for arrivals per second".to_owned()),
+    }
+}
+
+/// Reads `70%` and `0.7`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().map(|x| x / scale).ok().filter(|x| *x > 0.0 && *x <= 1.0);
+    share.ok_or_else(|| format!("`{text}` is no share: write it like 70% or 0.7"))
 }

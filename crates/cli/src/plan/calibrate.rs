@@ -4,13 +4,12 @@ use super::args::CalibrateArgs;
 use super::model;
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
-use brimful_core::model::Model;
 use brimful_core::record::Record;
 use brimful_model::{
-    CalibrateOptions, Calibrated, LoadPoint, Method, ModelError, calibrate, find_knee, fit_usl, saturation_rate, solve,
+    CalibrateOptions, Calibrated, LoadPoint, ModelError, Scenario, WhatIfOptions, calibrate, find_knee, fit_usl,
+    what_if,
 };
 use brimful_report::plan::calibration::{Calibration, CrossChecks, MeasuredLoad, text};
-use brimful_report::plan::solution::headline;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs it.
@@ -21,8 +20,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
         .map_err(|error| naming(error, args))?;
     let names = args.records.iter().map(|path| model::name(path)).collect();
     let checks = cross_checks(&records, &calibrated);
-    let limits = limits(&calibrated.model)?;
-    let calibration = Calibration::new(limits, calibrated, names, checks);
+    let outlook = what_if(&calibrated.model, &Scenario::default(), &WhatIfOptions::default())?.before;
+    let calibration = Calibration::new(calibrated, outlook, names, checks);
     let model = brimful_report::json::document("model", &calibration.calibrated.model)?;
     let shown = match args.json {
         true => brimful_report::json::document("calibration", &calibration)?,
@@ -48,20 +47,6 @@ fn naming(error: ModelError, args: &CalibrateArgs) -> anyhow::Error {
         said if said.contains("record") => UsageError(format!("{said} (the records are {})", names.join(", "))).into(),
         _ => error.into(),
     }
-}
-
-/// In words, and the rate at which the first station saturates.
-fn limits(model: &Model) -> Result<(String, f64), ModelError> {
-    let (rate, station) = saturation_rate(model)?;
-    let words = match solve(model, Method::Auto) {
-        Ok(solution) => headline(model, &solution),
-        // The runs themselves were at the limit.
-        Err(ModelError::Unstable { .. }) => {
-            format!("{station} is the bottleneck: {rate:.0} req/s, no more than the runs that were used offered.")
-        }
-        Err(error) => return Err(error),
-    };
-    Ok((words, rate))
 }
 
 /// Where the curve of the runs themselves bends, whatever the model says.

@@ -13,6 +13,8 @@ fn help_is_what_was_reviewed() {
         ("help-watch.txt", &["watch", "--help"]),
         ("help-plan.txt", &["plan", "--help"]),
         ("help-plan-calibrate.txt", &["plan", "calibrate", "--help"]),
+        ("help-plan-forecast.txt", &["plan", "forecast", "--help"]),
+        ("help-plan-what-if.txt", &["plan", "what-if", "--help"]),
         ("help-plan-solve.txt", &["plan", "solve", "--help"]),
         ("help-target.txt", &["target", "--help"]),
         ("help-doctor.txt", &["doctor", "--help"]),

@@ -64,6 +64,25 @@ pub fn json(args: &[&str]) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error} in {done:#?}"))
 }
 
+/// The paper's server at 120 requests per second, its demands known to within 1 %.
+pub fn paper() -> Value {
+    let mut model = model(&case("paper_open_120tps"));
+    let half = |row: &Value| Value::from(numbers(row).iter().map(|d| d * 0.01).collect::<Vec<_>>());
+    model["demand_ci95_half_width"] = model["demands"].as_array().unwrap().iter().map(half).collect();
+    model
+}
+
+/// Asserts that this is what was reviewed, and no wider than a terminal.
+pub fn reviewed(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("BRIMFUL_BLESS").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, golden, "{name}: read the new text, then run the tests once with BRIMFUL_BLESS=1");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
 /// The numbers of a list.
 pub fn numbers(list: &Value) -> Vec<f64> {
     list.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()

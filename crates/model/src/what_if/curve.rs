@@ -3,6 +3,7 @@
 use super::amount::{Step, Unit};
 use super::scenario::{AxisPoints, Plan, Scenario};
 use crate::ModelError;
+use crate::csv;
 use crate::network::{Network, mix, most_servers};
 use crate::solve::{Method, Solution, solve};
 use brimful_core::model::{Model, StationKind};
@@ -44,6 +45,7 @@ pub struct CurvePoint {
     /// present. Without closed classes where there is no solution.
     pub utilization: Vec<f64>,
     /// The rate of all classes together, at their mix here, at which the first station saturates.
+    #[schemars(with = "Option<f64>")]
     pub saturation_rate: f64,
     /// Which one that is; empty if none.
     pub bottleneck: String,
@@ -66,6 +68,40 @@ pub struct Steady {
 /// point without a steady state.
 pub fn curve(model: &Model, scenario: &Scenario, method: Method) -> Result<Curve, ModelError> {
     along(&Plan::new(scenario, model)?, method)
+}
+
+impl Curve {
+    /// A point on each line; what is absent is an empty field.
+    pub fn to_csv(&self) -> String {
+        let of = |what: &str, names: &[String]| names.iter().map(|name| format!("{what} {name}")).collect::<Vec<_>>();
+        let axes = self.axes.iter().map(|axis| match axis.unit.as_str() {
+            "" => axis.subject.clone(),
+            unit => format!("{} ({unit})", axis.subject),
+        });
+        let common = ["saturation_rate", "bottleneck", "unsolved", "mean_response_time"].map(str::to_owned);
+        let by_name =
+            [of("throughput", &self.classes), of("response_time", &self.classes), of("utilization", &self.stations)];
+        let header: Vec<String> = axes.chain(common).chain(by_name.concat()).collect();
+        let lines = self.points.iter().map(|point| self.line(point));
+        std::iter::once(header).chain(lines).map(|fields| csv::line(fields.iter().map(String::as_str))).collect()
+    }
+
+    fn line(&self, point: &CurvePoint) -> Vec<String> {
+        let number = |x: f64| if x.is_finite() { x.to_string() } else { String::new() };
+        let steady = |figures: fn(&Steady) -> &[f64]| {
+            let found = point.steady.as_ref().map(|steady| figures(steady).iter().map(|x| number(*x)).collect());
+            found.unwrap_or_else(|| vec![String::new(); self.classes.len()])
+        };
+        let mut fields: Vec<String> = point.x.iter().map(|x| number(*x)).collect();
+        fields.extend([number(point.saturation_rate), point.bottleneck.clone()]);
+        fields.push(point.unsolved.clone().unwrap_or_default());
+        fields.push(point.steady.as_ref().map_or(String::new(), |steady| number(steady.mean_response_time)));
+        fields.extend(steady(|s| &s.throughput));
+        fields.extend(steady(|s| &s.response_time));
+        fields.extend(point.utilization.iter().map(|x| number(*x)));
+        fields.resize(point.x.len() + 4 + 2 * self.classes.len() + self.stations.len(), String::new());
+        fields
+    }
 }
 
 pub(super) fn along(plan: &Plan, method: Method) -> Result<Curve, ModelError> {

@@ -1,11 +1,12 @@
 //! A model made of Records: `brimful plan calibrate`.
 
 use super::kind;
+use super::outlook::limits;
 use crate::format::{fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap};
 use brimful_core::model::StationKind;
 use brimful_model::demand::Shape;
 use brimful_model::usl::PeakBasis;
-use brimful_model::{Calibrated, Interval, Knee, ScvBasis, UslFit};
+use brimful_model::{Calibrated, Interval, Interval90, Knee, Outlook, ScvBasis, StationLimit, UslFit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,9 +20,12 @@ pub struct Calibration {
     pub schema: String,
     /// In one sentence: what limits, and at which rate.
     pub headline: String,
-    /// The rate of all classes together, at the mix of the runs, at which the model saturates; infinite (JSON: null) if never.
-    #[schemars(with = "Option<f64>")]
-    pub saturation_rate: f64,
+    /// The rate of all classes together, at the mix of the runs, at which the model saturates; absent if never.
+    pub saturation_rate: Option<f64>,
+    /// Its 90 % interval.
+    pub saturation_rate_90: Option<Interval90>,
+    /// What saturates first, and what after it.
+    pub limits: Vec<StationLimit>,
     /// The Records' names, in the order of their indices elsewhere.
     pub records: Vec<String>,
     /// The model and how far to trust it.
@@ -62,14 +66,24 @@ pub struct MeasuredLoad {
 }
 
 impl Calibration {
-    /// The document.
+    /// The document; the outlook is that of the calibrated model.
     pub fn new(
-        (headline, saturation_rate): (String, f64),
         calibrated: Calibrated,
+        outlook: Outlook,
         records: Vec<String>,
         cross_checks: CrossChecks,
     ) -> Calibration {
-        Calibration { schema: SCHEMA.to_owned(), headline, saturation_rate, records, calibrated, cross_checks }
+        let headline = limits(&outlook.stations, outlook.intervals.as_ref()) + ".";
+        Calibration {
+            schema: SCHEMA.to_owned(),
+            headline,
+            saturation_rate: outlook.stations.first().map(|limit| limit.saturation_rate),
+            saturation_rate_90: outlook.intervals.map(|intervals| intervals.saturation_rate),
+            limits: outlook.stations,
+            records,
+            calibrated,
+            cross_checks,
+        }
     }
 }
 
@@ -160,7 +174,7 @@ fn knees(calibration: &Calibration) -> String {
         (Some(knee), _) => format!("{} at {} offered", rate(Some(knee.throughput)), rate(Some(knee.load))),
         (None, why) => format!("none: {}", why.as_deref().unwrap_or_default()),
     };
-    let model = rate(Some(calibration.saturation_rate).filter(|rate| rate.is_finite()));
+    let model = rate(calibration.saturation_rate);
     fact("knee", &format!("{model} by the model; what knows no model says:"))
         + &fact("USL", &usl)
         + &fact("Kneedle", &kneedle)

@@ -1,19 +1,17 @@
 //! A solved network: `brimful plan solve`.
 
+use super::outlook::{limits, sensitivity, times};
 use super::{kind, offered, requests, with_half_width};
 use crate::format::{
     Column, WIDTH, fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap,
 };
-use brimful_core::model::{ClassKind, Model, Station, StationKind};
-use brimful_model::{Simulation, Solution};
+use brimful_core::model::{Model, Station, StationKind};
+use brimful_model::{AsymptoticBounds, Curve, Intervals, Outlook, Simulation, Solution, StationLimit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The value of [`Solved::schema`].
 pub const SCHEMA: &str = "brimful.solution/1";
-
-/// A station this busy makes response times depend on the last percent of its demands.
-const SENSITIVE: f64 = 0.9;
 
 /// The document. Matrices are stations × classes, in the order of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -25,6 +23,16 @@ pub struct Solved {
     /// By a formula; without one these keys are missing, and only `simulation` answers.
     #[serde(flatten)]
     pub solution: Option<Solution>,
+    /// How long requests take, by class; approximate. Empty without a formula.
+    pub response_percentiles: Vec<Percentiles>,
+    /// What saturates first, and what after it.
+    pub limits: Vec<StationLimit>,
+    /// By class of a closed network, what it can reach at most and must at least; else empty.
+    pub bounds: Vec<AsymptoticBounds>,
+    /// 90 % intervals, where the demands have any.
+    pub intervals: Option<Intervals>,
+    /// The same model from idleness to saturation, or at growing populations.
+    pub curve: Option<Curve>,
     /// By simulation, if it was asked for.
     pub simulation: Option<Simulation>,
     /// What to know before relying on the figures.
@@ -33,74 +41,86 @@ pub struct Solved {
     pub model: Model,
 }
 
+/// Of the response times of a class, in seconds, as the gamma distribution of their mean and variance has them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: f64,
+    /// What 95 % of requests do not exceed.
+    pub p95: f64,
+    /// What 99 % of requests do not exceed.
+    pub p99: f64,
+}
+
 impl Solved {
-    /// The document of at least one of the two answers.
+    /// What a formula says.
     pub fn new(
-        model: Model,
-        solution: Option<Solution>,
-        simulation: Option<Simulation>,
-        caveats: Vec<String>,
+        outlook: Outlook,
+        percentiles: Vec<Percentiles>,
+        bounds: Vec<AsymptoticBounds>,
+        curve: Option<Curve>,
     ) -> Solved {
-        let headline = solution.as_ref().map_or_else(|| simulated_only(&model), |solution| headline(&model, solution));
-        let sensitive = solution.as_ref().and_then(|solution| sensitivity(&model, solution));
-        let run = simulation.iter().flat_map(|s| s.run.caveats.iter().map(|caveat| format!("simulation: {caveat}")));
-        let caveats = caveats.into_iter().chain(sensitive).chain(run).collect();
-        Solved { schema: SCHEMA.to_owned(), headline, solution, simulation, caveats, model }
+        let Outlook { model, solution, stations, intervals, .. } = outlook;
+        Solved {
+            schema: SCHEMA.to_owned(),
+            headline: limits(&stations, intervals.as_ref()) + ".",
+            caveats: solution.iter().filter_map(|solution| sensitivity(&model, solution)).collect(),
+            solution,
+            response_percentiles: percentiles,
+            limits: stations,
+            bounds,
+            intervals,
+            curve,
+            simulation: None,
+            model,
+        }
     }
-}
 
-/// What limits, and what would limit next.
-pub fn headline(model: &Model, solution: &Solution) -> String {
-    let mut limits: Vec<(&str, f64)> = model
-        .stations
-        .iter()
-        .zip(&solution.station_saturation_rate)
-        .filter_map(|(station, rate)| Some((station.name.as_str(), (*rate)?)))
-        .collect();
-    limits.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let Some((first, rate)) = limits.first() else {
-        return "Nothing here can saturate: no queue has any work.".to_owned();
-    };
-    let next = limits.get(1).map(|(name, rate)| format!("; after it, {name} at {}", requests(*rate)));
-    format!("{first} is the bottleneck: {}{}.", requests(*rate), next.unwrap_or_default())
-}
+    /// What only a simulation can say, and why.
+    pub fn simulated(model: Model, why: String) -> Solved {
+        Solved {
+            schema: SCHEMA.to_owned(),
+            headline: "No formula settles this network; it was simulated.".to_owned(),
+            solution: None,
+            response_percentiles: Vec::new(),
+            limits: Vec::new(),
+            bounds: Vec::new(),
+            intervals: None,
+            curve: None,
+            simulation: None,
+            caveats: vec![why],
+            model,
+        }
+    }
 
-fn simulated_only(model: &Model) -> String {
-    format!("No formula settles this network of {} stations; it was simulated.", model.stations.len())
-}
-
-fn sensitivity(model: &Model, solution: &Solution) -> Option<String> {
-    let total: f64 = solution.throughput.iter().sum();
-    let open = model.classes.iter().all(|class| class.kind == ClassKind::Open);
-    let used = total / solution.saturation_rate;
-    (open && used > SENSITIVE).then(|| {
-        format!(
-            "{} has {} of its capacity in use: an error of 1 % in its demands moves its response times by some {:.0} %",
-            solution.bottleneck,
-            percent(Some(used)),
-            (used / (1.0 - used)).max(1.0)
-        )
-    })
+    /// With a simulation beside it.
+    pub fn beside(mut self, simulation: Simulation) -> Solved {
+        self.caveats.extend(simulation.run.caveats.iter().map(|caveat| format!("simulation: {caveat}")));
+        self.simulation = Some(simulation);
+        self
+    }
 }
 
 /// The document for people; ends in a newline.
 pub fn text(solved: &Solved) -> String {
-    let Solved { solution, simulation, model, .. } = solved;
-    let (solution, simulation) = (solution.as_ref(), simulation.as_ref());
+    let (solution, model) = (solved.solution.as_ref(), &solved.model);
     let parts = [
         wrap(&solved.headline, 0),
-        classes(model, solution, simulation),
-        stations(model, solution, simulation),
+        classes(solved),
+        stations(solved),
         solution.map_or_else(String::new, |solution| residence(model, solution)),
         notes(solved),
     ];
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-fn classes(model: &Model, solution: Option<&Solution>, simulation: Option<&Simulation>) -> String {
+fn classes(solved: &Solved) -> String {
+    let Solved { model, solution, simulation, intervals, .. } = solved;
     let mut columns = vec![words("class", 0), words("offered", 2)];
     if solution.is_some() {
-        columns.extend([figure("throughput", 2, None), figure("response", 2, None), words("most of it at", 2)]);
+        columns.extend([figure("throughput", 2, None), figure("response", 2, None)]);
+        columns.extend(intervals.as_ref().map(|_| figure("90 %", 1, None)));
+        columns.extend([figure("p95", 2, None), words("most of it at", 2)]);
     }
     if simulation.is_some() {
         let title = Some("simulated");
@@ -113,6 +133,8 @@ fn classes(model: &Model, solution: Option<&Solution>, simulation: Option<&Simul
             let mut row = vec![shorten(&class.name, 24), offered(class)];
             if let Some(solution) = solution {
                 row.extend([rate(Some(solution.throughput[c])), seconds(Some(solution.response_time[c]))]);
+                row.extend(intervals.as_ref().map(|intervals| times(intervals.response_time[c])));
+                row.push(seconds(solved.response_percentiles.get(c).map(|p| p.p95)));
                 row.push(longest(model, solution, c));
             }
             if let Some(simulation) = simulation {
@@ -144,7 +166,8 @@ fn longest(model: &Model, solution: &Solution, class: usize) -> String {
     })
 }
 
-fn stations(model: &Model, solution: Option<&Solution>, simulation: Option<&Simulation>) -> String {
+fn stations(solved: &Solved) -> String {
+    let Solved { model, solution, simulation, .. } = solved;
     let mut columns = vec![words("station", 0), words("kind", 2)];
     if solution.is_some() {
         columns.extend([figure("utilization", 2, None), figure("present", 2, None), figure("saturates at", 2, None)]);
@@ -161,7 +184,8 @@ fn stations(model: &Model, solution: Option<&Solution>, simulation: Option<&Simu
             if let Some(solution) = solution {
                 row.push(busy(solution.utilization[k].iter().sum()));
                 row.push(number(Some(solution.queue_length[k].iter().sum())));
-                row.push(rate(solution.station_saturation_rate[k]));
+                let limit = solved.limits.iter().find(|limit| limit.station == station.name);
+                row.push(rate(limit.map(|limit| limit.saturation_rate)));
             }
             if let Some(simulation) = simulation {
                 row.push(busy(simulation.utilization[k].iter().map(|e| e.value).sum()));
@@ -195,6 +219,16 @@ fn notes(solved: &Solved) -> String {
     let mut text = String::new();
     if let Some(solution) = &solved.solution {
         text += &fact("method", &format!("{}: {}", solution.method, solution.why));
+    }
+    for (class, bounds) in solved.model.classes.iter().zip(&solved.bounds) {
+        let x = bounds.bounds.throughput;
+        let what =
+            format!("{}: {} to {} whatever the order of service", class.name, number(Some(x.lower)), requests(x.upper));
+        let begins = match bounds.saturation_population {
+            n if n.is_finite() => format!("; from {} customers on some must wait", number(Some(n))),
+            _ => String::new(),
+        };
+        text += &fact("bounds", &(what + &begins));
     }
     if let Some(simulation) = &solved.simulation {
         let run = &simulation.run;

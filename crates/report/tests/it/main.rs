@@ -5,8 +5,7 @@
 
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs, Server};
 use brimful_core::{model::Model, record::Record, survey::Survey, workload::Workload};
-use brimful_report::plan::calibration::Calibration;
-use brimful_report::plan::solution::Solved;
+use brimful_report::plan::{calibration::Calibration, forecast::Forecasted, solution::Solved, what_if::Changed};
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 use std::error::Error;
@@ -25,7 +24,9 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
     follows::<Workload>("workload")?;
     follows::<Model>("model")?;
     follows::<Solved>("solution")?;
-    follows::<Calibration>("calibration")
+    follows::<Calibration>("calibration")?;
+    follows::<Changed>("what-if")?;
+    follows::<Forecasted>("forecast")
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! `brimful plan forecast`: when arrivals are too many, and which configuration would hold them.
+
+use super::args::ForecastArgs;
+use super::{Places, model};
+use crate::exit::{Exit, MissedError};
+use crate::output::OutFile;
+use anyhow::Context;
+use brimful_core::model::Model;
+use brimful_core::slo::{Measure, Slo};
+use brimful_model::cost::{Configuration, CostTable, Sized, cost_table, parse_configurations};
+use brimful_model::forecast::MONTH_S;
+use brimful_model::{
+    Change, Forecast, ForecastOptions, Method, ModelError, Scenario, Series, Until, crossing, forecast, headroom,
+    saturation_rate,
+};
+use brimful_report::plan::forecast::{Forecasted, Limit, text};
+
+/// Runs it.
+pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
+    let places = Places::open(&args.result)?;
+    let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
+    let model = args.model.as_deref().map(model::read).transpose()?;
+    let series = model::text(&args.series)?;
+    let series = Series::parse(&series, args.unit).with_context(|| model::name(&args.series))?;
+    let options = ForecastOptions {
+        horizon_s: args.horizon.as_secs_f64(),
+        seasons: seasons(&args.season),
+        method: args.method,
+        peak_to_mean: args.peak_to_mean,
+    };
+    let found = forecast(&series, &options)?;
+    let limit = limit(args, model.as_ref())?;
+    let limit = limit.map(|limit| Ok::<_, ModelError>((crossing(&found, limit.rate)?, limit))).transpose()?;
+    let cost = cost(args, model.as_ref(), &found)?;
+    let forecasted = Forecasted::new(found, limit.map(|(crossing, limit)| (limit, crossing)), cost);
+    let written = csv.map_or(Ok(()), |file| {
+        file.commit(&match &forecasted.cost {
+            Some(cost) => cost.to_csv(),
+            None => forecasted.forecast.to_csv(),
+        })
+    });
+    places.deliver("forecast", &forecasted, || text(&forecasted))?;
+    written?;
+    let missed = forecasted.crossing.is_some_and(|crossing| crossing.already);
+    Ok(if missed { Exit::Objective } else { Exit::Ok })
+}
+
+/// `--season 0` is none at all.
+fn seasons(given: &[usize]) -> Option<Vec<usize>> {
+    (!given.is_empty()).then(|| given.iter().copied().filter(|length| *length > 0).collect())
+}
+
+/// The rate that arrivals must not reach.
+fn limit(args: &ForecastArgs, model: Option<&Model>) -> anyhow::Result<Option<Limit>> {
+    if let Some(limit) = args.limit {
+        return Ok(Some(Limit { rate: limit.0, reason: "the limit given".to_owned() }));
+    }
+    let Some(model) = model else { return Ok(None) };
+    let (rate, reason) = capacity(args, model)?;
+    match rate {
+        Some(rate) if rate.is_finite() => Ok(Some(Limit { rate, reason })),
+        Some(_) => Ok(None),
+        None => Err(MissedError(format!(
+            "the objective {reason} is missed by the model even without load: give one that it can meet, or a faster model"
+        ))
+        .into()),
+    }
+}
+
+/// The rate up to which a model meets all objectives, and the one that is missed first; none if one is missed always.
+fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String), ModelError> {
+    let mut objectives = args.slo.clone();
+    objectives.extend(args.max_utilization.map(|limit| Slo { measure: Measure::Utilization { station: None }, limit }));
+    if objectives.is_empty() {
+        let (rate, station) = saturation_rate(model)?;
+        return Ok((Some(rate), format!("{station} saturates")));
+    }
+    let mut least = (Some(f64::INFINITY), String::new());
+    for slo in &objectives {
+        let until = match headroom(model, Method::Auto, slo)?.until {
+            Until::Never => return Ok((None, slo.to_string())),
+            Until::Always => continue,
+            Until::Rate(rate) => rate,
+            Until::Population(_) => {
+                return Err(ModelError::Shape(
+                    "arrivals are forecast, and this model has none: give its classes `type = \"open\"` and a rate"
+                        .into(),
+                ));
+            }
+        };
+        if least.0.is_some_and(|rate| until < rate) {
+            least = (Some(until), slo.to_string());
+        }
+    }
+    Ok(least)
+}
+
+/// The configurations compared, if there are any.
+fn cost(args: &ForecastArgs, model: Option<&Model>, forecast: &Forecast) -> anyhow::Result<Option<CostTable>> {
+    let (Some(path), Some(model)) = (&args.configurations, model) else { return Ok(None) };
+    let name = || model::name(path);
+    let configurations = parse_configurations(&model::text(path)?).with_context(name)?;
+    let size = |configuration: Configuration| {
+        let changes = configuration.set.iter().map(|change| change.parse()).collect::<Result<Vec<Change>, _>>()?;
+        let changed = Scenario { changes, ..Scenario::default() }.apply(model)?;
+        let (capacity, _) = capacity(args, &changed)?;
+        Ok::<_, ModelError>(Sized { configuration, capacity })
+    };
+    let sized = configurations.into_iter().map(size).collect::<Result<Vec<_>, _>>().with_context(name)?;
+    let months = args.months.unwrap_or_else(|| args.horizon.as_secs_f64() / MONTH_S);
+    Ok(Some(cost_table(&sized, forecast, months)?))
+}

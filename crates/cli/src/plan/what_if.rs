@@ -1,0 +1,39 @@
+//! `brimful plan what-if`: a model before and after changes, or along a range of them.
+
+use super::args::WhatIfArgs;
+use super::{Places, model};
+use crate::exit::{Exit, UsageError};
+use crate::output::OutFile;
+use brimful_model::{Scenario, WhatIf, WhatIfOptions, what_if};
+use brimful_report::plan::what_if::{Changed, text};
+
+/// Runs it.
+pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
+    let places = Places::open(&args.result)?;
+    let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
+    let scenario =
+        Scenario { changes: args.set.clone(), classes: args.add_class.clone(), clients: args.client.clone() };
+    if scenario == Scenario::default() && args.slo.is_empty() {
+        let ask =
+            "nothing is asked: change something with --set, --add-class or --client, or give an objective with --slo";
+        return Err(UsageError(ask.to_owned()).into());
+    }
+    let model = model::read(&args.model.model)?;
+    let options = WhatIfOptions { method: args.model.method, slos: args.slo.clone(), ..WhatIfOptions::default() };
+    let found = what_if(&model, &scenario, &options)?;
+    let exit = exit_of(&found);
+    let changed = Changed::new(found);
+    let written = csv.map_or(Ok(()), |file| match &changed.what_if.curve {
+        Some(curve) => file.commit(&curve.to_csv()),
+        None => Err(UsageError("--csv is for curves: give a range, like --set 'rate=50..150'".to_owned()).into()),
+    });
+    places.deliver("what-if", &changed, || text(&changed))?;
+    written?;
+    Ok(exit)
+}
+
+/// Objectives are judged by the model after the changes, or as it is where they make a curve.
+fn exit_of(found: &WhatIf) -> Exit {
+    let judged = found.after.as_ref().unwrap_or(&found.before);
+    if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::Objective }
+}

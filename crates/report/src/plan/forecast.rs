@@ -1,0 +1,252 @@
+//! Arrivals to come, when they are too many, and what would hold them: `brimful plan forecast`.
+
+use super::requests;
+use crate::format::{fact, figure, harmless, number, percent, rate, shorten, table, words, wrap};
+use brimful_model::cost::{CostRow, CostTable};
+use brimful_model::forecast::{Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The value of [`Forecasted::schema`].
+pub const SCHEMA: &str = "brimful.forecast/1";
+
+/// Rows of the forecast that people are shown.
+const ROWS: usize = 12;
+
+/// The document.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Forecasted {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// In one sentence: when arrivals are too many.
+    pub headline: String,
+    /// The rate that they must not reach, if one was given.
+    pub limit: Option<Limit>,
+    /// When they reach it.
+    pub crossing: Option<Crossing>,
+    /// Arrivals to come.
+    #[serde(flatten)]
+    pub forecast: Forecast,
+    /// Configurations compared, if there were any.
+    pub cost: Option<CostTable>,
+}
+
+/// A rate that arrivals must not reach.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Limit {
+    /// Per second.
+    pub rate: f64,
+    /// What happens there.
+    pub reason: String,
+}
+
+impl Forecasted {
+    /// The document.
+    pub fn new(forecast: Forecast, limit: Option<(Limit, Crossing)>, cost: Option<CostTable>) -> Forecasted {
+        let headline = headline(&forecast, limit.as_ref());
+        let (limit, crossing) = limit.unzip();
+        Forecasted { schema: SCHEMA.to_owned(), headline, limit, crossing, forecast, cost }
+    }
+}
+
+fn headline(forecast: &Forecast, limit: Option<&(Limit, Crossing)>) -> String {
+    let horizon = day(forecast.history.time(forecast.history.rates.len() + forecast.points.len()));
+    let Some((limit, crossing)) = limit else {
+        let season = forecast.seasons.iter().copied().max().unwrap_or(1);
+        let last = forecast.points.iter().rev().take(season).map(|point| point.likely).fold(0.0, f64::max);
+        let last = last * forecast.peak.factor;
+        let now = requests(forecast.present_peak_rate);
+        return format!("Arrivals peak at {now} now and at {} by {horizon}, likely.", requests(last));
+    };
+    let reach = format!("{} ({})", requests(limit.rate), limit.reason);
+    match (crossing.already, crossing.likely, crossing.earliest) {
+        (true, Some(since), _) => format!("Arrivals already reached {reach} on {}.", day(since)),
+        (_, Some(likely), earliest) => {
+            let before = earliest.map_or(String::new(), |date| format!(", hardly before {}", day(date)));
+            let after = match crossing.latest {
+                Some(date) => format!(" and hardly after {}", day(date)),
+                None => format!(", or only after {horizon}"),
+            };
+            format!("Arrivals reach {reach} around {}{before}{after}.", day(likely))
+        }
+        (_, None, Some(earliest)) => {
+            format!("Arrivals hardly reach {reach} before {horizon}; at the earliest on {}.", day(earliest))
+        }
+        (_, None, None) => format!("Arrivals do not reach {reach} before {horizon}."),
+    }
+}
+
+/// The document for people; ends in a newline.
+pub fn text(forecasted: &Forecasted) -> String {
+    let parts = [
+        wrap(&forecasted.headline, 0),
+        points(&forecasted.forecast),
+        forecasted.cost.as_ref().map_or_else(String::new, cost),
+        notes(&forecasted.forecast),
+    ];
+    harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+}
+
+/// The peaks of stretches of equal length: a table of single steps would show the season and not the trend.
+fn points(forecast: &Forecast) -> String {
+    let columns = [
+        words("peak from", 0),
+        figure("likely", 2, None),
+        figure("from", 3, Some("80 %")),
+        figure("to", 1, None),
+        figure("from", 3, Some("95 %")),
+        figure("to", 1, None),
+    ];
+    let season = forecast.seasons.iter().copied().max().unwrap_or(1).max(1);
+    let stretch = forecast.points.len().div_ceil(ROWS).max(1).div_ceil(season) * season;
+    let row = |stretch: &[ForecastPoint]| {
+        let peak = |of: fn(&ForecastPoint) -> f64| {
+            rate(Some(stretch.iter().map(of).fold(0.0, f64::max) * forecast.peak.factor))
+        };
+        let figures: [fn(&ForecastPoint) -> f64; 5] =
+            [|p| p.likely, |p| p.lower80, |p| p.upper80, |p| p.lower95, |p| p.upper95];
+        std::iter::once(moment(stretch[0].time, forecast.history.step_s)).chain(figures.map(peak)).collect()
+    };
+    table(&columns, &forecast.points.chunks(stretch).map(row).collect::<Vec<_>>())
+}
+
+fn cost(cost: &CostTable) -> String {
+    let columns = [
+        words("configuration", 0),
+        figure("price", 2, Some("a month")),
+        figure("holds", 2, None),
+        figure("headroom", 2, None),
+        words("until", 2),
+        words("surely until", 2),
+        figure("now", 2, Some("per million")),
+        figure("full", 2, None),
+        words("", 2),
+    ];
+    let row = |row: &CostRow| {
+        let until = |date: fn(&Crossing) -> Option<Timestamp>| match &row.crossing {
+            None => "-".to_owned(),
+            Some(crossing) if crossing.already => "too small".to_owned(),
+            Some(crossing) => date(crossing).map_or("beyond".to_owned(), day),
+        };
+        let name = &row.configuration.name;
+        let mark = match (cost.cheapest.as_ref() == Some(name), cost.cheapest_safe.as_ref() == Some(name)) {
+            (_, true) => "cheapest, surely",
+            (true, false) => "cheapest, likely",
+            _ => "",
+        };
+        vec![
+            shorten(name, 24),
+            number(Some(row.configuration.price_per_month)),
+            rate(row.capacity),
+            percent(row.headroom),
+            until(|crossing| crossing.likely),
+            until(|crossing| crossing.earliest),
+            number(row.cost_per_million_now),
+            number(row.cost_per_million_at_capacity),
+            mark.to_owned(),
+        ]
+    };
+    let asked = format!("Configurations, asked to last {} months:", number(Some(cost.months)));
+    wrap(&asked, 0) + &table(&columns, &cost.rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn notes(forecast: &Forecast) -> String {
+    let history = &forecast.history;
+    let steps = history.rates.len();
+    let mut past = format!(
+        "{steps} steps of {} from {} to {}",
+        step(history.step_s),
+        day(history.start),
+        day(history.time(steps.saturating_sub(1)))
+    );
+    let bridged: usize = history.bridged.iter().map(|gap| gap.steps).sum();
+    if bridged > 0 {
+        past += &format!("; {bridged} were missing and are interpolated");
+    }
+    if history.out_of_order > 0 {
+        past += &format!("; {} were out of order and are sorted", history.out_of_order);
+    }
+    let mut text = fact("history", &past);
+    let peak = match forecast.peak.basis {
+        PeakBasis::Given => "as given",
+        PeakBasis::Learnt => "as on one day in twenty",
+        PeakBasis::Unknown => "for what happens within a step is not known",
+    };
+    let now = format!(
+        "{} on average over the last week, {} at its peak; a step's peak is taken as {} times its mean, {peak}",
+        rate(Some(forecast.present_rate)),
+        rate(Some(forecast.present_peak_rate)),
+        number(Some(forecast.peak.factor))
+    );
+    text += &fact("now", &now);
+    text += &fact("trend", &trend(forecast));
+    if let Some(backtest) = &forecast.backtest {
+        let tried = format!(
+            "from {} earlier points, up to {} steps ahead: {} of what came was within the 80 % interval, {} within the 95 % \
+             interval{}",
+            backtest.origins,
+            backtest.horizon_steps,
+            percent(Some(backtest.coverage80)),
+            percent(Some(backtest.coverage95)),
+            if forecast.widening > 1.0 {
+                format!("; they were widened {} times", number(Some(forecast.widening)))
+            } else {
+                String::new()
+            }
+        );
+        text += &fact("back-test", &tried);
+    }
+    for note in &forecast.notes {
+        text += &fact("beware", note);
+    }
+    text
+}
+
+fn trend(forecast: &Forecast) -> String {
+    let kind = match forecast.trend {
+        TrendKind::Constant => "the mean of all",
+        TrendKind::Level => "a level that moves",
+        TrendKind::Line => "a straight line",
+        TrendKind::Drift => "a level that moves and a steady slope",
+        TrendKind::Local => "a level and a slope that move",
+        TrendKind::Damped => "a level and a slope that fades",
+        TrendKind::MovingAverage => "the mean of the last steps",
+    };
+    let scale = match forecast.scale {
+        Scale::Linear => "",
+        Scale::Log => ", growth and swings in proportion",
+    };
+    let growth = forecast
+        .growth_per_month
+        .map_or(String::new(), |g| format!("{}{} a month, ", if g >= 0.0 { "+" } else { "" }, percent(Some(g))));
+    let seasons = match forecast.seasons.as_slice() {
+        [] => "no season".to_owned(),
+        lengths => {
+            format!("seasons of {} steps", lengths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "))
+        }
+    };
+    format!("{growth}{kind}{scale}; {seasons}")
+}
+
+/// How long a step is.
+fn step(seconds: u32) -> String {
+    match seconds {
+        86_400 => "a day".to_owned(),
+        3600 => "an hour".to_owned(),
+        60 => "a minute".to_owned(),
+        s => format!("{s} s"),
+    }
+}
+
+fn day(time: Timestamp) -> String {
+    time.date()
+}
+
+/// The day, and the time of day where steps are shorter.
+fn moment(time: Timestamp, step_s: u32) -> String {
+    let text = time.to_string();
+    match text.split_once('T') {
+        Some((day, clock)) if step_s < 86_400 => format!("{day} {}", clock.get(..5).unwrap_or(clock)),
+        _ => day(time),
+    }
+}

@@ -1,0 +1,84 @@
+//! What a solved model and a changed one are both shown with: what limits, and how well the figures are known.
+
+use super::requests;
+use crate::format::{number, percent, seconds};
+use brimful_core::model::{ClassKind, Model};
+use brimful_model::{Headroom, Interval90, Intervals, Solution, StationLimit, Until};
+
+/// A station this busy makes response times depend on the last percent of its demands.
+const SENSITIVE: f64 = 0.9;
+
+/// What limits, and what would limit next: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
+pub(super) fn limits(limits: &[StationLimit], intervals: Option<&Intervals>) -> String {
+    let Some(first) = limits.first() else {
+        return "Nothing here can saturate: no queue has any work".to_owned();
+    };
+    let known = intervals.map_or(String::new(), |i| parenthesis(i.saturation_rate));
+    let next = limits.get(1).map(|s| format!("; after it, {} at {}", s.station, requests(s.saturation_rate)));
+    format!(
+        "{} is the bottleneck: {}{known}{}",
+        first.station,
+        requests(first.saturation_rate),
+        next.unwrap_or_default()
+    )
+}
+
+/// ` (118–129)`, or nothing where nothing is left open.
+pub(super) fn parenthesis(interval: Interval90) -> String {
+    let text = ends(interval, number);
+    if text == "-" { String::new() } else { format!(" ({text})") }
+}
+
+/// `118–129`; an end that there is not is `∞`.
+pub(super) fn ends(interval: Interval90, format: fn(Option<f64>) -> String) -> String {
+    let end = |end: Option<f64>| end.map_or("∞".to_owned(), |end| format(Some(end)));
+    match [interval.lower, interval.upper].map(end) {
+        // Nothing is left open that could be seen.
+        [lower, upper] if lower == upper => "-".to_owned(),
+        [lower, upper] => format!("{lower}–{upper}"),
+    }
+}
+
+/// The same of times, in the unit of the upper end: `5.20–7.90 s`.
+pub(super) fn times(interval: Interval90) -> String {
+    let Interval90 { lower: Some(lower), upper: Some(upper) } = interval else { return ends(interval, seconds) };
+    let upper = seconds(Some(upper));
+    let scale = match upper.rsplit_once(' ').map_or("", |(_, unit)| unit) {
+        "µs" => 1e6,
+        "ms" => 1e3,
+        _ => 1.0,
+    };
+    format!("{}–{upper}", number(Some(lower * scale)))
+}
+
+/// Why the figures of an open network are to be taken with care, if it is nearly full.
+pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> {
+    let total: f64 = solution.throughput.iter().sum();
+    let open = model.classes.iter().all(|class| class.kind == ClassKind::Open);
+    let used = total / solution.saturation_rate;
+    (open && used > SENSITIVE).then(|| {
+        format!(
+            "{} has {} of its capacity in use: an error of 1 % in its demands moves its response times by some {:.0} %",
+            solution.bottleneck,
+            percent(Some(used)),
+            used / (1.0 - used)
+        )
+    })
+}
+
+/// How an objective stands: its measure now, and up to which load it is met.
+pub(super) fn standing(headroom: &Headroom, interval: Option<Interval90>) -> [String; 2] {
+    let measure = match headroom.slo.measure {
+        brimful_core::slo::Measure::Utilization { .. } => percent(headroom.now),
+        _ => seconds(headroom.now),
+    };
+    let now = format!("{measure} {}", if headroom.met { "✓" } else { "✗" });
+    let known = interval.map_or(String::new(), parenthesis);
+    let until = match headroom.until {
+        Until::Never => "at no load".to_owned(),
+        Until::Always => "at any load".to_owned(),
+        Until::Rate(rate) => requests(rate) + &known,
+        Until::Population(customers) => format!("{} customers{known}", number(Some(customers))),
+    };
+    [now, until]
+}

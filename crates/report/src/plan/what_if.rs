@@ -1,0 +1,240 @@
+//! A model before and after changes, or along a range of them: `brimful plan what-if`.
+
+use super::outlook::{limits, sensitivity, standing, times};
+use super::{offered, requests};
+use crate::format::{
+    Column, WIDTH, error, fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap,
+};
+use brimful_model::what_if::{Axis, Curve, CurvePoint, Outlook, WhatIf};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The value of [`Changed::schema`].
+pub const SCHEMA: &str = "brimful.what-if/1";
+
+/// Rows of a curve that people are shown.
+const ROWS: usize = 21;
+
+/// The document.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Changed {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// In one sentence: what becomes of the limit.
+    pub headline: String,
+    /// Before, after, and along the ranges.
+    #[serde(flatten)]
+    pub what_if: WhatIf,
+    /// What to know before relying on the figures.
+    pub caveats: Vec<String>,
+}
+
+impl Changed {
+    /// The document.
+    pub fn new(what_if: WhatIf) -> Changed {
+        let now = what_if.after.as_ref().unwrap_or(&what_if.before);
+        let sensitive = now.solution.as_ref().and_then(|solution| sensitivity(&now.model, solution));
+        let caveats = now.unsolved.iter().cloned().chain(sensitive).collect();
+        Changed { schema: SCHEMA.to_owned(), headline: headline(&what_if), what_if, caveats }
+    }
+}
+
+fn headline(what_if: &WhatIf) -> String {
+    let before = &what_if.before;
+    if let Some(curve) = &what_if.curve {
+        return along(before, curve);
+    }
+    let Some(after) = &what_if.after else { return limits(&before.stations, before.intervals.as_ref()) + "." };
+    let sentence = limits(&after.stations, after.intervals.as_ref());
+    if what_if.changes.is_empty() {
+        return sentence + ".";
+    }
+    let change = match (before.stations.first(), after.stations.first()) {
+        (Some(before), Some(after)) => {
+            let moved = after.saturation_rate / before.saturation_rate - 1.0;
+            let known = what_if.effect.as_ref().map_or(String::new(), |effect| {
+                let share = |x: Option<f64>| error(x.map(|x| x - 1.0));
+                let text = super::outlook::ends(effect.saturation_rate, share);
+                if text == "-" { String::new() } else { format!(", {text}") }
+            });
+            let was = if before.station == after.station { String::new() } else { format!("{} at ", before.station) };
+            format!(" Before: {was}{} ({}{known}).", requests(before.saturation_rate), error(Some(moved)))
+        }
+        _ => String::new(),
+    };
+    format!("{sentence}.{change}")
+}
+
+/// From the first point of a curve to its last.
+fn along(before: &Outlook, curve: &Curve) -> String {
+    let today = limits(&before.stations, before.intervals.as_ref());
+    let (Some(first), Some(last), [axis]) = (curve.points.first(), curve.points.last(), curve.axes.as_slice()) else {
+        return format!("{today}; {} points along {} ranges.", curve.points.len(), curve.axes.len());
+    };
+    let whole = format!("{} from {} to {}", axis.subject, place(axis, first.x[0]), place(axis, last.x[0]));
+    let kept = curve.points.iter().take_while(|point| point.steady.is_some()).last();
+    let full = curve.points.iter().find(|point| point.steady.is_none());
+    match (kept, full) {
+        (Some(kept), Some(full)) => format!(
+            "{today}. Along {whole} it keeps up as far as {} and not at {}.",
+            place(axis, kept.x[0]),
+            place(axis, full.x[0])
+        ),
+        (None, Some(_)) => format!("{today}. Along {whole} it does not keep up from the start."),
+        (_, None) => {
+            let [from, to] = [first, last].map(|point| requests(point.saturation_rate));
+            let moves = if from == to { String::new() } else { format!(", and saturation moves from {from} to {to}") };
+            format!("{today}. Along {whole} it keeps up{moves}.")
+        }
+    }
+}
+
+/// The document for people; ends in a newline.
+pub fn text(changed: &Changed) -> String {
+    let what_if = &changed.what_if;
+    let after = what_if.after.as_ref();
+    let parts = [
+        wrap(&changed.headline, 0),
+        after.map_or_else(String::new, |after| classes(&what_if.before, after)),
+        after.map_or_else(String::new, |after| stations(&what_if.before, after)),
+        what_if.curve.as_ref().map_or_else(String::new, curve),
+        objectives(&what_if.before, after),
+        notes(changed),
+    ];
+    harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+}
+
+/// R of each class; of one that is new there is no before.
+fn classes(before: &Outlook, after: &Outlook) -> String {
+    let mut columns = vec![words("class", 0), words("offered", 2), figure("before", 2, Some("mean response time"))];
+    let known = before.intervals.is_some() || after.intervals.is_some();
+    let interval = || if known { vec![figure("90 %", 1, None)] } else { Vec::new() };
+    columns.extend(interval());
+    columns.push(figure("after", 2, None));
+    columns.extend(interval());
+    columns.extend([figure("change", 2, None), figure("throughput", 2, None)]);
+    let row = |(c, class): (usize, &brimful_core::model::Class)| {
+        let was = before.model.classes.iter().position(|other| other.name == class.name);
+        let old = was.and_then(|c| before.solution.as_ref().map(|s| s.response_time[c]));
+        let new = after.solution.as_ref().map(|s| s.response_time[c]);
+        let spread = |outlook: &Outlook, c: Option<usize>| {
+            let found = outlook.intervals.as_ref().zip(c).map(|(i, c)| times(i.response_time[c]));
+            if known { vec![found.unwrap_or("-".to_owned())] } else { Vec::new() }
+        };
+        let mut row = vec![shorten(&class.name, 24), offered(class), seconds(old)];
+        row.extend(spread(before, was));
+        row.push(seconds(new));
+        row.extend(spread(after, Some(c)));
+        row.push(error(old.zip(new).map(|(old, new)| new / old - 1.0)));
+        row.push(rate(after.solution.as_ref().map(|s| s.throughput[c])));
+        row
+    };
+    table(&columns, &after.model.classes.iter().enumerate().map(row).collect::<Vec<_>>())
+}
+
+fn stations(before: &Outlook, after: &Outlook) -> String {
+    let columns = [
+        words("station", 0),
+        figure("before", 2, Some("in use")),
+        figure("after", 1, None),
+        figure("before", 3, Some("saturates at")),
+        figure("after", 1, None),
+    ];
+    let row = |limit: &brimful_model::StationLimit| {
+        let was = before.stations.iter().find(|other| other.station == limit.station);
+        vec![
+            shorten(&limit.station, 24),
+            percent(was.map(|was| was.utilization)),
+            percent(Some(limit.utilization)),
+            rate(was.map(|was| was.saturation_rate)),
+            rate(Some(limit.saturation_rate)),
+        ]
+    };
+    table(&columns, &after.stations.iter().map(row).collect::<Vec<_>>())
+}
+
+fn curve(curve: &Curve) -> String {
+    let mut columns: Vec<Column<'_>> = curve.axes.iter().map(|axis| figure(&axis.subject, 2, None)).collect();
+    columns[0].gap = 0;
+    columns.extend([figure("saturates", 2, None), words("at", 2)]);
+    let names: Vec<String> = curve.classes.iter().map(|class| shorten(class, 12)).collect();
+    let room = (WIDTH - 45) / 11;
+    let shown = names.len().min(room);
+    for (c, name) in names.iter().take(shown).enumerate() {
+        columns.push(figure(name, 2, (c == 0).then_some("mean response time")));
+    }
+    if names.len() > 1 {
+        columns.push(figure("all", 2, None));
+    }
+    let row = |point: &CurvePoint| {
+        let mut row: Vec<String> = curve.axes.iter().zip(&point.x).map(|(axis, x)| place(axis, *x)).collect();
+        row.extend([rate(Some(point.saturation_rate).filter(|r| r.is_finite())), shorten(&point.bottleneck, 16)]);
+        let steady = point.steady.as_ref();
+        row.extend((0..shown).map(|c| steady.map_or("full".to_owned(), |s| seconds(Some(s.response_time[c])))));
+        if names.len() > 1 {
+            row.push(steady.map_or("full".to_owned(), |s| seconds(Some(s.mean_response_time))));
+        }
+        row
+    };
+    let every = curve.points.len().div_ceil(ROWS);
+    let rows: Vec<Vec<String>> = curve.points.iter().step_by(every.max(1)).map(row).collect();
+    let mut text = table(&columns, &rows);
+    if every > 1 {
+        text += &format!("(each {every}. of {} points; --csv writes them all)\n", curve.points.len());
+    }
+    text
+}
+
+/// A place on an axis, with its unit.
+pub(super) fn place(axis: &Axis, x: f64) -> String {
+    match axis.unit.as_str() {
+        "1/s" => rate(Some(x)),
+        "s" => seconds(Some(x)),
+        "%" => format!("{x:+}%"),
+        unit => number(Some(x)) + unit,
+    }
+}
+
+fn objectives(before: &Outlook, after: Option<&Outlook>) -> String {
+    if before.headroom.is_empty() {
+        return String::new();
+    }
+    let mut columns = vec![words("objective", 0), figure("now", 2, Some("before")), words("met up to", 2)];
+    if after.is_some() {
+        columns.extend([figure("now", 2, Some("after")), words("met up to", 2)]);
+    }
+    let rows = before.headroom.iter().enumerate().map(|(i, headroom)| {
+        let known = |outlook: &Outlook| outlook.intervals.as_ref().map(|intervals| intervals.headroom[i]);
+        let mut row = vec![headroom.slo.to_string()];
+        row.extend(standing(headroom, known(before)));
+        if let Some(after) = after {
+            row.extend(standing(&after.headroom[i], known(after)));
+        }
+        row
+    });
+    table(&columns, &rows.collect::<Vec<_>>())
+}
+
+fn notes(changed: &Changed) -> String {
+    let what_if = &changed.what_if;
+    let now = what_if.after.as_ref().unwrap_or(&what_if.before);
+    let mut text = String::new();
+    for change in &what_if.changes {
+        text += &fact("change", change);
+    }
+    if let Some(solution) = &now.solution {
+        text += &fact("method", &format!("{}: {}", solution.method, solution.why));
+    }
+    if let Some(intervals) = &now.intervals {
+        let unstable = match intervals.unstable_share {
+            share if share > 0.0 => format!("; in {} of them it cannot keep up", percent(Some(share))),
+            _ => String::new(),
+        };
+        let what = format!("90 %, from {} draws of the demands{unstable}", intervals.draws);
+        text += &fact("intervals", &what);
+    }
+    for caveat in &changed.caveats {
+        text += &fact("beware", caveat);
+    }
+    text
+}
