@@ -43,7 +43,7 @@ fn record(rates: &[(&str, f64)]) -> Value {
     let cores = 0.01 + busy.min(0.98);
     let work = (0..20)
         .map(|i| {
-            let wobble = 1.0 + 0.05 * f64::from(i % 3) - 0.05;
+            let wobble = 1.0 + 0.05 * f64::from((i + i / 7 % 2) % 3) - 0.05;
             json!({ "t_s": i, "length_s": 1.0, "process_cores": 0.01 + busy.min(0.98) * wobble })
         })
         .collect::<Vec<_>>();
