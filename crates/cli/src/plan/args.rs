@@ -2,9 +2,10 @@
 
 use brimful_core::slo::Slo;
 use brimful_core::{Nanos, Rate};
+use brimful_model::demand::calibrate::Attribution;
 use brimful_model::forecast::Unit;
 use brimful_model::{Change, Client, ForecastMethod, Method, NewClass};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// `brimful plan`.
@@ -130,12 +131,33 @@ pub struct CalibrateArgs {
     /// CPUs that the server can use at once [default: all that were watched]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub servers: Option<u32>,
+    /// How classes that the runs cannot tell apart share what they cost
+    #[arg(long, value_enum, default_value = "requests")]
+    pub attribution: SharedBy,
     /// Print all that was found as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
     /// Write the model to a file, for `brimful plan solve` and `what-if`
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// Rules of proportion.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum SharedBy {
+    /// Every request alike
+    Requests,
+    /// In proportion to the bytes sent
+    Bytes,
+}
+
+impl From<SharedBy> for Attribution {
+    fn from(rule: SharedBy) -> Attribution {
+        match rule {
+            SharedBy::Requests => Attribution::Requests,
+            SharedBy::Bytes => Attribution::Bytes,
+        }
+    }
 }
 
 /// A model, and the way to solve it.

@@ -116,7 +116,7 @@ fn records_become_a_model_that_is_solved_as_it_is() {
     assert!(numbers(&model["demand_ci95_half_width"][0]).iter().all(|half| *half > 0.0), "{model}");
     let solved = json(&["solve", &out]);
     let calibration = json(&calibrate(&runs, &[]));
-    assert_eq!(solved["saturation_rate"], calibration["saturation_rate"]);
+    assert_eq!(solved["saturation_rate"], calibration["saturation"]["rate"]);
     assert_eq!(calibration["model"], model);
     // What was calibrated holds its model too.
     let whole = files.write("calibration.json", calibration.to_string());
@@ -131,7 +131,7 @@ fn the_cross_checks_take_the_runs_of_one_mix() {
         let rates = [("light", 200.0 * factor), ("heavy", 50.0 * factor)];
         runs.push(files.write(&format!("mix{factor}.json"), record(&rates).to_string()));
     }
-    let checks = &json(&calibrate(&runs, &[]))["cross_checks"];
+    let checks = &json(&calibrate(&runs, &[]))["knee"];
     assert_eq!(checks["measured"].as_array().unwrap().len(), 7, "{checks}");
     let knee = checks["knee"]["throughput"].as_f64().expect("a knee");
     assert!((knee / 545.0 - 1.0).abs() < 0.05, "{checks}");

@@ -1,12 +1,13 @@
 //! A model made of Records: `brimful plan calibrate`.
 
-use super::kind;
-use super::outlook::limits;
+use super::outlook::headline;
+use super::{kind, requests};
 use crate::format::{fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap};
 use brimful_core::model::StationKind;
 use brimful_model::demand::Shape;
+use brimful_model::demand::calibrate::{SizeDemand, Source};
 use brimful_model::usl::PeakBasis;
-use brimful_model::{Calibrated, Interval, Interval90, Knee, Outlook, ScvBasis, StationLimit, UslFit};
+use brimful_model::{Calibrated, Interval, ScvBasis, StationLimit, UslFit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,10 +21,6 @@ pub struct Calibration {
     pub schema: String,
     /// In one sentence: what limits, and at which rate.
     pub headline: String,
-    /// The rate of all classes together, at the mix of the runs, at which the model saturates; absent if never.
-    pub saturation_rate: Option<f64>,
-    /// Its 90 % interval.
-    pub saturation_rate_90: Option<Interval90>,
     /// What saturates first, and what after it.
     pub limits: Vec<StationLimit>,
     /// The Records' names, in the order of their indices elsewhere.
@@ -31,59 +28,13 @@ pub struct Calibration {
     /// The model and how far to trust it.
     #[serde(flatten)]
     pub calibrated: Calibrated,
-    /// What the runs' own curve says of where it bends.
-    pub cross_checks: CrossChecks,
-}
-
-/// The knee without any model of why.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct CrossChecks {
-    /// The runs on one curve, by offered load.
-    pub measured: Vec<MeasuredLoad>,
-    /// The universal scalability law through them; its load is the mean number of requests in the server.
-    pub usl: Option<UslFit>,
-    /// Why there is none.
-    pub usl_absent: Option<String>,
-    /// Kneedle's knee of throughput over offered load.
-    pub knee: Option<Knee>,
-    /// Why there is none.
-    pub knee_absent: Option<String>,
-}
-
-/// One run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct MeasuredLoad {
-    /// The Record, from 0.
-    pub record: usize,
-    /// Calls per second.
-    pub offered: f64,
-    /// Whole responses per second.
-    pub completed: f64,
-    /// Mean response time, in seconds.
-    pub response_s: Option<f64>,
-    /// Mean number of requests in the server, by Little's law.
-    pub present: Option<f64>,
 }
 
 impl Calibration {
-    /// The document; the outlook is that of the calibrated model.
-    pub fn new(
-        calibrated: Calibrated,
-        outlook: Outlook,
-        records: Vec<String>,
-        cross_checks: CrossChecks,
-    ) -> Calibration {
-        let headline = limits(&outlook.stations, outlook.intervals.as_ref()) + ".";
-        Calibration {
-            schema: SCHEMA.to_owned(),
-            headline,
-            saturation_rate: outlook.stations.first().map(|limit| limit.saturation_rate),
-            saturation_rate_90: outlook.intervals.map(|intervals| intervals.saturation_rate),
-            limits: outlook.stations,
-            records,
-            calibrated,
-            cross_checks,
-        }
+    /// The document; the limits are those of the calibrated model.
+    pub fn new(calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
+        let headline = headline(&limits, calibrated.saturation.ci95.map(|ci| [Some(ci.low), Some(ci.high)])) + ".";
+        Calibration { schema: SCHEMA.to_owned(), headline, limits, records, calibrated }
     }
 }
 
@@ -94,7 +45,7 @@ pub fn text(calibration: &Calibration) -> String {
         wrap(&calibration.headline, 0),
         demands(found),
         stations(found),
-        knees(calibration),
+        knees(found),
         records(calibration),
         notes(found),
     ];
@@ -107,22 +58,32 @@ fn demands(found: &Calibrated) -> String {
         words("class", 2),
         figure("demand", 2, None),
         figure("95 % interval", 2, None),
-        words("", 2),
+        words("from", 2),
     ];
     let mut rows = Vec::new();
     for (k, station) in found.model.stations.iter().enumerate() {
         for (c, class) in found.model.classes.iter().enumerate() {
-            let merged = k == 0 && found.merged.iter().any(|group| group.classes.contains(&class.name));
             rows.push(vec![
                 shorten(&station.name, 30),
                 shorten(&class.name, 30),
                 seconds(Some(found.model.demands[k][c])),
                 interval(found.uncertainty[k][c].ci95),
-                if merged { "merged" } else { "" }.to_owned(),
+                source(found.uncertainty[k][c].source).to_owned(),
             ]);
         }
     }
     table(&columns, &rows)
+}
+
+/// What a demand stands on.
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::Direct => "inside the server",
+        Source::SingleClassRun => "runs of it alone",
+        Source::Regression => "runs of mixes",
+        Source::Proportional => "a rule of proportion",
+        Source::ResponseTimes => "response times",
+    }
 }
 
 /// In the unit of its upper end: `166–176 µs`.
@@ -155,8 +116,8 @@ fn stations(found: &Calibrated) -> String {
 }
 
 /// The model's saturation beside what knows nothing of the model.
-fn knees(calibration: &Calibration) -> String {
-    let checks = &calibration.cross_checks;
+fn knees(found: &Calibrated) -> String {
+    let checks = &found.knee;
     let usl = match (&checks.usl, &checks.usl_absent) {
         (Some(UslFit { peak: Some(peak), .. }), _) => {
             let basis = match peak.basis {
@@ -174,7 +135,7 @@ fn knees(calibration: &Calibration) -> String {
         (Some(knee), _) => format!("{} at {} offered", rate(Some(knee.throughput)), rate(Some(knee.load))),
         (None, why) => format!("none: {}", why.as_deref().unwrap_or_default()),
     };
-    let model = rate(calibration.saturation_rate);
+    let model = rate(Some(found.saturation.rate).filter(|rate| rate.is_finite()));
     fact("knee", &format!("{model} by the model; what knows no model says:"))
         + &fact("USL", &usl)
         + &fact("Kneedle", &kneedle)
@@ -216,6 +177,17 @@ fn notes(found: &Calibrated) -> String {
             Shape::Busy => format!("a request costs up to {} more under load", seconds(Some(load.weight.value))),
         };
         text += &fact("load", &format!("{how} (p = {:.2}); the model has the demands at saturation", load.p));
+    }
+    if let Some(SizeDemand { fit, .. }) = &found.sizes {
+        let [request, kilobyte] = [fit.per_request_s.value, 1e3 * fit.per_byte_s.value].map(|s| seconds(Some(s)));
+        text += &fact("size", &format!("{request} of CPU for a request and {kilobyte} for each kB that it sends"));
+    }
+    if let Some(rate) = found.bursts.saturation_rate {
+        let most = found.bursts.runs.iter().map(|run| run.b).fold(0.0, f64::max);
+        text += &fact(
+            "bursts",
+            &format!("at the burstiest that was measured (b = {most:.2}) it saturates at {}", requests(rate)),
+        );
     }
     if let Some(response) = &found.response {
         let scv = match response.basis {

@@ -10,10 +10,15 @@ const SENSITIVE: f64 = 0.9;
 
 /// What limits, and what would limit next: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
 pub(super) fn limits(limits: &[StationLimit], intervals: Option<&Intervals>) -> String {
+    headline(limits, intervals.map(|Intervals { saturation_rate: i, .. }| [i.lower, i.upper]))
+}
+
+/// The same with any interval of the rate of the first.
+pub(super) fn headline(limits: &[StationLimit], interval: Option<[Option<f64>; 2]>) -> String {
     let Some(first) = limits.first() else {
         return "Nothing here can saturate: no queue has any work".to_owned();
     };
-    let known = intervals.map_or(String::new(), |i| parenthesis(i.saturation_rate));
+    let known = interval.map_or(String::new(), |[lower, upper]| parenthesis(Interval90 { lower, upper }));
     let next = limits.get(1).map(|s| format!("; after it, {} at {}", s.station, requests(s.saturation_rate)));
     format!(
         "{} is the bottleneck: {}{known}{}",
