@@ -207,6 +207,7 @@ fn trend(forecast: &Forecast) -> String {
         TrendKind::Constant => "the mean of all",
         TrendKind::Level => "a level that moves",
         TrendKind::Line => "a straight line",
+        TrendKind::Autoregressive => "a straight line, and deviations that fade",
         TrendKind::Drift => "a level that moves and a steady slope",
         TrendKind::Local => "a level and a slope that move",
         TrendKind::Damped => "a level and a slope that fades",
