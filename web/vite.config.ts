@@ -1,10 +1,10 @@
 // Builds the report into one file, dist/report.html: script and style are inlined and nothing is ever fetched.
 //
-// brimful puts one survey where MARKER stands in that file; `npm run dev` puts the example survey there.
+// brimful puts one document where MARKER stands in that file; `npm run dev` puts the example survey there.
 import { defineConfig, type Plugin } from "vite";
 import example from "./example.survey.json" with { type: "json" };
 
-const MARKER = "__BRIMFUL_SURVEY_JSON__";
+const MARKER = "<!--__BRIMFUL_DOCUMENT__-->";
 
 export default defineConfig({
   base: "./",
@@ -19,8 +19,12 @@ function exampleSurvey(): Plugin {
   return {
     name: "example-survey",
     apply: "serve",
-    transformIndexHtml: (html) => html.replace(MARKER, () => JSON.stringify(example).replaceAll("<", "\\u003c")),
+    transformIndexHtml: (html) => html.replace(MARKER, () => element(JSON.stringify(example))),
   };
+}
+
+function element(json: string): string {
+  return `<script type="application/json" id="survey">${json.replaceAll("<", "\\u003c")}</script>`;
 }
 
 /** Moves the script and the style into the page, and forbids the page everything else. */

@@ -23,7 +23,7 @@ export interface Chart {
   table: HTMLElement;
   /** Whether a logarithmic axis is offered (and shown first). */
   log: boolean;
-  options: (log: boolean) => Pick<uPlot.Options, "scales" | "axes" | "series" | "hooks">;
+  options: (log: boolean) => Pick<uPlot.Options, "scales" | "axes" | "series" | "hooks" | "bands">;
   data: uPlot.AlignedData;
 }
 
@@ -217,33 +217,74 @@ export function marks(u: uPlot, list: Mark[]): void {
 
 /** The predicted saturation rate: a dashed upright line with its name beside it, at the top or the bottom of the plot. */
 export function knee(u: uPlot, rate: number | null, at: "top" | "bottom"): void {
-  if (rate === null) return;
+  if (rate !== null) upright(u, rate, ["predicted saturation", `${number(rate)}/s`], at);
+}
+
+/** A dashed upright line with words to its left, or to its right where there is no room. */
+export function upright(u: uPlot, at: number, words: string[], place: "top" | "bottom"): void {
   paint(u, (ctx) => {
-    const x = Math.round(u.valToPos(rate, "x")) + 0.5;
+    const x = Math.round(u.valToPos(at, "x")) + 0.5;
     const height = u.over.clientHeight;
-    ctx.strokeStyle = colour("ink");
-    ctx.lineWidth = 1;
-    ctx.setLineDash([5, 4]);
-    ctx.beginPath();
-    ctx.moveTo(x, 0);
-    ctx.lineTo(x, height);
-    ctx.stroke();
-    ctx.fillStyle = colour("ink");
-    ctx.textAlign = "right";
-    ["predicted saturation", `${number(rate)}/s`].forEach((text, i) => {
-      ctx.fillText(text, x - 8, at === "top" ? 14 + 16 * i : height - 30 + 16 * i);
+    dashes(ctx, [x, 0], [x, height]);
+    const room = Math.max(...words.map((word) => ctx.measureText(word).width)) + 8 < x;
+    ctx.textAlign = room ? "right" : "left";
+    words.forEach((word, i) => {
+      const top = place === "top" ? 14 + 16 * i : height - 14 - 16 * (words.length - 1 - i);
+      label(ctx, word, room ? x - 8 : x + 8, top);
     });
   });
 }
 
+/** A dashed line across, with words above its left end. */
+export function stroke(u: uPlot, at: number, words: string): void {
+  paint(u, (ctx) => {
+    const y = Math.round(u.valToPos(at, "y")) + 0.5;
+    dashes(ctx, [0, y], [u.over.clientWidth, y]);
+    ctx.textAlign = "left";
+    label(ctx, words, 8, y - 6);
+  });
+}
+
+/** Words that stay readable on top of lines. */
+function label(ctx: CanvasRenderingContext2D, text: string, x: number, y: number): void {
+  ctx.save();
+  ctx.setLineDash([]);
+  ctx.lineJoin = "round";
+  ctx.lineWidth = 4;
+  ctx.strokeStyle = colour("surface");
+  ctx.strokeText(text, x, y);
+  ctx.restore();
+  ctx.fillText(text, x, y);
+}
+
+function dashes(ctx: CanvasRenderingContext2D, from: [number, number], to: [number, number]): void {
+  ctx.strokeStyle = colour("ink");
+  ctx.fillStyle = colour("ink");
+  ctx.lineWidth = 1;
+  ctx.setLineDash([5, 4]);
+  ctx.beginPath();
+  ctx.moveTo(...from);
+  ctx.lineTo(...to);
+  ctx.stroke();
+}
+
 /** An entry of a legend: the shape or the line that the chart uses, and its name. */
-export function entry(kind: Role | "predicted" | "diagonal" | "area", text: string, fill?: string): HTMLElement {
+export function entry(
+  kind: Role | "predicted" | "diagonal" | "area" | "line" | "dot",
+  text: string,
+  fill?: string,
+  dash?: number[],
+): HTMLElement {
   const look =
-    kind === "predicted" || kind === "diagonal"
-      ? svg("path", { d: "M-9,0L9,0", class: `mark ${kind}` })
-      : kind === "area"
-        ? svg("rect", { x: -6, y: -6, width: 12, height: 12, rx: 2, class: "mark", style: `fill:var(--${fill})` })
-        : svg("path", { d: SHAPES[kind], class: `mark ${kind}` });
+    kind === "line"
+      ? svg("path", { d: "M-9,0L9,0", class: "mark", style: `stroke:var(--${fill});stroke-width:2`, "stroke-dasharray": dash?.join(" ") ?? "" })
+      : kind === "dot"
+        ? svg("circle", { r: 4, class: "mark", style: `fill:var(--${fill})` })
+      : kind === "predicted" || kind === "diagonal"
+        ? svg("path", { d: "M-9,0L9,0", class: `mark ${kind}` })
+        : kind === "area"
+          ? svg("rect", { x: -6, y: -6, width: 12, height: 12, rx: 2, class: "mark", style: `fill:var(--${fill})` })
+          : svg("path", { d: SHAPES[kind], class: `mark ${kind}` });
   const icon = svg("svg", { viewBox: "-10 -7 20 14", width: 20, height: 14, "aria-hidden": "true" }, look);
   return h("span", { class: "entry" }, icon, text);
 }

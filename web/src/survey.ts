@@ -3,6 +3,7 @@
 // Times are seconds, rates are per second, utilizations and shares are fractions between 0 and 1.
 
 import { NONE } from "./format.ts";
+import { documentOf } from "./page.ts";
 
 export interface Survey {
   schema: string;
@@ -86,16 +87,7 @@ export const ROLES: Record<Role, string> = {
 
 /** Reads the document; what it throws is a sentence for the reader. */
 export function read(json: string): Survey {
-  let survey: Survey | null;
-  try {
-    survey = JSON.parse(json) as Survey | null;
-  } catch {
-    throw new Error("The survey inside this file is missing or damaged: it is not JSON. Write the report again.");
-  }
-  if (survey?.schema !== "brimful.survey/1") {
-    const found = String(survey?.schema ?? "no schema at all");
-    throw new Error(`This page shows documents of schema brimful.survey/1, but this file holds ${found}.`);
-  }
+  const survey = documentOf<Survey>(json);
   const parts = ["saturation_rate", "levels", "demands", "verdict", "model", "command", "server_cpus", "client_cpus"] as const;
   const lacking = parts.filter((part) => typeof survey[part] !== "object" || survey[part] === null);
   if (lacking.length > 0) throw new Error(`The survey inside this file is incomplete: it has no ${lacking.join(", no ")}.`);

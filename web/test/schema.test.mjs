@@ -19,7 +19,7 @@ test("a survey without its verdict does not", () => {
 });
 
 test("every schema is one", () => {
-  for (const name of ["record", "survey", "workload", "model"]) {
+  for (const name of ["record", "survey", "workload", "model", "solution", "what-if", "calibration", "forecast"]) {
     const schema = read(`../../schema/${name}.schema.json`);
     assert.ok(ajv.validateSchema(schema), `${name}: ${JSON.stringify(ajv.errors)}`);
   }

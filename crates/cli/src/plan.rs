@@ -3,6 +3,7 @@
 pub mod args;
 mod calibrate;
 mod forecast;
+mod load_curve;
 mod model;
 mod solve;
 mod what_if;
@@ -26,14 +27,19 @@ pub fn main(args: &PlanArgs) -> anyhow::Result<Exit> {
 struct Places {
     json: bool,
     out: Option<OutFile>,
+    html: Option<OutFile>,
 }
 
 impl Places {
     fn open(args: &ResultArgs) -> anyhow::Result<Places> {
-        Ok(Places { json: args.json, out: OutFile::optional(args.out.as_deref(), "--out")? })
+        Ok(Places {
+            json: args.json,
+            out: OutFile::optional(args.out.as_deref(), "--out")?,
+            html: OutFile::optional(args.html.as_deref(), "--html")?,
+        })
     }
 
-    /// The document as JSON to the file, and as JSON or as text to stdout.
+    /// The document as JSON to the file, as a page to the other, and as JSON or as text to stdout.
     fn deliver(
         self,
         name: &'static str,
@@ -41,7 +47,15 @@ impl Places {
         text: impl FnOnce() -> String,
     ) -> anyhow::Result<()> {
         let json = brimful_report::json::document(name, document)?;
+        let written = page(self.html, name, document);
         let text = if self.json { json.clone() } else { text() };
-        deliver(self.out, &json, &text)
+        deliver(self.out, &json, &text)?;
+        written
     }
+}
+
+/// The document as a page, if there is a file for it.
+fn page(file: Option<OutFile>, name: &'static str, document: &impl Serialize) -> anyhow::Result<()> {
+    let Some(file) = file else { return Ok(()) };
+    file.commit(&brimful_report::html::page(name, document)?)
 }

@@ -1,23 +1,34 @@
-//! The report: the page built from `web/`, with one survey inside it.
+//! The report: the page built from `web/`, with one document inside it, by whose schema the page knows what to draw.
 //!
-//! The page reads the survey from an element that browsers do not execute, and shows all of it as text. Inside a script
+//! The page reads the document from an element that browsers do not execute, and shows all of it as text. Inside a script
 //! element only `</script` and `<!--` mean something to an HTML parser, so no `<` is left in the JSON.
 
 use crate::ReportError;
 use brimful_core::survey::Survey;
+use serde::Serialize;
 
 const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/dist/report.html"));
 
-/// What the page holds where the survey goes; `web/vite.config.ts` sees to it that it does so once.
-const MARKER: &str = "__BRIMFUL_SURVEY_JSON__";
+/// What the page holds where the document goes; `web/vite.config.ts` sees to it that it does so once.
+const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
 
-/// One self-contained HTML page.
+/// A survey as one self-contained HTML page.
 ///
 /// # Errors
 /// When the survey does not serialize.
 pub fn html(survey: &Survey) -> Result<String, ReportError> {
-    let json = serde_json::to_string(survey).map_err(|source| ReportError::Json { document: "survey", source })?;
-    Ok(PAGE.replacen(MARKER, &json.replace('<', "\\u003c"), 1))
+    page("survey", survey)
+}
+
+/// A document of the planner as one self-contained HTML page; `name` is what it is called in errors and in the page.
+///
+/// # Errors
+/// When the document does not serialize.
+pub fn page(name: &'static str, document: &impl Serialize) -> Result<String, ReportError> {
+    let json = serde_json::to_string(document).map_err(|source| ReportError::Json { document: name, source })?;
+    let json = json.replace('<', "\\u003c");
+    let element = format!(r#"<script type="application/json" id="{name}">{json}</script>"#);
+    Ok(PAGE.replacen(MARKER, &element, 1))
 }
 
 #[cfg(test)]
@@ -40,6 +51,5 @@ mod tests {
     #[test]
     fn the_page_has_one_place_for_it() {
         assert_eq!(PAGE.matches(MARKER).count(), 1);
-        assert!(PAGE.contains(&format!("{BEFORE}{MARKER}</script>")));
     }
 }

@@ -140,6 +140,9 @@ pub struct CalibrateArgs {
     /// Write the model to a file, for `brimful plan solve` and `what-if`
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write a page with charts to a file as well
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// Rules of proportion.
@@ -179,6 +182,9 @@ pub struct ResultArgs {
     /// Write the JSON document to a file as well
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write a page with charts to a file as well
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 fn unit(text: &str) -> Result<Unit, String> {

@@ -1,7 +1,7 @@
 //! `brimful plan calibrate`: Records become a model, shown with how far it can be trusted.
 
 use super::args::CalibrateArgs;
-use super::model;
+use super::{model, page};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
 use brimful_core::record::Record;
@@ -11,6 +11,7 @@ use brimful_report::plan::calibration::{Calibration, text};
 /// Runs it.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
+    let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let records: Vec<Record> = args.records.iter().map(|path| record(path)).collect::<Result<_, _>>()?;
     let options =
         CalibrateOptions { servers: args.servers, attribution: args.attribution.into(), ..CalibrateOptions::default() };
@@ -25,7 +26,9 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
         true => brimful_report::json::document("calibration", &calibration)?,
         false => text(&calibration),
     };
+    let written = page(html, "calibration", &calibration);
     deliver(out, &model, &shown)?;
+    written?;
     Ok(Exit::Ok)
 }
 

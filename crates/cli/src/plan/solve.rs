@@ -1,23 +1,15 @@
 //! `brimful plan solve`: a model by a formula, and by simulation beside it.
 
 use super::args::SolveArgs;
+use super::load_curve::load_curve;
 use super::{Places, model};
 use crate::exit::Exit;
-use brimful_core::model::{Class, ClassKind, Model};
+use brimful_core::model::{ClassKind, Model};
 use brimful_model::{
-    Curve, Method, ModelError, Outlook, Scenario, SimulationOptions, Solution, WhatIfOptions, asymptotic_bounds, curve,
+    Method, ModelError, Scenario, SimulationOptions, Solution, WhatIfOptions, asymptotic_bounds,
     response_distributions, simulate, solve, what_if,
 };
 use brimful_report::plan::solution::{Percentiles, Solved, text};
-
-/// Points of the curve from idleness to saturation.
-const POINTS: usize = 60;
-
-/// The last of them, as a share of the saturation rate: the curve beyond goes up without bound.
-const NEARLY_FULL: f64 = 0.98;
-
-/// Customers of a closed class whose curve is quickly had.
-const MOST_CUSTOMERS: u32 = 1000;
 
 /// Runs it.
 pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
@@ -61,24 +53,6 @@ fn percentiles(model: &Model, solution: &Solution) -> Result<Vec<Percentiles>, M
         Percentiles { p50, p95, p99 }
     };
     Ok((0..model.classes.len()).map(of).collect())
-}
-
-/// The model as its load grows: the rate of open classes to saturation, the population of a closed one to twice what it is.
-/// None of several closed classes, whose populations have no common measure, and none where it would take long.
-fn load_curve(outlook: &Outlook, method: Method) -> Result<Option<Curve>, ModelError> {
-    let classes = &outlook.model.classes;
-    let open: f64 = classes.iter().filter(|class| class.kind == ClassKind::Open).filter_map(|class| class.rate).sum();
-    let all_open = classes.iter().all(|class| class.kind == ClassKind::Open);
-    let range = match (outlook.stations.first(), classes.as_slice()) {
-        (Some(limit), _) if all_open && open > 0.0 => {
-            let most = (limit.saturation_rate * NEARLY_FULL).max(open);
-            format!("rate={}..{most}:{POINTS}", most / POINTS as f64)
-        }
-        (_, [Class { population: Some(n @ 1..=MOST_CUSTOMERS), .. }]) => format!("population=1..{}:{POINTS}", 2 * n),
-        _ => return Ok(None),
-    };
-    let scenario = Scenario { changes: vec![range.parse()?], ..Scenario::default() };
-    curve(&outlook.model, &scenario, method).map(Some)
 }
 
 /// Why the solution of an open network is not exact, if it is not.

@@ -1,11 +1,12 @@
 //! `brimful plan what-if`: a model before and after changes, or along a range of them.
 
 use super::args::WhatIfArgs;
+use super::load_curve::load_curve;
 use super::{Places, model};
 use crate::exit::{Exit, UsageError};
 use crate::output::OutFile;
-use brimful_model::{Scenario, WhatIf, WhatIfOptions, what_if};
-use brimful_report::plan::what_if::{Changed, text};
+use brimful_model::{Method, ModelError, Scenario, WhatIf, WhatIfOptions, what_if};
+use brimful_report::plan::what_if::{Changed, LoadCurves, text};
 
 /// Runs it.
 pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
@@ -22,7 +23,8 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     let options = WhatIfOptions { method: args.model.method, slos: args.slo.clone(), ..WhatIfOptions::default() };
     let found = what_if(&model, &scenario, &options)?;
     let exit = exit_of(&found);
-    let changed = Changed::new(found);
+    let loads = load_curves(&found, options.method)?;
+    let changed = Changed::new(found, loads);
     let written = csv.map_or(Ok(()), |file| match &changed.what_if.curve {
         Some(curve) => file.commit(&curve.to_csv()),
         None => Err(UsageError("--csv is for curves: give a range, like --set 'rate=50..150'".to_owned()).into()),
@@ -30,6 +32,14 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     places.deliver("what-if", &changed, || text(&changed))?;
     written?;
     Ok(exit)
+}
+
+/// Before and after as the load grows, where that can be compared.
+fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, ModelError> {
+    let Some(after) = &found.after else { return Ok(None) };
+    let (before, after) = (load_curve(&found.before, method)?, load_curve(after, method)?);
+    let curves = before.zip(after).filter(|(before, after)| before.axes == after.axes);
+    Ok(curves.map(|(before, after)| LoadCurves { before, after }))
 }
 
 /// Objectives are judged by the model after the changes, or as it is where they make a curve.

@@ -2,6 +2,7 @@
 
 use crate::program::{Done, run};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -81,6 +82,36 @@ pub fn reviewed(name: &str, text: &str) {
     let golden = fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(text, golden, "{name}: read the new text, then run the tests once with BRIMFUL_BLESS=1");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+/// Asserts that the example of the pages' tests has the keys of this document; its figures may differ in their last digits.
+pub fn example(name: &str, document: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/test/examples").join(name);
+    if std::env::var_os("BRIMFUL_BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, document.to_string() + "\n").unwrap();
+    }
+    let example: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap_or_default()).unwrap_or_default();
+    assert_eq!(keys(document), keys(&example), "{name}: run the tests once with BRIMFUL_BLESS=1");
+}
+
+/// Where a document has anything, whatever the length of its lists.
+fn keys(document: &Value) -> BTreeSet<String> {
+    let below = |key: &str, value: &Value| -> Vec<String> {
+        keys(value).into_iter().map(|rest| format!("{key}.{rest}")).chain([key.to_owned()]).collect()
+    };
+    match document {
+        Value::Object(fields) => fields.iter().flat_map(|(key, value)| below(key, value)).collect(),
+        Value::Array(items) => items.iter().flat_map(|item| below("[]", item)).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The document in a page that was written to a file.
+pub fn page_of(kind: &str, path: &str) -> Value {
+    let page = fs::read_to_string(path).unwrap();
+    let (_, rest) = page.split_once(&format!(r#"<script type="application/json" id="{kind}">"#)).unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
 }
 
 /// The numbers of a list.

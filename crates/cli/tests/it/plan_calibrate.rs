@@ -1,6 +1,6 @@
 //! `brimful plan calibrate`: Records of a server whose demands are known become its model.
 
-use crate::plan::{Files, json, numbers, plan, reviewed, word};
+use crate::plan::{Files, example, json, numbers, page_of, plan, reviewed, word};
 use crate::program::{Running, brimful, share_machine};
 use serde_json::{Value, json};
 use std::fs;
@@ -107,6 +107,12 @@ fn records_become_a_model_that_is_solved_as_it_is() {
     let mut beside = brimful(&[&["plan", "calibrate"], &relative[..]].concat());
     beside.current_dir(files.path(""));
     reviewed("plan-calibrate.txt", &Running::start(beside).finish().exits(&[0]).stdout);
+    let html = word(&files.path("page.html"));
+    let mut beside = brimful(&[&["plan", "calibrate", "--json", "--html", &html], &relative[..]].concat());
+    beside.current_dir(files.path(""));
+    let printed = Running::start(beside).finish().exits(&[0]).stdout;
+    assert_eq!(page_of("calibration", &html), serde_json::from_str::<Value>(&printed).unwrap());
+    example("calibration.json", &serde_json::from_str(&printed).unwrap());
     drop(machine);
 
     let model: Value = serde_json::from_str(&fs::read_to_string(&out).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! `brimful plan forecast`: dates, configurations, and histories that tell nothing.
 
-use crate::plan::{Files, json, paper, plan, reviewed, word};
+use crate::plan::{Files, example, json, page_of, paper, plan, reviewed, word};
 use std::fs;
 
 /// Two hundred days from 2026-01-01 on, growing by 0.25 % a day, less at the end of each week.
@@ -32,7 +32,10 @@ fn a_date_and_the_configuration_to_buy() {
     let cost = fs::read_to_string(&csv).unwrap();
     assert!(cost.starts_with("name,price_per_month,") && cost.lines().count() == 4, "{cost}");
 
-    let found = json(&args);
+    let html = word(&files.path("page.html"));
+    let found = json(&[&args[..], &["--configurations", &configurations, "--html", &html]].concat());
+    assert_eq!(page_of("forecast", &html), found);
+    example("forecast.json", &found);
     let likely = found["crossing"]["likely"].as_str().unwrap();
     assert!(done.stdout.contains(&format!("around {}", &likely[..10])), "{likely}");
     // A rate and an objective come to the same.

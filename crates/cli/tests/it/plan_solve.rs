@@ -1,6 +1,6 @@
 //! `brimful plan solve`: the reference networks through the door, what people see, and what goes wrong.
 
-use crate::plan::{Files, case, cases, json, model, numbers, paper, plan, reviewed, word};
+use crate::plan::{Files, case, cases, example, json, model, numbers, page_of, paper, plan, reviewed, word};
 use crate::program::{brimful, share_machine};
 use serde_json::{Value, json};
 use std::fs;
@@ -186,6 +186,19 @@ fn what_is_no_part_of_a_model_is_named_and_left() {
     let path = files.write("case.json", case("qsp_p113_open").to_string());
     let done = plan(&["solve", &path]).exits(&[0]);
     assert!(done.stderr.contains("`expected` is no part of a model"), "{}", done.stderr);
+}
+
+#[test]
+fn the_page_holds_the_document() {
+    let files = Files::new();
+    let path = files.write("paper.json", paper().to_string());
+    let html = word(&files.path("page.html"));
+    let solved = json(&["solve", &path, "--html", &html]);
+    assert_eq!(page_of("solution", &html), solved);
+    example("solution.json", &solved);
+    plan(&["solve", &path, "--html", &word(&files.path(""))]).fails(3, "choose another place with --html");
+    let full = plan(&["solve", &path, "--html", "/dev/full"]).exits(&[3]);
+    assert!(full.stderr.contains("No space left") && full.stdout.contains("bottleneck"), "{full:#?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `brimful plan what-if`: changes, curves, objectives, and what makes no sense.
 
-use crate::plan::{Files, case, json, model, paper, plan, reviewed, word};
+use crate::plan::{Files, case, example, json, model, page_of, paper, plan, reviewed, word};
 use std::fs;
 
 #[test]
@@ -22,6 +22,11 @@ fn people_see_before_and_after() {
     let asked = ["what-if", &path, "--set", "CPU.speed=1.5x", "--add-class", "batch:rate=2,CPU=5ms,Disk1=2ms"];
     let objectives = ["--slo", "class4:p95<2s", "--slo", "CPU.utilization<70%"];
     reviewed("plan-what-if.txt", &plan(&[&asked[..], &objectives].concat()).exits(&[0]).stdout);
+
+    let html = word(&files.path("page.html"));
+    let found = json(&[&asked[..], &objectives, &["--html", &html]].concat());
+    assert_eq!(page_of("what-if", &html), found);
+    example("what-if.json", &found);
 }
 
 #[test]
@@ -41,6 +46,7 @@ fn a_range_is_a_curve_in_text_and_in_a_file() {
     let csv = word(&files.path("curve.csv"));
     let text = plan(&["what-if", &path, "--set", "class4.rate=1..9:41", "--csv", &csv]).exits(&[0]).stdout;
     reviewed("plan-what-if-curve.txt", &text);
+    example("what-if-curve.json", &json(&["what-if", &path, "--set", "class4.rate=1..9:41"]));
     let rows = fs::read_to_string(&csv).unwrap();
     let mut lines = rows.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();

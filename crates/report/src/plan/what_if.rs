@@ -25,17 +25,28 @@ pub struct Changed {
     /// Before, after, and along the ranges.
     #[serde(flatten)]
     pub what_if: WhatIf,
+    /// Both as their load grows to saturation; absent where there is no common measure of it.
+    pub load_curves: Option<LoadCurves>,
     /// What to know before relying on the figures.
     pub caveats: Vec<String>,
 }
 
+/// A model along its load, before and after.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LoadCurves {
+    /// As it is.
+    pub before: Curve,
+    /// With all changes.
+    pub after: Curve,
+}
+
 impl Changed {
     /// The document.
-    pub fn new(what_if: WhatIf) -> Changed {
+    pub fn new(what_if: WhatIf, load_curves: Option<LoadCurves>) -> Changed {
         let now = what_if.after.as_ref().unwrap_or(&what_if.before);
         let sensitive = now.solution.as_ref().and_then(|solution| sensitivity(&now.model, solution));
         let caveats = now.unsolved.iter().cloned().chain(sensitive).collect();
-        Changed { schema: SCHEMA.to_owned(), headline: headline(&what_if), what_if, caveats }
+        Changed { schema: SCHEMA.to_owned(), headline: headline(&what_if), what_if, load_curves, caveats }
     }
 }
 

@@ -1,0 +1,86 @@
+// Parts of the planner's pages: head, notices, bars, how it was computed.
+import { h } from "../dom.ts";
+import { figure, type Chart } from "../plot.ts";
+import { type Page } from "../page.ts";
+
+/** The whole page of one document. */
+export function planPage(
+  what: string,
+  headline: string,
+  caveats: string[],
+  drawn: Chart[],
+  ...content: (HTMLElement | null)[]
+): Page {
+  const figures = drawn.map(figure);
+  return {
+    title: `brimful ${what}: ${headline}`,
+    content: [
+      h("header", {}, h("p", { class: "kicker" }, `brimful plan ${what}`), h("h1", { "data-key": "headline" }, unbroken(headline))),
+      ...(caveats.length > 0 ? [notice(caveats)] : []),
+      ...(figures.length > 0 ? [h("section", { class: "first" }, ...figures.map(({ element }) => element))] : []),
+      ...content.filter((part) => part !== null),
+    ],
+    start: () => figures.forEach(({ start }) => start()),
+  };
+}
+
+/** Dates and intervals are not torn apart at the end of a line. */
+function unbroken(text: string): string {
+  return text.replace(/(\d)-(?=\d)/g, "$1\u2011").replaceAll("–", "\u2060–\u2060");
+}
+
+function notice(caveats: string[]): HTMLElement {
+  const list = h("ul", {}, ...caveats.map((caveat) => h("li", {}, caveat)));
+  return h("div", { class: "notice mild", "data-key": "caveats" }, h("strong", {}, "Before relying on these figures:"), list);
+}
+
+export interface Bar {
+  name: string;
+  parts: { name: string; value: number; colour: string }[];
+  /** What stands at its end. */
+  text: string;
+}
+
+/** Bars of stacked parts, all on one scale, with upright marks across them. */
+export function bars(id: string, title: string, reading: string, list: Bar[], marks: { at: number; name: string }[] = []): HTMLElement {
+  const whole = (bar: Bar) => bar.parts.reduce((total, part) => total + part.value, 0);
+  const most = Math.max(...list.map(whole), ...marks.map((mark) => mark.at)) || 1;
+  const share = (value: number) => `${((100 * value) / most).toFixed(3)}%`;
+  const names = new Map(list.flatMap((bar) => bar.parts.map((part) => [part.name, part.colour] as const)));
+  const rows = list.map((bar) =>
+    h(
+      "div",
+      { class: "bar" },
+      h("div", { class: "name" }, bar.name),
+      h(
+        "div",
+        { class: "track" },
+        ...bar.parts
+          .filter((part) => part.value > 0)
+          .map((part) => h("span", { style: `width:${share(part.value)};background:var(--${part.colour})`, title: part.name })),
+        ...marks.map((mark) => h("i", { style: `left:${share(mark.at)}`, title: mark.name })),
+      ),
+      h("div", { class: "end" }, bar.text),
+    ),
+  );
+  const legend = names.size > 1
+    ? [...names].map(([name, fill]) => h("span", { class: "entry" }, h("b", { style: `background:var(--${fill})` }), name))
+    : [];
+  const explained = marks.map((mark) => h("span", { class: "entry" }, h("i", {}), mark.name));
+  return h(
+    "figure",
+    { "data-chart": id, class: "bars" },
+    h("figcaption", {}, h("h3", {}, title), h("p", { class: "reading" }, reading)),
+    h("div", { class: "legend" }, ...legend, ...explained),
+    ...rows,
+  );
+}
+
+/** How it was computed, and from what. */
+export function facts(rows: [string, string][]): HTMLElement {
+  return h(
+    "footer",
+    {},
+    h("dl", {}, ...rows.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", { "data-key": name }, text)))),
+  );
+}

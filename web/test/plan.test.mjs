@@ -1,0 +1,112 @@
+// The planner's pages: what they show is what their documents say.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import Ajv2020 from "ajv/dist/2020.js";
+import { contrast, near, rows, withReport } from "./browser.mjs";
+
+const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
+const names = readdirSync(new URL("./examples/", import.meta.url)).map((file) => file.replace(".json", ""));
+const examples = Object.fromEntries(names.map((name) => [name, read(`./examples/${name}.json`)]));
+
+test("there is an example of every kind, and each follows its schema", () => {
+  const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
+  const kinds = new Set();
+  for (const [name, example] of Object.entries(examples)) {
+    const kind = /^brimful\.(.*)\/1$/.exec(example.schema)[1];
+    kinds.add(kind);
+    const valid = ajv.getSchema(kind) ?? ajv.addSchema(read(`../../schema/${kind}.schema.json`), kind).getSchema(kind);
+    assert.ok(valid(example), `${name}: ${JSON.stringify(valid.errors, null, 1)}`);
+  }
+  assert.deepEqual([...kinds].sort(), ["calibration", "forecast", "solution", "what-if"]);
+});
+
+test("every page says its headline, draws its charts and shows no hole", async () => {
+  const charts = { solution: 2, "what-if": 1, "what-if-curve": 2, calibration: 2, forecast: 1 };
+  assert.deepEqual(names.sort(), Object.keys(charts).sort());
+  for (const [name, example] of Object.entries(examples)) {
+    await withReport(example, {}, async (page) => {
+      const headline = (await page.textContent("h1")).replaceAll("\u2011", "-").replaceAll("\u2060", "");
+      assert.equal(headline, example.headline, name);
+      assert.equal(await page.locator("canvas").count(), charts[name], name);
+      assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null|\[object/, name);
+    });
+  }
+});
+
+test("the pages can be read on a phone and in the dark", async () => {
+  for (const [name, example] of Object.entries(examples)) {
+    for (const colorScheme of ["light", "dark"]) {
+      await withReport(example, { viewport: { width: 360, height: 740 }, colorScheme }, async (page) => {
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= 360, `${name} is ${wide} pixels wide`);
+        const { worst } = await page.evaluate(contrast);
+        assert.ok(worst.ratio >= 4.5, `${name}, ${colorScheme}: ${JSON.stringify(worst)}`);
+      });
+    }
+  }
+});
+
+test("a solution's tables and curve are its own figures", async () => {
+  const solved = examples.solution;
+  await withReport(solved, {}, async (page) => {
+    const classes = await rows(page, "classes");
+    assert.deepEqual(classes.map((row) => row.response_time), solved.response_time);
+    assert.deepEqual(classes.map((row) => row.p95), solved.response_percentiles.map((p) => p.p95));
+    const stations = await rows(page, "stations");
+    const limit = (name) => solved.limits.find((l) => l.station === name)?.saturation_rate ?? null;
+    assert.deepEqual(stations.map((row) => row.saturates), solved.model.stations.map((s) => limit(s.name)));
+    const data = await page.$eval('[data-chart="response"] .plot', (host) => JSON.parse(JSON.stringify(host.plot.data)));
+    assert.deepEqual(data[0], solved.curve.points.map((p) => p.x[0]));
+    assert.deepEqual(data[1], solved.curve.points.map((p) => p.steady.response_time[0]));
+  });
+});
+
+test("a what-if stands beside what was before", async () => {
+  const changed = examples["what-if"];
+  await withReport(changed, {}, async (page) => {
+    const classes = await rows(page, "classes");
+    assert.deepEqual(classes.map((row) => row.after), changed.after.solution.response_time);
+    const known = classes.filter((row) => row.before !== null);
+    assert.deepEqual(known.map((row) => row.before), changed.before.solution.response_time);
+    for (const row of known) near(row.change, row.after / row.before - 1);
+    assert.equal((await rows(page, "objectives")).length, changed.before.headroom.length);
+  });
+});
+
+test("a curve ends where the server is full", async () => {
+  const changed = examples["what-if-curve"];
+  await withReport(changed, {}, async (page) => {
+    const points = await rows(page, "curve");
+    assert.equal(points.length, changed.curve.points.length);
+    const full = changed.curve.points.map((p) => p.steady === null);
+    assert.ok(full.includes(true) && full.includes(false));
+    assert.deepEqual(points.map((row) => row.all === null), full);
+  });
+});
+
+test("a forecast keeps history, intervals and prices", async () => {
+  const found = examples.forecast;
+  await withReport(found, {}, async (page) => {
+    const data = await page.$eval('[data-chart="arrivals"] .plot', (host) => JSON.parse(JSON.stringify(host.plot.data)));
+    const season = Math.max(...found.seasons);
+    const highest = (list) => Math.max(...list.slice(-season)) * found.peak.factor;
+    const past = data[5].filter((x) => x !== null);
+    near(past.at(-1), highest(found.history.rates));
+    const likely = data[6].filter((x) => x !== null);
+    near(likely[0], Math.max(...found.points.slice(0, season).map((p) => p.likely)) * found.peak.factor);
+    assert.deepEqual((await rows(page, "cost")).map((row) => row.capacity), found.cost.rows.map((row) => row.capacity));
+    assert.equal(await page.locator('[data-chart="cost"] .bar').count(), found.cost.rows.length);
+  });
+});
+
+test("a calibration names its records and what they were for", async () => {
+  const found = examples.calibration;
+  await withReport(found, {}, async (page) => {
+    const records = await rows(page, "records");
+    assert.deepEqual(records.map((row) => row.record), found.records);
+    for (const { record, reason } of found.left_out) assert.ok(records[record].use.includes(reason));
+    const demands = await rows(page, "demands");
+    assert.deepEqual(demands.map((row) => row.demand), found.model.demands.flat());
+  });
+});
