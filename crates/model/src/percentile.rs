@@ -1,6 +1,6 @@
 //! How response times are distributed: percentiles from a solved network.
 //!
-//! Each station's time is given a variance ([`sojourn`]); the sum over the stations, taken as independent, is given the gamma
+//! Each station's time is given a variance (`sojourn.rs`); the sum over the stations, taken as independent, is given the gamma
 //! distribution of its mean and variance, beyond what is constant (delays of scv 0).
 
 mod sojourn;

@@ -19,14 +19,14 @@ use brimful_core::model::{Scheduling, StationKind};
 const SETTLED: f64 = 1e-13;
 
 /// While the Linearizer learns the shifts, this will do.
-const NEARLY_SETTLED: f64 = 1e-8;
+const NEARLY_SETTLED: f64 = 1e-7;
 
 /// On the way to the first of them, from this many customers of a class.
 const ROUGHLY_SETTLED: f64 = 1e-4;
 const FEW: f64 = 4.0;
 
 /// The Linearizer is done when a round changes no shift by more.
-const LEARNT: f64 = 1e-5;
+const LEARNT: f64 = 1e-4;
 
 /// Rounds of the Linearizer at most; three are the authors' choice, and mostly enough.
 const ROUNDS: usize = 10;
@@ -99,10 +99,14 @@ struct Queue {
     dependent: bool,
 }
 
-/// By queue and arriving class: how many more customers are found, and busy servers, because the shares shift.
+/// What a population and the shifts come to, by queue.
 struct Shifted {
-    present: Vec<Vec<f64>>,
+    /// By arriving class, one customer more than those who are found because the shares shift.
+    joined: Vec<Vec<f64>>,
+    /// By arriving class: how many more servers are found busy.
     busy: Vec<Vec<f64>>,
+    /// Whether anyone ever waits: not if there is a server for each who visits.
+    crowded: Vec<bool>,
 }
 
 impl<'a> Iteration<'a> {
@@ -182,8 +186,9 @@ impl<'a> Iteration<'a> {
         let rates = self.queues.len();
         let busy = |q: &Queue, c: usize| sum(c, rates, &|j| q.demands[j] / self.alone[j]);
         Shifted {
-            present: (0..rates).map(|i| (0..classes).map(|c| sum(c, i, &|_| 1.0)).collect()).collect(),
+            joined: (0..rates).map(|i| (0..classes).map(|c| 1.0 + sum(c, i, &|_| 1.0)).collect()).collect(),
             busy: self.queues.iter().map(|q| (0..classes).map(|c| busy(q, c)).collect()).collect(),
+            crowded: self.queues.iter().map(|q| q.is_crowded(population)).collect(),
         }
     }
 
@@ -195,25 +200,21 @@ impl<'a> Iteration<'a> {
         let mut cycles = self.delay.clone();
         let rows = new.chunks_exact_mut(classes).zip(at.chunks_exact(classes));
         for ((i, queue), (new, at)) in self.queues.iter().enumerate().zip(rows) {
-            let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
-            let busy: f64 = products(&queue.demands, &rates).zip(population).map(|(b, n)| b * n).sum();
-            let crowd = queue.crowd(population);
-            for c in 0..classes {
-                let demand = queue.demands[c];
-                new[c] = if demand == 0.0 || crowd <= 1.0 {
-                    demand
-                } else if queue.ordered {
-                    self.among(queue, self.classes[c], &self.found(i, c, population, &shifts[c], old))
-                } else {
-                    let present = (all - at[c] + shifted.present[i][c]).max(0.0);
-                    queue.sharing(demand, present, busy - demand * rates[c] + shifted.busy[i][c])
-                };
-                cycles[c] += new[c];
+            if !shifted.crowded[i] {
+                new.copy_from_slice(&queue.demands);
+            } else if queue.ordered {
+                for c in 0..classes {
+                    new[c] = self.among(queue, self.classes[c], &self.found(i, c, population, &shifts[c], old));
+                }
+            } else {
+                queue.share(at, &rates, population, (&shifted.joined[i], &shifted.busy[i]), new);
             }
+            cycles.iter_mut().zip(&*new).for_each(|(cycle, residence)| *cycle += residence);
         }
         let (at, alone) = new.split_at_mut(self.queues.len() * classes);
-        at.chunks_exact_mut(classes).for_each(|row| row.iter_mut().zip(&cycles).for_each(|(r, cycle)| *r /= cycle));
-        alone.iter_mut().zip(&self.alone).zip(&cycles).for_each(|((share, alone), cycle)| *share = alone / cycle);
+        let rounds: Vec<f64> = cycles.iter().map(|cycle| 1.0 / cycle).collect();
+        at.chunks_exact_mut(classes).for_each(|row| row.iter_mut().zip(&rounds).for_each(|(r, rounds)| *r *= rounds));
+        alone.iter_mut().zip(&self.alone).zip(&rounds).for_each(|((share, alone), rounds)| *share = alone * rounds);
     }
 
     /// By class: customers at a queue and servers busy with them, as found by one of class `c`.
@@ -286,22 +287,32 @@ impl<'a> Iteration<'a> {
 }
 
 impl Queue {
-    /// How many customers can meet here, over the servers that they share; at most 1 if there is one for each.
-    fn crowd(&self, population: &[f64]) -> f64 {
-        if self.open > 0.0 || self.dependent {
-            return f64::INFINITY;
-        }
+    /// Whether more customers can meet here than there are servers.
+    fn is_crowded(&self, population: &[f64]) -> bool {
         let visitors = population.iter().zip(&self.demands).filter(|(_, demand)| **demand > 0.0).map(|(n, _)| n);
-        visitors.sum::<f64>() / f64::from(self.servers)
+        self.open > 0.0 || self.dependent || visitors.sum::<f64>() > f64::from(self.servers)
     }
 
-    /// R where all share alike: only how many are there matters, and of several servers how many are busy.
-    fn sharing(&self, demand: f64, present: f64, busy: f64) -> f64 {
+    /// R by class where all share alike: only how many are there matters, and of several servers how many are busy. From
+    /// the shares of time `at` this queue and the rates of a lone customer, and what the shifts add for each arriving class.
+    fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
+        let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
+        let (joined, more_busy) = shifted;
         if self.servers == 1 {
-            return demand * (1.0 + present) / (1.0 - self.open);
+            let slower = 1.0 / (1.0 - self.open);
+            for (((new, demand), at), joined) in new.iter_mut().zip(&self.demands).zip(at).zip(joined) {
+                *new = demand * slower * (all - at + joined).max(1.0);
+            }
+            return;
         }
-        let busy = busy.min(present).min(f64::from(self.servers) - self.open).max(0.0);
-        demand * sharing(self.servers, self.open, MustWait::Erlang, present - busy, busy + self.open)
+        let all_busy: f64 = products(&self.demands, rates).zip(population).map(|(b, n)| b * n).sum();
+        for (c, new) in new.iter_mut().enumerate() {
+            let present = (all - at[c] + joined[c] - 1.0).max(0.0);
+            let busy = all_busy - self.demands[c] * rates[c] + more_busy[c];
+            let busy = busy.min(present).min(f64::from(self.servers) - self.open).max(0.0);
+            let stretch = sharing(self.servers, self.open, MustWait::Erlang, present - busy, busy + self.open);
+            *new = self.demands[c] * stretch;
+        }
     }
 }
 

@@ -15,7 +15,10 @@ const DEPTH: usize = 6;
 /// A residual so many times the best one is a step in a wrong direction.
 const WORSE: f64 = 10.0;
 
-/// Rounds before acceleration is given up for half steps, and half steps for quarters, and so on.
+/// Rounds before acceleration is given up for half steps; what it can settle takes some hundred at most.
+const ACCELERATED: usize = 300;
+
+/// Rounds before half steps are given up for quarters, and so on.
 const PATIENCE: usize = 1000;
 
 /// Rounds before all is given up.
@@ -38,7 +41,7 @@ pub(super) fn fixed_point(
         if change <= tolerance || change.is_nan() {
             return Ok(image);
         }
-        if let Some(late) = round.checked_sub(PATIENCE) {
+        if let Some(late) = round.checked_sub(ACCELERATED) {
             let part = 0.5f64.powi(1 + (late / PATIENCE) as i32);
             x.iter_mut().zip(&residual).for_each(|(x, r)| *x += part * r);
             continue;
@@ -60,8 +63,9 @@ struct History {
     last: Option<(Vec<f64>, Vec<f64>)>,
     changes: Vec<(Vec<f64>, Vec<f64>)>,
     next: usize,
-    /// The residuals' changes multiplied with one another.
+    /// The residuals' changes multiplied with one another, and with the residual.
     normal: [[f64; DEPTH]; DEPTH],
+    right: [f64; DEPTH],
 }
 
 impl History {
@@ -73,8 +77,8 @@ impl History {
     fn accelerate(&mut self, image: &[f64], residual: &[f64]) -> Vec<f64> {
         let mut next = image.to_vec();
         let Some((last_image, last_residual)) = &self.last else { return next };
-        self.store((difference(image, last_image), difference(residual, last_residual)));
-        let Some(weights) = self.weights(residual) else { return next };
+        self.store((difference(image, last_image), difference(residual, last_residual)), residual);
+        let Some(weights) = self.weights() else { return next };
         for (weight, (change, _)) in weights.iter().zip(&self.changes) {
             next.iter_mut().zip(change).for_each(|(x, d)| *x -= weight * d);
         }
@@ -82,7 +86,7 @@ impl History {
         next
     }
 
-    fn store(&mut self, change: (Vec<f64>, Vec<f64>)) {
+    fn store(&mut self, change: (Vec<f64>, Vec<f64>), residual: &[f64]) {
         let here = self.next;
         self.next = (here + 1) % DEPTH;
         match self.changes.get_mut(here) {
@@ -92,18 +96,20 @@ impl History {
         for i in 0..self.changes.len() {
             let product = dot(&self.changes[i].1, &self.changes[here].1);
             (self.normal[i][here], self.normal[here][i]) = (product, product);
+            // The residual is the last one and its change.
+            self.right[i] += product;
         }
+        self.right[here] = dot(&self.changes[here].1, residual);
     }
 
     /// The combination of the residuals' changes that comes nearest to the residual; a trace of regularization where rounds
     /// repeat one another.
-    fn weights(&self, residual: &[f64]) -> Option<DVector<f64>> {
+    fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);
         let trace = normal.trace() * 1e-14;
         (0..depth).for_each(|i| normal[(i, i)] += trace);
-        let right = DVector::from_fn(depth, |i, _| dot(&self.changes[i].1, residual));
-        let weights = normal.cholesky()?.solve(&right);
+        let weights = normal.cholesky()?.solve(&DVector::from_column_slice(&self.right[..depth]));
         weights.iter().all(|w| w.is_finite()).then_some(weights)
     }
 }
