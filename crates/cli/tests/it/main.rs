@@ -9,6 +9,7 @@ mod bad_servers;
 mod calibrate;
 mod doctor;
 mod documents;
+mod examples;
 mod help;
 mod load;
 mod output;
