@@ -56,7 +56,10 @@ fn headline(what_if: &WhatIf) -> String {
         return along(before, curve);
     }
     let Some(after) = &what_if.after else { return limits(&before.stations, before.intervals.as_ref()) + "." };
-    let sentence = limits(&after.stations, after.intervals.as_ref());
+    let mut sentence = limits(&after.stations, after.intervals.as_ref());
+    if let (None, Some(full)) = (&after.solution, after.stations.first()) {
+        sentence = format!("{} cannot keep up with this load: {sentence}", full.station);
+    }
     if what_if.changes.is_empty() {
         return sentence + ".";
     }
@@ -191,7 +194,7 @@ fn curve(curve: &Curve) -> String {
     let rows: Vec<Vec<String>> = curve.points.iter().step_by(every.max(1)).map(row).collect();
     let mut text = table(&columns, &rows);
     if every > 1 {
-        text += &format!("(each {every}. of {} points; --csv writes them all)\n", curve.points.len());
+        text += &format!("(one point in {every} of {}; --csv writes them all)\n", curve.points.len());
     }
     text
 }
@@ -202,6 +205,9 @@ pub(super) fn place(axis: &Axis, x: f64) -> String {
         "1/s" => rate(Some(x)),
         "s" => seconds(Some(x)),
         "%" => format!("{x:+}%"),
+        "bit/s" if x >= 1e3 && x < 1e6 => number(Some(x / 1e3)) + " kbit/s",
+        "bit/s" if x >= 1e6 && x < 1e9 => number(Some(x / 1e6)) + " Mbit/s",
+        "bit/s" if x >= 1e9 => number(Some(x / 1e9)) + " Gbit/s",
         unit => number(Some(x)) + unit,
     }
 }
