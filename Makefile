@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build web test lint bench bench-monitor fmt clean tools rules
+.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -16,7 +16,7 @@ MODULES := web/node_modules/.package-lock.json
 WEB_SOURCES := $(shell find web \( -name node_modules -o -name dist -o -name test \) -prune -o -type f -print)
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## Install what building and testing need (Debian packages; see scripts/setup.sh)
 	scripts/setup.sh test
@@ -45,6 +45,9 @@ bench: build ## Compare brimful with other load generators on this machine (benc
 bench-monitor: build ## Measure what watching costs, beside other monitors (bench/monitor/README.md)
 	cargo build --locked --release --package brimful-bench-monitor
 	python3 -m bench.monitor --build $(TARGET_DIR)/release $(BENCH)
+
+bench-calibration: build ## Hold calibrated models against what servers then do (bench/calibration/README.md)
+	python3 -m bench.calibration --build $(TARGET_DIR)/release $(BENCH)
 
 tools:
 	scripts/setup.sh build

@@ -16,6 +16,7 @@ mod output;
 mod plan;
 mod plan_calibrate;
 mod plan_forecast;
+mod plan_known;
 mod plan_solve;
 mod plan_what_if;
 mod program;

@@ -61,6 +61,8 @@ pub struct LoadDependence {
     servers: f64,
     #[serde(skip)]
     lowest_rate: f64,
+    #[serde(skip)]
+    rivals: Vec<LoadDependence>,
 }
 
 /// Looks for load-dependent demand at a station of `servers` servers; `None` where constant demands do as well, or
@@ -98,28 +100,28 @@ pub(super) fn beyond_constant(
         Background::Known(_) => &[Shape::PerSecond, Shape::Idle, Shape::Busy],
         Background::Fitted => &[Shape::Idle, Shape::Busy],
     };
+    let rates = counted.iter().map(|o| o.throughput.iter().sum::<f64>()).filter(|x| *x > 0.0);
+    let lowest_rate = rates.fold(f64::INFINITY, f64::min);
     let tried = shapes.iter().filter_map(|shape| {
         let fit = Law { term: Some((*shape, servers)), ..law.clone() }.fit(counted).ok()?;
         let weight = fit.term.filter(|w| w.value > 0.0 && fit.condition_number <= COLLINEAR)?;
         let left = residual_sum(&fit)?.max((ROUNDING * busy).powi(2));
-        Some((*shape, weight, fit, left))
+        let freedom = fit.degrees_of_freedom as f64;
+        let f = (unexplained - left) * freedom / left;
+        let tail = FisherSnedecor::new(1.0, freedom).map_or(1.0, |d| d.sf(f.max(0.0)));
+        let p = (tail * shapes.len() as f64).min(1.0);
+        let (demands, rivals) = (fit.demands.clone(), Vec::new());
+        Some((left, LoadDependence { shape: *shape, weight, f, p, demands, fit, servers, lowest_rate, rivals }))
     });
-    let (shape, weight, fit, left) = tried.min_by(|a, b| a.3.total_cmp(&b.3))?;
-    let freedom = fit.degrees_of_freedom as f64;
-    let f = (unexplained - left) * freedom / left;
-    let tail = FisherSnedecor::new(1.0, freedom).map_or(1.0, |d| d.sf(f.max(0.0)));
-    let p = (tail * shapes.len() as f64).min(1.0);
-    let rates = counted.iter().map(|o| o.throughput.iter().sum::<f64>()).filter(|x| *x > 0.0);
-    let lowest_rate = rates.fold(f64::INFINITY, f64::min);
-    (p < SIGNIFICANT).then(|| LoadDependence {
-        shape,
-        weight,
-        f,
-        p,
-        demands: fit.demands.clone(),
-        fit,
-        servers,
-        lowest_rate,
+    let mut tried: Vec<(f64, LoadDependence)> = tried.collect();
+    tried.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut tried = tried.into_iter();
+    let (left, best) = tried.next().filter(|(_, best)| best.p < SIGNIFICANT)?;
+    let freedom = best.fit.degrees_of_freedom as f64;
+    let as_good = left * FisherSnedecor::new(freedom, freedom).map_or(1.0, |d| d.inverse_cdf(1.0 - SIGNIFICANT));
+    Some(LoadDependence {
+        rivals: tried.filter(|(left, _)| *left <= as_good).map(|(_, rival)| rival).collect(),
+        ..best
     })
 }
 
@@ -164,9 +166,19 @@ impl LoadDependence {
 
     /// Requests per second of the mix at which the servers are busy all the time.
     pub fn saturation(&self, mix: &[f64]) -> f64 {
+        self.saturation_beside(0.0, mix)
+    }
+
+    /// The same by each shape that fits about as well (F test of the residuals), when others keep so many servers busy: the
+    /// runs do not tell which of them holds beyond what was measured.
+    pub(super) fn rival_saturations(&self, others: f64, mix: &[f64]) -> impl Iterator<Item = f64> {
+        self.rivals.iter().map(move |rival| rival.saturation_beside(others, mix))
+    }
+
+    fn saturation_beside(&self, others: f64, mix: &[f64]) -> f64 {
         let (per_request, fixed) = self.shape.at_saturation();
         let (w, background) = (self.weight.value, self.fit.background.value);
-        (self.servers - background - fixed * w).max(0.0) / (self.base(mix) + per_request * w)
+        (self.servers - others - background - fixed * w).max(0.0) / (self.base(mix) + per_request * w)
     }
 
     /// The lowest rate that it stands on.

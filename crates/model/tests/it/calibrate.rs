@@ -69,19 +69,30 @@ fn loads_without_classes_are_told_apart_by_their_paths() {
 #[test]
 fn what_cannot_be_used_is_named() {
     let mut records = runs();
-    records[1]["verdict"] =
-        json!({ "valid": false, "reasons": [{ "code": "generator_late", "message": "Too late." }] });
+    records[1]["verdict"] = json!({ "valid": false, "reasons": [{ "code": "generator_cpu", "message": "Too slow." }] });
     records[2]["rates"]["completed"] = json!(50.0);
     records[3]["server"] = Value::Null;
     let c = from(&records).unwrap();
     assert_eq!((c.used, c.left_out.iter().map(|l| l.record).collect::<Vec<_>>()), (vec![4], vec![1, 2, 3]));
-    for (left, word) in c.left_out.iter().zip(["Too late.", "past saturation", "--watch"]) {
+    for (left, word) in c.left_out.iter().zip(["Too slow.", "past saturation", "--watch"]) {
         assert!(left.reason.contains(word), "{left:?}");
     }
     assert!(c.warnings.iter().any(|w| w.contains("no more than 0.32 of 1 CPUs")), "{:?}", c.warnings);
     let error = from(&records[..4]).unwrap_err().to_string();
     assert!(error.contains("record 2: the run is invalid") && error.contains("record 4"), "{error}");
     assert!(from(&[]).unwrap_err().to_string().contains("measure the server"));
+}
+
+#[test]
+fn late_calls_cost_what_they_cost() {
+    let mut records = runs();
+    for r in &mut records[1..] {
+        r["verdict"] = json!({ "valid": false, "reasons": [{ "code": "generator_late", "message": "Too late." }] });
+    }
+    let c = from(&records).unwrap();
+    assert_eq!((c.used.len(), c.response), (4, None), "their response times are the generator's");
+    assert!(near(c.model.demands[0][0], 0.005, 1e-9), "{:?}", c.model.demands);
+    assert!(c.warnings.iter().any(|w| w.contains("in 4 of the runs")), "{:?}", c.warnings);
 }
 
 #[test]

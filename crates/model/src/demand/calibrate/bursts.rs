@@ -55,7 +55,7 @@ pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, Mo
     seen.sort_by_key(|(run, _)| run.record);
     let of_used: Vec<f64> =
         seen.iter().filter(|(run, _)| runs.used.iter().any(|r| r.record == run.record)).map(|(_, b)| b.b).collect();
-    let measured_at_b = of_used.iter().sum::<f64>() / of_used.len().max(1) as f64;
+    let measured_at_b = of_used.iter().fold(0.0, |sum, b| sum + b) / of_used.len().max(1) as f64;
     let b = || seen.iter().map(|(_, s)| s.b);
     let (lowest, highest) = (b().fold(f64::INFINITY, f64::min), b().fold(0.0, f64::max));
     let demand = if highest - lowest < APART { None } else { fit_burst_demand(&levels(&seen, runs, cpu)).ok() };

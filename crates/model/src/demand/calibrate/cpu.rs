@@ -227,7 +227,7 @@ impl CpuFit {
         }
     }
 
-    /// Of the rate at which the CPUs are busy all the time with this mix.
+    /// Of the rate at which the CPUs are busy all the time with this mix, whatever shape the load dependence has.
     pub fn saturation_ci95(&self, runs: &Runs, mix: &[f64]) -> Option<Interval> {
         let total: f64 = mix.iter().sum();
         let shares: Vec<f64> = mix.iter().map(|x| x / total).collect();
@@ -247,7 +247,11 @@ impl CpuFit {
                 Some((servers - taken_by_others - fixed).max(0.0) / mean(demands))
             })
         });
-        wider(fit, quantiles)
+        // A demand that depends on the load is extrapolated, and the interval of one shape does not say how far off that may be.
+        let rivals = self.load_dependence.iter().flat_map(|l| l.rival_saturations(taken_by_others, mix));
+        let rivals: Vec<f64> = rivals.filter(|rate| rate.is_finite()).collect();
+        let span = |i: Interval| rivals.iter().fold(i, |i, r| Interval { low: i.low.min(*r), high: i.high.max(*r) });
+        wider(fit, quantiles).map(span)
     }
 
     /// `sampled`: half width of the interval of what was measured inside the server.
@@ -271,7 +275,7 @@ fn warn(runs: &Runs, law: &Law, fit: &DemandFit, known: Option<&[f64]>, warnings
     if runs.idle.busy.is_none() && law.background == Background::Known(0.0) {
         warnings.push(
             "no Record is of the idle server, and the runs cannot tell its own work from that of requests, so all of it is \
-             charged to them: measure it at a rate of next to nothing too, like --rate 0.1"
+             charged to them: measure it at a hundredth of the load too, or less"
                 .into(),
         );
     } else if share > MUCH {
@@ -285,6 +289,12 @@ fn warn(runs: &Runs, law: &Law, fit: &DemandFit, known: Option<&[f64]>, warnings
             "there are as many unknowns as runs, so the intervals do not say how well one law fits them all: measure more loads"
                 .into(),
         );
+    }
+    for (name, _) in runs.classes.iter().zip(&fit.demands).filter(|(_, d)| d.value == 0.0) {
+        warnings.push(format!(
+            "class {name} shows no demand at the CPU, which is too good to be true: measure it alone, at several loads, until its \
+             demand is more than its interval"
+        ));
     }
     let inside = |run: &Run, known: &[f64]| run.throughput.iter().zip(known).map(|(x, k)| x * k).sum::<f64>();
     if let Some(known) = known

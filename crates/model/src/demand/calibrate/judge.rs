@@ -2,7 +2,7 @@
 
 use super::figures::{Pace, busy, pace, seconds};
 use crate::ModelError;
-use brimful_core::record::Record;
+use brimful_core::record::{ReasonCode, Record};
 use brimful_core::server::Server;
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
             "nobody watched the server: let `brimful load` do so by --watch, or by --watch-from on another host".into(),
         );
     };
-    if !record.verdict.valid {
+    if !record.verdict.valid && !only_late(record) {
         let reasons: Vec<&str> = record.verdict.reasons.iter().map(|r| r.message.as_str()).collect();
         return Err(format!("the run is invalid: {}", reasons.join(" ")));
     }
@@ -41,6 +41,13 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
         return Err("no call was completed, or none cost the server anything: look at what was requested".into());
     }
     Ok(())
+}
+
+/// Whether all that speaks against a run is that calls began late: its response times are spoilt, but what the server
+/// completed and what that cost it are what they are.
+pub(super) fn only_late(record: &Record) -> bool {
+    let reasons = &record.verdict.reasons;
+    !reasons.is_empty() && reasons.iter().all(|r| r.code == ReasonCode::GeneratorLate)
 }
 
 /// Whether an open load asked for more than it got.

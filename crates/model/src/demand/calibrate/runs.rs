@@ -1,7 +1,7 @@
 //! The runs that Records tell of: sorted into loaded, idle and useless ones, with the figures that a fit needs.
 
 use super::figures::{self, Pace, Stretch, pace};
-use super::judge::{judge, same_server, saturated};
+use super::judge::{judge, only_late, same_server, saturated};
 use super::report::{LeftOut, Source};
 use crate::ModelError;
 use crate::demand::Observation;
@@ -33,6 +33,8 @@ pub(super) struct Runs {
     others: f64,
     /// Busy CPUs past saturation, the most of any such run.
     saturated: Option<f64>,
+    /// Runs whose calls began late.
+    late: usize,
     /// Whether loads without classes all were of one path.
     one_path: bool,
 }
@@ -49,7 +51,7 @@ pub(super) struct Run {
     pub disks: BTreeMap<String, f64>,
     /// Its course; empty where the Record has none.
     pub stretches: Vec<Stretch>,
-    /// Mean response time and half width of its interval; only of arrivals that do not wait for answers.
+    /// Mean response time and half width of its interval; only of calls that began in time and do not wait for answers.
     pub response: Option<(f64, Option<f64>)>,
     /// Mean response time by class.
     pub class_response: Vec<Option<f64>>,
@@ -86,8 +88,8 @@ impl Runs {
                 Ok(()) => usable.push((record, r)),
             }
         }
-        let highest = usable.iter().map(|(_, r)| r.rates.completed).fold(0.0, f64::max);
-        let is_idle = |r: &Record| r.counts.scheduled == 0 || r.rates.completed < NEXT_TO_NONE * highest;
+        let highest = usable.iter().map(|(_, r)| rate(r)).fold(0.0, f64::max);
+        let is_idle = |r: &Record| r.counts.scheduled == 0 || rate(r) < NEXT_TO_NONE * highest;
         let (idle, loaded): (Vec<_>, Vec<_>) = usable.into_iter().partition(|(_, r)| is_idle(r));
         if loaded.is_empty() {
             return Err(nothing_left(&left_out));
@@ -113,6 +115,7 @@ impl Runs {
             idle: what_idles(&idle, by_process, servers as usize == cpus),
             others: loaded.iter().map(|(_, r)| figures::others(r)).fold(0.0, f64::max),
             saturated: left_out.iter().filter_map(|l| saturated(&records[l.record], by_process)).reduce(f64::max),
+            late: loaded.iter().filter(|(_, r)| only_late(r)).count(),
             classes,
             servers,
             left_out,
@@ -178,6 +181,13 @@ impl Runs {
                 100.0 * self.others
             ));
         }
+        if self.late > 0 {
+            warnings.push(format!(
+                "in {} of the runs the generator began calls late: what they cost the server is used, their response times are not; \
+                 keep the generator off the server's CPUs with --cpus, or give it another host",
+                self.late
+            ));
+        }
         if let Some(busy) = self.saturated.filter(|busy| *busy < USED_UP * f64::from(self.servers)) {
             warnings.push(format!(
                 "past saturation the server used no more than {busy:.2} of {} CPUs: if it cannot use more at once, say so with \
@@ -213,6 +223,11 @@ fn completions(record: &Record, one_path: bool) -> BTreeMap<String, &ClassRecord
     completed.map(|(key, class)| (name(key), class)).collect()
 }
 
+/// Completed per second of the time that was watched: a run of few calls may end long before its window.
+fn rate(record: &Record) -> f64 {
+    record.counts.completed as f64 / figures::seconds(record)
+}
+
 fn nothing_left(left_out: &[LeftOut]) -> ModelError {
     let reasons: Vec<String> = left_out.iter().map(|l| format!("record {}: {}", l.record + 1, l.reason)).collect();
     let why = if reasons.is_empty() { "measure the server under some load".into() } else { reasons.join("; ") };
@@ -223,6 +238,7 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     let seconds = figures::seconds(r);
     let server = r.server.as_ref();
     let open = pace(r) == Pace::Open;
+    let in_time = open && !only_late(r);
     let module = |name: &String| server?.module.as_ref()?.classes.iter().find(|c| c.name == *name)?.cpu_us;
     Run {
         record,
@@ -232,7 +248,7 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
         disks: server.map(figures::disks).unwrap_or_default(),
         stretches: server.map(|s| figures::stretches(r, s, by_process)).unwrap_or_default(),
         response: figures::mean(r.response_time_us)
-            .filter(|_| open)
+            .filter(|_| in_time)
             .map(|mean| (mean, r.response_mean_ci95_us.map(|us| us / 1e6))),
         class_response: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
         arrivals: figures::arrivals(r).filter(|_| open),

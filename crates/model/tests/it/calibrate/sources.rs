@@ -137,6 +137,27 @@ fn what_load_does_to_a_demand_is_shown_and_bounded() {
 }
 
 #[test]
+fn the_interval_of_what_is_foretold_spans_what_fits_as_well() {
+    // One nginx worker, 1294 B: requests per second and CPU µs of each up to a third of the 60,000 that it could serve.
+    let records = [(0.0, 0.0), (2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)].map(|(rate, us): (f64, f64)| {
+        let mut r = record("/", if rate > 0.0 { &[("light", 1.0)] } else { &[] });
+        for key in ["/rates/offered", "/rates/completed"] {
+            *r.pointer_mut(key).unwrap() = json!(rate);
+        }
+        if rate > 0.0 {
+            r["classes"]["light"]["counts"]["completed"] = json!((rate * 20.0) as u64);
+        }
+        (r["response_time_us"], r["server"]["disks"]) = (Value::Null, json!({}));
+        set_cores(&mut r, 1e-5 + rate * us * 1e-6);
+        r
+    });
+    let c = from(&records).unwrap();
+    assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(Shape::PerSecond));
+    let ci = c.saturation.ci95.unwrap();
+    assert!(near(c.saturation.rate, 60e3, 0.08) && ci.low < 60e3 && 60e3 < ci.high, "{:?}", c.saturation);
+}
+
+#[test]
 fn intervals_hold_the_truth_about_as_often_as_they_say() {
     const TRIALS: u64 = 150;
     let (mut held, mut saturation_held) = ([0, 0], 0);

@@ -1,0 +1,60 @@
+"""Results as tables."""
+
+from ..side_by_side.stats import spread
+
+
+def line(repetition: dict) -> str:
+    """One repetition, as soon as it is there."""
+    name = f"{repetition['server']:15}"
+    if error := repetition.get("error"):
+        return f"{name} {error}"
+    ratios = ", ".join(
+        f"{mix} {found['ratio']:.3f} ({found['ratio_per_cpu_second']:.3f})"
+        for mix, found in repetition["mixes"].items()
+    )
+    return (
+        f"{name} {ratios}; other work {repetition['other_work']:.0%}; load dependence: {repetition['load_dependence']}"
+    )
+
+
+def text(document: dict) -> str:
+    """Medians over the repetitions, with the least and the greatest."""
+    lines = [
+        f"{document['date']}, commit {document['commit']}, {document['host']['cpu']}, {document['host']['cores']} cores",
+        "Saturation as foretold from 20, 40 and 60 %, over what closed loops reached: requests per second, and per CPU second",
+        "",
+        f"{'server':15} {'mix':8} {'foretold':>9} {'reached':>9} {'busy':>5}  {'per second':20}  {'per CPU second':20}",
+    ]
+    good = [r for r in document["repetitions"] if "error" not in r]
+    for server in dict.fromkeys(r["server"] for r in good):
+        of = [r for r in good if r["server"] == server]
+        for mix in of[0]["mixes"]:
+            found = [r["mixes"][mix] for r in of]
+            middle = {key: spread([f[key] for f in found])[0] for key in ("predicted", "measured", "busy")}
+            lines.append(
+                f"{server:15} {mix:8} {middle['predicted']:9.0f} {middle['measured']:9.0f} {middle['busy']:5.2f}  "
+                f"{three([f['ratio'] for f in found]):20}  {three([f['ratio_per_cpu_second'] for f in found]):20}"
+            )
+        held = [holds(r["interval"], r["mixes"]["mix"]) for r in of]
+        lines.append(f"{server:15} {sum(held)} of {len(held)} intervals hold what the mix reached per CPU second")
+        if "demands" in of[0]:
+            for name in of[0]["demands"]:
+                found = [r["demands"][name] for r in of]
+                covered = sum(f["covered"] for f in found)
+                ratios = three([f["ratio"] for f in found])
+                lines.append(
+                    f"{server:15} demand of {name} over the truth: {ratios}; {covered} of {len(of)} intervals hold it"
+                )
+    absent = {r["server"]: r["error"] for r in document["repetitions"] if "error" in r}
+    lines += [f"{server}: {error}" for server, error in absent.items()]
+    return "\n".join(lines)
+
+
+def holds(interval: dict | None, found: dict) -> bool:
+    """Whether the interval of the rate foretold holds the one reached, had the server had its CPU all the time."""
+    return interval is not None and interval["low"] <= found["measured"] / found["busy"] <= interval["high"]
+
+
+def three(values: list[float]) -> str:
+    middle, least, greatest = spread(values)
+    return f"{middle:.3f} ({least:.3f}–{greatest:.3f})"

@@ -1,0 +1,166 @@
+"""The servers to calibrate, each on one CPU: nginx, Apache in two ways, and one whose demands are known.
+
+A class is a path. `page` is the small file of the httperf era, `large` one that fills a socket buffer some times over, `text`
+one that nginx compresses for every request.
+"""
+
+import contextlib
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..side_by_side.servers import PAGE_BYTES, free_port, wait_for
+
+LARGE_BYTES = 60_000
+TEXT_BYTES = 20_000
+MODULES = "/usr/lib/apache2/modules"
+
+NGINX = """\
+daemon off;
+{user}
+worker_processes 1;
+pid {directory}/server.pid;
+error_log {directory}/error.log crit;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    sendfile on;
+    keepalive_requests 1000000000;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    scgi_temp_path {directory}/scgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        root {directory}/www;
+        location /text.txt {{ gzip on; gzip_types text/plain; }}
+    }}
+}}
+"""
+
+APACHE = """\
+ServerRoot "{directory}"
+ServerName localhost
+LoadModule mpm_{mpm}_module {modules}/mod_mpm_{mpm}.so
+LoadModule authz_core_module {modules}/mod_authz_core.so
+LoadModule dir_module {modules}/mod_dir.so
+DirectoryIndex page.html
+{limits}
+User www-data
+Group www-data
+Listen 127.0.0.1:{port}
+ListenBacklog 4096
+DefaultRuntimeDir "{directory}"
+PidFile "{directory}/server.pid"
+ErrorLog "{directory}/error.log"
+LogLevel crit
+DocumentRoot "{directory}/www"
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 60
+"""
+
+LIMITS = {
+    "prefork": "ServerLimit 128\nStartServers 128\nMinSpareServers 1\nMaxSpareServers 128\nMaxRequestWorkers 128\n"
+    "MaxConnectionsPerChild 0",
+    "event": "ServerLimit 2\nStartServers 2\nThreadsPerChild 64\nThreadLimit 64\nMaxRequestWorkers 128\n"
+    "MinSpareThreads 1\nMaxSpareThreads 128\nMaxConnectionsPerChild 0",
+}
+
+
+@dataclass(frozen=True)
+class Class:
+    """One class of request, and its share of the mix that is measured and of one that is only foretold."""
+
+    path: str
+    share: float
+    unseen_share: float
+    headers: str = ""
+    told_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A server, and what is asked of it."""
+
+    name: str
+    program: str
+    classes: dict[str, Class]
+
+    def workload(self) -> str:
+        lines = []
+        for name, kind in self.classes.items():
+            lines += ["[[class]]", f'name = "{name}"', f'path = "{kind.path}"', f"weight = {kind.share}", kind.headers]
+        return "\n".join(lines) + "\n"
+
+    def mixes(self) -> dict[str, dict[str, float]]:
+        """Shares by class: of the mix, of each class alone, and of the mix that calibration never sees."""
+        alone = {name: {other: float(other == name) for other in self.classes} for name in self.classes}
+        return {
+            "mix": {name: kind.share for name, kind in self.classes.items()},
+            **alone,
+            "unseen": {name: kind.unseen_share for name, kind in self.classes.items()},
+        }
+
+    @contextlib.contextmanager
+    def running(self, program: str, directory: Path, cpu: int) -> Iterator[int]:
+        """Starts it on a CPU; gives its port, and ends it afterwards."""
+        port = free_port()
+        # A group of its own: Apache ends by a signal to all of it.
+        command = ["taskset", "-c", str(cpu), program, *self.arguments(directory, port)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, process_group=0)
+        try:
+            wait_for(port)
+            yield port
+        finally:
+            process.terminate()
+            process.wait()
+
+    def arguments(self, directory: Path, port: int) -> list[str]:
+        if self.program == "brimful":
+            service = ",".join(f"{name}={kind.told_s * 1e6:.0f}us" for name, kind in self.classes.items())
+            return ["target", "--listen", f"127.0.0.1:{port}", "--service", service]
+        files(directory / "www")
+        values = {"directory": directory, "port": port, "modules": MODULES}
+        conf = directory / "server.conf"
+        if self.program == "nginx":
+            conf.write_text(NGINX.format(user="user www-data;" if os.geteuid() == 0 else "", **values))
+            return ["-e", str(directory / "error.log"), "-c", str(conf)]
+        mpm = self.name.removeprefix("apache-")
+        conf.write_text(APACHE.format(mpm=mpm, limits=LIMITS[mpm], **values))
+        return ["-f", str(conf), "-DFOREGROUND"]
+
+
+def files(directory: Path) -> None:
+    """What the servers serve; they are other users."""
+    directory.mkdir(parents=True, exist_ok=True)
+    os.chmod(directory.parent, 0o755)
+    words = random.Random(1).choices(["traffic", "server", "load", "time", "of", "demand", "queue"], k=TEXT_BYTES)
+    for name, content in {
+        "page.html": "x" * PAGE_BYTES,
+        "index.html": "x" * PAGE_BYTES,
+        "large.bin": "x" * LARGE_BYTES,
+        "text.txt": " ".join(words)[:TEXT_BYTES],
+    }.items():
+        (directory / name).write_text(content)
+
+
+PAGE = Class("/page.html", 0.9, 0.5)
+LARGE = Class("/large.bin", 0.1, 0.5)
+TEXT = Class("/text.txt", 0.1, 0.5, headers='headers = { Accept-Encoding = "gzip" }')
+
+SUBJECTS = [
+    Subject("nginx", "nginx", {"page": PAGE, "large": LARGE}),
+    Subject("nginx-gzip", "nginx", {"page": PAGE, "text": TEXT}),
+    Subject("apache-prefork", "apache2", {"page": PAGE, "large": LARGE}),
+    Subject("apache-event", "apache2", {"page": PAGE, "large": LARGE}),
+    Subject(
+        "target",
+        "brimful",
+        {"a": Class("/a", 0.8, 0.3, told_s=1e-3), "b": Class("/b", 0.2, 0.7, told_s=4e-3)},
+    ),
+]

@@ -1,0 +1,1 @@
+"""Tests of the arithmetic; `make test` runs them."""
