@@ -37,12 +37,12 @@ fn by_formula(model: &Model, method: Method) -> Result<Solved, ModelError> {
         return Err(solve(model, method).err().unwrap_or(ModelError::Shape("the model has no solution".into())));
     };
     let percentiles = percentiles(model, solution)?;
-    let approximate = approximate(model, solution);
+    let pessimistic = pessimistic(model, solution);
     let closed = model.classes.iter().all(|class| class.kind == ClassKind::Closed);
     let bounds = if closed { asymptotic_bounds(model)? } else { Vec::new() };
     let curve = load_curve(&outlook, method)?;
     let mut solved = Solved::new(outlook, percentiles, bounds, curve);
-    solved.caveats.splice(0..0, approximate);
+    solved.caveats.extend(pessimistic);
     Ok(solved)
 }
 
@@ -55,22 +55,12 @@ fn percentiles(model: &Model, solution: &Solution) -> Result<Vec<Percentiles>, M
     Ok((0..model.classes.len()).map(of).collect())
 }
 
-/// Why the solution of an open network is not exact, if it is not.
-fn approximate(model: &Model, solution: &Solution) -> Option<String> {
-    let open = model.classes.iter().all(|class| class.kind == ClassKind::Open);
-    match (solution.method, open) {
-        (Method::Erlang, true) => match solve(model, Method::Exact) {
-            Err(ModelError::NoProductForm { station, reason }) => Some(format!(
-                "approximate: station {station} {reason}, and what leaves it is taken for Poisson all the same; --simulate \
-                 shows how far off that is"
-            )),
-            _ => None,
-        },
-        (Method::Seidmann, _) if model.stations.iter().any(|station| station.servers > 1) => Some(
-            "Seidmann's stations of several servers are slower than real ones, by some 10 to 15 % at 80 % load; the other \
-             methods do not have that error"
-                .to_owned(),
-        ),
-        _ => None,
-    }
+/// What is wrong with Seidmann's stations, where there are any.
+fn pessimistic(model: &Model, solution: &Solution) -> Option<String> {
+    let several = model.stations.iter().any(|station| station.servers > 1);
+    (solution.method == Method::Seidmann && several).then(|| {
+        "Seidmann's stations of several servers are slower than real ones, by some 10 to 15 % at 80 % load; the other methods \
+         do not have that error"
+            .to_owned()
+    })
 }

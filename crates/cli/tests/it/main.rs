@@ -15,6 +15,7 @@ mod load;
 mod output;
 mod plan;
 mod plan_calibrate;
+mod plan_docs;
 mod plan_forecast;
 mod plan_known;
 mod plan_solve;

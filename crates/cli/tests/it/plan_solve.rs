@@ -82,7 +82,9 @@ fn what_is_approximate_says_so() {
     says(&model, "erlang", "an error of 1 %");
     says(&model, "seidmann", "slower than real ones");
     model["stations"][3]["scheduling"] = json!("fcfs");
-    says(&model, "auto", "approximate: station Disk3");
+    let path = files.write("model.json", model.to_string());
+    let why = json(&["solve", &path])["why"].to_string();
+    assert!(why.contains("approximately, as station `Disk3`"), "{why}");
 }
 
 #[test]

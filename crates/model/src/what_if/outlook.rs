@@ -4,7 +4,6 @@ use super::headroom::{Headroom, headroom};
 use super::interval::Intervals;
 use super::ranking::{StationLimit, ranking};
 use crate::ModelError;
-use crate::error::significant;
 use crate::network::Network;
 use crate::solve::{Method, Solution, solve};
 use brimful_core::Slo;
@@ -42,15 +41,5 @@ impl Outlook {
         let stations = ranking(&network, throughput);
         let headroom = slos.iter().map(|slo| headroom(model, method, slo)).collect::<Result<_, _>>()?;
         Ok(Outlook { model: model.clone(), solution, unsolved, stations, headroom, intervals: None })
-    }
-
-    /// In a sentence: `CPU is the bottleneck: 123.3 requests/s; after it, Disk3 at 234.6`.
-    pub fn sentence(&self) -> String {
-        let Some(first) = self.stations.first() else { return "no station ever saturates".into() };
-        let (station, rate) = (&first.station, significant(first.saturation_rate));
-        let bottleneck = format!("{station} is the bottleneck: {rate} requests/s");
-        let next =
-            |s: &StationLimit| format!("{bottleneck}; after it, {} at {}", s.station, significant(s.saturation_rate));
-        self.stations.get(1).map_or_else(|| bottleneck.clone(), next)
     }
 }
