@@ -205,9 +205,9 @@ pub(super) fn place(axis: &Axis, x: f64) -> String {
         "1/s" => rate(Some(x)),
         "s" => seconds(Some(x)),
         "%" => format!("{x:+}%"),
-        "bit/s" if x >= 1e3 && x < 1e6 => number(Some(x / 1e3)) + " kbit/s",
-        "bit/s" if x >= 1e6 && x < 1e9 => number(Some(x / 1e6)) + " Mbit/s",
         "bit/s" if x >= 1e9 => number(Some(x / 1e9)) + " Gbit/s",
+        "bit/s" if x >= 1e6 => number(Some(x / 1e6)) + " Mbit/s",
+        "bit/s" if x >= 1e3 => number(Some(x / 1e3)) + " kbit/s",
         unit => number(Some(x)) + unit,
     }
 }
