@@ -42,7 +42,7 @@ fn by_formula(model: &Model, method: Method) -> Result<Solved, ModelError> {
     let bounds = if closed { asymptotic_bounds(model)? } else { Vec::new() };
     let curve = load_curve(&outlook, method)?;
     let mut solved = Solved::new(outlook, percentiles, bounds, curve);
-    solved.caveats.extend(pessimistic);
+    solved.caveats.splice(0..0, pessimistic);
     Ok(solved)
 }
 
