@@ -151,6 +151,25 @@ pub(crate) fn harmless(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "")
 }
 
+/// The table without as many of the `dispensable` columns, given by title, as it takes to make it fit.
+pub(crate) fn narrow(mut columns: Vec<Column<'_>>, mut rows: Vec<Vec<String>>, dispensable: &[&str]) -> String {
+    for title in dispensable {
+        let text = table(&columns, &rows);
+        if text.lines().all(|line| line.chars().count() <= WIDTH) {
+            return text;
+        }
+        if let Some(i) = columns.iter().position(|column| column.title == *title) {
+            let group = columns.remove(i).group;
+            rows.iter_mut().for_each(|row| drop(row.remove(i)));
+            // What stood above it stands above the next one.
+            if let (Some(next), Some(group)) = (columns.get_mut(i), group) {
+                next.group.get_or_insert(group);
+            }
+        }
+    }
+    table(&columns, &rows)
+}
+
 fn with_unit(number: String, unit: &str) -> String {
     if number == "-" { number } else { number + unit }
 }
@@ -170,6 +189,15 @@ mod tests {
         assert_eq!(shown, ["+2.1%", "-12.3%", "+0.0%", "+1230%"]);
         assert_eq!([number(None), rate(None), seconds(None), percent(None), error(None)], ["-"; 5]);
         assert_eq!(rate(Some(1234.5)), "1,234/s");
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_goes_without_what_it_can_spare() {
+        let wide = "x".repeat(60);
+        let columns = || vec![words("a", 0), figure("b", 2, Some("group")), figure("c", 2, None)];
+        let rows = || vec![vec![wide.clone(), wide.clone(), "1".to_owned()]];
+        assert_eq!(narrow(columns(), rows(), &["b"]), format!("{:62}group\na{:61}c\n{wide}  1\n", "", ""));
+        assert_eq!(narrow(columns(), rows(), &[]), table(&columns(), &rows()));
     }
 
     #[test]

@@ -42,10 +42,23 @@ struct Parsed {
     not_read: Vec<String>,
 }
 
-/// A document that holds a model.
+/// A document that holds a model, as surveys, solutions and calibrations do.
 #[derive(Deserialize)]
 struct Holder {
     model: Model,
+}
+
+/// A what-if, whose model is the one after the changes.
+#[derive(Deserialize)]
+struct WhatIf {
+    after: Option<Holder>,
+    before: Holder,
+}
+
+impl WhatIf {
+    fn model(self) -> Model {
+        self.after.unwrap_or(self.before).model
+    }
 }
 
 const PARTS: [&str; 4] = ["stations", "classes", "demands", "demand_ci95_half_width"];
@@ -55,7 +68,12 @@ fn parse(text: &str) -> Result<Parsed, String> {
     let is_json = text.trim_start().starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_ok();
     if is_json {
         let keys: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        choose(keys, || from_json(text), || from_json::<Holder>(text).map(|holder| holder.model))
+        let what_if = keys.contains_key("before");
+        let inside = || match what_if {
+            true => from_json(text).map(WhatIf::model),
+            false => from_json(text).map(|holder: Holder| holder.model),
+        };
+        choose(keys, || from_json(text), inside)
     } else {
         let keys: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         let keys = keys.into_iter().map(|(key, value)| (key, Value::from(value.as_str())));
@@ -73,7 +91,7 @@ fn choose(
         let not_read = keys.into_iter().map(|(key, _)| key).filter(|key| !PARTS.contains(&key.as_str())).collect();
         return itself().map(|model| Parsed { model, not_read });
     }
-    if keys.contains_key("model") {
+    if keys.contains_key("model") || keys.contains_key("before") {
         return inside().map(|model| Parsed { model, not_read: Vec::new() });
     }
     Err(match keys.get("schema").and_then(Value::as_str) {

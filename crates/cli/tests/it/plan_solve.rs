@@ -103,6 +103,26 @@ fn the_load_grows_along_a_curve() {
 }
 
 #[test]
+fn no_name_makes_it_wider_than_a_terminal_or_steers_it() {
+    let files = Files::new();
+    let mut model = paper();
+    for list in ["stations", "classes"] {
+        for part in model[list].as_array_mut().unwrap() {
+            let name = format!("\u{1b}[2Ja name that goes on and on and on: {}", part["name"].as_str().unwrap());
+            part["name"] = json!(name);
+        }
+    }
+    model["classes"][3] = json!({ "name": "closed", "type": "closed", "population": 123, "think": 1234.5 });
+    model["classes"][2]["rate"] = json!(1.0);
+    let path = files.write("model.json", model.to_string());
+    for args in [&["solve", &path, "--simulate"][..], &["what-if", &path, "--set", "speed=2x", "--slo", "p95<1s"]] {
+        let text = plan(args).exits(&[0, 1]).stdout;
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}
+
+#[test]
 fn the_simulator_stands_beside_the_formula_and_repeats_itself() {
     let files = Files::new();
     let path = files.write("closed.json", model(&case("chandy_neuse_82_linearizer")).to_string());

@@ -26,6 +26,9 @@ fn people_see_before_and_after() {
     let html = word(&files.path("page.html"));
     let found = json(&[&asked[..], &objectives, &["--html", &html]].concat());
     assert_eq!(page_of("what-if", &html), found);
+    // What was found is a model to go on with: the changed one.
+    let next = json(&["solve", &files.write("next.json", found.to_string())]);
+    assert_eq!(next["throughput"], found["after"]["solution"]["throughput"]);
     example("what-if.json", &found);
 }
 

@@ -3,7 +3,7 @@
 use super::outlook::{limits, sensitivity, times};
 use super::{kind, offered, requests, with_half_width};
 use crate::format::{
-    Column, WIDTH, fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap,
+    Column, WIDTH, fact, figure, harmless, narrow, number, percent, rate, seconds, shorten, table, words, wrap,
 };
 use brimful_core::model::{Model, Station, StationKind};
 use brimful_model::{AsymptoticBounds, Curve, Intervals, Outlook, Simulation, Solution, StationLimit};
@@ -154,7 +154,7 @@ fn classes(solved: &Solved) -> String {
         row.resize(columns.len(), String::new());
         rows.push(row);
     }
-    table(&columns, &rows)
+    narrow(columns, rows, &["most of it at", "90 %", "offered", "p95", "p95"])
 }
 
 /// Where the class spends most of its response time.
@@ -197,7 +197,7 @@ fn stations(solved: &Solved) -> String {
             row
         })
         .collect();
-    table(&columns, &rows)
+    narrow(columns, rows, &["kind"])
 }
 
 /// Time that each class spends at each station, if there are several of both and it fits.

@@ -3,7 +3,7 @@
 use super::outlook::{limits, sensitivity, standing, times};
 use super::{offered, requests};
 use crate::format::{
-    Column, WIDTH, error, fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap,
+    Column, WIDTH, error, fact, figure, harmless, narrow, number, percent, rate, seconds, shorten, table, words, wrap,
 };
 use brimful_model::what_if::{Axis, Curve, CurvePoint, Outlook, WhatIf};
 use schemars::JsonSchema;
@@ -143,7 +143,8 @@ fn classes(before: &Outlook, after: &Outlook) -> String {
         row.push(rate(after.solution.as_ref().map(|s| s.throughput[c])));
         row
     };
-    table(&columns, &after.model.classes.iter().enumerate().map(row).collect::<Vec<_>>())
+    let rows = after.model.classes.iter().enumerate().map(row).collect();
+    narrow(columns, rows, &["throughput", "90 %", "90 %", "offered"])
 }
 
 fn stations(before: &Outlook, after: &Outlook) -> String {
@@ -229,7 +230,7 @@ fn objectives(before: &Outlook, after: Option<&Outlook>) -> String {
         }
         row
     });
-    table(&columns, &rows.collect::<Vec<_>>())
+    narrow(columns, rows.collect(), &["now", "now"])
 }
 
 fn notes(changed: &Changed) -> String {
