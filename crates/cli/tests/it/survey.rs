@@ -58,7 +58,8 @@ fn the_demonstration_foresees_what_it_then_measures() {
     // changes the one and not the other. The bound is wide because the runs are tiny.
     let Comparison { predicted, measured, error, .. } = survey.saturation_rate;
     let closed = survey.levels.iter().find(|level| level.clients.is_some()).expect("a closed level");
-    assert_eq!(measured.is_some(), closed.verdict.valid);
+    // A level that other work disturbed is told all the same, and marked.
+    assert!(measured.is_some() || !closed.verdict.valid, "{closed:#?}");
     if let Some(measured) = measured {
         assert!((predicted.unwrap() / measured - 1.0 - error.unwrap()).abs() < 1e-9);
         let mean = |seconds: fn(&Demand) -> f64| 0.8 * seconds(&survey.demands[0]) + 0.2 * seconds(&survey.demands[1]);
