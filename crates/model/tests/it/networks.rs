@@ -1,5 +1,5 @@
 //! Random networks whose exact solution is known, and how far from it a simulation of them is. For the tests here, which
-//! take some of them, and for `bench/planner/simulator`, which takes many.
+//! take some of them, and for `bench/planner/program`, which takes many.
 
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::{Estimate, Method, ModelError, Simulation, solve};
