@@ -208,7 +208,7 @@ fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Resul
 }
 
 /// Rate multipliers at most: what open classes do to them takes their square.
-const MOST_LEVELS: usize = 10_000;
+pub(crate) const MOST_LEVELS: usize = 10_000;
 
 fn check_multipliers(station: &Station) -> Result<(), ModelError> {
     let name = &station.name;

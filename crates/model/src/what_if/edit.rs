@@ -6,12 +6,15 @@
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
 use crate::ModelError;
+use crate::network::MOST_LEVELS;
 use brimful_core::model::{Model, Station};
 
 /// One change with the figures that it is about.
 pub(super) struct Edit {
     /// As it was written.
     pub(super) text: String,
+    /// Whom it is about, as it was written.
+    pub(super) target: String,
     pub(super) property: Property,
     pub(super) given: Given,
     pub(super) cells: Vec<Cell>,
@@ -213,9 +216,6 @@ impl Edit {
         matches!(self.given.value, Value::Amount(amount) if amount.is_factor())
     }
 }
-
-/// Rate multipliers of one station are not made more than this.
-const MOST_LEVELS: usize = 100_000;
 
 impl Cell {
     /// In words.

@@ -10,7 +10,7 @@ use crate::ModelError;
 use crate::closed::effort;
 use crate::error::significant;
 use crate::network::{Network, most_servers};
-use crate::percentile::distributions;
+use crate::percentile::{percentile, share_within};
 use crate::solve::{Method, Solution, solve};
 use brimful_core::Slo;
 use brimful_core::model::{Model, StationKind};
@@ -63,6 +63,9 @@ pub fn headroom(model: &Model, method: Method, slo: &Slo) -> Result<Headroom, Mo
 /// The share of itself to which a limit is found.
 const PRECISE: f64 = 1e-9;
 
+/// Numbers at the end of arithmetic can be halved without coming nearer.
+const MOST_STEPS: usize = 200;
+
 /// What exact solutions may take each, in seconds, when many are needed.
 const QUICK: f64 = 0.005;
 
@@ -109,7 +112,7 @@ impl Objective {
         match &self.what {
             What::Mean(None) => solution.mean_response_time,
             What::Mean(Some(c)) => solution.response_time[*c],
-            What::Percentile(class, percent) => distributions(network, solution).percentile(*class, *percent),
+            What::Percentile(class, percent) => percentile(network, solution, *class, *percent),
             What::Utilization(stations) => {
                 stations.iter().map(|k| utilization(network.model, solution, *k)).fold(0.0, f64::max)
             }
@@ -120,9 +123,7 @@ impl Objective {
     fn is_met(&self, model: &Model, solution: &Solution) -> Result<bool, ModelError> {
         let network = Network::new(model)?;
         Ok(match self.what {
-            What::Percentile(class, percent) => {
-                distributions(&network, solution).share_within(class, self.limit) > percent / 100.0
-            }
+            What::Percentile(class, percent) => share_within(&network, solution, class, self.limit) > percent / 100.0,
             _ => self.measure(&network, solution) < self.limit,
         })
     }
@@ -154,7 +155,10 @@ impl Objective {
             return Ok(Until::Never);
         }
         let (mut low, mut high) = (0.0, saturation);
-        while high - low > precision * high {
+        for _ in 0..MOST_STEPS {
+            if high - low <= precision * high {
+                break;
+            }
             let middle = f64::midpoint(low, high);
             if meets(middle)? { low = middle } else { high = middle }
         }

@@ -74,7 +74,14 @@ impl Plan {
             let (cells, total) = resolve(change, model)?;
             let axis = change.amount().and_then(|amount| plan.axis(&change.subject(), amount));
             let given = Given { value: change.value, axis };
-            plan.edits.push(Edit { text: change.to_string(), property: change.property, given, cells, total });
+            plan.edits.push(Edit {
+                text: change.to_string(),
+                target: change.target.clone(),
+                property: change.property,
+                given,
+                cells,
+                total,
+            });
         }
         plan.check_contradictions()?;
         for class in &scenario.classes {
@@ -154,7 +161,7 @@ impl Plan {
             for (figure, cell) in edit.figures(&self.base) {
                 let others = said.entry((figure, cell)).or_default();
                 let against = |other: &&&Edit| {
-                    let alike = edit.property == other.property && edit.cells == other.cells;
+                    let alike = edit.property == other.property && edit.target == other.target;
                     alike || !(edit.is_factor() && other.is_factor())
                 };
                 if let Some(other) = others.iter().find(against) {
@@ -197,7 +204,10 @@ impl Plan {
             }
             let given = self.given(&format!("{}.{key}", new.name), amount);
             // Before any change: what is new is added to what there is.
-            self.edits.insert(0, Edit { text: text.clone(), property, given, cells: vec![cell], total: false });
+            self.edits.insert(
+                0,
+                Edit { text: text.clone(), target: new.name.clone(), property, given, cells: vec![cell], total: false },
+            );
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ mod forecast;
 mod laws;
 mod networks;
 mod paper;
+mod percentile;
 mod simulate;
 mod states;
 mod usl;

@@ -1,0 +1,273 @@
+//! A station and those whom a request meets there: from this, how the time of each class is distributed. Its mean is the
+//! solver's.
+//!
+//! - Delay: a service time.
+//! - First come, first served: a wait and a service time. The wait is none with probability 1 − P; else that of M/G/1 at m
+//!   times the speed, whose transform is (1 − ρ)·E/(1 − ρ·E), with E that of the service still left in front. Exact for M/G/1
+//!   (Pollaczek 1930, Khinchine 1932) and for M/M/m; for M/G/m it is the approximation of Hokstad (1978).
+//! - Processor sharing: the service time stretched, S·(1 + H), with H gamma. H has the mean that the solver found, and a variance
+//!   that gives S·(1 + H) that of a stretch which varies by σ² and is forgotten at the rate 1/τ of service received,
+//!   Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)). σ² is that of what an arrival meets, τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). For M/M/1 that
+//!   is exact (Ott 1984; for all requests together Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and so it is for
+//!   the shortest and the longest requests of M/G/1 (van den Berg & Boxma 1991).
+//! - Priorities: the wait is exponential where there is one, and like an interrupted service it is stretched by the busy periods of
+//!   the more urgent.
+//!
+//! Closed customers meet fewer surprises than Poisson arrivals: the more of them are here, the fewer can come. Of a station's variance
+//! V and that of all other places, V', remains V·V'/(V + V'), as of independent numbers whose sum is known. Their wait is
+//! gamma where there is one.
+
+use super::service::{Family, Gamma, ONE};
+use super::sojourn::{Sojourn, Wait};
+use crate::erlang::erlang_c;
+use crate::network::{Network, most_servers};
+use crate::simulate::scv_of_each;
+use crate::solve::Solution;
+use brimful_core::model::{Class, Scheduling, Station, StationKind};
+use nalgebra::Complex;
+
+/// A station with what all its requests together do to it.
+pub(super) struct Place<'a> {
+    station: &'a Station,
+    classes: &'a [Class],
+    demands: &'a [f64],
+    throughput: &'a [f64],
+    residence: &'a [f64],
+    /// Of the service times of each class.
+    scv: f64,
+    family: Family,
+    /// Busy servers.
+    busy: f64,
+    /// Share of its capacity in use, and by open classes.
+    rho: f64,
+    open_rho: f64,
+    /// Probability that an arrival must wait.
+    must_wait: f64,
+    /// Mean time that a service under way still takes, and half the mean of its square.
+    left: f64,
+    left_squared: f64,
+    /// What is left of the variance of the number of closed customers met, with as many as there are; `None` without any.
+    surprise: Option<f64>,
+}
+
+/// By how much a request is stretched that meets others.
+struct Met {
+    /// At least.
+    least: f64,
+    /// On top of that, on average.
+    more: f64,
+    /// Squared coefficient of variation of what is on top.
+    scv: f64,
+}
+
+/// All stations of a solved network.
+pub(super) fn places<'a>(network: &'a Network<'a>, solution: &'a Solution) -> Vec<Place<'a>> {
+    let surprises = surprises(network, solution);
+    let place = |(k, surprise): (usize, Option<f64>)| {
+        let (station, demands) = (&network.model.stations[k], &network.demands[k]);
+        let fcfs = station.kind == StationKind::Queue && station.scheduling == Scheduling::Fcfs;
+        let scv = if fcfs { scv_of_each(network, k) } else { station.scv };
+        let family = Family::new(scv);
+        let moment = |power: i32| demands.iter().zip(&solution.throughput).map(|(d, x)| x * d.powi(power)).sum::<f64>();
+        let busy = moment(1);
+        let over_busy = |moment: f64| if busy > 0.0 { moment / busy } else { 0.0 };
+        Place {
+            station,
+            classes: &network.model.classes,
+            demands,
+            throughput: &solution.throughput,
+            residence: &solution.residence[k],
+            scv,
+            family,
+            busy,
+            rho: (busy / most_servers(station)).min(FULL),
+            open_rho: (network.open_load(k) / most_servers(station)).min(FULL),
+            must_wait: erlang_c(station.servers, busy),
+            left: over_busy(moment(2) * (1.0 + scv) / 2.0),
+            left_squared: over_busy(moment(3) * family.third() / 6.0),
+            surprise,
+        }
+    };
+    surprises.into_iter().enumerate().map(place).collect()
+}
+
+/// A closed class may come this close to using all of a station.
+const FULL: f64 = 1.0 - 1e-9;
+
+/// What of the variance of the number of closed customers is left, by station.
+fn surprises(network: &Network<'_>, solution: &Solution) -> Vec<Option<f64>> {
+    let closed: Vec<usize> = network.closed().collect();
+    let stations = 0..network.demands.len();
+    if closed.is_empty() {
+        return vec![None; stations.len()];
+    }
+    let present = |k: usize| closed.iter().map(|c| solution.queue_length[k][*c]).sum::<f64>();
+    let variance = |k: usize| {
+        let (station, present) = (&network.model.stations[k], present(k));
+        let busy: f64 = closed.iter().map(|c| network.demands[k][*c] * solution.throughput[*c]).sum();
+        let queues = station.kind == StationKind::Queue && busy > 0.0;
+        // Poisson if no one waits, geometric at one server.
+        if queues { present * (1.0 + (present - busy).max(0.0) * most_servers(station) / busy) } else { present }
+    };
+    let variances: Vec<f64> = stations.clone().map(variance).collect();
+    let thinking = (network.customers() as f64 - stations.map(present).sum::<f64>()).max(0.0);
+    let all = thinking + variances.iter().sum::<f64>();
+    variances.iter().map(|variance| Some(if all > 0.0 { 1.0 - variance / all } else { 1.0 })).collect()
+}
+
+impl<'a> Place<'a> {
+    /// The time of class `c`; `None` if it does not visit.
+    pub(super) fn sojourn(&'a self, c: usize) -> Option<Sojourn<'a>> {
+        let (demand, residence) = (self.demands[c], self.residence[c]);
+        if demand <= 0.0 {
+            return None;
+        }
+        if self.station.kind == StationKind::Delay {
+            return Some(Sojourn::Service(demand, self.family));
+        }
+        Some(match self.station.scheduling {
+            Scheduling::Ps => self.shared(demand, residence / demand),
+            Scheduling::Fcfs if self.surprise.is_none() && self.station.rate_multipliers.is_empty() => {
+                let plain = self.must_wait * self.left / (f64::from(self.station.servers) * (1.0 - self.rho));
+                let unit = if plain > 0.0 { (residence - demand) / plain } else { 0.0 };
+                Sojourn::Ordered(demand, self.family, Wait::Ordered(self, unit))
+            }
+            Scheduling::Fcfs => self.ordered(demand, residence),
+            Scheduling::Priority => self.prioritized(demand, residence, c, false),
+            Scheduling::Preemptive => self.prioritized(demand, residence, c, true),
+        })
+    }
+
+    /// A wait that is exponential but for what more urgent requests add to it, and if they interrupt also to the service:
+    /// what takes V alone takes a busy period begun by V, of variance Var(V)/(1 − σ)² + V·λ·E[S²]/(1 − σ)³ above them.
+    fn prioritized(&self, demand: f64, residence: f64, c: usize, interrupts: bool) -> Sojourn<'a> {
+        let servers = self.servers();
+        let level = |j: usize| self.classes[j].priority;
+        let sum = |counts: &dyn Fn(usize) -> bool, power: i32| -> f64 {
+            let of = |j: usize| self.throughput[j] * self.demands[j].powi(power);
+            (0..self.demands.len()).filter(|j| counts(*j)).map(of).sum()
+        };
+        let (above, counts) = (|j: usize| level(j) < level(c), |j: usize| level(j) <= level(c));
+        let (urgent, busy) = (sum(&above, 1), sum(&counts, 1));
+        let free = (1.0 - urgent / servers).max(1.0 - FULL);
+        let squares = sum(&above, 2) * (1.0 + self.scv) / (servers * servers);
+        let often = if interrupts { erlang_c(self.station.servers, busy) } else { self.must_wait };
+        let (mut service, mut family) = (demand, self.family);
+        if interrupts && urgent > 0.0 {
+            let interrupted = often * servers / busy;
+            service += (demand * interrupted * urgent / servers / free).min(residence - demand);
+            family = Family::new(self.scv + interrupted * squares / (demand * free));
+        }
+        let wait = (residence - service).max(0.0);
+        let scv = 1.0 + if wait > 0.0 { often * squares / (free * free * wait) } else { 0.0 };
+        Sojourn::Ordered(service, family, self.sometimes(often, wait, scv))
+    }
+
+    /// A wait for the K ends of service that the number met makes necessary, each of the service's scv.
+    fn ordered(&self, demand: f64, residence: f64) -> Sojourn<'a> {
+        let visits: f64 = self.demands.iter().zip(self.throughput).filter(|(d, _)| **d > 0.0).map(|(_, x)| x).sum();
+        let plain = self.station.rate_multipliers.is_empty() && self.busy > 0.0;
+        let met = self.met(if plain { 1.0 + (residence - demand) * visits / self.busy } else { residence / demand });
+        let service = demand * met.least;
+        let ends = met.more * self.servers();
+        let scv = if ends > 0.0 { self.must_wait * (self.scv / ends + met.scv + 1.0) - 1.0 } else { 0.0 };
+        Sojourn::Ordered(service, self.family, self.sometimes(self.must_wait, residence - service, scv))
+    }
+
+    /// A wait of this mean that comes with a probability, and has this scv where it does.
+    fn sometimes(&self, often: f64, wait: f64, scv: f64) -> Wait<'a> {
+        Wait::Sometimes(often, Gamma::new(if often > 0.0 { wait / often } else { 0.0 }, scv))
+    }
+
+    fn shared(&self, demand: f64, stretch: f64) -> Sojourn<'a> {
+        let met = self.met(stretch);
+        let memory = self.left / (1.0 - self.rho);
+        // E[Var(T | S)] over E[S²].
+        let settled = if memory > 0.0 {
+            let z = demand / memory;
+            2.0 * self.family.settled(z, self.scv) / (z * z * (1.0 + self.scv))
+        } else {
+            1.0
+        };
+        let gamma = Gamma::new(met.more, met.scv * settled);
+        if self.family == Family::Constant {
+            return Sojourn::SharedConstant(demand * met.least, gamma.times(demand));
+        }
+        Sojourn::Shared(demand, self.family, gamma.nodes().map(|(node, weight)| (met.least + node, weight)))
+    }
+
+    /// What an arrival meets. It must wait for K ends of service: one if all servers are busy and one for each waiting closed
+    /// customer, each of these with the open requests that wait behind it, whose number is geometric.
+    fn met(&self, stretch: f64) -> Met {
+        if !self.station.rate_multipliers.is_empty() {
+            return self.met_changing(stretch);
+        }
+        let (often, rho) = (self.must_wait, self.open_rho);
+        let more = (stretch - 1.0).max(0.0);
+        let alone = more * self.servers() * (1.0 - rho);
+        if often <= 0.0 || alone <= 0.0 {
+            return Met { least: 1.0, more, scv: 0.0 };
+        }
+        let bernoulli = often * (1.0 - often);
+        let variance = self.surprise.map_or(bernoulli, |left| {
+            let waiting = (alone - often).max(0.0);
+            let geometric = often + 3.0 * waiting + 2.0 * waiting * waiting / often - alone * alone;
+            bernoulli + left * (geometric - bernoulli).max(0.0)
+        });
+        Met { least: 1.0, more, scv: (alone * rho + variance) / (alone * alone) }
+    }
+
+    /// The same where the speed depends on the number n present, which has weight busyⁿ/Πα.
+    fn met_changing(&self, stretch: f64) -> Met {
+        let alpha = &self.station.rate_multipliers;
+        let last = alpha[alpha.len() - 1];
+        let (mut weight, mut sums, mut least) = (1.0, [0.0; 3], f64::INFINITY);
+        for (n, alpha) in alpha.iter().enumerate() {
+            let stretch = (n as f64 + 1.0) / alpha;
+            least = least.min(stretch);
+            add(&mut sums, weight, stretch);
+            weight *= self.busy / alpha;
+        }
+        // Beyond the last level the numbers are geometric.
+        let (mut n, x) = (alpha.len() as f64 + 1.0, self.rho);
+        while weight > 1e-12 * sums[0] && n < 1e4 {
+            add(&mut sums, weight, n / last);
+            weight *= x;
+            n += 1.0;
+        }
+        let (mean, square) = (sums[1] / sums[0], sums[2] / sums[0]);
+        let beyond = mean - least;
+        let scv = if beyond > 0.0 { (square - mean * mean).max(0.0) / (beyond * beyond) } else { 0.0 };
+        let least = least.min(stretch);
+        Met { least, more: stretch - least, scv: scv * self.surprise.unwrap_or(1.0) }
+    }
+
+    /// E\[e^(−sW)\] of the wait for service in the order of arrival.
+    pub(super) fn wait_transform(&self, s: Complex<f64>) -> Complex<f64> {
+        let left = self.left_transform(s);
+        let wait = left * (1.0 - self.rho) / (ONE - left * self.rho);
+        wait * self.must_wait + (1.0 - self.must_wait)
+    }
+
+    /// E of the service left in front, at m times the speed.
+    fn left_transform(&self, s: Complex<f64>) -> Complex<f64> {
+        let z = s / f64::from(self.station.servers);
+        if z.norm() * self.left < 1e-4 {
+            return ONE - z * self.left + z * z * self.left_squared;
+        }
+        let ended = |(d, x): (&f64, &f64)| {
+            if *d > 0.0 { (ONE - self.family.transform(z * *d)) * *x } else { Complex::ZERO }
+        };
+        self.demands.iter().zip(self.throughput).map(ended).sum::<Complex<f64>>() / (z * self.busy)
+    }
+
+    fn servers(&self) -> f64 {
+        f64::from(self.station.servers)
+    }
+}
+
+fn add(sums: &mut [f64; 3], weight: f64, value: f64) {
+    for (power, sum) in sums.iter_mut().enumerate() {
+        *sum += weight * value.powi(power as i32);
+    }
+}

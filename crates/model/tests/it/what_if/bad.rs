@@ -1,0 +1,234 @@
+//! What cannot be asked, and how it is said.
+
+use super::{apply, scenario, terminals, with_class, with_client};
+use crate::paper::server;
+use brimful_core::model::{Class, Model, Scheduling, Station};
+use brimful_model::{Change, Client, Method, ModelError, NewClass, Scenario, WhatIfOptions, curve, headroom, what_if};
+use proptest::prelude::*;
+
+fn refused(model: &Model, changes: &[&str]) -> String {
+    scenario(changes).apply(model).unwrap_err().to_string()
+}
+
+#[test]
+fn what_cannot_be_read() {
+    for (text, problem) in [
+        ("", "no `=`"),
+        ("cpu.speed", "no `=`"),
+        ("cpu.sped=2x", "no property `sped`: there is `speed`, "),
+        ("cpu.speed=2", "write 1.5x"),
+        ("cpu.servers=2.5", "not a count"),
+        ("cpu.servers=-2x", "not a number"),
+        ("api.rate=fast", "not a rate"),
+        ("api.rate=30%", "write +30%"),
+        ("cpu.demand=12", "not a duration"),
+        ("cpu.demand=NaNx", "not a number"),
+        ("cpu.scheduling=lifo", "there is `fcfs`"),
+        ("cpu.speed=1x..2", "no factor"),
+        ("cpu.speed=1x..2x:1", "number of points"),
+    ] {
+        let error = text.parse::<Change>().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`{text}` ")) && error.contains(problem), "{text}: {error}");
+    }
+    for (text, problem) in [
+        ("", "no `:`"),
+        (":rate=1,cpu=1ms", "needs a name"),
+        ("n:", "no KEY=VALUE"),
+        ("n:cpu=1ms", "needs a rate (open) or a population"),
+        ("n:rate=1,population=2", "open or closed"),
+        ("n:rate=1,think=2s", "only closed"),
+        ("n:rate=1,rate=2", "`rate` is given twice"),
+        ("n:rate=1,cpu=1ms,cpu=2ms", "`cpu` is given twice"),
+        ("n:rate=2x", "ratio to nothing"),
+        ("n:rate=1,cpu=1", "not a duration"),
+    ] {
+        let error = text.parse::<NewClass>().unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+    }
+    for (text, problem) in [
+        ("class4", "CLASS:speed="),
+        ("class4:speed=1Mbps", "needs speed and size"),
+        ("class4:speed=1Mbps,size=1KB,ttl=3", "no `ttl`: there is `rtt`"),
+        ("class4:speed=1MBps,size=1KB", "128kbps"),
+        ("class4:speed=1Mbps,size=1KB,size=2KB", "`size` twice"),
+        ("class4:speed=1Mbps,size=1KB,link=own,link=own", "`link` twice"),
+        ("class4:speed=1Mbps,size=1KB,link=wet", "`own`, `shared`"),
+        ("class4:speed=2x,size=1KB", "ratio to nothing"),
+    ] {
+        let error = text.parse::<Client>().unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_is_not_there() {
+    for (text, problem) in [
+        ("CPU.speed=2x", "no station `CPU`: there is `cpu`, "),
+        ("user.rate=2x", "no class `user`: there is `users`, `batch`"),
+        ("disk0.demand=2x", "no station, class or STATION.CLASS `disk0`: there are the stations `disk 0`"),
+        ("cpu.user.demand=2x", "`cpu.user`"),
+        ("lan.servers=2", "is about a delay"),
+        ("lan.background=10%", "is about a delay"),
+        ("users.rate=2x", "closed class, which has a population"),
+        ("batch.think=2s", "open class, which has a rate and no think"),
+        ("demand=2ms", "name one"),
+        ("users.demand=2ms", "STATION.CLASS.demand"),
+    ] {
+        let error = refused(&terminals(), &[text]);
+        assert!(error.contains(problem), "{text}: {error}");
+    }
+    assert!(refused(&server(1.0), &["population=2x"]).contains("changes nothing"));
+    let mut two = terminals();
+    two.classes.push(Class { name: "guests".into(), ..two.classes[0].clone() });
+    two.demands.iter_mut().for_each(|row| row.push(row[0]));
+    assert!(refused(&two, &["population=100"]).contains("name one"));
+    assert_eq!(apply(&two, &["population=2x"]).classes[2].population, Some(40));
+    let mut same = terminals();
+    same.classes[1].name = "cpu".into();
+    assert!(refused(&same, &["cpu.demand=2x"]).contains("more than one thing"));
+    assert_eq!(apply(&same, &["cpu.speed=2x"]).demands[0], [0.05, 0.1], "only stations have a speed");
+}
+
+#[test]
+fn what_contradicts_itself() {
+    for (changes, what) in [
+        (["cpu.servers=4", "cpu.servers=2x"], "the servers of station `cpu`"),
+        (["cpu.servers=4", "servers=2x"], "the servers of station `cpu`"),
+        (["cpu.speed=2x", "cpu.speed=3x"], "the demand of class `users` at station `cpu`"),
+        (["cpu.speed=2x", "cpu.users.demand=1s"], "the demand of class `users` at station `cpu`"),
+        (["cpu.demand=0.5x", "cpu.batch.demand=1s"], "the demand of class `batch` at station `cpu`"),
+        (["rate=100", "batch.rate=2x"], "the rate of class `batch`"),
+        (["batch.rate=+1", "batch.rate=+2"], "the rate of class `batch`"),
+        (["cpu.scheduling=ps", "cpu.scheduling=fcfs"], "the scheduling of station `cpu`"),
+    ] {
+        let error = refused(&terminals(), &changes);
+        assert!(changes.iter().all(|text| error.contains(text)) && error.contains(what), "{changes:?}: {error}");
+        assert!(matches!(scenario(&changes).apply(&terminals()), Err(ModelError::Contradiction { .. })));
+    }
+    for changes in
+        [["cpu.speed=2x", "cpu.demand=0.5x"], ["rate=+10%", "batch.rate=2x"], ["cpu.demand=2x", "users.demand=2x"]]
+    {
+        apply(&terminals(), &changes);
+    }
+}
+
+#[test]
+fn what_no_server_can_be() {
+    for text in [
+        "batch.rate=-2",
+        "batch.rate=-200%",
+        "cpu.demand=-1s",
+        "cpu.servers=0",
+        "cpu.servers=1.5x",
+        "cpu.servers=-1",
+        "cpu.servers=5G",
+        "users.population=0",
+        "users.population=0.33x",
+        "cpu.speed=0x",
+        "cpu.speed=-100%",
+        "cpu.background=100%",
+        "users.think=-6s",
+    ] {
+        let error = refused(&terminals(), &[text]);
+        let read: Change = text.parse().unwrap();
+        assert!(error.starts_with(&format!("`{read}` makes ")) && error.contains("cannot be"), "{text}: {error}");
+    }
+    let mut busy = terminals();
+    busy.stations[0].background = 0.6;
+    assert!(refused(&busy, &["cpu.speed=0.5x"]).contains("other work"));
+    busy.stations[0].rate_multipliers = vec![1.0, 2.0];
+    assert!(refused(&busy, &["cpu.servers=2"]).contains("give a factor"));
+    assert!(refused(&busy, &["cpu.servers=1000000x"]).contains("cannot be"));
+    let mut idle = terminals();
+    idle.classes[1].rate = Some(0.0);
+    assert!(refused(&idle, &["rate=100"]).contains("cannot be shared out"));
+    let class = |text: &str| with_class(text).apply(&terminals()).unwrap_err().to_string();
+    assert!(class("users:rate=1,cpu=1ms").contains("choose another name"));
+    assert!(class("n:rate=1,gpu=1ms").contains("no station `gpu`: there is `cpu`"));
+    assert!(class("n:rate=1,like=user").contains("no class `user`: there is `users`"));
+    assert!(class("n:rate=1,cpu=2x").contains("a ratio to nothing"));
+    assert!(class("n:population=0,cpu=1ms").contains("cannot be"));
+    let client = |text: &str| with_client(text).apply(&terminals()).unwrap_err().to_string();
+    assert!(client("user:speed=1Mbps,size=1KB").contains("no class `user`"));
+    assert!(client("users:speed=0bps,size=1KB").contains("cannot be"));
+    assert!(client("users:speed=1Mbps,size=1KB,clients=0").contains("cannot be"));
+}
+
+#[test]
+fn ranges_where_they_make_no_sense() {
+    assert!(refused(&terminals(), &["cpu.speed=1x..2x"]).contains("makes a curve"));
+    let three = scenario(&["cpu.speed=1x..2x", "disk 0.speed=1x..2x", "lan.speed=1x..2x"]);
+    assert!(curve(&terminals(), &three, Method::Auto).unwrap_err().to_string().contains("are 3 ranges"));
+    let many = scenario(&["cpu.speed=1x..2x:1000", "disk 0.speed=1x..2x:1000"]);
+    assert!(curve(&terminals(), &many, Method::Auto).unwrap_err().to_string().contains("make 1000000 points"));
+    let negative = scenario(&["batch.rate=-2..+2:5"]);
+    assert!(curve(&terminals(), &negative, Method::Auto).unwrap_err().to_string().contains("cannot be"));
+    let none = curve(&terminals(), &Scenario::default(), Method::Auto).unwrap();
+    assert_eq!((none.axes.len(), none.points.len()), (0, 1));
+}
+
+#[test]
+fn objectives_of_what_is_not_there() {
+    let error = |slo: &str| headroom(&terminals(), Method::Auto, &slo.parse().unwrap()).unwrap_err().to_string();
+    assert!(error("user:p95<1s").contains("no class `user`: there is `users`"));
+    assert!(error("cpus.utilization<70%").contains("no station `cpus`: there is `cpu`"));
+    assert!(error("lan.utilization<70%").contains("delay"));
+}
+
+#[test]
+fn a_method_that_cannot_is_an_error() {
+    let mut ordered = terminals();
+    ordered.stations[0].scheduling = Scheduling::Fcfs;
+    let options = WhatIfOptions { method: Method::Exact, ..WhatIfOptions::default() };
+    assert!(matches!(what_if(&ordered, &Scenario::default(), &options), Err(ModelError::NoProductForm { .. })));
+}
+
+#[test]
+fn numbers_at_the_ends_of_arithmetic_come_to_an_end() {
+    for (demand, rate) in [(5e-324, 1.0), (1e-320, 0.0), (f64::MAX, 5e-324), (1e300, 1e-310), (1e-300, 1e290)] {
+        let mut model = server(1.0);
+        model.classes.truncate(1);
+        model.stations.truncate(1);
+        model.classes[0].rate = Some(rate);
+        for scheduling in [Scheduling::Ps, Scheduling::Fcfs] {
+            model.stations[0].scheduling = scheduling;
+            model.demands = vec![vec![demand]];
+            for slo in ["p95<1s", "mean<1s", "utilization<70%"] {
+                let _ = headroom(&model, Method::Auto, &slo.parse().unwrap());
+            }
+        }
+    }
+}
+
+fn wild() -> impl Strategy<Value = f64> {
+    prop_oneof![0.0..2.0f64, Just(f64::NAN), Just(f64::INFINITY), Just(-1.0), Just(0.0), Just(f64::MAX), Just(5e-324)]
+}
+
+proptest! {
+    #[test]
+    fn any_model_gets_an_answer_or_an_error(
+        rows in prop::collection::vec(prop::collection::vec(wild(), 0..4), 0..4),
+        widths in prop::collection::vec(prop::collection::vec(wild(), 0..4), 0..4),
+        figures in prop::collection::vec((wild(), 0..4u32, wild()), 4),
+    ) {
+        let station = |(i, (background, servers, scv)): (usize, &(f64, u32, f64))| Station {
+            name: format!("s{i}"), servers: *servers, background: *background, scv: *scv, ..Station::default()
+        };
+        let class = |(i, (_, _, rate)): (usize, &(f64, u32, f64))| Class {
+            name: format!("c{i}"), rate: Some(*rate), ..Class::default()
+        };
+        let model = Model {
+            stations: figures.iter().enumerate().take(rows.len()).map(station).collect(),
+            classes: figures.iter().enumerate().take(rows.first().map_or(1, Vec::len)).map(class).collect(),
+            demands: rows,
+            demand_ci95_half_width: widths,
+        };
+        let asked = Scenario { clients: with_client("c0:speed=1kbps,size=1KB,rtt=1s").clients, ..scenario(&["s0.speed=2x", "rate=+10%"]) };
+        let options = WhatIfOptions { draws: 3, slos: vec!["p95<1s".parse().unwrap(), "mean<1s".parse().unwrap()], ..WhatIfOptions::default() };
+        for asked in [asked, scenario(&["s0.speed=1x..2x:3"])] {
+            if let Err(error) = what_if(&model, &asked, &options) {
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+}

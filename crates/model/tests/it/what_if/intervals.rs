@@ -1,0 +1,111 @@
+//! What the intervals of the demands leave open.
+
+use super::{scenario, terminals};
+use crate::paper::server;
+use brimful_core::model::Model;
+use brimful_model::{Interval90, Method, Scenario, WhatIf, WhatIfOptions, what_if};
+
+/// All demands known to this share of themselves, at 95 %.
+fn known_to(mut model: Model, share: f64) -> Model {
+    model.demand_ci95_half_width =
+        model.demands.iter().map(|row| row.iter().map(|demand| demand * share).collect()).collect();
+    model
+}
+
+fn ask(model: &Model, changes: &[&str], draws: usize) -> WhatIf {
+    let slos = vec!["class4:mean<1s".parse().unwrap()];
+    let slos = if model.classes.len() == 4 { slos } else { Vec::new() };
+    what_if(model, &scenario(changes), &WhatIfOptions { draws, slos, ..WhatIfOptions::default() }).unwrap()
+}
+
+fn width(interval: Interval90) -> f64 {
+    (interval.upper.unwrap() - interval.lower.unwrap()) / (interval.upper.unwrap() + interval.lower.unwrap())
+}
+
+#[test]
+fn they_hold_what_is_computed_from_the_means() {
+    let found = ask(&known_to(server(0.8), 0.05), &["CPU.speed=1.2x"], 400);
+    for outlook in [&found.before, found.after.as_ref().unwrap()] {
+        let (intervals, solution) = (outlook.intervals.as_ref().unwrap(), outlook.solution.as_ref().unwrap());
+        let holds =
+            |interval: &Interval90, value: f64| interval.lower.unwrap() < value && value < interval.upper.unwrap();
+        assert!(holds(&intervals.saturation_rate, solution.saturation_rate));
+        assert!(intervals.response_time.iter().zip(&solution.response_time).all(|(i, r)| holds(i, *r)));
+        let brimful_model::Until::Rate(rate) = outlook.headroom[0].until else { panic!("{outlook:?}") };
+        assert!(holds(&intervals.headroom[0], rate));
+        assert_eq!((intervals.draws, intervals.unstable_share), (400, 0.0));
+    }
+}
+
+#[test]
+fn of_a_single_demand_the_quantiles_are_known() {
+    // One class at one station: the saturation rate is 1/D, and its 5 % quantile 1/(D + 1.645·σ).
+    let mut model = server(1.0);
+    model.classes.truncate(1);
+    model.stations.truncate(1);
+    model.demands = vec![vec![0.01]];
+    model.classes[0].rate = Some(10.0);
+    model.demand_ci95_half_width = vec![vec![0.001]];
+    let sigma = 0.001 / 1.96;
+    let found = ask(&model, &[], 4000).before.intervals.unwrap().saturation_rate;
+    assert!((found.lower.unwrap() - 2.0 / (0.01 + 1.645 * sigma)).abs() < 0.6, "{found:?}");
+    assert!((found.upper.unwrap() - 2.0 / (0.01 - 1.645 * sigma)).abs() < 0.6, "{found:?}");
+}
+
+#[test]
+fn a_change_is_known_better_than_what_it_changes() {
+    let found = ask(&known_to(server(0.8), 0.1), &["CPU.speed=1.05x"], 400);
+    let effect = found.effect.unwrap();
+    let saturation = effect.saturation_rate;
+    assert!((saturation.lower.unwrap() - 1.05).abs() < 1e-9 && (saturation.upper.unwrap() - 1.05).abs() < 1e-9);
+    let before = found.before.intervals.unwrap();
+    for (ratio, response) in effect.response_time.iter().zip(&before.response_time) {
+        assert!(width(*ratio) < 0.8 * width(*response), "{ratio:?} {response:?}");
+    }
+}
+
+#[test]
+fn what_may_not_keep_up_is_without_end() {
+    let found = ask(&known_to(server(1.0), 0.1), &[], 400).before.intervals.unwrap();
+    assert!(found.unstable_share > 0.05 && found.unstable_share < 0.6, "{found:?}");
+    assert!(found.response_time.iter().all(|r| r.lower.is_some() && r.upper.is_none()), "{found:?}");
+    assert!(found.saturation_rate.upper.is_some());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_and_another_nearly() {
+    let model = known_to(server(0.8), 0.1);
+    let asked = |seed| {
+        let options = WhatIfOptions { seed, ..WhatIfOptions::default() };
+        what_if(&model, &Scenario::default(), &options).unwrap().before.intervals.unwrap()
+    };
+    assert_eq!(asked(1), asked(1));
+    let (one, other) = (asked(1).saturation_rate, asked(2).saturation_rate);
+    assert!(one != other && (one.lower.unwrap() / other.lower.unwrap() - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn without_intervals_there_are_none() {
+    for (model, draws) in [(server(1.0), 400), (known_to(server(1.0), 0.0), 400), (known_to(server(1.0), 0.1), 0)] {
+        let found = ask(&model, &["CPU.speed=2x"], draws);
+        assert!(found.before.intervals.is_none() && found.effect.is_none());
+    }
+}
+
+#[test]
+fn closed_and_mixed_networks_have_them_too() {
+    let found = ask(&known_to(terminals(), 0.1), &["users.population=40"], 50);
+    let (before, after) = (found.before.intervals.unwrap(), found.after.unwrap().intervals.unwrap());
+    assert!(before.response_time[0].upper < after.response_time[0].upper);
+    let ranged = ask(&known_to(terminals(), 0.1), &["cpu.speed=1x..2x:3"], 50);
+    assert!(ranged.before.intervals.is_some() && ranged.curve.is_some());
+}
+
+#[test]
+fn the_method_stays_the_one_asked_for() {
+    let options = WhatIfOptions { method: Method::Seidmann, draws: 20, ..WhatIfOptions::default() };
+    let found = what_if(&known_to(server(0.8), 0.01), &Scenario::default(), &options).unwrap().before;
+    let class4 = found.solution.unwrap().response_time[3];
+    let interval = found.intervals.unwrap().response_time[3];
+    assert!(interval.lower.unwrap() < class4 && class4 < interval.upper.unwrap(), "{class4} {interval:?}");
+}
