@@ -41,7 +41,7 @@ pub struct Solved {
     pub model: Model,
 }
 
-/// Of the response times of a class, in seconds, as the gamma distribution of their mean and variance has them.
+/// Of the response times of a class, in seconds, as the model has them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Percentiles {
     /// Median.
