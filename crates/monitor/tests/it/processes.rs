@@ -236,9 +236,10 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
 #[test]
 fn a_zombie_has_ended_and_what_it_used_stays() {
     for &ebpf in SOURCES {
-        // The shell becomes a program that never waits for its child.
+        // The shell becomes a program that never waits for its child. Shells give jobs in the background an empty stdin.
         let mut parent = Command::new("sh");
-        let parent = parent.args(["-c", &format!("(read -r go; {BURN}) <&0 & exec sleep 60")]).stdin(Stdio::piped());
+        let parent =
+            parent.args(["-c", &format!("exec 3<&0; (read -r go; {BURN}) <&3 & exec sleep 60")]).stdin(Stdio::piped());
         let mut parent = Killed::start(parent);
         let mut sampler = watch(&[ProcessSelector::Pid(parent.pid())], ebpf);
         let before = until(&mut sampler, |program| program.pids.len() == 2);
