@@ -1,6 +1,6 @@
 //! The process group against real processes, by each of its sources. eBPF, cgroups and the choice of a pid take root.
 
-use crate::{BURN, OWN_NS, Shell, listener, near, open_socket};
+use crate::{BURN, OWN_NS, Shell, listener, near, open_socket, to_a_tick};
 use brimful_core::server::Process;
 use brimful_monitor::{
     Group, Intervals, Monitor, MonitorConfig, ProcessSelector, ProgramSample, Rates, Sample, Sampler,
@@ -132,7 +132,7 @@ fn cpu_time_of_a_child_is_that_of_the_scheduler() {
     let burnt = shell.run(&format!("{BURN}; {OWN_NS}")) - own_before;
     let used = tree.cpu_reading().cpu.minus(before.cpu);
     assert!(burnt > 20_000_000, "only {burnt} ns burnt: too little to compare");
-    assert!(near(used.total.0, burnt, 0.03), "{} ns measured, {burnt} ns burnt", used.total.0);
+    assert!(to_a_tick(used.total.0, burnt), "{} ns measured, {burnt} ns burnt", used.total.0);
     assert!(used.user.0 > used.total.0 / 2, "a loop runs in user mode: {used:?}");
 }
 
