@@ -7,7 +7,7 @@ use crate::ReportError;
 use brimful_core::survey::Survey;
 use serde::Serialize;
 
-const PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/dist/report.html"));
+const PAGE: &str = include_str!("../../../web/dist/report.html");
 
 /// What the page holds where the document goes; `web/vite.config.ts` sees to it that it does so once.
 const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
