@@ -4,7 +4,7 @@ use crate::client::{Client, request};
 use crate::{config, start, truth_of};
 use brimful_target::{Target, TargetConfig};
 use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A client whose connection has been accepted.
 fn known(target: &Target) -> Client {
@@ -73,8 +73,14 @@ fn pipelining_does_not_starve_others() {
 
 #[test]
 fn the_backlog_is_as_long_as_asked() {
+    // On a slow host the worker may be done before all have come; then it is given more to do.
+    assert!((0..5).any(|power| backlog_was_full(1 << power)), "no work lasts long enough on this host");
+}
+
+/// Fills the listen queue while the only worker is busy for so many seconds; false if it was not busy long enough.
+fn backlog_was_full(seconds: u32) -> bool {
     const BACKLOG: u32 = 3;
-    let mut config = config("none=0,heavy=1500ms", 1);
+    let mut config = config(&format!("none=0,heavy={seconds}s"), 1);
     config.backlog = BACKLOG;
     let target = Target::start(config).unwrap();
     let mut busy = known(&target);
@@ -86,12 +92,17 @@ fn the_backlog_is_as_long_as_asked() {
     }
     let connect = || TcpStream::connect_timeout(&target.addr(), Duration::from_millis(300));
     // Nobody accepts now; Linux lets one more than the backlog wait.
-    let waiting: Vec<TcpStream> = (0..=BACKLOG).map(|_| connect().unwrap()).collect();
-    assert!(connect().is_err(), "the listen queue is longer than {BACKLOG}");
-    assert_eq!(busy.arrived(), 0, "this host is too slow for this test");
-    drop(waiting);
+    let waiting: Vec<_> = (0..=BACKLOG).map(|_| connect()).collect();
+    let too_many = connect();
+    let was_full = busy.arrived() == 0;
+    if was_full {
+        assert!(waiting.iter().all(Result::is_ok), "the listen queue is shorter than {BACKLOG}");
+        assert!(too_many.is_err(), "the listen queue is longer than {BACKLOG}");
+    }
+    drop((waiting, too_many));
     busy.reply();
     known(&target);
+    was_full
 }
 
 #[test]
@@ -133,7 +144,7 @@ fn workers_run_where_they_are_pinned() {
 #[test]
 fn stopping_answers_what_is_there_and_ends() {
     for workers in [1, 4] {
-        let target = start("none=0,heavy=50ms", workers);
+        let target = start("none=0,heavy=5ms", workers);
         let addr = target.addr();
         let mut clients: Vec<Client> = (0..4).map(|_| known(&target)).collect();
         clients.iter().for_each(|c| c.send(request("/heavy")));
@@ -150,10 +161,10 @@ fn stopping_answers_what_is_there_and_ends() {
 #[test]
 fn stopping_does_not_wait_for_a_long_queue() {
     let target = start("none=0,heavy=300ms", 1);
-    let mut clients: Vec<Client> = (0..40).map(|_| known(&target)).collect();
-    clients.iter_mut().for_each(|c| c.send(request("/heavy")));
-    let start = Instant::now();
+    let clients: Vec<Client> = (0..40).map(|_| known(&target)).collect();
+    clients.iter().for_each(|c| c.send(request("/heavy")));
     target.stop();
-    // Forty would take twelve seconds.
-    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    // All forty would take twelve seconds of CPU; those who are not answered are reset.
+    let answered = clients.iter().filter(|client| client.stream().peek(&mut [0]).is_ok_and(|n| n > 0)).count();
+    assert!(answered < clients.len(), "all {answered} were answered");
 }

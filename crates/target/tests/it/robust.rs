@@ -128,8 +128,8 @@ fn without_descriptors() {
         assert_eq!(old.get("/a").status, 200);
         std::thread::sleep(Duration::from_millis(10));
     }
-    let spent = target.truth().total_cpu_s - before;
-    assert!(spent < 0.1, "it spun: {spent} s of CPU in 0.3 s");
+    let (spent, elapsed) = (target.truth().total_cpu_s - before, start.elapsed().as_secs_f64());
+    assert!(spent < elapsed / 3.0, "it spun: {spent} s of CPU in {elapsed} s");
     assert_eq!(new.arrived(), 0);
     limit(1000);
     // Nothing tells the server that there is room again; it tries by itself.
