@@ -2,7 +2,7 @@
 
 use crate::args::{Arrivals, Close, Engine, Http, LoadArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
-use crate::output::{OutFile, deliver};
+use crate::output::{OutFile, deliver, say};
 use crate::{progress, token};
 use brimful_core::record::Record;
 use brimful_core::workload::Workload;
@@ -50,7 +50,7 @@ fn only_calibrates(args: &LoadArgs) -> bool {
 fn calibrate_client(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
     let note = |text: String| {
         if !quiet {
-            anstream::eprintln!("{text}");
+            say(&text);
         }
     };
     note(format!("what this client can offer before it is the limit itself ({})", CALIBRATION_LASTS.rounded()));

@@ -4,6 +4,7 @@
 //! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
 //! - [`workload`], [`record`] (with [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
 //! - [`slo`]: service level objectives (`p95<200ms`).
+//! - [`text`]: foreign text made fit for a terminal.
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ pub mod record;
 pub mod server;
 pub mod slo;
 pub mod survey;
+pub mod text;
 pub mod units;
 pub mod workload;
 

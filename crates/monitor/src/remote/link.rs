@@ -6,6 +6,7 @@
 use super::tls;
 use crate::sys;
 use brimful_core::Nanos;
+use brimful_core::text::one_line;
 use rustix::event::{PollFd, PollFlags};
 use rustls::Connection;
 use serde::Serialize;
@@ -234,5 +235,5 @@ fn foreign(line: &[u8], what: &dyn fmt::Display) -> Broken {
 
 /// Words of the other side, fit for a terminal.
 pub fn words(text: &str) -> String {
-    text.trim().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(500).collect()
+    one_line(text.trim()).chars().take(500).collect()
 }
