@@ -150,7 +150,11 @@ pub struct RequestArgs {
     pub mix: Option<MixList>,
     /// Extra header field, like 'Accept: text/html' (repeatable)
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<Header>,
+    /// Header field whose value is stored and shown as •••, as those of Authorization, Proxy-Authorization, Cookie, X-Api-Key and
+    /// X-Auth-Token are (repeatable)
+    #[arg(long = "secret-header", value_name = "NAME")]
+    pub secret_headers: Vec<String>,
     /// HTTP version
     #[arg(long, value_enum, default_value = "1.1")]
     pub http: Http,
@@ -361,6 +365,15 @@ pub struct IntervalOf(pub Option<Group>, pub Nanos);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuList(pub Vec<usize>);
 
+/// A field of every request's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub name: String,
+    pub value: String,
+    /// As it stands in the command line.
+    pub written: String,
+}
+
 /// Shares of classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixList(pub Vec<(String, f64)>);
@@ -437,10 +450,10 @@ fn mix(text: &str) -> Result<MixList, String> {
     shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+fn header(text: &str) -> Result<Header, String> {
     let (name, value) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not a header: write it like 'Accept: text/html'"))?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+    Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned(), written: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -466,7 +479,8 @@ mod tests {
     fn mixes_and_headers() {
         assert_eq!(mix("a=1, b=0.5"), Ok(MixList(vec![("a".to_owned(), 1.0), ("b".to_owned(), 0.5)])));
         assert!(mix("a").is_err() && mix("a=x").is_err());
-        assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
+        let field = Header { name: "A".to_owned(), value: "b: c".to_owned(), written: "A: b: c".to_owned() };
+        assert_eq!(header("A: b: c"), Ok(field));
         assert!(header("A").is_err());
     }
 

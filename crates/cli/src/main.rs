@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod command_line;
 mod doctor;
 mod exit;
 mod load;

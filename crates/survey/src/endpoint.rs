@@ -2,6 +2,7 @@
 
 use crate::SurveyError;
 use brimful_core::Nanos;
+use brimful_core::secret::without_credentials;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 
@@ -45,7 +46,7 @@ impl Endpoint {
 }
 
 fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), SurveyError> {
-    let bad = |why: String| SurveyError::BadUrl { url: text.to_owned(), why };
+    let bad = |why: String| SurveyError::BadUrl { url: without_credentials(text).into_owned(), why };
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
         bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
