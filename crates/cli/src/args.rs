@@ -125,7 +125,7 @@ pub struct LoadArgs {
     /// Watch the server on another host meanwhile, through `brimful watch --serve` there
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["watch", "process", "no_ebpf"])]
     pub watch_from: Option<String>,
-    /// The token that `brimful watch --serve` has [default: the environment's BRIMFUL_TOKEN]
+    /// The token that `brimful watch --serve` has, in a file that nobody else can read [default: the environment's BRIMFUL_TOKEN]
     #[arg(long, value_name = "FILE", requires = "watch_from")]
     pub token_file: Option<PathBuf>,
     /// Connect to it by TLS, and trust the certificates in this file
@@ -206,7 +206,7 @@ pub struct OutputArgs {
     /// Print the whole document as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write the JSON document to a file as well
+    /// Write the JSON document to a file as well; - is stdout, and stderr has the rest then
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// No progress on stderr
@@ -249,13 +249,14 @@ pub struct WatchArgs {
     /// with TLS, 0.0.0.0:7411
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address, conflicts_with = "once")]
     pub serve: Option<SocketAddr>,
-    /// The token that they have to have [default: the environment's BRIMFUL_TOKEN, or a new one, which is said]
+    /// The token that they have to have, in a file that nobody else can read [default: the environment's BRIMFUL_TOKEN, or a new
+    /// one, which is said]
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub token_file: Option<PathBuf>,
     /// Serve by TLS, with the certificate in this file
     #[arg(long, value_name = "FILE", requires_all = ["serve", "tls_key"])]
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's private key
+    /// The certificate's private key, in a file that nobody else can read
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Look at these CPUs only, like 0 or 0,2-3
@@ -270,7 +271,7 @@ pub struct WatchArgs {
     /// Print the `server` object of a Record as JSON at the end, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write that object to a file as well
+    /// Write that object to a file as well; - is stdout, and stderr has the rest then
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Show nothing until the end

@@ -4,7 +4,7 @@
 //! sends is foreign: a line has a longest length, and what cannot be read ends the connection with a reason in words.
 
 use super::tls;
-use crate::sys;
+use crate::{MonitorError, sys};
 use brimful_core::Nanos;
 use brimful_core::text::one_line;
 use rustix::event::{PollFd, PollFlags};
@@ -215,6 +215,12 @@ impl Drop for Stream {
             tls.send_close_notify();
             let _ = tls.write_tls(&mut self.socket);
         }
+    }
+}
+
+impl From<MonitorError> for Broken {
+    fn from(error: MonitorError) -> Broken {
+        Broken(error.to_string())
     }
 }
 
