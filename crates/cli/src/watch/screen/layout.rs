@@ -242,7 +242,7 @@ mod tests {
         let mut picture = picture(rates);
         picture.tell("a process \x1b[2J\u{202e} is running now".to_owned());
         let screen = drawn(&picture, 80, 24);
-        shows(&screen, &[r"  \u001b[2J\u202ex  ", r"  \u009be", r"a process \u001b[2J\u202e is"]);
+        shows(&screen, &[r"  \u001b[2J\u20 ", r"  \u009be", r"a process \u001b[2J\u202e is"]);
         let text = screen.concat();
         assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{screen:#?}");
     }
