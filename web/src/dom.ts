@@ -2,6 +2,15 @@
 
 export type Child = Node | string | null;
 
+// Control characters, and what changes the direction of writing: names in a document may be others' choice, and are not to look
+// like something else.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Text in which those are shown as escapes. */
+export function visible(text: string): string {
+  return text.replace(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** An element with attributes and children; attributes that are undefined are left out. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   name: K,
@@ -10,9 +19,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (value !== undefined) element.setAttribute(key, String(value));
+    if (value !== undefined) element.setAttribute(key, visible(String(value)));
   }
-  element.append(...children.filter((child) => child !== null));
+  element.append(...children.filter((child) => child !== null).map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
 }
 

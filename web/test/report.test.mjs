@@ -42,6 +42,14 @@ test("the head of the page says what the survey says", async () => {
   });
 });
 
+test("what would be unseen or reorder text is shown as an escape", async () => {
+  const survey = { ...example, command: ["brimful", "\u001b[2J\u202egnp.\u2066\u009b"], headline: "1\u202e2" };
+  await withReport(survey, {}, async (page) => {
+    assert.equal(await page.textContent('[data-key="command"]'), "brimful \\u001b[2J\\u202egnp.\\u2066\\u009b");
+    assert.equal(await page.textContent("h1"), "1\\u202e2");
+  });
+});
+
 test("a seed of 64 bits keeps all its digits", async () => {
   const json = JSON.stringify(example).replace('"seed":42', '"seed":18446744073709551615');
   await withReport(json, {}, async (page) => assert.equal(await page.textContent('[data-key="seed"]'), "18446744073709551615"));

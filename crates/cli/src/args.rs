@@ -125,7 +125,7 @@ pub struct LoadArgs {
     /// Watch the server on another host meanwhile, through `brimful watch --serve` there
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["watch", "process", "no_ebpf"])]
     pub watch_from: Option<String>,
-    /// The token that `brimful watch --serve` has [default: the environment's BRIMFUL_TOKEN]
+    /// The token that `brimful watch --serve` has, in a file that nobody else can read [default: the environment's BRIMFUL_TOKEN]
     #[arg(long, value_name = "FILE", requires = "watch_from")]
     pub token_file: Option<PathBuf>,
     /// Connect to it by TLS, and trust the certificates in this file
@@ -150,7 +150,11 @@ pub struct RequestArgs {
     pub mix: Option<MixList>,
     /// Extra header field, like 'Accept: text/html' (repeatable)
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<Header>,
+    /// Header field whose value is stored and shown as •••, as those of Authorization, Proxy-Authorization, Cookie, X-Api-Key and
+    /// X-Auth-Token are (repeatable)
+    #[arg(long = "secret-header", value_name = "NAME")]
+    pub secret_headers: Vec<String>,
     /// HTTP version
     #[arg(long, value_enum, default_value = "1.1")]
     pub http: Http,
@@ -202,7 +206,7 @@ pub struct OutputArgs {
     /// Print the whole document as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write the JSON document to a file as well
+    /// Write the JSON document to a file as well; - is stdout, and stderr has the rest then
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// No progress on stderr
@@ -245,13 +249,14 @@ pub struct WatchArgs {
     /// with TLS, 0.0.0.0:7411
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address, conflicts_with = "once")]
     pub serve: Option<SocketAddr>,
-    /// The token that they have to have [default: the environment's BRIMFUL_TOKEN, or a new one, which is said]
+    /// The token that they have to have, in a file that nobody else can read [default: the environment's BRIMFUL_TOKEN, or a new
+    /// one, which is said]
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub token_file: Option<PathBuf>,
     /// Serve by TLS, with the certificate in this file
     #[arg(long, value_name = "FILE", requires_all = ["serve", "tls_key"])]
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's private key
+    /// The certificate's private key, in a file that nobody else can read
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Look at these CPUs only, like 0 or 0,2-3
@@ -266,7 +271,7 @@ pub struct WatchArgs {
     /// Print the `server` object of a Record as JSON at the end, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write that object to a file as well
+    /// Write that object to a file as well; - is stdout, and stderr has the rest then
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Show nothing until the end
@@ -361,6 +366,15 @@ pub struct IntervalOf(pub Option<Group>, pub Nanos);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuList(pub Vec<usize>);
 
+/// A field of every request's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub name: String,
+    pub value: String,
+    /// As it stands in the command line.
+    pub written: String,
+}
+
 /// Shares of classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixList(pub Vec<(String, f64)>);
@@ -437,10 +451,10 @@ fn mix(text: &str) -> Result<MixList, String> {
     shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+fn header(text: &str) -> Result<Header, String> {
     let (name, value) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not a header: write it like 'Accept: text/html'"))?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+    Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned(), written: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -466,7 +480,8 @@ mod tests {
     fn mixes_and_headers() {
         assert_eq!(mix("a=1, b=0.5"), Ok(MixList(vec![("a".to_owned(), 1.0), ("b".to_owned(), 0.5)])));
         assert!(mix("a").is_err() && mix("a=x").is_err());
-        assert_eq!(header("A: b: c"), Ok(("A".to_owned(), "b: c".to_owned())));
+        let field = Header { name: "A".to_owned(), value: "b: c".to_owned(), written: "A: b: c".to_owned() };
+        assert_eq!(header("A: b: c"), Ok(field));
         assert!(header("A").is_err());
     }
 

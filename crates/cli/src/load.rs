@@ -2,8 +2,8 @@
 
 use crate::args::{Arrivals, Close, Engine, Http, LoadArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
-use crate::output::{OutFile, deliver};
-use crate::{progress, token};
+use crate::output::{OutFile, deliver, say};
+use crate::{command_line, progress, token};
 use brimful_core::record::Record;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
@@ -50,7 +50,7 @@ fn only_calibrates(args: &LoadArgs) -> bool {
 fn calibrate_client(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
     let note = |text: String| {
         if !quiet {
-            anstream::eprintln!("{text}");
+            say(&text);
         }
     };
     note(format!("what this client can offer before it is the limit itself ({})", CALIBRATION_LASTS.rounded()));
@@ -168,7 +168,7 @@ pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result
             Http::V10 => Version::Http10,
             Http::V11 => Version::Http11,
         },
-        headers: args.headers.clone(),
+        headers: args.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect(),
         calls_per_connection: if args.new_connection { Some(1) } else { args.calls_per_connection.map(|n| n.0) },
         close: match args.close {
             Close::Server => brimful_engine::Close::Server,
@@ -192,7 +192,7 @@ pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result
         cpus,
         seed: args.seed.unwrap_or_else(clock),
         monitor: None,
-        command: std::env::args().collect(),
+        command: command_line::for_documents(args),
     })
 }
 

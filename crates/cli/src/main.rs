@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod command_line;
 mod doctor;
 mod exit;
 mod load;
@@ -17,11 +18,15 @@ mod token;
 mod watch;
 
 use args::{Cli, Command};
+use brimful_core::text::one_line;
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     let result = match cli.command {
         Command::Survey(args) => survey::main(&args),
         Command::Load(args) => load::main(&args),
@@ -33,11 +38,19 @@ fn main() -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
-            let style = clap::builder::styling::AnsiColor::Red.on_default().bold();
-            anstream::eprintln!("{style}error:{style:#} {}", message(&error));
+            output::complain(&message(&error));
             exit::of(&error).into()
         }
     }
+}
+
+/// Shows help, or what is wrong with the arguments. They may be names of files, which a shell has put there.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if std::env::args_os().map(|word| word.to_string_lossy().into_owned()).all(|word| one_line(&word) == word) {
+        error.exit();
+    }
+    output::say(error.render().to_string().trim_end());
+    exit::Exit::Usage.into()
 }
 
 /// The error and its causes, without those that the sentence before already quotes.

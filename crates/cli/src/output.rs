@@ -1,14 +1,43 @@
-//! Where results go: stdout, and files that are there whole or not at all.
+//! What is written to the terminal. Names and messages in it may be another user's or another host's choice: everything goes
+//! through here, and nothing that a terminal would obey gets through but this program's own colours.
+
+mod file;
+
+pub use file::{OutFile, deliver};
 
 use anyhow::Context;
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use brimful_core::text::visible;
+use clap::builder::styling::{AnsiColor, Style};
+use std::io::{self, ErrorKind, Write};
 
-/// Writes results to stdout. A reader that has gone away, as `| head` does, is no error.
+/// Text whose colours are this program's own.
+#[derive(Default)]
+pub struct Painted(String);
+
+impl Painted {
+    /// Adds text as it is, but for what a terminal would obey.
+    pub fn plain(&mut self, text: &str) -> &mut Painted {
+        self.0 += &visible(text);
+        self
+    }
+
+    /// Adds text in a style.
+    pub fn styled(&mut self, style: Style, text: &str) -> &mut Painted {
+        self.0 += &format!("{style}{}{style:#}", visible(text));
+        self
+    }
+}
+
+/// Writes results: to stdout, or to stderr if a document was to have stdout for itself. A reader that has gone away, as `| head`
+/// does, is no error.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    print_painted(Painted::default().plain(text))
+}
+
+/// The same in colours, where they are wanted.
+pub fn print_painted(text: &Painted) -> anyhow::Result<()> {
+    let written = if file::stdout_is_taken() { to_stderr(text) } else { to_stdout(text) };
+    match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("cannot write to stdout; redirect it to a place with room")
         }
@@ -16,102 +45,28 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// A file that is opened before the run, so that a path that cannot be written is found out before it costs anything,
-/// and that takes its name only when it is whole.
-#[derive(Debug)]
-pub struct OutFile {
-    path: PathBuf,
-    /// Where it is written until then; none for devices and pipes, which are written directly.
-    partial: Option<PathBuf>,
-    file: File,
+/// Writes to stdout, and says if that fails.
+pub fn write(text: &str) -> io::Result<()> {
+    to_stdout(Painted::default().plain(text))
 }
 
-impl OutFile {
-    /// Opens the file of a flag, if it was given.
-    pub fn optional(path: Option<&Path>, flag: &str) -> anyhow::Result<Option<OutFile>> {
-        path.map(|path| OutFile::create(path, flag)).transpose()
-    }
-
-    /// Opens the file that `flag` names.
-    pub fn create(path: &Path, flag: &str) -> anyhow::Result<OutFile> {
-        let context = || format!("cannot write {}: choose another place with {flag}", path.display());
-        if path.is_dir() {
-            return Err(std::io::Error::from(ErrorKind::IsADirectory)).with_context(context);
-        }
-        let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-        let partial = (!is_special).then(|| {
-            let mut name = path.file_name().unwrap_or_default().to_owned();
-            name.push(format!(".{}.partial", std::process::id()));
-            path.with_file_name(name)
-        });
-        let mut options = OpenOptions::new();
-        options.write(true).create(!is_special);
-        let file = options.open(partial.as_deref().unwrap_or(path)).with_context(context)?;
-        Ok(OutFile { path: path.to_owned(), partial, file })
-    }
-
-    /// Writes it whole.
-    pub fn commit(mut self, text: &str) -> anyhow::Result<()> {
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| match &self.partial {
-            Some(partial) => self.file.sync_all().and_then(|()| fs::rename(partial, &self.path)),
-            None => Ok(()),
-        });
-        written.with_context(|| format!("cannot write {}", self.path.display()))?;
-        self.partial = None;
-        Ok(())
-    }
+/// Says something on stderr, on a line of its own. If nobody hears it, that is that.
+pub fn say(text: &str) {
+    let _ = to_stderr(Painted::default().plain(text).plain("\n"));
 }
 
-impl Drop for OutFile {
-    fn drop(&mut self) {
-        if let Some(partial) = &self.partial {
-            // It may be gone already.
-            let _ = fs::remove_file(partial);
-        }
-    }
+/// Says on stderr why the program fails.
+pub fn complain(text: &str) {
+    let mut said = Painted::default();
+    said.styled(AnsiColor::Red.on_default().bold(), "error:").plain(" ").plain(text).plain("\n");
+    let _ = to_stderr(&said);
 }
 
-/// The document goes to the file if there is one, `shown` to stdout; if the file fails the document goes to stdout too.
-pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Result<()> {
-    let written = file.map_or(Ok(()), |file| file.commit(document));
-    print(shown)?;
-    written.or_else(|error| {
-        if shown != document {
-            print(document)?;
-        }
-        Err(error.context("the document is on stdout instead"))
-    })
+fn to_stdout(text: &Painted) -> io::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.0.as_bytes()).and_then(|()| stdout.flush())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_appears_whole_or_not_at_all() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.json");
-        drop(OutFile::create(&path, "--out").unwrap());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        OutFile::create(&path, "--out").unwrap().commit("whole").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn devices_are_written_and_never_replaced() {
-        OutFile::create(Path::new("/dev/null"), "--out").unwrap().commit("gone").unwrap();
-        assert!(!fs::metadata("/dev/null").unwrap().is_file());
-        let full = OutFile::create(Path::new("/dev/full"), "--out").unwrap().commit("no room").unwrap_err();
-        assert!(format!("{full:#}").contains("No space left"), "{full:#}");
-    }
-
-    #[test]
-    fn a_path_that_cannot_be_written_is_found_out_at_once() {
-        let dir = tempfile::tempdir().unwrap();
-        for path in [dir.path().to_owned(), dir.path().join("no/such/place.json")] {
-            let error = OutFile::create(&path, "--out").unwrap_err();
-            assert!(format!("{error:#}").contains("cannot write"), "{error:#}");
-        }
-    }
+fn to_stderr(text: &Painted) -> io::Result<()> {
+    anstream::stderr().lock().write_all(text.0.as_bytes())
 }

@@ -3,10 +3,11 @@
 use crate::args::SurveyArgs;
 use crate::exit::{self, Exit};
 use crate::load::request_plan;
-use crate::output::{OutFile, deliver};
+use crate::output::{OutFile, deliver, say};
 use crate::progress;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
+use brimful_core::text::{one_line, visible};
 use brimful_core::{Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
@@ -28,7 +29,7 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let live = Progress::default();
     let display = Display::new(args.output.quiet);
     let mut survey = display.during(&live, || survey(&plan, &stop, &live, &mut |step| display.step(&step)))?;
-    survey.report = Some(path.display().to_string());
+    survey.report = report.name();
     let written =
         brimful_report::html::html(&survey).map_err(anyhow::Error::from).and_then(|page| report.commit(&page));
     if written.is_err() {
@@ -109,7 +110,7 @@ impl Display {
             Step::Begin(what, lasts) => {
                 if let Some(bar) = &self.bar {
                     bar.set_length(lasts.0 / 1_000_000);
-                    bar.set_prefix(what.clone());
+                    bar.set_prefix(one_line(what).into_owned());
                     if let Ok(mut current) = self.current.lock() {
                         *current = Some((Instant::now(), *lasts, 0));
                     }
@@ -121,8 +122,8 @@ impl Display {
             Step::Level(level) => format!("  {}", summary(level)),
         };
         match &self.bar {
-            Some(bar) => bar.println(line),
-            None if !self.quiet => anstream::eprintln!("{line}"),
+            Some(bar) => bar.println(visible(&line)),
+            None if !self.quiet => say(&line),
             None => {}
         }
     }

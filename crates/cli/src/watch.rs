@@ -18,10 +18,11 @@ mod session;
 
 use crate::args::WatchArgs;
 use crate::exit::Exit;
-use crate::output::{OutFile, deliver};
+use crate::output::{OutFile, deliver, say};
 use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_core::server::Server;
+use brimful_core::text::one_line;
 use brimful_monitor::Finding;
 use display::{Display, Flow};
 use events::{Event, Events};
@@ -70,7 +71,7 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     };
     deliver(out, &json, &shown)?;
     for notice in notices {
-        anstream::eprintln!("{notice}");
+        say(&notice);
     }
     match missing {
         0 => Ok(plan.exit(ended)),
@@ -135,6 +136,6 @@ fn summary(plan: &Plan, server: &Server, findings: &[Finding]) -> String {
 
 /// The findings as one line.
 fn words(findings: &[Finding]) -> String {
-    let sentences: Vec<&str> = findings.iter().map(|finding| finding.sentence.as_str()).collect();
+    let sentences: Vec<_> = findings.iter().map(|finding| one_line(&finding.sentence)).collect();
     if sentences.is_empty() { "too short a time for figures\n".to_owned() } else { sentences.join("; ") + "\n" }
 }

@@ -4,6 +4,7 @@
 //! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
 //! - [`workload`], [`record`] (with [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
 //! - [`slo`]: service level objectives (`p95<200ms`).
+//! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -11,9 +12,11 @@
 pub mod event;
 pub mod model;
 pub mod record;
+pub mod secret;
 pub mod server;
 pub mod slo;
 pub mod survey;
+pub mod text;
 pub mod units;
 pub mod workload;
 

@@ -1,13 +1,13 @@
 //! The server under test may be on another host: [`Serving`] samples there, and
 //! [`Monitor::connect`](crate::Monitor::connect) receives the samples here, on the generator's clock.
 //!
-//! One TCP connection, one message of JSON per line ([`protocol`], `brimful.watch/1`):
+//! One TCP connection, one message of JSON per line ([`protocol`], `brimful.watch/2`):
 //!
 //! ```text
 //!   watching side                       load generator
-//!   greeting: protocol, version ───▶
-//!                               ◀───    hello: token
-//!   welcome                     ───▶
+//!   greeting: version, nonce    ───▶
+//!                               ◀───    hello: nonce, proof
+//!   welcome: proof              ───▶
 //!                               ◀──▶    clock, 16 times; the end if the offset is too uncertain
 //!                               ◀───    watch: how often each group
 //!   watching: sources           ───▶
@@ -22,13 +22,16 @@
 //! until then.
 //!
 //! Plain TCP stays on the loopback interface, at both ends: that is what an SSH tunnel looks like from either.
-//! Everything else is TLS. The token is needed in any case, for a host has more than one user.
+//! Everything else is TLS. The token is needed in any case, for a host has more than one user: both sides prove that they
+//! know it ([`token`]), and neither says it.
 
 mod clock;
 mod connect;
 mod link;
 mod protocol;
+mod secret_file;
 mod serve;
+mod strangers;
 mod tls;
 mod token;
 

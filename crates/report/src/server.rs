@@ -8,6 +8,7 @@ mod layout;
 
 use crate::quantity::{percent, size, time};
 use brimful_core::server::{Core, CpuShares, Disk, Listener, Network, Process, Server};
+use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
 
@@ -27,7 +28,8 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
             format!("{name} {} busy, {reads_per_s:.1} reads/s, {writes_per_s:.1} writes/s", percent(*utilization));
         ("disk", words)
     }));
-    lines
+    // Others have chosen the names in it.
+    lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
 }
 
 fn cpu_in_words(cpu: &CpuShares, cores: &[Core]) -> String {
@@ -77,7 +79,8 @@ pub fn text(server: &Server) -> String {
     ];
     groups.push(facts("overhead", &[], cells));
     let name = server.sources.keys().map(String::len).max().unwrap_or(0);
-    let source = |(figures, source): (&String, &String)| format!("  {figures:<name$}  {source}\n");
+    let source =
+        |(figures, source): (&String, &String)| format!("  {:<name$}  {}\n", one_line(figures), one_line(source));
     groups.push("sources\n".to_owned() + &server.sources.iter().map(source).collect::<String>());
     groups.join("\n")
 }

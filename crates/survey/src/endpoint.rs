@@ -1,9 +1,11 @@
 //! A URL, understood and resolved.
 
 use crate::SurveyError;
+use crate::reach::{Reached, reach};
 use brimful_core::Nanos;
+use brimful_core::secret::without_credentials;
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 
 /// Where to send load.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +21,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Understands `http://HOST[:PORT][/PATH]`; without a scheme, `http://` is meant. Of several addresses the first that
-    /// accepts a connection is taken. A server that neither accepts nor refuses within `patience` is given the benefit
-    /// of the doubt: to overload one that has stopped accepting is what some runs are for.
+    /// Understands `http://HOST[:PORT][/PATH]`; without a scheme, `http://` is meant. Of several addresses that is taken
+    /// which is the first to accept a connection. A server that neither accepts nor refuses within `patience` is given the
+    /// benefit of the doubt: to overload one that has stopped accepting is what some runs are for.
     ///
     /// # Errors
     /// [`SurveyError::BadUrl`], [`SurveyError::Unresolvable`], [`SurveyError::NothingListens`].
@@ -30,22 +32,18 @@ impl Endpoint {
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let unresolvable = |source| SurveyError::Unresolvable { url: url.clone(), source };
         let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unresolvable)?.collect();
-        let mut refused = None;
-        for address in &addresses {
-            match TcpStream::connect_timeout(address, patience.into()) {
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => refused = Some(*address),
-                _ => return Ok(Endpoint { url, address: *address, authority: authority.to_string(), path }),
+        match reach(&addresses, patience) {
+            Some(Reached::Accepts(address) | Reached::Silent(address) | Reached::Barred(address)) => {
+                Ok(Endpoint { url, address, authority: authority.to_string(), path })
             }
-        }
-        match refused {
-            Some(address) => Err(SurveyError::NothingListens { address }),
+            Some(Reached::Refuses(address)) => Err(SurveyError::NothingListens { address }),
             None => Err(unresolvable(std::io::Error::new(ErrorKind::NotFound, "the name has no address"))),
         }
     }
 }
 
 fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), SurveyError> {
-    let bad = |why: String| SurveyError::BadUrl { url: text.to_owned(), why };
+    let bad = |why: String| SurveyError::BadUrl { url: without_credentials(text).into_owned(), why };
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
         bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
@@ -116,7 +114,8 @@ mod tests {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let error = Endpoint::resolve(&free.to_string(), Nanos::from_secs(1)).unwrap_err();
         assert!(matches!(error, SurveyError::NothingListens { .. }) && !error.is_usage(), "{error}");
-        let error = Endpoint::resolve("http://no-such-host.invalid/", Nanos::from_secs(1)).unwrap_err();
+        // A label of more than 63 bytes is no name: no server has to be asked for it.
+        let error = Endpoint::resolve(&"a".repeat(64), Nanos::from_secs(1)).unwrap_err();
         assert!(matches!(error, SurveyError::Unresolvable { .. }) && error.is_usage(), "{error}");
     }
 }

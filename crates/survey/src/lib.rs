@@ -13,6 +13,7 @@ mod endpoint;
 mod error;
 mod fit;
 mod level;
+mod reach;
 mod run;
 mod server;
 mod survey;

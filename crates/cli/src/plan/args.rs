@@ -137,7 +137,7 @@ pub struct CalibrateArgs {
     /// Print all that was found as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write the model to a file, for `brimful plan solve` and `what-if`
+    /// Write the model to a file, for `brimful plan solve` and `what-if`; - is stdout, and stderr has the rest then
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Write a page with charts to a file as well
@@ -179,7 +179,7 @@ pub struct ResultArgs {
     /// Print the whole document as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write the JSON document to a file as well
+    /// Write the JSON document to a file as well; - is stdout, and stderr has the rest then
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Write a page with charts to a file as well

@@ -1,6 +1,7 @@
 //! Reading a model: JSON or TOML, by itself or inside a document that holds one, as surveys and calibrations do.
 
 use crate::exit::UsageError;
+use crate::output::say;
 use brimful_core::model::Model;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -13,7 +14,7 @@ pub fn read(path: &Path) -> anyhow::Result<Model> {
     let text = text(path)?;
     let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", name(path))))?;
     for key in &model.not_read {
-        anstream::eprintln!("note: {}: `{key}` is no part of a model and is not read", name(path));
+        say(&format!("note: {}: `{key}` is no part of a model and is not read", name(path)));
     }
     Ok(model.model)
 }

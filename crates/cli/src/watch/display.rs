@@ -5,6 +5,7 @@ use super::lines::Lines;
 use super::plan::{Plan, View};
 use super::screen::Screen;
 use super::session::Session;
+use crate::output::say;
 use ratatui::crossterm::event;
 
 /// What comes next.
@@ -57,7 +58,7 @@ impl Display {
     pub fn say(&mut self, notice: String) {
         match self {
             Display::Screen(screen) => screen.say(notice),
-            _ => anstream::eprintln!("{notice}"),
+            _ => say(&notice),
         }
     }
 
@@ -65,7 +66,7 @@ impl Display {
     pub fn mention(&mut self, news: String) {
         match self {
             Display::Screen(screen) => screen.mention(news),
-            _ => anstream::eprintln!("{news}"),
+            _ => say(&news),
         }
     }
 

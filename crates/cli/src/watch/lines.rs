@@ -3,10 +3,11 @@
 use super::display::Flow;
 use super::plan::Plan;
 use super::session::Session;
+use crate::output;
 use brimful_core::server::{Connections, Kernel, Network, Process, State};
 use brimful_monitor::{Group, Rates};
 use brimful_report::quantity::three_digits;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::time::SystemTime;
 
 /// A header comes again after so many lines.
@@ -73,8 +74,7 @@ impl Lines {
         self.shown += 1;
         let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         text += &self.line(time.get(11..19).unwrap_or_default(), session.current());
-        let mut stdout = std::io::stdout().lock();
-        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        match output::write(&text) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Flow::Leave),
             written => Ok(written.map(|()| Flow::Stay)?),
         }

@@ -130,6 +130,8 @@ fn view(args: &WatchArgs) -> View {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     match args {
+        // Stdout is the document's.
+        _ if args.out.as_ref().is_some_and(|out| out.as_os_str() == "-") => View::Nothing,
         WatchArgs { json: false, once: false, quiet: false, .. } if terminal && !dumb => View::Screen,
         WatchArgs { json: false, once: false, quiet: false, .. } => View::Lines,
         _ => View::Nothing,

@@ -1,21 +1,18 @@
 //! `--prometheus`: the latest counters, for whoever fetches `/metrics`.
 //!
 //! As much HTTP as that takes: one request per connection, and bounds on everything a stranger could draw out: the size of
-//! a request, its time, and how many are served at once. The loop of the watch never waits for any of it.
+//! a request, its time, and how many there are at once. The loop of the watch never waits for any of it.
 
+mod crowd;
 mod metrics;
 
 use anyhow::Context;
 use brimful_monitor::Sample;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use crowd::Crowd;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// So many are served at once; others wait in the listening socket's queue.
-const THREADS: usize = 4;
-/// A request has to be here, and its answer away, within this.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Prometheus sends some 500 bytes.
 const MAX_REQUEST: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
@@ -32,21 +29,17 @@ impl Exporter {
         let listener = TcpListener::bind(address)
             .with_context(|| format!("cannot serve on {address}: choose another address with --prometheus"))?;
         let address = listener.local_addr()?;
-        let (listener, latest) = (Arc::new(listener), Arc::new(Mutex::new(Sample::default())));
-        for _ in 0..THREADS {
-            let (listener, latest) = (listener.clone(), latest.clone());
-            let serve = move || {
-                loop {
-                    match listener.accept() {
-                        // What a peer does wrong is its own loss.
-                        Ok((stream, _)) => drop(answer(stream, &latest)),
-                        // No descriptors, for example: it passes.
-                        Err(_) => std::thread::sleep(Duration::from_millis(100)),
-                    }
-                }
-            };
-            std::thread::Builder::new().name("prometheus".to_owned()).stack_size(256 << 10).spawn(serve)?;
-        }
+        let latest = Arc::new(Mutex::new(Sample::default()));
+        let mut crowd =
+            Crowd::new(listener, error("408 Request Timeout", "the request was not whole within 5 seconds"))?;
+        let sample = latest.clone();
+        let serve = move || {
+            loop {
+                crowd.wait(Instant::now());
+                crowd.attend(Instant::now(), &|request| reply(request, &sample));
+            }
+        };
+        std::thread::Builder::new().name("prometheus".to_owned()).stack_size(256 << 10).spawn(serve)?;
         Ok(Exporter { address, latest })
     }
 
@@ -60,30 +53,6 @@ impl Exporter {
         latest.network = network.or(latest.network.take());
         latest.connections = connections.or(latest.connections.take());
     }
-}
-
-fn answer(mut stream: TcpStream, latest: &Mutex<Sample>) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut request = Vec::with_capacity(1024);
-    let reply = loop {
-        if let Some(reply) = reply(&request, latest) {
-            break reply;
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break error("408 Request Timeout", "the request was not whole within 5 seconds");
-        }
-        stream.set_read_timeout(Some(left))?;
-        let mut buffer = [0; 1024];
-        match stream.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(n) => request.extend_from_slice(&buffer[..n]),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(e) => return Err(e),
-        }
-    };
-    stream.write_all(reply.as_bytes())
 }
 
 /// `None` until the request is whole.

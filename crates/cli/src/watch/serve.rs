@@ -2,6 +2,7 @@
 
 use super::events::Events;
 use crate::args::WatchArgs;
+use crate::output::say;
 use crate::token;
 use brimful_monitor::{Identity, MonitorConfig, ServeConfig, Serving, Token};
 
@@ -28,6 +29,6 @@ pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow
     let config = ServeConfig { address, token, identity, watch: watch.clone() };
     let serving = Serving::start(config, events.of_clients())?;
     let words = format!("samples are served at {}{news}", serving.address());
-    anstream::eprintln!("{words}");
+    say(&words);
     Ok(Some(Served { _serving: serving, words }))
 }

@@ -139,6 +139,28 @@ fn headers_method_and_body_are_sent() {
 }
 
 #[test]
+fn secrets_are_sent_and_not_recorded() {
+    let sesame = |name: &str| format!("if ($http_{name} != hunter2) {{ return 403; }}");
+    let location = format!("location /p {{ {} {} return 204; }}", sesame("authorization"), sesame("x_internal"));
+    let nginx = Nginx::start(NginxOptions { extra: location, ..Default::default() });
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("record.json");
+    let url = format!("{}p", nginx.url());
+    let pace = ["--clients", "1", "-n", "5", "--out", out.to_str().unwrap()];
+    let secrets = ["-HAuthorization: hunter2", "--header=X-Internal:hunter2", "--secret-header", "x-internal"];
+    let done = run(&[&["load", "--json", &url], &pace[..], &secrets].concat()).exits(&[0, 4]);
+    let record = documents::record(&done.stdout);
+    assert_eq!(record.counts.status.s2xx, 5);
+    let recorded = ["-HAuthorization: •••", "--header=X-Internal: •••", "--secret-header", "x-internal"];
+    assert!(record.command.ends_with(&recorded.map(str::to_owned)), "{:?}", record.command);
+    let file = fs::read_to_string(&out).unwrap();
+    assert!(!done.stdout.contains("hunter2") && !done.stderr.contains("hunter2") && !file.contains("hunter2"));
+    let password = "http://me:hunter2@127.0.0.1/";
+    let done = run(&["load", password, "--rate", "1"]).exits(&[2]);
+    assert!(done.stderr.contains("http://•••@127.0.0.1/") && !done.stderr.contains("hunter2"), "{}", done.stderr);
+}
+
+#[test]
 fn the_text_has_its_groups_and_the_file_the_document() {
     let nginx = Nginx::start(NginxOptions::default());
     let dir = tempfile::tempdir().unwrap();

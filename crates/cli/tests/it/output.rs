@@ -2,8 +2,11 @@
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, until};
+use crate::small_disk::Small;
 use brimful_testkit::RawServer;
 use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::process::Stdio;
 
 const SHORT: [&str; 4] = ["--clients", "1", "--requests", "20"];
@@ -28,6 +31,62 @@ fn a_full_disk_loses_no_document() {
     assert!(done.stderr.contains("cannot write /dev/full") && done.stderr.contains("on stdout"), "{}", done.stderr);
     let json = done.stdout.find('{').expect("the document is on stdout");
     assert_eq!(documents::record(&done.stdout[json..]).counts.completed, 20);
+}
+
+#[test]
+fn a_full_disk_leaves_the_former_file_as_it_was() {
+    let server = RawServer::content_length("hello\n");
+    let small = Small::mount("64k");
+    let out = small.path().join("record.json");
+    fs::write(&out, "the former").unwrap();
+    // Room for a name, and not for a document.
+    small.fill();
+    let done = run(&[&["load", &server.url(), "--out", out.to_str().unwrap()], &SHORT[..]].concat()).exits(&[3]);
+    assert!(done.stderr.contains("cannot write") && done.stderr.contains("No space left"), "{}", done.stderr);
+    assert_eq!(fs::read_to_string(&out).unwrap(), "the former");
+    let json = done.stdout.find('{').expect("the document is on stdout");
+    assert_eq!(documents::record(&done.stdout[json..]).counts.completed, 20);
+    assert_eq!(fs::read_dir(small.path()).unwrap().count(), 2, "nothing partial is left");
+}
+
+#[test]
+fn a_dash_is_stdout() {
+    let server = RawServer::content_length("hello\n");
+    let dir = tempfile::tempdir().unwrap();
+    let in_dir = |args: &[&str]| {
+        let mut command = brimful(args);
+        command.current_dir(dir.path());
+        Running::start(command).finish()
+    };
+    let _machine = share_machine();
+    let done = in_dir(&[&["load", &server.url(), "-o", "-"], &SHORT[..]].concat()).exits(&[0, 4]);
+    assert_eq!(documents::record(&done.stdout).counts.completed, 20);
+    assert!(done.stderr.contains("Total            20 calls"), "what is shown otherwise: {}", done.stderr);
+    let done = in_dir(&[&["load", &server.url(), "--json", "-o", "/dev/stdout"], &SHORT[..]].concat()).exits(&[0, 4]);
+    assert_eq!(documents::record(&done.stdout).counts.completed, 20);
+    let done = in_dir(&["watch", "-n", "2", "--interval", "50ms", "-o", "-"]).exits(&[0]);
+    documents::document::<brimful_core::server::Server>(&done.stdout);
+    assert!(done.stderr.contains("this machine for "), "{}", done.stderr);
+    in_dir(&["plan", "solve", "no-such-model", "--out", "-", "--html", "-"])
+        .fails(2, "--out and --html both name stdout");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "no file is called `-`");
+}
+
+#[test]
+fn mode_and_links_of_a_file_stay() {
+    let server = RawServer::content_length("hello\n");
+    let dir = tempfile::tempdir().unwrap();
+    let (file, link) = (dir.path().join("record.json"), dir.path().join("link.json"));
+    fs::write(&file, "the former").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("record.json", &link).unwrap();
+    let load = |path: &Path| run(&[&["load", &server.url(), "--out", path.to_str().unwrap()], &SHORT[..]].concat());
+    load(&link).exits(&[0, 4]);
+    assert_eq!(documents::record(&fs::read_to_string(&file).unwrap()).counts.completed, 20);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::hard_link(&file, dir.path().join("other.json")).unwrap();
+    load(&file).fails(3, "(hard links), from which it would be parted");
 }
 
 #[test]

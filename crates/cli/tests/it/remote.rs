@@ -2,10 +2,16 @@
 //! --watch-from`.
 
 use crate::documents;
-use crate::program::{Done, Running, brimful, share_machine};
+use crate::program::{Done, Running, brimful, share_machine, until};
 use brimful_core::record::Record;
-use brimful_testkit::{Nginx, NginxOptions};
+use brimful_testkit::{Nginx, NginxOptions, RawServer};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
 /// How far the other clock is ahead.
 const AHEAD: f64 = 54_321.0;
@@ -25,6 +31,32 @@ fn serve(args: &[&str]) -> (Running, String, String) {
     let (address, token) = (address.to_owned(), token.to_owned());
     (serving, address, token)
 }
+
+/// Passes everything on between a load generator and the watching side; its address, and how many lines came from there.
+fn relay(server: &str) -> (String, Arc<AtomicUsize>) {
+    let (listener, server) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.to_owned());
+    let (address, lines) = (listener.local_addr().unwrap().to_string(), Arc::new(AtomicUsize::new(0)));
+    let counted = lines.clone();
+    thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut server = TcpStream::connect(server).unwrap();
+        client.set_nodelay(true).unwrap();
+        server.set_nodelay(true).unwrap();
+        let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        thread::spawn(move || drop(std::io::copy(&mut from, &mut to)));
+        let mut chunk = [0; 4096];
+        while let Ok(n @ 1..) = server.read(&mut chunk) {
+            counted.fetch_add(chunk[..n].iter().filter(|&&byte| byte == b'\n').count(), Ordering::Relaxed);
+            if client.write_all(&chunk[..n]).is_err() {
+                break;
+            }
+        }
+    });
+    (address, lines)
+}
+
+/// Lines before the first sample: greeting, welcome, sixteen readings of the clock, and what is watched.
+const BEFORE_SAMPLES: usize = 19;
 
 fn port(url: &str) -> String {
     url.trim_end_matches('/').rsplit_once(':').unwrap().1.to_owned()
@@ -54,10 +86,14 @@ fn a_server_with_another_clock_is_watched_on_the_loads_own() {
     let nginx = Nginx::start(NginxOptions::default());
     let (port, pid) = (port(&nginx.url()), nginx.pid().to_string());
     let (_serving, address, token) = serve(&["--port", &port, "--process", &pid]);
-    let pace = [nginx.url(), "--clients".into(), "2".into(), "--duration".into(), "1500ms".into()];
-    let pace: Vec<&str> = pace.iter().map(String::as_str).collect();
-    let done = finish(load(&[&pace[..], &["--watch-from", &address]].concat(), Some(&token))).exits(&[0, 4]);
-    let server = record(&done, &token).server.expect("a server was watched");
+    let (address, lines) = relay(&address);
+    let args = [&nginx.url(), "--clients", "2", "--duration", "1h", "--watch-from", &address];
+    let loading = Running::start(load(&args, Some(&token)));
+    // However long they take.
+    until(|| lines.load(Ordering::Relaxed) >= BEFORE_SAMPLES + 7);
+    loading.ctrl_c();
+    let record = record(&loading.finish().exits(&[130]), &token);
+    let server = record.server.expect("a server was watched");
 
     let clock = server.clock.expect("clocks were compared");
     assert!((clock.offset_s - AHEAD).abs() <= clock.uncertainty_s && clock.uncertainty_s < 0.1, "{clock:?}");
@@ -65,7 +101,7 @@ fn a_server_with_another_clock_is_watched_on_the_loads_own() {
     assert!(process.pids.contains(&nginx.workers()[0]) && process.cpu_s > 0.0, "{process:#?}");
     assert!(server.connections.listener.is_some_and(|listener| listener.backlog > 0));
     assert!(server.intervals.len() >= 4, "{:#?}", server.intervals);
-    let during = |t_s: f64| (-1.0..3.0).contains(&t_s);
+    let during = |t_s: f64| (-1.0..record.duration_s + 1.0).contains(&t_s);
     assert!(server.intervals.iter().all(|interval| during(interval.t_s)), "{:#?}", server.intervals);
     let busy: f64 = server.intervals.iter().filter_map(|i| Some(i.process_cores? * i.length_s)).sum();
     // On a busy machine samples come late, and what happened before the first and after the last in the window is inferred.
@@ -79,16 +115,23 @@ fn a_server_with_another_clock_is_watched_on_the_loads_own() {
 #[test]
 fn a_watch_that_is_killed_leaves_a_record() {
     let _machine = share_machine();
-    let nginx = Nginx::start(NginxOptions::default());
-    let (mut serving, address, token) = serve(&["--port", &port(&nginx.url())]);
-    let url = nginx.url();
-    let args = [&url, "--rate", "50", "--duration", "2s", "--watch-from", &address];
+    // The load cannot end before the watch has.
+    let killed = Arc::new(AtomicBool::new(false));
+    let may_answer = killed.clone();
+    let server = RawServer::answering(move |_| {
+        until(|| may_answer.load(Ordering::Relaxed));
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()
+    });
+    let (mut serving, address, token) = serve(&["--port", &port(&server.url())]);
+    let url = server.url();
+    let args = [&url, "--clients", "1", "--requests", "100", "--timeout", "80s", "--watch-from", &address];
     let loading = Running::start(load(&args, Some(&token)));
     serving.stderr_line(" watches");
     serving.kill();
+    killed.store(true, Ordering::Relaxed);
     let done = loading.finish().exits(&[0, 4]);
     let record = record(&done, &token);
-    assert_eq!(record.counts.scheduled, 100);
+    assert_eq!((record.counts.scheduled, record.counts.completed), (100, 100));
     let sources = record.server.expect("a server was watched").sources;
     assert!(sources["monitor"].starts_with("none after") && sources["monitor"].contains("broke"), "{sources:#?}");
 }
@@ -108,6 +151,17 @@ fn by_tls_with_a_certificate_and_a_token_from_files() {
         .expect("install openssl: apt-get install openssl");
     assert!(made.status.success(), "{made:?}");
     std::fs::write(&token, format!("{TOKEN}\n")).unwrap();
+    let mode = |file: &str, mode| std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
+    let refused = |args: &[&str], file: &str| {
+        let done = finish(brimful(&[&["watch", "--serve", "127.0.0.1:0"], args].concat()));
+        done.fails(2, &format!("other users of this host can read the secret in it (mode 0644): `chmod 600 {file}`"));
+    };
+    mode(&token, 0o644);
+    refused(&["--token-file", &token], &token);
+    mode(&token, 0o600);
+    mode(&key, 0o644);
+    refused(&["--tls-cert", &certificate, "--tls-key", &key], &key);
+    mode(&key, 0o600);
     let port = port(&nginx.url());
     let (_serving, address, _) =
         serve(&["--port", &port, "--token-file", &token, "--tls-cert", &certificate, "--tls-key", &key]);

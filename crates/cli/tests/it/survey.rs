@@ -27,9 +27,12 @@ fn the_demonstration_foresees_what_it_then_measures() {
     let _machine = own_machine();
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.html");
+    let secret = "Authorization: Bearer hunter2";
     let args = [
         "survey",
         "--demo",
+        "-H",
+        secret,
         "--level",
         "300ms",
         "--timeout",
@@ -44,7 +47,8 @@ fn the_demonstration_foresees_what_it_then_measures() {
     let survey = documents::survey(&done.stdout);
     told(&survey, done.code);
     assert_eq!((survey.seed, &survey.stopped), (7, &None));
-    assert_eq!(survey.command[1..], args);
+    let command = args.map(|word| if word == secret { "Authorization: •••" } else { word });
+    assert_eq!(survey.command[1..], command);
     assert_eq!(survey.report.as_deref(), report.to_str());
 
     for workload in ["mix", "light", "heavy"] {
@@ -76,6 +80,7 @@ fn the_demonstration_foresees_what_it_then_measures() {
 
     // The report holds the very document.
     let page = fs::read_to_string(&report).unwrap();
+    assert!(!page.contains("hunter2") && !done.stdout.contains("hunter2"), "a secret is passed on");
     let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();
     let reported = documents::survey(rest.split_once("</script>").unwrap().0);
     assert_eq!(reported, survey);

@@ -3,6 +3,7 @@
 use super::clock::{BOUND, Clock, EXCHANGES, Reading};
 use super::link::{Broken, Heard, Link, PATIENCE, words};
 use super::protocol::{self, Answer, LONGEST_ANSWER, Request};
+use super::token::{Nonce, Side};
 use super::{Token, stays_here, tls};
 use crate::group::Intervals;
 use crate::history::History;
@@ -68,11 +69,11 @@ impl Stream {
     }
 
     fn begin(mut link: Link, config: &RemoteConfig) -> Result<Stream, Broken> {
-        let version = match link.receive(sys::now() + PATIENCE, None)? {
-            Heard::Message(Answer::Greeting { protocol, version }) => {
+        let (version, there) = match link.receive(sys::now() + PATIENCE, None)? {
+            Heard::Message(Answer::Greeting { protocol, version, nonce }) => {
                 match protocol::misunderstanding(&protocol, &config.address) {
                     Some(why) => return Err(Broken(why)),
-                    None => words(&version),
+                    None => (words(&version), Nonce::try_from(nonce).map_err(|why| Broken(why.to_owned()))?),
                 }
             }
             Heard::Message(answer) => return Err(unexpected(answer)),
@@ -83,9 +84,18 @@ impl Stream {
                 )));
             }
         };
-        link.send(&Request::Hello { token: config.token.reveal().to_owned() })?;
+        let here = Nonce::generate()?;
+        let proof = config.token.proof(Side::Client, &there, &here);
+        link.send(&Request::Hello { nonce: here.clone(), proof })?;
         match link.answer()? {
-            Answer::Welcome {} => {}
+            Answer::Welcome { proof } if config.token.proves(Side::Server, &there, &here, &proof) => {}
+            Answer::Welcome { .. } => {
+                return Err(Broken(
+                    "it does not know the token, so it is not the `brimful watch --serve` that is meant: see who listens there, or \
+                     whether the tunnel is"
+                        .to_owned(),
+                ));
+            }
             answer => return Err(unexpected(answer)),
         }
         let before = compare_clocks(&mut link)?;

@@ -4,8 +4,9 @@
 //! sends is foreign: a line has a longest length, and what cannot be read ends the connection with a reason in words.
 
 use super::tls;
-use crate::sys;
+use crate::{MonitorError, sys};
 use brimful_core::Nanos;
+use brimful_core::text::one_line;
 use rustix::event::{PollFd, PollFlags};
 use rustls::Connection;
 use serde::Serialize;
@@ -217,6 +218,12 @@ impl Drop for Stream {
     }
 }
 
+impl From<MonitorError> for Broken {
+    fn from(error: MonitorError) -> Broken {
+        Broken(error.to_string())
+    }
+}
+
 impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Broken {
         Broken(match error.kind() {
@@ -234,5 +241,5 @@ fn foreign(line: &[u8], what: &dyn fmt::Display) -> Broken {
 
 /// Words of the other side, fit for a terminal.
 pub fn words(text: &str) -> String {
-    text.trim().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(500).collect()
+    one_line(text.trim()).chars().take(500).collect()
 }

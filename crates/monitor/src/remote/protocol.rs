@@ -1,5 +1,6 @@
 //! What the two sides say to each other.
 
+use super::token::Nonce;
 use crate::group::{Group, Intervals};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The protocol; the number grows when two versions of brimful cannot understand each other.
-pub const PROTOCOL: &str = "brimful.watch/1";
+pub const PROTOCOL: &str = "brimful.watch/2";
 
 /// The longest message of a client.
 pub const LONGEST_REQUEST: usize = 4 << 10;
@@ -21,8 +22,10 @@ pub const LONGEST_ANSWER: usize = 4 << 20;
 pub enum Request {
     /// The first message: who knows the token may ask for the rest.
     Hello {
-        /// The token.
-        token: String,
+        /// Chosen by the client.
+        nonce: Nonce,
+        /// That it knows the token.
+        proof: String,
     },
     /// What does your clock show?
     Clock {},
@@ -45,9 +48,15 @@ pub enum Answer {
         protocol: String,
         /// Of brimful.
         version: String,
+        /// Chosen for this connection; none in protocols before the second.
+        #[serde(default)]
+        nonce: String,
     },
     /// To hello.
-    Welcome {},
+    Welcome {
+        /// That this side knows the token, too.
+        proof: String,
+    },
     /// No, and why; this ends the connection.
     Refused(String),
     /// To clock: `CLOCK_MONOTONIC`.
@@ -113,8 +122,8 @@ mod tests {
     fn it_is_said_which_side_to_update() {
         assert_eq!(misunderstanding(PROTOCOL, "there:1"), None);
         let about = |protocol| misunderstanding(protocol, "there:1").unwrap();
-        assert!(about("brimful.watch/0").ends_with("update brimful on there:1"));
-        assert!(about("brimful.watch/2").ends_with("update brimful on this host"));
+        assert!(about("brimful.watch/1").ends_with("update brimful on there:1"));
+        assert!(about("brimful.watch/3").ends_with("update brimful on this host"));
         assert!(about("SSH-2.0").contains("check the port"));
     }
 

@@ -2,7 +2,9 @@
 
 use super::link::{Broken, Heard, Link};
 use super::protocol::{self, Answer, LONGEST_REQUEST, PROTOCOL, Request};
+use super::strangers::{STRANGERS, Stranger, Strangers};
 use super::tls::Acceptor;
+use super::token::{Nonce, Side};
 use super::{Identity, Token, stays_here};
 use crate::group::{Groups, Intervals, Schedule};
 use crate::monitor::Meter;
@@ -18,8 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Clients that are sampled for at a time.
 const CLIENTS: usize = 4;
-/// Connections that have not shown a token yet.
-const STRANGERS: usize = 16;
+/// Threads for connections: that of one that was cut off ends at once, but not before.
+const THREADS: usize = CLIENTS + 4 * STRANGERS;
 /// How long a client that gets no samples may say nothing.
 const IDLE: Nanos = Nanos::from_secs(60);
 
@@ -50,7 +52,8 @@ struct Common {
     acceptor: Option<Acceptor>,
     watch: MonitorConfig,
     stop: PipeReader,
-    strangers: Arc<AtomicUsize>,
+    strangers: Strangers,
+    threads: Arc<AtomicUsize>,
     clients: Arc<AtomicUsize>,
     notice: Box<dyn Fn(String) + Send + Sync>,
 }
@@ -77,9 +80,9 @@ impl Serving {
         listener.set_nonblocking(true).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let (stopped, stop) = io::pipe().map_err(failed)?;
-        let (strangers, clients) = Default::default();
+        let (strangers, threads, clients) = Default::default();
         let notice = Box::new(notice);
-        let common = Arc::new(Common { token, acceptor, watch, stop: stopped, strangers, clients, notice });
+        let common = Arc::new(Common { token, acceptor, watch, stop: stopped, strangers, threads, clients, notice });
         spawn("serve", move || accept(&listener, &common))?;
         Ok(Serving { address: bound, _stop: stop })
     }
@@ -99,11 +102,13 @@ fn accept(listener: &TcpListener, common: &Arc<Common>) {
             return;
         }
         let started = listener.accept().map_err(|error| error.to_string()).and_then(|(socket, peer)| {
-            // One too many is turned away by closing its connection.
-            let Some(seat) = Seat::take(&common.strangers, STRANGERS) else { return Ok(()) };
+            let Some(thread) = Seat::take(&common.threads, THREADS) else { return Ok(()) };
+            // One too many costs the oldest its place: who knows the token needs it for a moment only.
+            let stranger = common.strangers.admit(&socket, peer.ip()).map_err(|error| error.to_string())?;
             let common = common.clone();
             spawn("session", move || {
-                let ended = session(socket, seat, peer, &common);
+                let _thread = thread;
+                let ended = session(socket, stranger, peer, &common);
                 (common.notice)(format!("{peer}: {}", ended.map_or_else(|Broken(why)| why, |()| "done".to_owned())));
             })
             .map_err(|error| error.to_string())
@@ -117,12 +122,17 @@ fn accept(listener: &TcpListener, common: &Arc<Common>) {
 }
 
 /// From a connection's first byte to its last.
-fn session(socket: TcpStream, stranger: Seat, peer: SocketAddr, common: &Common) -> Result<(), Broken> {
+fn session(socket: TcpStream, stranger: Stranger, peer: SocketAddr, common: &Common) -> Result<(), Broken> {
     let tls = common.acceptor.as_ref().map(Acceptor::connection).transpose()?;
     let mut link = Link::open(socket, tls, LONGEST_REQUEST)?;
-    link.send(&Answer::Greeting { protocol: PROTOCOL.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })?;
-    match link.answer()? {
-        Request::Hello { token } if common.token.is(&token) => {}
+    let here = Nonce::generate()?;
+    link.send(&Answer::Greeting {
+        protocol: PROTOCOL.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        nonce: here.to_string(),
+    })?;
+    let there = match link.answer()? {
+        Request::Hello { nonce, proof } if common.token.proves(Side::Client, &here, &nonce, &proof) => nonce,
         Request::Hello { .. } => {
             return refuse(
                 &mut link,
@@ -131,12 +141,12 @@ fn session(socket: TcpStream, stranger: Seat, peer: SocketAddr, common: &Common)
             );
         }
         _ => return refuse(&mut link, "nothing is told before hello"),
-    }
+    };
     let Some(_client) = Seat::take(&common.clients, CLIENTS) else {
         return refuse(&mut link, &format!("it samples for {CLIENTS} clients already: wait until one has ended"));
     };
     drop(stranger);
-    link.send(&Answer::Welcome {})?;
+    link.send(&Answer::Welcome { proof: common.token.proof(Side::Server, &here, &there) })?;
     attend(&mut link, peer, common)
 }
 

@@ -2,6 +2,7 @@
 //! vouches for it, which may be that certificate itself.
 
 use super::link::{Broken, words};
+use super::secret_file::SecretFile;
 use crate::MonitorError;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -37,8 +38,10 @@ pub struct Acceptor(Arc<ServerConfig>);
 impl Acceptor {
     pub fn new(identity: &Identity) -> Result<Acceptor, MonitorError> {
         let certificates = certificates(&identity.certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&identity.key)
+        let file = SecretFile::read(&identity.key).map_err(|error| unusable(&identity.key, "private key", &error))?;
+        let key = PrivateKeyDer::from_pem_slice(&file.bytes)
             .map_err(|error| unusable(&identity.key, "private key", &error))?;
+        file.require_private(&identity.key)?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(&[&TLS13])
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key));

@@ -1,7 +1,15 @@
-//! The secret that both sides of a stream share.
+//! The secret that both sides of a stream share, and how they prove to each other that they know it.
+//!
+//! Neither says it: a port on the loopback interface may be another user's, who was there before the tunnel. Each side chooses a
+//! nonce, and each sends the HMAC-SHA-256 (RFC 2104) by the token of the protocol, its role and both nonces. What is overheard
+//! proves nothing in another connection, and what one side has sent is not what the other one would.
 
+use super::protocol::PROTOCOL;
+use super::secret_file::SecretFile;
 use crate::MonitorError;
+use ring::hmac;
 use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -24,7 +32,7 @@ impl Token {
         let mut bytes = [0_u8; 16];
         let given = getrandom(&mut bytes, GetRandomFlags::empty()).map_err(io::Error::from);
         match given {
-            Ok(n) if n == bytes.len() => Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect())),
+            Ok(n) if n == bytes.len() => Ok(Token(hex(&bytes))),
             given => {
                 let why = given.map_or_else(|error| error.to_string(), |n| format!("it gave {n} bytes of 16"));
                 Err(MonitorError::Unusable(format!(
@@ -38,11 +46,13 @@ impl Token {
     /// From a file that holds nothing else.
     ///
     /// # Errors
-    /// It cannot be read, or is no token.
+    /// It cannot be read, is no token, or others can read it too.
     pub fn read(path: &Path) -> Result<Token, MonitorError> {
         let named = |why: &dyn fmt::Display| MonitorError::Unusable(format!("{}: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-        text.parse().map_err(|error: MonitorError| named(&error))
+        let file = SecretFile::read(path).map_err(|error| named(&error))?;
+        let token = String::from_utf8_lossy(&file.bytes).parse().map_err(|error: MonitorError| named(&error))?;
+        file.require_private(path)?;
+        Ok(token)
     }
 
     /// The token itself, for those who are to know it.
@@ -50,12 +60,75 @@ impl Token {
         &self.0
     }
 
-    /// Whether another is the same; the time this takes says nothing of where they differ.
-    pub(super) fn is(&self, other: &str) -> bool {
-        let differing =
-            self.0.bytes().zip(other.bytes()).fold(0, |differing, (a, b)| std::hint::black_box(differing | (a ^ b)));
-        self.0.len() == other.len() && differing == 0
+    /// What a side sends to prove that it knows this token; the server's nonce and the client's.
+    pub(super) fn proof(&self, side: Side, server: &Nonce, client: &Nonce) -> String {
+        hex(hmac::sign(&self.key(), &statement(side, server, client)).as_ref())
     }
+
+    /// Whether a side has proved that; the time this takes says nothing of how nearly it did.
+    pub(super) fn proves(&self, side: Side, server: &Nonce, client: &Nonce, proof: &str) -> bool {
+        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+        let byte = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
+        let tag: Option<Vec<u8>> = proof.as_bytes().chunks(2).map(byte).collect();
+        tag.is_some_and(|tag| hmac::verify(&self.key(), &statement(side, server, client), &tag).is_ok())
+    }
+
+    fn key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, self.0.as_bytes())
+    }
+}
+
+/// Who proves something.
+#[derive(Clone, Copy, Debug)]
+pub enum Side {
+    /// The load generator.
+    Client,
+    /// The side that watches.
+    Server,
+}
+
+/// Chosen for one connection: 128 bits as hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Nonce(String);
+
+impl Nonce {
+    pub fn generate() -> Result<Nonce, MonitorError> {
+        Token::generate().map(|Token(digits)| Nonce(digits))
+    }
+}
+
+impl fmt::Display for Nonce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for Nonce {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Nonce, Self::Error> {
+        let is_one = text.len() == Token::LEAST && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_one.then_some(Nonce(text)).ok_or("a nonce is 32 hexadecimal digits")
+    }
+}
+
+impl From<Nonce> for String {
+    fn from(Nonce(digits): Nonce) -> String {
+        digits
+    }
+}
+
+fn statement(side: Side, Nonce(server): &Nonce, Nonce(client): &Nonce) -> Vec<u8> {
+    let side = match side {
+        Side::Client => "client",
+        Side::Server => "server",
+    };
+    format!("{PROTOCOL} {side} {server} {client}").into_bytes()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl FromStr for Token {
@@ -82,17 +155,51 @@ impl fmt::Debug for Token {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_token_is_long_secret_and_only_itself() {
         let (a, b) = (Token::generate().unwrap(), Token::generate().unwrap());
-        assert!(a != b && a.is(a.reveal()) && !a.is(b.reveal()));
-        assert!(!a.is("") && !a.is(&a.reveal()[..31]) && !a.is(&format!("{}0", a.reveal())));
+        assert!(a != b && a == a.reveal().parse().unwrap());
         assert_eq!(format!("  {}\n", a.reveal().to_uppercase()).parse::<Token>().unwrap(), a);
         assert!(!format!("{a:?}").contains(a.reveal()));
         for text in ["", "123", "0123456789abcdef0123456789abcdeg", "0123456789abcdef 123456789abcdef0"] {
             assert!(text.parse::<Token>().unwrap_err().to_string().contains("openssl rand -hex 16"), "{text}");
         }
         assert!(Token::read(Path::new("/no/such/file")).unwrap_err().to_string().contains("/no/such/file"));
+    }
+
+    #[test]
+    fn a_proof_is_of_one_token_one_side_and_one_connection() {
+        let (token, other) = (Token::generate().unwrap(), Token::generate().unwrap());
+        let [here, there, another] = [(); 3].map(|()| Nonce::generate().unwrap());
+        let proof = token.proof(Side::Client, &here, &there);
+        assert!(token.proves(Side::Client, &here, &there, &proof) && !proof.contains(token.reveal()));
+        assert!(!other.proves(Side::Client, &here, &there, &proof));
+        assert!(!token.proves(Side::Server, &here, &there, &proof));
+        assert!(!token.proves(Side::Client, &another, &there, &proof));
+        assert!(!token.proves(Side::Client, &here, &another, &proof));
+        for wrong in ["", "0", &proof[..62], &format!("{proof}00"), &proof.replace(|_| true, "g"), "é"] {
+            assert!(!token.proves(Side::Client, &here, &there, wrong), "{wrong}");
+        }
+        for text in ["", "0123", "0123456789abcdef0123456789abcdeg", "0123456789abcdef0123456789abcdef0"] {
+            assert!(Nonce::try_from(text.to_owned()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_no_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        std::fs::write(&path, "00112233445566778899aabbccddeeff\n").unwrap();
+        let read = |mode| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Token::read(&path)
+        };
+        for mode in [0o644, 0o640, 0o604, 0o660] {
+            let error = read(mode).unwrap_err().to_string();
+            assert!(error.contains(&format!("(mode 0{mode:o}): `chmod 600 {}`", path.display())), "{error}");
+        }
+        assert!(read(0o600).is_ok() && read(0o400).is_ok());
     }
 }

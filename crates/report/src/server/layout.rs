@@ -1,6 +1,7 @@
 //! Figures in columns.
 
 use crate::quantity::{percent, size, three_digits, time};
+use brimful_core::text::one_line;
 use brimful_core::units::grouped;
 
 /// No line is longer, as long as names are of a usual length.
@@ -16,8 +17,12 @@ pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> S
     let mut text = String::new();
     for block in (0..columns).step_by(per_block) {
         let block = block..(block + per_block).min(columns);
-        let names: String =
-            names.get(block.clone()).unwrap_or_default().iter().map(|name| format!(" {name:>CELL$}")).collect();
+        let names: String = names
+            .get(block.clone())
+            .unwrap_or_default()
+            .iter()
+            .map(|name| format!(" {:>CELL$}", one_line(name)))
+            .collect();
         text += format!("{title:<25}{names}").trim_end();
         text += "\n";
         for (field, cells) in &fields {

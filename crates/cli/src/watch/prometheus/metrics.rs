@@ -3,6 +3,7 @@
 //! Counters are the kernel's own, in base units; what is not known is left out. Of programs they begin with the watch.
 
 use brimful_core::Nanos;
+use brimful_core::text::visible;
 use brimful_monitor::{
     ConnectionsSample, CpuTicks, DiskSample, InterfaceSample, KernelSample, ListenerSample, NetworkSample, PortSample,
     ProgramSample, Sample, StallSample, TcpSample,
@@ -69,7 +70,7 @@ impl Metric<'_> {
         }
         *text += name;
         for (i, (label, value)) in labels.iter().enumerate() {
-            let value = value.to_string().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let value = visible(&value.to_string()).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
             // Writing to a string cannot fail.
             let _ = write!(text, "{}{label}=\"{value}\"", if i == 0 { '{' } else { ',' });
         }
@@ -285,7 +286,7 @@ mod tests {
                 disks: Some([("vd\"a".to_owned(), DiskSample { blocks_read: 4, ..DiskSample::default() })].into()),
                 ..KernelSample::default()
             }),
-            process: Some(vec![program("a\\b\n"), program("nginx"), program("nginx")]),
+            process: Some(vec![program("a\\b\n"), program("\x1b[2J"), program("nginx"), program("nginx")]),
             network: Some(NetworkSample {
                 tcp: TcpSample { time_wait: Some(4), ..TcpSample::default() },
                 ..NetworkSample::default()
@@ -316,6 +317,7 @@ mod tests {
             "brimful_context_switches_total 123456789012",
             "brimful_disk_read_bytes_total{disk=\"vd\\\"a\"} 2048",
             "brimful_process_processes{program=\"a\\\\b\\n\"} 1",
+            "brimful_process_processes{program=\"\\\\u001b[2J\"} 1",
             "brimful_process_processes{program=\"nginx (2)\"} 1",
             "brimful_tcp_time_wait_sockets 4",
             "brimful_listener_drops_total{port=\"80\"} 17",

@@ -2,7 +2,7 @@
 
 use super::panels::{self, Make, Panel, Room};
 use super::picture::Picture;
-use super::style::flow;
+use super::style::{flow, paragraph};
 use brimful_core::Nanos;
 use brimful_monitor::Severity;
 use ratatui::Frame;
@@ -45,9 +45,9 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
         Constraint::Length(footer.len() as u16),
     ])
     .areas(area);
-    frame.render_widget(title(picture, width), title_area);
-    frame.render_widget(Paragraph::new(findings), findings_area);
-    frame.render_widget(Paragraph::new(footer), footer_area);
+    frame.render_widget(paragraph(vec![title(picture, width)]), title_area);
+    frame.render_widget(paragraph(findings), findings_area);
+    frame.render_widget(paragraph(footer), footer_area);
     use panels::{cpus, disks, machine, network, ports, programs};
     if area.width >= WIDE {
         let halves = [Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)];
@@ -124,7 +124,7 @@ fn column(frame: &mut Frame<'_>, area: Rect, picture: &Picture, panels: &[Make])
             lines.push(Line::default());
         }
     }
-    frame.render_widget(Paragraph::new(lines), area);
+    frame.render_widget(paragraph(lines), area);
 }
 
 /// Takes from the tallest, line by line, until all fit; then from the last.
@@ -227,6 +227,24 @@ mod tests {
                 "q leave   space hold   k p n c groups   ? help",
             ],
         );
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing_but_this_program() {
+        let mut rates = fixture::busy();
+        if let Some(process) = &mut rates.process {
+            process.figures[0].name = "\x1b[2J\u{202e}x".to_owned();
+        }
+        if let Some(network) = &mut rates.network {
+            let eth0 = network.figures.interfaces.remove("eth0").unwrap();
+            network.figures.interfaces.insert("\u{9b}e".to_owned(), eth0);
+        }
+        let mut picture = picture(rates);
+        picture.tell("a process \x1b[2J\u{202e} is running now".to_owned());
+        let screen = drawn(&picture, 80, 24);
+        shows(&screen, &[r"  \u001b[2J\u20 ", r"  \u009be", r"a process \u001b[2J\u202e is"]);
+        let text = screen.concat();
+        assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{screen:#?}");
     }
 
     #[test]

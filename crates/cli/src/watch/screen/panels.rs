@@ -7,6 +7,7 @@ pub use cpus::cpus;
 use super::picture::Picture;
 use super::style::{Style, cell, flow, known, number, percent};
 use brimful_core::server::{Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic};
+use brimful_core::text::one_line;
 use brimful_core::units::grouped;
 use brimful_monitor::Group;
 use brimful_report::quantity::size;
@@ -70,7 +71,7 @@ fn first<const N: usize>(columns: &Columns<N>, width: usize) -> usize {
 
 /// A name in the first column.
 fn name(text: &str, width: usize) -> Vec<Span<'static>> {
-    let cut: String = text.chars().take(width.saturating_sub(2)).collect();
+    let cut: String = one_line(text).chars().take(width.saturating_sub(2)).collect();
     vec![Span::raw(format!("{:<width$}", format!("  {cut}")))]
 }
 

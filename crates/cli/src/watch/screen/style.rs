@@ -1,10 +1,13 @@
 //! Colours, or without them bold and dim; and figures as they stand in columns.
 
+use brimful_core::text::one_line;
 use brimful_core::units::grouped;
 use brimful_monitor::Severity;
 use brimful_report::quantity::three_digits;
 use ratatui::style::{Color, Modifier, Style as Look};
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use std::borrow::Cow;
 
 /// What is not known.
 pub const UNKNOWN: &str = "–";
@@ -98,6 +101,16 @@ pub fn flow(items: &[Span<'static>], separator: &'static str, width: usize, most
         }
     }
     lines
+}
+
+/// Lines as they may be drawn: others have chosen some of the names in them.
+pub fn paragraph(mut lines: Vec<Line<'static>>) -> Paragraph<'static> {
+    for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
+        if let Cow::Owned(shown) = one_line(&span.content) {
+            span.content = Cow::Owned(shown);
+        }
+    }
+    Paragraph::new(lines)
 }
 
 /// A cell of a column: to the right, with a space before it.

@@ -2,12 +2,12 @@
 
 use super::{OFTEN, nginx};
 use crate::program::{Running, brimful, run, share_machine, until};
+use crate::small_disk::Small;
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// Every line as its type, in the order of time.
 fn lines<T: Serialize + DeserializeOwned>(path: &Path) -> Vec<LogLine<T>> {
@@ -67,41 +67,6 @@ fn a_group_that_is_read_less_often_has_fewer_and_longer_lines() {
     assert!((1..=3).contains(&network.len()) && kernel.len() > 2 * network.len(), "{} {}", kernel.len(), network.len());
     assert!(network.iter().all(|line| line.length_s > 0.2));
     assert!(!dir.path().join("process.jsonl").exists(), "no program was named");
-}
-
-/// A file system that ends with the test.
-struct Small {
-    dir: tempfile::TempDir,
-}
-
-impl Small {
-    fn mount(size: &str) -> Small {
-        let dir = tempfile::tempdir().unwrap();
-        let small = Small { dir };
-        small.command("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
-        small
-    }
-
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    fn command(&self, program: &str, args: &[&str]) {
-        let status = Command::new(program).args(args).arg(self.path()).status().unwrap();
-        assert!(status.success(), "{program} failed: this test mounts a file system and takes root for that");
-    }
-
-    /// Leaves no room.
-    fn fill(&self) {
-        let full = fs::write(self.path().join("other"), vec![0; 1 << 20]);
-        assert!(full.is_err(), "the file system is small");
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
-    }
 }
 
 #[test]

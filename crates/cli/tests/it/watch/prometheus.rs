@@ -69,8 +69,13 @@ fn counters_are_served_while_the_watch_goes_on() {
     assert_eq!(after["brimful_process_processes{program=\"nginx\"}"], 2.0);
     assert_eq!(fetch(&address, "GET / HTTP/1.1\r\n\r\n").0, 404);
     assert_eq!(fetch(&address, "nonsense\r\n\r\n").0, 400);
-    // Some who say nothing do not keep the others from being served.
-    let _silent: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    // Those who say half of something do not keep the others from being served.
+    let half = || {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+        stream
+    };
+    let _half: Vec<TcpStream> = (0..133).map(|_| half()).collect();
     assert_eq!(get().0, 200);
     watch.ctrl_c();
     watch.finish().exits(&[0]);

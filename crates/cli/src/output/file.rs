@@ -1,0 +1,307 @@
+//! Files that are there whole or not at all.
+//!
+//! A file is opened before the run, so that a place that cannot be written is found out before it costs anything. It is written
+//! under another name beside its own, which it takes when it is whole: until then, and if there is no room for all of it, the
+//! former one stays as it is. What takes its place is what a redirection would have left: a symbolic link still leads to it, and
+//! mode and owner are the former's. A file of several names (hard links) is refused, for it would be parted from the others.
+//!
+//! `-`, and whatever else stdout is, is stdout; devices and pipes are written as they are.
+
+use super::print;
+use crate::exit::UsageError;
+use anyhow::Context;
+use rustix::fs::{Gid, Mode, Uid, fchmod, fchown};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The flag whose document has stdout for itself.
+static STDOUT: OnceLock<String> = OnceLock::new();
+
+/// Whether a document has stdout for itself.
+pub fn stdout_is_taken() -> bool {
+    STDOUT.get().is_some()
+}
+
+/// A place for a document, opened.
+#[derive(Debug)]
+pub struct OutFile {
+    path: PathBuf,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Stdout,
+    /// A device or a pipe.
+    Stream(File),
+    /// A file that is to be.
+    Replacement(Replacement),
+}
+
+/// A file under another name until it is whole.
+#[derive(Debug)]
+struct Replacement {
+    file: File,
+    /// `None` once it has its own.
+    partial: Option<PathBuf>,
+    /// Its own name, after all links.
+    name: PathBuf,
+}
+
+impl OutFile {
+    /// Opens the file of a flag, if it was given.
+    pub fn optional(path: Option<&Path>, flag: &str) -> anyhow::Result<Option<OutFile>> {
+        path.map(|path| OutFile::create(path, flag)).transpose()
+    }
+
+    /// Opens the file that `flag` names.
+    pub fn create(path: &Path, flag: &str) -> anyhow::Result<OutFile> {
+        let place = match path.as_os_str() == "-" {
+            true => Place::Stdout,
+            false => Place::open(path)
+                .with_context(|| format!("cannot write {}: choose another place with {flag}", path.display()))?,
+        };
+        if let Place::Stdout = place {
+            STDOUT.set(flag.to_owned()).map_err(|_| {
+                let other = STDOUT.get().map_or("another flag", String::as_str);
+                UsageError(format!("{other} and {flag} both name stdout, which takes one document: give one a file"))
+            })?;
+        }
+        Ok(OutFile { path: path.to_owned(), place })
+    }
+
+    /// Its name, unless it is stdout.
+    pub fn name(&self) -> Option<String> {
+        (!matches!(self.place, Place::Stdout)).then(|| self.path.display().to_string())
+    }
+
+    /// Writes it whole.
+    pub fn commit(self, text: &str) -> anyhow::Result<()> {
+        let OutFile { path, place } = self;
+        let written = match place {
+            Place::Stdout => to_stdout(text),
+            Place::Stream(mut file) => file.write_all(text.as_bytes()),
+            Place::Replacement(replacement) => replacement.commit(text),
+        };
+        written.with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+impl Place {
+    fn open(path: &Path) -> io::Result<Place> {
+        // The kernel follows links, and knows which it must not: those of others in a directory like /tmp.
+        let former = match OpenOptions::new().write(true).open(path) {
+            Ok(former) => former,
+            Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
+                return Replacement::create(path.to_owned(), None).map(Place::Replacement);
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(refusal("it is a link to a file that is not there: make that, or name it"));
+            }
+            Err(error) => return Err(error),
+        };
+        let metadata = former.metadata()?;
+        if is_stdout(&metadata) {
+            return Ok(Place::Stdout);
+        }
+        if !metadata.is_file() {
+            return Ok(Place::Stream(former));
+        }
+        if metadata.nlink() > 1 {
+            return Err(refusal("the file has other names as well (hard links), from which it would be parted"));
+        }
+        let name = fs::canonicalize(path)?;
+        let found = fs::metadata(&name)?;
+        if (found.dev(), found.ino()) != (metadata.dev(), metadata.ino()) {
+            return Err(refusal("it has just become another file"));
+        }
+        Replacement::create(name, Some(&metadata)).map(Place::Replacement)
+    }
+}
+
+impl Replacement {
+    /// With mode and owner of the former file, or as the kernel makes new ones.
+    fn create(name: PathBuf, former: Option<&Metadata>) -> io::Result<Replacement> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(if former.is_some() { 0o600 } else { 0o666 });
+        let (file, partial) = (0..100)
+            .find_map(|n| {
+                let partial = beside(&name, n);
+                match options.open(&partial) {
+                    // What a crash left, perhaps: it is not this run's to remove.
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+                    opened => Some(opened.map(|file| (file, partial))),
+                }
+            })
+            .unwrap_or_else(|| Err(refusal("its directory is full of partial files: remove those")))?;
+        let replacement = Replacement { file, partial: Some(partial), name };
+        if let Some(former) = former {
+            replacement.become_like(former)?;
+        }
+        Ok(replacement)
+    }
+
+    fn become_like(&self, former: &Metadata) -> io::Result<()> {
+        let own = self.file.metadata()?;
+        let changed = |own: u32, former: u32| (own != former).then_some(former);
+        let (uid, gid) = (changed(own.uid(), former.uid()), changed(own.gid(), former.gid()));
+        if uid.is_some() || gid.is_some() {
+            fchown(&self.file, uid.map(Uid::from_raw), gid.map(Gid::from_raw))
+                .map_err(|_| refusal("the file is another user's, and one in its place would be yours"))?;
+        }
+        Ok(fchmod(&self.file, Mode::from_raw_mode(former.mode() & 0o7777))?)
+    }
+
+    fn commit(mut self, text: &str) -> io::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_all()?;
+        if let Some(partial) = &self.partial {
+            fs::rename(partial, &self.name)?;
+        }
+        self.partial = None;
+        Ok(())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            // It may be gone already.
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+/// A hidden name in the same directory, so on the same file system.
+fn beside(path: &Path, n: u32) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}-{n}.partial", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Whether a file is what stdout is. A device other than a terminal is nobody's in particular.
+fn is_stdout(file: &Metadata) -> bool {
+    let stdout = io::stdout();
+    let same =
+        rustix::fs::fstat(stdout.as_fd()).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (file.dev(), file.ino()));
+    same && (stdout.is_terminal() || !file.file_type().is_char_device())
+}
+
+/// A document that is piped or redirected is its own affair; a terminal is not to obey it.
+fn to_stdout(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    if stdout.is_terminal() {
+        drop(stdout);
+        return super::write(text);
+    }
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+fn refusal(why: &str) -> io::Error {
+    io::Error::other(why.to_owned())
+}
+
+/// The document goes to the file if there is one, `shown` to stdout, or to stderr if the document is there; if the file fails the
+/// document goes to stdout too.
+pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Result<()> {
+    let on_stdout = file.as_ref().is_some_and(|file| matches!(file.place, Place::Stdout));
+    let written = file.map_or(Ok(()), |file| file.commit(document));
+    if !on_stdout || shown != document {
+        print(shown)?;
+    }
+    written.or_else(|error| {
+        if on_stdout {
+            return Err(error);
+        }
+        if shown != document {
+            print(document)?;
+        }
+        Err(error.context("the document is on stdout instead"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn write(path: &Path, text: &str) {
+        OutFile::create(path, "--out").unwrap().commit(text).unwrap();
+    }
+
+    fn names(directory: &Path) -> usize {
+        fs::read_dir(directory).unwrap().count()
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        drop(OutFile::create(&path, "--out").unwrap());
+        assert_eq!(names(dir.path()), 0);
+        write(&path, "whole");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+        assert_eq!(names(dir.path()), 1);
+    }
+
+    #[test]
+    fn mode_and_links_stay_and_hard_links_are_not_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("a.json"), dir.path().join("link.json"));
+        fs::write(&path, "a long former text").unwrap();
+        for mode in [0o600, 0o640, 0o664] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            write(&path, "new");
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, mode);
+        }
+        symlink("a.json", &link).unwrap();
+        write(&link, "through the link");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "through the link");
+
+        fs::hard_link(&path, dir.path().join("other.json")).unwrap();
+        let error = format!("{:#}", OutFile::create(&path, "--out").unwrap_err());
+        assert!(error.contains("hard links") && error.contains("choose another place with --out"), "{error}");
+        let nowhere = dir.path().join("nowhere.json");
+        symlink("no-such-file", &nowhere).unwrap();
+        let error = format!("{:#}", OutFile::create(&nowhere, "--out").unwrap_err());
+        assert!(error.contains("a link to a file that is not there"), "{error}");
+        assert_eq!(names(dir.path()), 4, "nothing partial is left");
+    }
+
+    #[test]
+    fn the_partial_name_of_another_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, victim) = (dir.path().join("a.json"), dir.path().join("victim"));
+        fs::write(&victim, "untouched").unwrap();
+        symlink(&victim, beside(&path, 0)).unwrap();
+        write(&path, "whole");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+    }
+
+    #[test]
+    fn devices_are_written_and_never_replaced() {
+        write(Path::new("/dev/null"), "gone");
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let full = OutFile::create(Path::new("/dev/full"), "--out").unwrap().commit("no room").unwrap_err();
+        assert!(format!("{full:#}").contains("No space left"), "{full:#}");
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_written_is_found_out_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [dir.path().to_owned(), dir.path().join("no/such/place.json")] {
+            let error = OutFile::create(&path, "--out").unwrap_err();
+            assert!(format!("{error:#}").contains("cannot write"), "{error:#}");
+        }
+    }
+}

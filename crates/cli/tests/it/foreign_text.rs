@@ -1,0 +1,85 @@
+//! Names that other users of the host choose do not reach the terminal as anything that it would obey.
+
+use crate::program::{Done, brimful, share_machine};
+use brimful_testkit::{Nginx, NginxOptions};
+use std::process::{Child, Command};
+
+/// Clears the screen, writes from right to left, moves the cursor, and begins another line.
+const NAME: &str = "e\x1b[2J\u{202e}\u{9b}H\nx";
+/// The same on one line, and as a label of Prometheus's, which has an escape for the end of a line.
+const SHOWN: &str = r"e\u001b[2J\u202e\u009bH\u000ax";
+
+/// A process of that name.
+struct Hostile {
+    child: Child,
+    _dir: tempfile::TempDir,
+}
+
+impl Hostile {
+    fn start() -> Hostile {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(NAME);
+        std::os::unix::fs::symlink("/bin/sleep", &path).unwrap();
+        let child = Command::new(&path).arg("3600").spawn().unwrap();
+        // The kernel's name of a process is that of the file, once it runs that.
+        let comm = format!("/proc/{}/comm", child.id());
+        crate::program::until(|| std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with(NAME)));
+        Hostile { child, _dir: dir }
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs it as on a terminal that takes colours: a pipe would have had all escapes taken out.
+fn in_colour(args: &[&str]) -> Done {
+    let _machine = share_machine();
+    let output = brimful(args).env("CLICOLOR_FORCE", "1").output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+    for written in [&stdout, &stderr] {
+        // This program's own colours are a number and an `m`.
+        let mut foreign = written.split('\x1b').skip(1).filter(|rest| {
+            let end = rest.trim_start_matches('[').trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+            !end.starts_with('m')
+        });
+        assert_eq!(foreign.next(), None, "{written}");
+        assert!(!written.contains(['\u{9b}', '\u{202e}']), "{written:?}");
+    }
+    Done { code: output.status.code().unwrap(), stdout, stderr }
+}
+
+#[test]
+fn names_of_processes_are_shown_and_not_obeyed() {
+    let hostile = Hostile::start();
+    let pid = hostile.child.id().to_string();
+    let once = ["watch", "--once", "--interval", "50ms", "--process", &pid];
+    let done = in_colour(&once).exits(&[0]);
+    assert!(done.stdout.contains(SHOWN), "{}", done.stdout);
+    let done = in_colour(&["watch", "-n", "2", "--interval", "50ms", "--process", &pid]).exits(&[0]);
+    assert!(done.stdout.contains(&format!("programs  {SHOWN} ")), "{}", done.stdout);
+    let done = in_colour(&[&once[..], &["--json"]].concat()).exits(&[0]);
+    let server: brimful_core::server::Server = crate::documents::document(&done.stdout);
+    assert_eq!(server.process[0].name, NAME, "JSON has its own escapes, and the very name");
+
+    let nginx = Nginx::start(NginxOptions::default());
+    let load = ["load", &nginx.url(), "--clients", "1", "--requests", "5", "--process", &pid];
+    let done = in_colour(&load).exits(&[0, 4]);
+    assert!(done.stdout.contains(SHOWN), "{}", done.stdout);
+}
+
+#[test]
+fn names_of_files_are_shown_and_not_obeyed() {
+    for args in [&["plan", "solve", NAME][..], &["load", "127.0.0.1:1", "--rate", "1", "--workload", NAME]] {
+        let done = in_colour(args).exits(&[2]);
+        assert!(done.stderr.contains(r"e\u001b[2J\u202e\u009bH") && done.stdout.is_empty(), "{}", done.stderr);
+    }
+    for name in [NAME, "\x1b[2Jload"] {
+        let done = in_colour(&[name]).exits(&[2]);
+        assert!(done.stderr.contains("unrecognized subcommand"), "{}", done.stderr);
+    }
+}

@@ -1,0 +1,53 @@
+//! What must not stand in a document, because documents are passed on: credentials.
+
+use std::borrow::Cow;
+
+/// Stands where a secret stood.
+pub const MASK: &str = "•••";
+
+/// Header fields whose values are credentials wherever they are used.
+const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
+
+/// Whether the value of this header field is a secret: by its name, or because it is one of `others`.
+pub fn is_header(name: &str, others: &[String]) -> bool {
+    let mut secret = HEADERS.into_iter().chain(others.iter().map(String::as_str));
+    secret.any(|secret| secret.trim().eq_ignore_ascii_case(name.trim()))
+}
+
+/// A URL, or words with one in them, without the user's name and password.
+pub fn without_credentials(text: &str) -> Cow<'_, str> {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let rest = &text[start..];
+    let authority = &rest[..rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len())];
+    match authority.rfind('@') {
+        Some(at) => Cow::Owned(format!("{}{MASK}{}", &text[..start], &rest[at..])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_secret_by_name_in_any_case() {
+        for name in ["Authorization", "COOKIE", "proxy-authorization", "X-Internal"] {
+            assert!(is_header(name, &["x-internal".to_owned()]), "{name}");
+        }
+        assert!(!is_header("Accept", &[]) && !is_header("X-Internal", &[]));
+    }
+
+    #[test]
+    fn urls_lose_their_credentials_and_nothing_else() {
+        for (url, shown) in [
+            ("http://user:pass@host:80/a?b@c", "http://•••@host:80/a?b@c"),
+            ("http://p@ss:w@host/", "http://•••@host/"),
+            ("user:pass@host", "•••@host"),
+            ("--url=http://u:p@h", "--url=http://•••@h"),
+            ("http://host/mail@example", "http://host/mail@example"),
+            ("http://[::1]:8080/", "http://[::1]:8080/"),
+        ] {
+            assert_eq!(without_credentials(url), shown);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Files that hold a secret are of use only while it is one. As ssh does with private keys, brimful refuses those that others can
+//! read: whoever can may have done so already.
+
+use crate::MonitorError;
+use rustix::process::geteuid;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The most that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// A file, and what it holds.
+pub struct SecretFile {
+    pub bytes: Vec<u8>,
+    file: File,
+}
+
+impl SecretFile {
+    pub fn read(path: &Path) -> io::Result<SecretFile> {
+        let file = File::open(path)?;
+        let mut bytes = Vec::new();
+        (&file).take(LONGEST).read_to_end(&mut bytes)?;
+        Ok(SecretFile { bytes, file })
+    }
+
+    /// Refuses what all users may read, and what the group may unless that is another user's decision. A pipe has no mode to
+    /// speak of.
+    pub fn require_private(&self, path: &Path) -> Result<(), MonitorError> {
+        let unusable = |why: String| MonitorError::Unusable(format!("{}: {why}", path.display()));
+        let metadata = self.file.metadata().map_err(|error| unusable(error.to_string()))?;
+        let forbidden = if metadata.uid() == geteuid().as_raw() { 0o077 } else { 0o007 };
+        match metadata.is_file() && metadata.mode() & forbidden != 0 {
+            false => Ok(()),
+            true => Err(unusable(format!(
+                "other users of this host can read the secret in it (mode {:04o}): `chmod 600 {}`, and make a new secret if one of \
+                 them may have",
+                metadata.mode() & 0o7777,
+                path.display()
+            ))),
+        }
+    }
+}

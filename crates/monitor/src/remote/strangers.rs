@@ -1,0 +1,95 @@
+//! Connections that have not shown yet that they know the token. There is room for some; for one more the oldest has to go, of the
+//! host that has most of them here. So neither those who stay silent nor those who come in crowds keep others out.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// At a time.
+pub const STRANGERS: usize = 64;
+
+/// All of them.
+#[derive(Clone, Default)]
+pub struct Strangers(Arc<Mutex<Crowd>>);
+
+#[derive(Default)]
+struct Crowd {
+    /// The oldest first.
+    present: VecDeque<Present>,
+    /// So many have come before.
+    before: u64,
+}
+
+struct Present {
+    number: u64,
+    from: IpAddr,
+    socket: TcpStream,
+}
+
+/// One of them, until it is dropped.
+pub struct Stranger {
+    number: u64,
+    all: Strangers,
+}
+
+impl Strangers {
+    /// Takes one in; if there are too many, another one's connection ends.
+    pub fn admit(&self, socket: &TcpStream, from: IpAddr) -> io::Result<Stranger> {
+        let socket = socket.try_clone()?;
+        let mut crowd = self.lock();
+        if crowd.present.len() >= STRANGERS {
+            crowd.turn_one_away();
+        }
+        crowd.before += 1;
+        let number = crowd.before;
+        crowd.present.push_back(Present { number, from, socket });
+        Ok(Stranger { number, all: self.clone() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Crowd> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Crowd {
+    fn turn_one_away(&mut self) {
+        let of_host = |from: IpAddr| self.present.iter().filter(|present| present.from == from).count();
+        // Of several equals `rev` makes this the oldest.
+        let last = self.present.iter().enumerate().rev().max_by_key(|(_, present)| of_host(present.from));
+        let last = last.map(|(index, _)| index);
+        if let Some(present) = last.and_then(|index| self.present.remove(index)) {
+            // Its thread reads the end. It fails if the other side has ended it.
+            let _ = present.socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.all.lock().present.retain(|present| present.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn the_oldest_of_the_largest_crowd_goes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let socket = || TcpStream::connect(address).unwrap();
+        let (strangers, host) = (Strangers::default(), |n: u8| IpAddr::from([192, 0, 2, n]));
+        let mut guests: Vec<Stranger> = (0..STRANGERS as u8)
+            .map(|n| strangers.admit(&socket(), host(if n % 4 == 0 { n } else { 1 })).unwrap())
+            .collect();
+        let numbers = || strangers.lock().present.iter().map(|present| present.number).collect::<Vec<_>>();
+        assert_eq!(numbers()[..3], [1, 2, 3]);
+        guests.push(strangers.admit(&socket(), host(200)).unwrap());
+        assert_eq!((numbers().len(), &numbers()[..3]), (STRANGERS, &[1, 3, 4][..]), "the first of the crowd");
+        drop(guests.remove(0));
+        assert_eq!((numbers().len(), numbers()[0]), (STRANGERS - 1, 3));
+    }
+}

@@ -1,0 +1,172 @@
+//! Which of a host's addresses answers (RFC 8305, "Happy Eyeballs"): attempts begin one after the other, each a while after the one
+//! before or as soon as that has failed, and the first connection that is established decides. An address that packets never come
+//! back from costs a moment and not the whole patience.
+
+use brimful_core::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt::socket_error};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// Between two attempts (RFC 8305 §5).
+const STAGGER: Duration = Duration::from_millis(250);
+/// Nobody is waited for longer.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// What came of the attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// A connection was established there first.
+    Accepts(SocketAddr),
+    /// None was, and from there no word came at all.
+    Silent(SocketAddr),
+    /// None was, and the way to there is barred, by a missing route for example.
+    Barred(SocketAddr),
+    /// All refuse; the first of them.
+    Refuses(SocketAddr),
+}
+
+/// An attempt under way.
+struct Attempt {
+    address: SocketAddr,
+    socket: OwnedFd,
+}
+
+/// Tries all addresses within `patience`; `None` if there are none.
+pub fn reach(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
+    let order = alternating(addresses);
+    let began = Instant::now();
+    let patience = Duration::from(patience).min(LONGEST);
+    // All are to have their turn, however little patience there is.
+    let stagger = STAGGER.min(patience / order.len().max(1) as u32);
+    let mut rest = order.iter().copied();
+    let (mut next, mut next_at) = (rest.next(), began);
+    let mut under_way: Vec<Attempt> = Vec::new();
+    let mut failed: Vec<(SocketAddr, Errno)> = Vec::new();
+    loop {
+        let now = Instant::now();
+        let left = (began + patience).saturating_duration_since(now);
+        let mut i = 0;
+        while let Some(attempt) = under_way.get(i) {
+            match outcome(attempt) {
+                None => i += 1,
+                Some(Ok(())) => return Some(Reached::Accepts(attempt.address)),
+                Some(Err(error)) => {
+                    failed.push((attempt.address, error));
+                    under_way.remove(i);
+                    next_at = now;
+                }
+            }
+        }
+        if let Some(address) = next.filter(|_| now >= next_at || left.is_zero()) {
+            (next, next_at) = (rest.next(), now + stagger);
+            match begin(address) {
+                Ok(attempt) => under_way.push(attempt),
+                Err(error) => {
+                    failed.push((address, error));
+                    next_at = now;
+                }
+            }
+        } else if under_way.is_empty() || left.is_zero() {
+            break;
+        } else {
+            wait(&under_way, next.map_or(left, |_| left.min(next_at - now)));
+        }
+    }
+    let silent = under_way.first().map(|attempt| attempt.address);
+    let barred = failed.iter().find(|(_, error)| *error != Errno::CONNREFUSED);
+    silent
+        .map(Reached::Silent)
+        .or(barred.map(|(address, _)| Reached::Barred(*address)))
+        .or(failed.first().map(|(address, _)| Reached::Refuses(*address)))
+}
+
+/// The families in turn, beginning with the first one's, each in the resolver's order (RFC 8305 §4).
+fn alternating(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let Some(first) = addresses.first() else { return Vec::new() };
+    let (preferred, others): (Vec<SocketAddr>, Vec<SocketAddr>) =
+        addresses.iter().partition(|address| address.is_ipv6() == first.is_ipv6());
+    let mut order: Vec<SocketAddr> = Vec::with_capacity(addresses.len());
+    for i in 0..preferred.len().max(others.len()) {
+        order.extend(preferred.get(i));
+        order.extend(others.get(i));
+    }
+    order
+}
+
+fn begin(address: SocketAddr) -> Result<Attempt, Errno> {
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(Attempt { address, socket }),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until something has come of an attempt, for so long at most.
+fn wait(attempts: &[Attempt], at_most: Duration) {
+    let mut fds: Vec<PollFd<'_>> =
+        attempts.iter().map(|attempt| PollFd::new(&attempt.socket, PollFlags::OUT)).collect();
+    let at_most = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: at_most.subsec_nanos().into() };
+    // A signal ends it early, and then nothing has come of them yet.
+    let _ = poll(&mut fds, Some(&at_most));
+}
+
+/// What has come of an attempt; `None` if nothing yet.
+fn outcome(attempt: &Attempt) -> Option<Result<(), Errno>> {
+    let mut fds = [PollFd::new(&attempt.socket, PollFlags::OUT)];
+    let ready = poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+    ready.then(|| match socket_error(&attempt.socket) {
+        Ok(outcome) => outcome,
+        Err(error) => Err(error),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_testkit::{free_port, full_backlog_listener};
+    use std::net::TcpListener;
+
+    /// Longer than the host could be busy with other things; it is not waited for.
+    const PATIENCE: Nanos = Nanos::from_secs(600);
+
+    fn refusing() -> SocketAddr {
+        ([127, 0, 0, 1], free_port()).into()
+    }
+
+    #[test]
+    fn who_answers_is_taken_and_not_who_stands_first() {
+        let silent = full_backlog_listener();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let good = listener.local_addr().unwrap();
+        for addresses in [&[good][..], &[silent.addr(), good], &[refusing(), silent.addr(), refusing(), good]] {
+            assert_eq!(reach(addresses, PATIENCE), Some(Reached::Accepts(good)), "{addresses:?}");
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_has_the_benefit_of_the_doubt() {
+        let silent = full_backlog_listener();
+        for addresses in [[silent.addr(), refusing()], [refusing(), silent.addr()]] {
+            assert_eq!(reach(&addresses, Nanos::from_millis(100)), Some(Reached::Silent(silent.addr())));
+        }
+        let (first, second) = (refusing(), refusing());
+        assert_eq!(reach(&[first, second], PATIENCE), Some(Reached::Refuses(first)));
+        // A broadcast address takes no connections, and the kernel says so without a packet.
+        let barred = SocketAddr::from(([255, 255, 255, 255], 80));
+        assert_eq!(reach(&[first, barred], PATIENCE), Some(Reached::Barred(barred)));
+        assert_eq!(reach(&[], PATIENCE), None);
+    }
+
+    #[test]
+    fn families_take_turns() {
+        let [a, b, c, x, y] = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1", "2.2.2.2:1"].map(|a| a.parse().unwrap());
+        assert_eq!(alternating(&[a, b, c, x, y]), [a, x, b, y, c]);
+        assert_eq!(alternating(&[x, y, a]), [x, a, y]);
+        assert_eq!(alternating(&[]), []);
+    }
+}
