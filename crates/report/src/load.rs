@@ -399,6 +399,14 @@ mod tests {
     }
 
     #[test]
+    fn a_split_of_cpu_time_that_is_not_known_is_not_shown() {
+        let mut record = record();
+        record.generator = Generator { cpu_user_s: None, cpu_system_s: None, ..record.generator };
+        let line = "CPU time         18.0 s (9.7 %), busiest of 1 threads 12.3 % busy (epoll)";
+        assert_eq!(resources(&record)[0], line);
+    }
+
+    #[test]
     fn a_valid_run() {
         let expected = "\
 Total            27000 calls, 27000 connections, 27000 requests and 26701 responses in 185 s
