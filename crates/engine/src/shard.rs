@@ -307,6 +307,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
     /// Ends everything that is still under way.
     fn break_off(&mut self) {
         self.tick();
+        // What was begun since the last look has not been counted.
+        self.connections.count_open(self.connections.open(), true);
         for slot in self.connections.slots() {
             match self.connections.get(slot).map(|connection| connection.phase) {
                 Some(Phase::Connecting) => self.drop_attempt(slot, End::Unfinished { sent: false }),
