@@ -1,5 +1,6 @@
 //! What is happening, on stderr, for people: a bar on a terminal, lines elsewhere, nothing with `--quiet`.
 
+use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_engine::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -65,7 +66,9 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
 pub fn on_stop(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     const SAME_WISH: Duration = Duration::from_secs(1);
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others))?;
+    let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));
+    let mut signals =
+        signals.context("cannot listen for signals; raise the descriptor limit (`ulimit -n`) and try again")?;
     let listen = move || {
         let mut first = None;
         for signal in signals.forever() {

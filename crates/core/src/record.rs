@@ -96,6 +96,8 @@ pub enum ReasonCode {
     GeneratorLate,
     /// The generator's threads had no time left.
     GeneratorCpu,
+    /// The generator stood still for a part of the run.
+    GeneratorStalled,
     /// The generator ran out of file descriptors.
     Descriptors,
     /// The generator ran out of local ports.
@@ -274,12 +276,17 @@ pub struct Interval {
 /// What the load cost the host that made it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
-    /// CPU time in user mode.
-    pub cpu_user_s: f64,
-    /// CPU time in the kernel.
-    pub cpu_system_s: f64,
+    /// CPU time, exact.
+    pub cpu_s: Option<f64>,
+    /// Of that, in user mode, as the kernel's ticks sampled it; `None` when they were too few to tell.
+    pub cpu_user_s: Option<f64>,
+    /// Of that, in the kernel, likewise.
+    pub cpu_system_s: Option<f64>,
     /// Share of the threads' time in which they had work to do (waiting and spinning excluded): the busiest thread's.
     pub busy: f64,
+    /// The longest that a thread was kept from its work: it neither waited nor got on with what was due, but was stopped or
+    /// had no CPU.
+    pub longest_gap_s: Option<f64>,
     /// Threads, one shard each.
     pub threads: u64,
     /// Most connections open at once, over all threads.

@@ -28,8 +28,8 @@ pub struct Call<P> {
     pub last: bool,
     /// When its request was handed over, if it was.
     pub sent_at: Option<Nanos>,
-    /// Whether the observer has been told of that.
-    pub sent_told: bool,
+    /// When the first byte of the response was read.
+    pub first_byte_at: Option<Nanos>,
     /// Bytes of the response read.
     pub received: u64,
 }
@@ -108,14 +108,28 @@ pub struct Connections<P> {
     open: u64,
     /// Most connections and attempts there were at once.
     pub max_open: u64,
+    /// Of those open before the latest look at what has happened, how many turned out to have no socket.
+    without_socket: u64,
+    /// Turns since it was known of all attempts that they have one.
+    turns_unknown: u32,
     stamps: u32,
 }
 
 impl<P> Connections<P> {
     /// None yet. Each may bear `depth` calls at once and `lifetime` in all.
     pub fn new(depth: usize, lifetime: u64) -> Connections<P> {
-        let (slots, free, lists) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
-        Connections { slots, free, lists, depth, lifetime, open: 0, max_open: 0, stamps: 0 }
+        Connections {
+            slots: Vec::new(),
+            free: Vec::new(),
+            lists: [Vec::new(), Vec::new()],
+            depth,
+            lifetime,
+            open: 0,
+            max_open: 0,
+            without_socket: 0,
+            turns_unknown: 0,
+            stamps: 0,
+        }
     }
 
     /// A stamp that no other use of a connection bears.
@@ -136,9 +150,26 @@ impl<P> Connections<P> {
         self.token(slot)
     }
 
-    /// The connection inserted last has a socket.
-    pub fn opened(&mut self) {
-        self.max_open = self.max_open.max(self.open);
+    /// Connections and attempts.
+    pub fn open(&self) -> u64 {
+        self.open
+    }
+
+    /// An attempt, which is about to be removed, has failed for want of something on this host.
+    pub fn had_no_socket(&mut self) {
+        self.without_socket += 1;
+    }
+
+    /// `open` connections were there before what had happened to them was heard. Whether it is `known` of all attempts that they
+    /// have a socket may not be so for a while, but not for long.
+    pub fn count_open(&mut self, open: u64, known: bool) {
+        /// Turns within which the kernel has got through what a turn can ask of it.
+        const LONG: u32 = 64;
+        let open = open.saturating_sub(std::mem::take(&mut self.without_socket));
+        self.turns_unknown = if known { 0 } else { self.turns_unknown + 1 };
+        if known || self.turns_unknown.is_multiple_of(LONG) {
+            self.max_open = self.max_open.max(open);
+        }
     }
 
     /// The token of the connection in a slot.
@@ -222,7 +253,8 @@ mod tests {
 
     fn call(stamp: u32) -> Call<()> {
         let (class, due) = (ClassId(0), Nanos::ZERO);
-        Call { class, due, observed: (), stamp, last: false, sent_at: None, sent_told: false, received: 0 }
+        let (sent_at, first_byte_at, received) = (None, None, 0);
+        Call { class, due, observed: (), stamp, last: false, sent_at, first_byte_at, received }
     }
 
     fn insert(connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {
@@ -276,6 +308,24 @@ mod tests {
         connections.get_mut(roomy).unwrap().calls.pop_front();
         connections.list(roomy);
         assert_eq!(connections.available(), Some(roomy));
+    }
+
+    #[test]
+    fn an_attempt_without_a_socket_was_never_open() {
+        let mut connections = Connections::new(1, u64::MAX);
+        let slots: Vec<u32> = (0..5).map(|_| insert(&mut connections, Phase::Connecting, 1)).collect();
+        let before = connections.open();
+        for slot in &slots[..3] {
+            connections.had_no_socket();
+            connections.remove(*slot);
+        }
+        connections.count_open(before, true);
+        assert_eq!((connections.max_open, connections.open()), (2, 2));
+        connections.count_open(1, true);
+        (0..63).for_each(|_| connections.count_open(3, false));
+        assert_eq!(connections.max_open, 2, "some may turn out to have no socket");
+        connections.count_open(3, false);
+        assert_eq!(connections.max_open, 3, "that would be known by now");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::Close;
 use crate::connection::{Call, Connection, Phase};
 use crate::deadlines::Armed;
 use crate::io::{Happened, Io, Token, end_of_attempt};
-use crate::shard::Shard;
+use crate::shard::{RESET, Shard};
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Workload};
 use brimful_http::{Progress as Parsed, Request, Response};
 use rustix::io::Errno;
@@ -20,7 +20,6 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let token = self.connections.insert(connection);
         match self.io.connect(token, source) {
             Ok(()) => {
-                self.connections.opened();
                 if self.config.connect_timeout.is_some() {
                     self.connecting.arm(now, Armed { slot: token.slot, stamp });
                 }
@@ -42,13 +41,18 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             // An attempt can only be refused: a reset is of a connection that was established and closed before anyone looked.
             (Phase::Connecting, Happened::NotEstablished(Errno::CONNRESET | Errno::PIPE)) => {
                 self.open(slot, now);
-                self.drop_connection(slot, |sent| End::Reset { sent });
+                self.close(slot);
             }
-            (Phase::Connecting, Happened::NotEstablished(errno)) => self.not_established(slot, errno),
+            (Phase::Connecting, Happened::NotEstablished(errno)) => {
+                if matches!(end_of_attempt(errno), End::ClientLimited(_)) {
+                    self.connections.had_no_socket();
+                }
+                self.not_established(slot, errno);
+            }
             (Phase::Connecting, _) => {}
             (Phase::Open, Happened::Received { last }) => self.received(slot, last),
             (Phase::Open, Happened::EndOfStream) => self.end_of_stream(slot),
-            (Phase::Open, Happened::Reset) => self.drop_connection(slot, |sent| End::Reset { sent }),
+            (Phase::Open, Happened::Reset) => self.close(slot),
             // A server that keeps talking after its last response is not waited for.
             (Phase::Closing, _) => self.close(slot),
             (Phase::Open, Happened::Established | Happened::NotEstablished(_)) => {}
@@ -151,8 +155,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
                 return;
             }
             if call.received == 0 {
-                tell_sent(&mut self.observer, call);
-                self.observer.on(&mut call.observed, &Event::FirstByte { at: self.now });
+                call.first_byte_at = Some(self.now);
             }
             match connection.parser.feed_with(&mut self.recent_head, bytes) {
                 Err(_) => {
@@ -178,7 +181,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         }
         match connection.parser.finish() {
             Ok(response) => self.complete(slot, response, true),
-            Err(_) => self.drop_connection(slot, |sent| End::Reset { sent }),
+            Err(_) => self.close(slot),
         }
     }
 
@@ -202,7 +205,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
                 self.connections.list(slot);
             }
             // The server answers no more of them.
-            (true, false, _) => self.drop_connection(slot, |sent| End::Reset { sent }),
+            (true, false, _) => self.close(slot),
             (false, true, false) => self.connections.list(slot),
             (false, false, false) if whole && config.close == Close::Server => self.await_close(slot),
             _ => self.close(slot),
@@ -216,20 +219,18 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
             self.responding.arm(self.now, Armed { slot, stamp });
+            // It was listed while it had room behind other calls.
+            self.connections.list(slot);
         }
     }
 
-    /// Malformed bytes, unless not a byte of the request was sent: then they are not an answer to it. What was asked behind it
-    /// has lost its connection.
+    /// The oldest call's answer is malformed. What was asked behind it has lost its connection.
     fn drop_malformed(&mut self, slot: u32) {
-        let mut first = true;
-        self.drop_connection(slot, |sent| {
-            if std::mem::take(&mut first) && sent { End::Malformed } else { End::Reset { sent } }
-        });
+        self.drop_connection(slot, |nth, _| if nth == 0 { End::Malformed } else { RESET });
     }
 
-    /// Closes a connection and ends its calls, the oldest first; `how` is told of each whether any of it was sent.
-    pub(crate) fn drop_connection(&mut self, slot: u32, mut how: impl FnMut(bool) -> End) {
+    /// Closes a connection and ends its calls, the oldest first, as `how` says of the nth.
+    pub(crate) fn drop_connection(&mut self, slot: u32, how: impl Fn(usize, &Call<O::PerCall>) -> End) {
         let mut unsent = self.io.unsent(slot);
         self.io.close(self.connections.token(slot));
         self.hold();
@@ -246,20 +247,13 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             (length - missing) as u64
         };
         let mut bytes: Vec<u64> = connection.calls.iter().rev().map(sent).collect();
-        while let (Some(call), Some(bytes)) = (connection.calls.pop_front(), bytes.pop()) {
-            self.end(call, how(bytes > 0), bytes);
+        for (nth, call) in connection.calls.drain(..).enumerate() {
+            let end = how(nth, &call);
+            self.end(call, end, bytes.pop().unwrap_or(0));
         }
     }
 
     fn close(&mut self, slot: u32) {
-        self.drop_connection(slot, |sent| End::Reset { sent });
-    }
-}
-
-/// Tells the observer, once, that a request was sent: that is known for sure only when an answer or the end has come.
-pub(crate) fn tell_sent<O: Observer>(observer: &mut O, call: &mut Call<O::PerCall>) {
-    if let (Some(at), false) = (call.sent_at, call.sent_told) {
-        call.sent_told = true;
-        observer.on(&mut call.observed, &Event::Sent { at });
+        self.drop_connection(slot, |_, _| RESET);
     }
 }

@@ -6,6 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{ClockId, clock_gettime};
 use std::num::NonZeroU64;
+use std::ops::AddAssign;
 
 /// Raises the soft descriptor limit to the hard one. What is still too little shows as client-limited calls.
 pub fn raise_descriptor_limit() {
@@ -33,21 +34,49 @@ pub fn thread_cpu_time() -> Nanos {
     Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
-/// CPU time of the calling thread, (user, system). The sum is exact; the split is as fine as the kernel's ticks.
-pub fn thread_cpu() -> (Nanos, Nanos) {
-    let Nanos(total) = thread_cpu_time();
-    let share = std::fs::read_to_string("/proc/thread-self/stat").ok().and_then(|stat| user_share(&stat));
-    let user = (total as f64 * share.unwrap_or(0.0)).round() as u64;
-    (Nanos(user), Nanos(total - user.min(total)))
+/// CPU time of threads. The total is exact; which mode it was spent in the kernel knows from looking at its ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In both modes.
+    pub total: Nanos,
+    /// Ticks' worth of user mode.
+    user: Nanos,
+    /// Ticks' worth of the kernel.
+    system: Nanos,
 }
 
-/// utime ÷ (utime + stime) of a `/proc/PID/stat` line.
-fn user_share(stat: &str) -> Option<f64> {
-    // The name in parentheses may hold anything, parentheses too; utime and stime are the 12th and 13th fields after it.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let utime: f64 = fields.next()?.parse().ok()?;
-    let stime: f64 = fields.next()?.parse().ok()?;
-    (utime + stime > 0.0).then(|| utime / (utime + stime))
+impl CpuTime {
+    /// User mode and kernel; `None` when too few ticks have met these threads to tell. No thread is without one of them:
+    /// where none of the ticks has met it, that is chance.
+    pub fn split(self) -> Option<(Nanos, Nanos)> {
+        /// Worth 10 ticks of the slowest kernel, 100 a second.
+        const ENOUGH: Nanos = Nanos::from_millis(100);
+        let (user, system) = (self.user.0 as f64, self.system.0 as f64);
+        if self.total < ENOUGH || user == 0.0 || system == 0.0 {
+            return None;
+        }
+        let user = Nanos((self.total.0 as f64 * user / (user + system)).round() as u64);
+        Some((user, self.total - user))
+    }
+}
+
+impl AddAssign for CpuTime {
+    fn add_assign(&mut self, other: CpuTime) {
+        self.total += other.total;
+        self.user += other.user;
+        self.system += other.system;
+    }
+}
+
+/// CPU time of the calling thread so far.
+pub fn thread_cpu() -> CpuTime {
+    // SAFETY: all zero is a valid value of this struct of integers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes to `usage` alone, which is of the size it expects. It cannot fail; if it did, nothing would
+    // be known, as of all zero.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    let time = |t: libc::timeval| Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000);
+    CpuTime { total: thread_cpu_time(), user: time(usage.ru_utime), system: time(usage.ru_stime) }
 }
 
 #[cfg(test)]
@@ -55,11 +84,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_share_survives_any_thread_name() {
-        let stat = "7 (a) b (c)) S 1 1 1 0 -1 4194560 1 0 0 0 30 10 0 0 20 0 1 0 5";
-        assert_eq!(user_share(stat), Some(0.75));
-        assert_eq!(user_share("7 (a) S 1"), None);
-        assert_eq!(user_share(""), None);
+    fn a_split_that_no_tick_has_seen_is_not_told() {
+        let ms = Nanos::from_millis;
+        let split = |total, user, system| CpuTime { total: ms(total), user: ms(user), system: ms(system) }.split();
+        assert_eq!(split(1180, 0, 1180), None, "a thread does something in user mode");
+        assert_eq!(split(1180, 1180, 0), None);
+        assert_eq!(split(99, 50, 49), None, "too few ticks");
+        assert_eq!(split(1000, 30, 90), Some((ms(250), ms(750))), "as the ticks say, of the exact total");
+        let mut sum = CpuTime::default();
+        (0..4).for_each(|nth| sum += CpuTime { total: ms(50), user: ms(10 * nth), system: ms(10) });
+        assert_eq!(sum.split(), Some((ms(120), ms(80))), "several threads together say more");
+    }
+
+    #[test]
+    fn a_thread_has_used_what_its_clock_says() {
+        let (before, cpu, after) = (thread_cpu_time(), thread_cpu(), thread_cpu_time());
+        assert!(before <= cpu.total && cpu.total <= after);
     }
 
     #[test]

@@ -109,6 +109,12 @@ pub trait Io<'a>: Sized {
     /// The next thing that has happened.
     fn next(&mut self) -> Option<(Token, Happened)>;
 
+    /// Whether every attempt asked for before the latest wait has either a socket or failed.
+    fn attempts_have_begun(&self) -> bool;
+
+    /// Whether something that could have been read may still lie in the sockets after everything that the latest wait found.
+    fn left_unread(&mut self) -> bool;
+
     /// The bytes of the latest `Received`.
     fn received(&self) -> &[u8];
 }
@@ -129,6 +135,8 @@ pub fn end_of_attempt(errno: Errno) -> End {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::{SendFlags, send, sockopt};
+    use std::net::{TcpListener, TcpStream};
 
     #[test]
     fn what_this_host_lacks_is_never_the_servers_failure() {
@@ -138,4 +146,121 @@ mod tests {
         assert_eq!(end_of_attempt(Errno::CONNREFUSED), End::Refused);
         assert_eq!(end_of_attempt(Errno::TIMEDOUT), End::Abandoned);
     }
+
+    const TOKEN: Token = Token { slot: 0, generation: 0 };
+
+    /// An engine with one connection, whose receive is armed, and the server's end of that.
+    fn connected<'a, I: Io<'a>>(pipelined: bool) -> Option<(I, Clock, TcpStream)> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
+        let mut io = match I::new(&Settings { address, sources: Vec::new(), options, pipelined }) {
+            Ok(io) => io,
+            Err(error) => {
+                assert!(std::env::var_os("CI").is_none() && I::NAME == "uring", "{error}");
+                eprintln!("NOT RUN: {error}");
+                return None;
+            }
+        };
+        let client = TcpStream::connect(address).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        server.set_nodelay(true).unwrap();
+        io.adopt(TOKEN, client.into()).unwrap();
+        let clock = Clock::starting_in(Nanos::ZERO);
+        io.wait(clock, Nanos::ZERO).unwrap();
+        while io.next().is_some() {}
+        Some((io, clock, server))
+    }
+
+    /// What is received, and how it ends; or what has come when nothing has happened for a long while.
+    fn received<'a, I: Io<'a>>(io: &mut I, clock: Clock, enough: usize) -> (Vec<u8>, Option<Happened>) {
+        let mut bytes = Vec::new();
+        for _ in 0..1000 {
+            io.wait(clock, clock.now() + Nanos::from_millis(2)).unwrap();
+            while let Some((_, happened)) = io.next() {
+                match happened {
+                    Happened::Received { .. } => bytes.extend_from_slice(io.received()),
+                    end => return (bytes, Some(end)),
+                }
+            }
+            if bytes.len() >= enough {
+                break;
+            }
+        }
+        (bytes, None)
+    }
+
+    /// The failed write takes the socket's error, and a read then finds what looks like the end of the stream.
+    fn a_write_that_meets_a_reset_makes_no_end_of_stream_of_it<'a, I: Io<'a>>() {
+        for pipelined in [false, true] {
+            let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
+            sockopt::set_socket_linger(&server, Some(std::time::Duration::ZERO)).unwrap();
+            drop(server);
+            io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n");
+            assert_eq!(received(&mut io, clock, 1), (vec![], Some(Happened::Reset)), "pipelined: {pipelined}");
+        }
+    }
+
+    fn a_write_to_a_server_that_has_ended_its_stream_leaves_that_end<'a, I: Io<'a>>() {
+        for pipelined in [false, true] {
+            let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
+            drop(server);
+            // The first is answered by RST, the second meets it.
+            for _ in 0..2 {
+                io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n");
+                io.flush().unwrap();
+            }
+            assert_eq!(received(&mut io, clock, 1), (vec![], Some(Happened::EndOfStream)), "pipelined: {pipelined}");
+        }
+    }
+
+    fn what_comes_after_urgent_data_is_read<'a, I: Io<'a>>() {
+        for pipelined in [false, true] {
+            let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
+            send(&server, b"abc", SendFlags::empty()).unwrap();
+            send(&server, b"!", SendFlags::OOB).unwrap();
+            send(&server, b"def", SendFlags::empty()).unwrap();
+            let (bytes, _) = received(&mut io, clock, 6);
+            assert_eq!(bytes, b"abcdef", "pipelined: {pipelined}");
+        }
+    }
+
+    /// More than is read at a time.
+    fn what_is_left_in_a_socket_is_known<'a, I: Io<'a>>() {
+        for pipelined in [false, true] {
+            let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };
+            assert!(!io.left_unread());
+            let all = vec![b'x'; 4 << 20];
+            let bytes = std::thread::scope(|scope| {
+                scope.spawn(|| std::io::Write::write_all(&mut server, &all).unwrap());
+                let mut bytes = 0;
+                while bytes < all.len() {
+                    io.wait(clock, clock.now() + Nanos::from_millis(2)).unwrap();
+                    let before = bytes;
+                    while io.next().is_some() {
+                        bytes += io.received().len();
+                    }
+                    let most = if I::NAME == "uring" { 128 * 4096 } else { 16 * 64 * 1024 };
+                    assert!(bytes - before < most || io.left_unread());
+                }
+                bytes
+            });
+            assert_eq!(bytes, all.len());
+            io.wait(clock, Nanos::ZERO).unwrap();
+            assert!(io.next().is_none() && !io.left_unread(), "pipelined: {pipelined}");
+        }
+    }
+
+    macro_rules! on_each {
+        ($($test:ident),+ $(,)?) => {
+            mod on_epoll { $(#[test] fn $test() { super::$test::<crate::io::Epoll<'_>>(); })+ }
+            mod on_uring { $(#[test] fn $test() { super::$test::<crate::io::Uring<'_>>(); })+ }
+        };
+    }
+
+    on_each!(
+        a_write_that_meets_a_reset_makes_no_end_of_stream_of_it,
+        a_write_to_a_server_that_has_ended_its_stream_leaves_that_end,
+        what_comes_after_urgent_data_is_read,
+        what_is_left_in_a_socket_is_known,
+    );
 }

@@ -21,10 +21,14 @@ mod host;
 mod io;
 mod pacing;
 mod requests;
+#[cfg(test)]
+mod scripted;
 mod shard;
 mod sources;
+mod sweep;
 
 pub use clock::Clock;
+pub use host::CpuTime;
 pub use requests::{ClassRequests, Wire};
 pub use sources::{Cidr, CidrError};
 
@@ -111,10 +115,10 @@ pub struct Run<O> {
     pub duration: Nanos,
     /// Whether `stop` ended it.
     pub interrupted: bool,
-    /// CPU time in user mode, all shards.
-    pub cpu_user: Nanos,
-    /// CPU time in the kernel, all shards.
-    pub cpu_system: Nanos,
+    /// CPU time of all shards.
+    pub cpu: CpuTime,
+    /// The longest that a shard was kept from its work: neither sleeping by its own will nor done with what was due.
+    pub longest_gap: Nanos,
     /// The busiest shard's share of time with work to do, waiting and spinning excluded.
     pub busy: f64,
     /// Sum over shards of the most connections each had open at once.
@@ -266,8 +270,8 @@ fn merge<O: Observer>(
                     started_monotonic_ns: clock.epoch_ns(),
                     duration: used.duration,
                     interrupted: used.interrupted,
-                    cpu_user: used.cpu_user,
-                    cpu_system: used.cpu_system,
+                    cpu: used.cpu,
+                    longest_gap: used.longest_gap,
                     busy: used.busy,
                     max_open_connections: used.max_open,
                     engine,
@@ -277,8 +281,8 @@ fn merge<O: Observer>(
                 run.observer.merge(observer);
                 run.duration = run.duration.max(used.duration);
                 run.interrupted |= used.interrupted;
-                run.cpu_user += used.cpu_user;
-                run.cpu_system += used.cpu_system;
+                run.cpu += used.cpu;
+                run.longest_gap = run.longest_gap.max(used.longest_gap);
                 run.busy = run.busy.max(used.busy);
                 run.max_open_connections += used.max_open;
             }

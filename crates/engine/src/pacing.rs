@@ -31,6 +31,10 @@ pub struct Waited {
     pub total: Nanos,
     /// Of that, without sleeping.
     pub spun: Nanos,
+    /// Before the latest look at what has happened.
+    pub looked: Nanos,
+    /// By how much one look, or the sleep in it, took longer than it was to.
+    pub overslept: Nanos,
 }
 
 /// Learns by how much to wake early.
@@ -57,17 +61,18 @@ impl Pacer {
         let began = clock.now();
         if until <= began {
             look(None)?;
-            return Ok(Waited::default());
+            return Ok(Waited { looked: began, ..Waited::default() });
         }
         let limit = until.min(began + NAP);
         self.begin(limit - began);
-        let (mut now, mut spun, mut first) = (began, Nanos::ZERO, true);
+        let (mut now, mut spun, mut overslept, mut first) = (began, Nanos::ZERO, Nanos::ZERO, true);
         loop {
             let sleep = self.sleep(limit - now);
             let happened = look(sleep)?;
-            let woke = clock.now();
+            let (looked, woke) = (now, clock.now());
+            overslept = overslept.max(woke - (now + sleep.unwrap_or_default()));
             match sleep {
-                _ if happened => return Ok(Waited { total: woke - began, spun }),
+                _ if happened => return Ok(Waited { total: woke - began, spun, looked, overslept }),
                 Some(sleep) => self.woke(woke - (now + sleep)),
                 // The first look may do work that was asked for before.
                 None if first => {}
@@ -76,7 +81,7 @@ impl Pacer {
             first = false;
             now = woke;
             if now >= limit {
-                return Ok(Waited { total: now - began, spun });
+                return Ok(Waited { total: now - began, spun, looked, overslept });
             }
         }
     }

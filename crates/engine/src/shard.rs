@@ -7,11 +7,11 @@
 use crate::clock::Clock;
 use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::{Armed, Deadlines};
-use crate::exchange::tell_sent;
-use crate::host;
+use crate::host::{self, CpuTime};
 use crate::io::Io;
 use crate::pacing::Waited;
 use crate::sources::Turns;
+use crate::sweep::Sweep;
 use crate::{Config, EngineError, Progress};
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
 use brimful_http::RecentHead;
@@ -24,8 +24,12 @@ const BURST: usize = 8;
 const OVERRUN: Nanos = Nanos::from_secs(1);
 /// How often the live figures are refreshed.
 const PUBLISH: Nanos = Nanos::from_millis(100);
+/// A turn that takes so much longer than planned has held up what was to be sent in it.
+const HELD_UP: Nanos = Nanos::from_millis(1);
 /// Longest time that something asked for while events are handled is kept from the kernel.
 const HELD: Nanos = Nanos::from_micros(10);
+/// The connection was lost; whether before anything was sent, [`Shard::end`] knows.
+pub(crate) const RESET: End = End::Reset { sent: true };
 
 /// One shard of a run.
 pub struct Shard<'a, W, O: Observer, I> {
@@ -50,6 +54,11 @@ pub struct Shard<'a, W, O: Observer, I> {
     in_flight: usize,
     ended: u64,
     waited: Waited,
+    /// Up to when the sockets have been read.
+    sweep: Sweep,
+    /// When the latest wait ended.
+    turn_began: Nanos,
+    longest_gap: Nanos,
     /// CPU time the thread had used when the run began.
     cpu_before: Nanos,
 }
@@ -59,9 +68,9 @@ pub struct Shard<'a, W, O: Observer, I> {
 pub struct ShardUse {
     pub duration: Nanos,
     pub interrupted: bool,
-    pub cpu_user: Nanos,
-    pub cpu_system: Nanos,
+    pub cpu: CpuTime,
     pub busy: f64,
+    pub longest_gap: Nanos,
     pub max_open: u64,
 }
 
@@ -87,13 +96,15 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             in_flight: 0,
             ended: 0,
             waited: Waited::default(),
+            sweep: Sweep::default(),
+            turn_began: Nanos::ZERO,
+            longest_gap: Nanos::ZERO,
             cpu_before: Nanos::ZERO,
         };
         for socket in warm {
             let token = shard.connections.insert(Connection::new(Phase::Open, config.pipeline));
-            match shard.io.adopt(token, socket) {
-                Ok(()) => shard.connections.opened(),
-                Err(_) => drop(shard.connections.remove(token.slot)),
+            if shard.io.adopt(token, socket).is_err() {
+                drop(shard.connections.remove(token.slot));
             }
         }
         shard
@@ -124,14 +135,14 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             self.wait()?;
         };
         self.break_off();
+        self.note_gap(Waited::default());
         self.io.flush()?;
         progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
-        let (cpu_user, cpu_system) = host::thread_cpu();
         let used = ShardUse {
             duration: self.now,
             interrupted,
-            cpu_user,
-            cpu_system,
+            cpu: host::thread_cpu(),
+            longest_gap: self.longest_gap,
             busy: busy.unwrap_or_else(|| self.busy()),
             max_open: self.connections.max_open,
         };
@@ -185,8 +196,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let class = spec.class;
         let stamp = self.connections.fresh_stamp();
         let observed = O::PerCall::default();
-        let (last, sent_at, sent_told, received) = (false, None, false, 0);
-        let mut call = Call { class, due, observed, stamp, last, sent_at, sent_told, received };
+        let (last, sent_at, first_byte_at, received) = (false, None, None, 0);
+        let mut call = Call { class, due, observed, stamp, last, sent_at, first_byte_at, received };
         self.in_flight += 1;
         self.observer.on(&mut call.observed, &Event::Scheduled { class, due });
         if now > self.config.window + OVERRUN {
@@ -223,9 +234,11 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let until =
             [self.connecting.next(), self.responding.next()].into_iter().flatten().fold(self.next_due, Nanos::min);
         self.held_since = None;
-        let Waited { total, spun } = self.io.wait(self.clock, until)?;
-        self.waited = Waited { total: self.waited.total + total, spun: self.waited.spun + spun };
-        self.tick();
+        let waited = self.io.wait(self.clock, until)?;
+        self.waited.total += waited.total;
+        self.waited.spun += waited.spun;
+        self.note_gap(waited);
+        let (open, known) = (self.connections.open(), self.io.attempts_have_begun());
         while let Some((token, happened)) = self.io.next() {
             self.happened(token, happened);
             if self.next_due <= self.now && (!self.behind || self.connections.available().is_some()) {
@@ -237,15 +250,33 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
                 self.held_since = None;
             }
         }
+        self.connections.count_open(open, known);
+        self.sweep.looked(waited.looked, self.io.left_unread(), open);
         Ok(())
+    }
+
+    /// How long this turn took beyond what it slept by its own will: a thread that was stopped, or kept from its CPU, does not
+    /// see it otherwise.
+    fn note_gap(&mut self, waited: Waited) {
+        let ended = self.tick();
+        let gap = ended - self.turn_began - waited.total + waited.overslept;
+        self.longest_gap = self.longest_gap.max(gap);
+        if gap > HELD_UP {
+            // What was to be sent in this turn may have left at its end only.
+            self.connecting.postpone(self.turn_began, gap);
+            self.responding.postpone(self.turn_began, gap);
+        }
+        self.turn_began = ended;
     }
 
     pub(crate) fn hold(&mut self) {
         self.held_since = self.held_since.or(Some(self.now));
     }
 
+    /// Ends what is overdue. What came in time may still lie in the sockets, after the generator was kept from reading: a
+    /// deadline counts once everything has been read that was there when it passed.
     fn expire(&mut self) {
-        let now = self.now;
+        let read_until = self.sweep.read_until();
         loop {
             let connections = &self.connections;
             let attempt = |armed: Armed| {
@@ -258,11 +289,15 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
                     Phase::Connecting => false,
                 })
             };
-            if let Some(armed) = self.connecting.expired(now, attempt) {
+            if let Some(armed) = self.connecting.expired(read_until, attempt) {
                 self.drop_attempt(armed.slot, End::Abandoned);
-            } else if let Some(armed) = self.responding.expired(now, answer) {
-                // The calls behind the one that is overdue go with their connection.
-                self.drop_connection(armed.slot, |sent| if sent { End::TimedOut } else { End::Reset { sent } });
+            } else if let Some(armed) = self.responding.expired(read_until, answer) {
+                // The calls behind the one that is overdue lose their connection.
+                let sent_by = read_until - self.config.response_timeout;
+                self.drop_connection(armed.slot, |nth, call| {
+                    let overdue = nth == 0 || call.sent_at.is_some_and(|at| at <= sent_by);
+                    if overdue { End::TimedOut } else { RESET }
+                });
             } else {
                 return;
             }
@@ -272,19 +307,27 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
     /// Ends everything that is still under way.
     fn break_off(&mut self) {
         self.tick();
+        // What was begun since the last look has not been counted.
+        self.connections.count_open(self.connections.open(), true);
         for slot in self.connections.slots() {
             match self.connections.get(slot).map(|connection| connection.phase) {
                 Some(Phase::Connecting) => self.drop_attempt(slot, End::Unfinished { sent: false }),
-                _ => self.drop_connection(slot, |sent| End::Unfinished { sent }),
+                _ => self.drop_connection(slot, |_, _| End::Unfinished { sent: true }),
             }
         }
     }
 
-    /// Ends a call of whose request the kernel took `bytes_sent` bytes.
+    /// Ends a call of whose request the kernel took `bytes_sent` bytes. Whether any did is known for sure only now, and decides
+    /// both whether the call was sent and how it can have ended.
     pub(crate) fn end(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
-        if bytes_sent > 0 {
-            tell_sent(&mut self.observer, &mut call);
+        let sent = bytes_sent > 0;
+        if let Some(at) = call.sent_at.filter(|_| sent) {
+            self.observer.on(&mut call.observed, &Event::Sent { at });
         }
+        if let Some(at) = call.first_byte_at {
+            self.observer.on(&mut call.observed, &Event::FirstByte { at });
+        }
+        let end = possible(end, sent);
         let (class, due, at): (ClassId, _, _) = (call.class, call.due, self.now);
         let outcome = Outcome { class, due, at, end, bytes_sent, bytes_received: call.received };
         self.observer.on(&mut call.observed, &Event::Ended(outcome));
@@ -293,6 +336,16 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         self.ended += 1;
         // The workload may want something at once.
         self.next_due = Nanos::ZERO;
+    }
+}
+
+/// How a call can have ended of which something was sent, or nothing: what comes unasked is no answer, nor too late.
+fn possible(end: End, sent: bool) -> End {
+    match end {
+        End::Reset { .. } => End::Reset { sent },
+        End::Unfinished { .. } => End::Unfinished { sent },
+        End::Completed { .. } | End::TimedOut | End::Malformed if !sent => End::Reset { sent },
+        _ => end,
     }
 }
 

@@ -96,12 +96,14 @@ fn samples(rate: &ReplyRate) -> String {
 fn resources(record: &Record) -> Vec<String> {
     let generator = &record.generator;
     let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
+    let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", time(s * 1e6), share(s));
+    // What is not known is not shown as zero.
+    let spent = match (generator.cpu_user_s, generator.cpu_system_s) {
+        (Some(user), Some(system)) => spent("user ", user) + &spent("system ", system),
+        _ => generator.cpu_s.map_or_else(String::new, |all| spent("", all)),
+    };
     let cpu = format!(
-        "user {} ({}), system {} ({}), busiest of {} threads {} busy ({})",
-        time(generator.cpu_user_s * 1e6),
-        share(generator.cpu_user_s),
-        time(generator.cpu_system_s * 1e6),
-        share(generator.cpu_system_s),
+        "{spent}busiest of {} threads {} busy ({})",
         generator.threads,
         percent(generator.busy),
         generator.engine
@@ -381,9 +383,11 @@ mod tests {
             hdr: BTreeMap::new(),
             hdr_value_unit: "ns".to_owned(),
             generator: Generator {
-                cpu_user_s: 5.531,
-                cpu_system_s: 12.441,
+                cpu_s: Some(17.972),
+                cpu_user_s: Some(5.531),
+                cpu_system_s: Some(12.441),
                 busy: 0.123,
+                longest_gap_s: Some(0.001),
                 threads: 1,
                 max_open_connections: 47,
                 engine: "epoll".to_owned(),
@@ -392,6 +396,14 @@ mod tests {
             server: None,
             calibration: None,
         }
+    }
+
+    #[test]
+    fn a_split_of_cpu_time_that_is_not_known_is_not_shown() {
+        let mut record = record();
+        record.generator = Generator { cpu_user_s: None, cpu_system_s: None, ..record.generator };
+        let line = "CPU time         18.0 s (9.7 %), busiest of 1 threads 12.3 % busy (epoll)";
+        assert_eq!(resources(&record)[0], line);
     }
 
     #[test]

@@ -110,6 +110,7 @@ impl Collector {
             counts: &counts,
             offered: per_second(counts.scheduled),
             limited: self.limited,
+            window: run.window,
             generator: &run.generator,
             response_time_us: totals.response_time_us.as_ref(),
             lateness_us: totals.lateness_us.as_ref(),

@@ -26,6 +26,13 @@ const LATE_ALWAYS: Nanos = Nanos::from_millis(10);
 /// The client's maximum is known to a few percent only, and a random schedule brings a little more or less than its rate.
 const BEYOND: f64 = 1.05;
 
+/// A thread that stands still for this share of the run takes as much from the load of a closed workload and from its rates, and
+/// puts it on the mean response time.
+const GAP_SHARE: f64 = 0.01;
+
+/// But for preemptions, which short runs on busy virtual machines meet now and then.
+const GAP_TOLERATED_S: f64 = 0.1;
+
 /// Calls that this host had no means for, by what was lacking. Together they are [`Counts::client_limited`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limited {
@@ -46,6 +53,8 @@ pub struct Evidence<'a> {
     pub offered: f64,
     /// What the generator's host ran out of.
     pub limited: Limited,
+    /// How long load was offered.
+    pub window: Nanos,
     /// What the load cost the generator.
     pub generator: &'a Generator,
     /// From due to the last byte, if any call was completed.
@@ -72,6 +81,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         left_over(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         late(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         busy(evidence.generator).map(|message| reason(ReasonCode::GeneratorCpu, message)),
+        stalled(evidence).map(|message| reason(ReasonCode::GeneratorStalled, message)),
         beyond(evidence).map(|message| reason(ReasonCode::BeyondClientMax, message)),
         lacking(
             descriptors,
@@ -144,6 +154,20 @@ fn busy(generator: &Generator) -> Option<String> {
     })
 }
 
+/// A generator that stood still offered no load meanwhile, and read no answer: whatever the workload, its figures have the gap
+/// in them.
+fn stalled(evidence: &Evidence<'_>) -> Option<String> {
+    let gap = evidence.generator.longest_gap_s?;
+    let window = evidence.window.as_secs_f64();
+    (gap > GAP_TOLERATED_S && gap > GAP_SHARE * window).then(|| {
+        format!(
+            "The generator stood still for {}, which is in the rates and in the times of the calls that were under way. Let \
+             nothing stop it (SIGSTOP, a suspended machine), or keep other work off its CPUs with --cpus, and measure again.",
+            Nanos::from_secs_f64(gap).rounded()
+        )
+    })
+}
+
 /// What was not shown to be within this client's power, however well it seems to have gone (Banga & Druschel 1997, §4.3).
 fn beyond(evidence: &Evidence<'_>) -> Option<String> {
     let max = evidence.generator.max_rate.filter(|max| evidence.offered > BEYOND * max)?;
@@ -166,6 +190,7 @@ mod tests {
             counts: &Counts { scheduled: 1_000, completed: 1_000, ..Counts::default() },
             offered: 100.0,
             limited: Limited::default(),
+            window: Nanos::from_secs(10),
             generator: &Generator { busy: 0.5, ..Generator::default() },
             response_time_us: Some(&response),
             lateness_us: Some(&lateness),
@@ -185,6 +210,7 @@ mod tests {
                 counts: &counts,
                 offered: 100.0,
                 limited: Limited::default(),
+                window: Nanos::from_secs(10),
                 generator: &generator,
                 response_time_us: None,
                 lateness_us: None,
@@ -235,12 +261,39 @@ mod tests {
     }
 
     #[test]
+    fn a_generator_that_stood_still_spoils_any_run_that_it_is_a_part_of() {
+        let judged = |gap_s, window_s, open| {
+            let generator = Generator { busy: 0.5, longest_gap_s: Some(gap_s), ..Generator::default() };
+            let (counts, limited) = (Counts { scheduled: 10, completed: 10, ..Counts::default() }, Limited::default());
+            judge(&Evidence {
+                counts: &counts,
+                offered: 100.0,
+                limited,
+                window: Nanos::from_secs(window_s),
+                generator: &generator,
+                response_time_us: None,
+                lateness_us: None,
+                open,
+                interrupted: false,
+            })
+        };
+        for open in [true, false] {
+            let verdict = judged(1.0, 10, open);
+            assert_eq!(codes(&verdict), [ReasonCode::GeneratorStalled]);
+            assert!(verdict.reasons[0].message.starts_with("The generator stood still for 1s, which is in the rates"));
+            assert!(judged(1.0, 101, open).valid, "less than the hundredth part");
+            assert!(judged(0.09, 1, open).valid, "a preemption");
+        }
+    }
+
+    #[test]
     fn a_saturated_generator_is_named() {
         let saturated = Generator { busy: 0.97, ..Generator::default() };
         let verdict = judge(&Evidence {
             counts: &Counts::default(),
             offered: 0.0,
             limited: Limited::default(),
+            window: Nanos::from_secs(10),
             generator: &saturated,
             response_time_us: None,
             lateness_us: None,
@@ -260,6 +313,7 @@ mod tests {
                 counts: &counts,
                 offered,
                 limited: Limited::default(),
+                window: Nanos::from_secs(10),
                 generator: &generator,
                 response_time_us: None,
                 lateness_us: None,
@@ -289,6 +343,7 @@ mod tests {
             counts: &nothing,
             offered: 0.0,
             limited: Limited::default(),
+            window: Nanos::from_secs(10),
             generator: &Generator::default(),
             response_time_us: None,
             lateness_us: None,

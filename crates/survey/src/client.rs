@@ -145,7 +145,10 @@ impl Bench {
             let halves = both(half, other, stop)?;
             (run(plan, stop, &quiet)?, halves)
         };
-        let for_load = |reason: &&Reason| reason.code != ReasonCode::GeneratorLate || record.generator.busy >= LOADED;
+        let for_load = |reason: &&Reason| {
+            let of_its_own = matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled);
+            !of_its_own || record.generator.busy >= LOADED
+        };
         let doubt = record.verdict.reasons.iter().find(for_load);
         // What happened; what follows from it, and what to do, is for whoever runs into it.
         let doubt = doubt.map(|reason| {

@@ -246,10 +246,13 @@ impl RunPlan {
         let window = if ended_early { self.window.min(run.duration) } else { self.window };
         let epoch = Nanos(run.started_monotonic_ns);
         let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
+        let split = run.cpu.split();
         let generator = Generator {
-            cpu_user_s: run.cpu_user.as_secs_f64(),
-            cpu_system_s: run.cpu_system.as_secs_f64(),
+            cpu_s: Some(run.cpu.total.as_secs_f64()),
+            cpu_user_s: split.map(|(user, _)| user.as_secs_f64()),
+            cpu_system_s: split.map(|(_, system)| system.as_secs_f64()),
             busy: run.busy,
+            longest_gap_s: Some(run.longest_gap.as_secs_f64()),
             threads: self.threads,
             max_open_connections: run.max_open_connections,
             engine: run.engine.to_owned(),

@@ -428,7 +428,9 @@ impl<'a> Surveyor<'a> {
     fn measure(&mut self, plan: &RunPlan) -> Result<Measured, Halt> {
         let measured = self.measure_once(plan)?;
         let verdict = measured.verdict(self.server.servers());
-        let disturbed = |reason: &&Reason| matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::OtherWork);
+        let disturbed = |reason: &&Reason| {
+            matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled | ReasonCode::OtherWork)
+        };
         let Some(reason) = verdict.reasons.iter().find(disturbed).filter(|_| !measured.record.interrupted) else {
             return Ok(measured);
         };

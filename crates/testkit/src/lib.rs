@@ -2,6 +2,7 @@
 //!
 //! - [`Nginx`], [`Apache`]: the real thing, with a private configuration in a temporary directory.
 //! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
+//! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
 //! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang.
 //!
@@ -20,6 +21,7 @@
 mod apache;
 mod backlog;
 mod daemon;
+mod hostile;
 mod nginx;
 mod raw;
 mod request;
@@ -31,6 +33,7 @@ use std::net::TcpListener;
 pub use apache::{Apache, ApacheOptions, Mpm};
 pub use backlog::{FullBacklog, full_backlog_listener};
 pub use daemon::Daemon;
+pub use hostile::{Hostile, HostileServer, hostile_behaviours};
 pub use nginx::{Nginx, NginxOptions};
 pub use raw::{RawServer, with_length};
 pub use request::Request;

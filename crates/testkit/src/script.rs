@@ -1,5 +1,6 @@
 //! What a misbehaving server does with one connection, step by step.
 use crate::Request;
+use rustix::net::SendFlags;
 use rustix::net::sockopt::set_socket_linger;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -7,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// One step. A script breaks off at the first that the client makes impossible, by closing or resetting.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Reads one request, all of it.
     Request,
@@ -19,8 +20,12 @@ pub enum Step {
     Send(Vec<u8>),
     /// Sends these bytes singly, with a pause after each.
     Trickle(Vec<u8>, Duration),
-    /// Sends the byte `x` for as long as the client takes it.
-    Flood,
+    /// Sends these bytes again and again, for as long as the client takes them.
+    Repeat(Vec<u8>),
+    /// Sends these bytes as urgent data: the last of them is out of band.
+    Urgent(Vec<u8>),
+    /// Ends the sending side by FIN and goes on: the client may still send.
+    HalfClose,
     /// Does nothing for so long.
     Pause(Duration),
     /// Closes by RST.
@@ -62,9 +67,17 @@ impl Step {
                     sleep(*pause);
                 }
             }
-            Step::Flood => loop {
-                conn.write_all(&[b'x'; 64 * 1024])?;
-            },
+            Step::Repeat(bytes) => {
+                // In large pieces, or it would be the server's pace that is tested.
+                let piece = bytes.repeat((64 * 1024 / bytes.len().max(1)).max(1));
+                loop {
+                    conn.write_all(&piece)?;
+                }
+            }
+            Step::Urgent(bytes) => {
+                rustix::net::send(conn, bytes, SendFlags::OOB | SendFlags::NOSIGNAL)?;
+            }
+            Step::HalfClose => conn.shutdown(Shutdown::Write)?,
             Step::Pause(length) => sleep(*length),
             Step::Reset => {
                 set_socket_linger(conn, Some(Duration::ZERO)).expect("set SO_LINGER on an open socket");

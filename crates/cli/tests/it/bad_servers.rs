@@ -61,3 +61,19 @@ fn a_lack_of_descriptors_is_the_generators_fault() {
     let reason = record.verdict.reasons.iter().find(|reason| reason.code == ReasonCode::Descriptors);
     assert!(reason.is_some_and(|reason| reason.message.contains("ulimit -n")), "{:#?}", record.verdict);
 }
+
+/// Fewer than it needs before it even begins.
+#[test]
+fn a_want_of_any_descriptor_says_what_to_do() {
+    let server = RawServer::never_answers();
+    for limit in [4, 5] {
+        let load = brimful(&["load", &server.url(), "--requests", "1", "--timeout", "50ms"]);
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")])
+            .arg(load.get_program())
+            .args(load.get_args());
+        let done = Running::start(shell).finish().exits(&[3]);
+        assert!(done.stderr.contains("ulimit -n"), "{limit} descriptors: {}", done.stderr);
+    }
+}

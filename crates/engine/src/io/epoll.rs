@@ -39,6 +39,8 @@ pub struct Epoll<'a> {
 struct Socket<'a> {
     generation: u32,
     connecting: bool,
+    /// A write has taken the error that a read would have ended by: what looks like the stream's end is none.
+    broken: bool,
     fd: OwnedFd,
     unsent: Unsent<'a>,
 }
@@ -49,6 +51,8 @@ struct Reading {
     token: Token,
     /// Its end was signalled already and brings no further event: it must be read to the end.
     hung_up: bool,
+    /// There is urgent data, at which every read ends short although more may lie behind it.
+    urgent: bool,
     reads_left: u32,
 }
 
@@ -93,7 +97,8 @@ impl<'a> Io<'a> for Epoll<'a> {
             }
             return;
         }
-        match write(send(&socket.fd, request, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)) {
+        let written = send(&socket.fd, request, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        match socket.written(written) {
             Some(n) if n == request.len() => {}
             written => {
                 socket.unsent.push(&request[written.unwrap_or(0)..]);
@@ -153,6 +158,15 @@ impl<'a> Io<'a> for Epoll<'a> {
         }
     }
 
+    fn attempts_have_begun(&self) -> bool {
+        true
+    }
+
+    fn left_unread(&mut self) -> bool {
+        // A full batch of events may not have been all.
+        !self.unread.is_empty() || self.events.len() == self.events.capacity()
+    }
+
     fn received(&self) -> &[u8] {
         &self.buffer[..self.received]
     }
@@ -166,14 +180,14 @@ impl<'a> Epoll<'a> {
 
     /// Registers a socket once for its whole life.
     fn watch(&mut self, token: Token, fd: OwnedFd, connecting: bool) -> Result<(), Errno> {
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let flags = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &fd, EventData::new_u64(token.into()), flags)?;
         let slot = token.slot as usize;
         if slot >= self.sockets.len() {
             self.sockets.resize_with(slot + 1, || None);
         }
-        let unsent = Unsent::default();
-        self.sockets[slot] = Some(Socket { generation: token.generation, connecting, fd, unsent });
+        let (generation, broken, unsent) = (token.generation, false, Unsent::default());
+        self.sockets[slot] = Some(Socket { generation, connecting, broken, fd, unsent });
         Ok(())
     }
 
@@ -207,8 +221,9 @@ impl<'a> Epoll<'a> {
         } else if flags.contains(EventFlags::OUT) && !socket.unsent.is_empty() {
             self.write_unsent(token);
         }
-        if hung_up || flags.contains(EventFlags::IN) {
-            self.reading = Some(Reading { token, hung_up, reads_left: READS });
+        let urgent = flags.contains(EventFlags::PRI);
+        if hung_up || urgent || flags.contains(EventFlags::IN) {
+            self.reading = Some(Reading { token, hung_up, urgent, reads_left: READS });
         }
         was_connecting.then_some((token, Happened::Established))
     }
@@ -219,12 +234,12 @@ impl<'a> Epoll<'a> {
             return None;
         }
         match recv(&slot.fd, &mut self.buffer[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Some(Happened::EndOfStream),
+            Ok((0, _)) => Some(if slot.broken { Happened::Reset } else { Happened::EndOfStream }),
             Ok((n, _)) => {
                 self.received = n;
                 // A short read has emptied the socket, and what comes later brings an event; but an end that was signalled
                 // already brings none.
-                if n == self.buffer.len() || reading.hung_up {
+                if n == self.buffer.len() || reading.hung_up || reading.urgent {
                     reading.reads_left -= 1;
                     if reading.reads_left > 0 {
                         self.reading = Some(reading);
@@ -244,7 +259,8 @@ impl<'a> Epoll<'a> {
         while !socket.unsent.is_empty() {
             let (pieces, n) = socket.unsent.pieces();
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-            match write(sendmsg(&socket.fd, &pieces[..n], &mut SendAncillaryBuffer::default(), flags)) {
+            let written = sendmsg(&socket.fd, &pieces[..n], &mut SendAncillaryBuffer::default(), flags);
+            match socket.written(written) {
                 Some(0) => return,
                 Some(n) => socket.unsent.took(n),
                 None => return self.read_to_the_end(token),
@@ -254,16 +270,22 @@ impl<'a> Epoll<'a> {
 
     /// The connection takes no more requests, but the server may have answered and closed before it had read everything.
     fn read_to_the_end(&mut self, token: Token) {
-        self.unread.push(Reading { token, hung_up: true, reads_left: READS });
+        self.unread.push(Reading { token, hung_up: true, urgent: false, reads_left: READS });
     }
 }
 
-/// How much was written, `None` when the connection takes no more.
-fn write(result: rustix::io::Result<usize>) -> Option<usize> {
-    match result {
-        Ok(n) => Some(n),
-        Err(Errno::AGAIN | Errno::INTR) => Some(0),
-        Err(_) => None,
+impl Socket<'_> {
+    /// How much was written, `None` when the connection takes no more.
+    fn written(&mut self, result: rustix::io::Result<usize>) -> Option<usize> {
+        match result {
+            Ok(n) => Some(n),
+            Err(Errno::AGAIN | Errno::INTR) => Some(0),
+            Err(errno) => {
+                // EPIPE is what a reset leaves when the server had ended the stream before it.
+                self.broken |= errno != Errno::PIPE;
+                None
+            }
+        }
     }
 }
 

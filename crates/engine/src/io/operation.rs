@@ -2,8 +2,7 @@
 
 use super::Token;
 
-/// Most slots that can be named: the bits above a slot's say what the operation was for.
-pub const MOST_SLOTS: u64 = 1 << SLOT_BITS;
+/// More than a ring's table has slots; the bits above a slot's say what the operation was for.
 const SLOT_BITS: u32 = 28;
 
 /// What an operation was for; in its user data beside the connection's token.

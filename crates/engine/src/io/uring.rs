@@ -10,7 +10,7 @@
 
 use super::buffers::{self, Buffers};
 use super::chain::Chain;
-use super::operation::{Kind, MOST_SLOTS, of_user_data, user_data};
+use super::operation::{Kind, of_user_data, user_data};
 use super::unsent::Unsent;
 use super::{Happened, Io, Settings, Token};
 use crate::EngineError;
@@ -45,6 +45,10 @@ pub struct Uring<'a> {
     /// A connection whose receive has to be armed again.
     rearm: Option<Token>,
     gathering: Vec<Token>,
+    /// A receive of this turn has filled its buffer or found none: more may lie in its socket.
+    left_unread: bool,
+    /// The latest wait ended with work left for the kernel to do, such as the rest of a chain.
+    working: bool,
     /// What sends of closed connections still send, until they say that they have ended.
     farewells: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
@@ -58,6 +62,8 @@ struct Slot<'a> {
     receiving: bool,
     /// A send is under way that will say how it ended.
     sending: bool,
+    /// A send has taken the error that a receive would have ended by: what looks like the stream's end is none.
+    broken: bool,
     /// Bytes that failed to go, or have not been accounted for yet.
     short: usize,
     unsent: Unsent<'a>,
@@ -84,7 +90,7 @@ impl<'a> Io<'a> for Uring<'a> {
         if !probe.is_supported(opcode::Bind::CODE) {
             return Err(unavailable(std::io::ErrorKind::Unsupported.into()));
         }
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(MOST_SLOTS).min(MOST_SLOTS) as u32;
+        let limit = table_size(getrlimit(Resource::Nofile).current);
         ring.submitter().register_files_sparse(limit).map_err(unavailable)?;
         let buffers = Buffers::new();
         // SAFETY: the memory holds that many entries, and lives until the ring has been dropped.
@@ -102,6 +108,8 @@ impl<'a> Io<'a> for Uring<'a> {
             received: None,
             rearm: None,
             gathering: Vec::new(),
+            left_unread: false,
+            working: false,
             farewells: Vec::new(),
             pacer: Pacer::new(),
             failed: None,
@@ -187,6 +195,7 @@ impl<'a> Io<'a> for Uring<'a> {
             self.send_unsent(token);
         }
         self.rearm_receive();
+        self.left_unread = false;
         let mut pacer = self.pacer;
         let until = if self.ready > 0 || self.ahead.is_some() { Nanos::ZERO } else { until };
         let mut first = true;
@@ -200,6 +209,7 @@ impl<'a> Io<'a> for Uring<'a> {
             Ok(self.ready > 0)
         });
         self.pacer = pacer;
+        self.working = self.ring.submission().taskrun();
         waited
     }
 
@@ -214,6 +224,14 @@ impl<'a> Io<'a> for Uring<'a> {
             }
         }
         None
+    }
+
+    fn attempts_have_begun(&self) -> bool {
+        !self.working
+    }
+
+    fn left_unread(&mut self) -> bool {
+        self.left_unread || self.ring.submission().cq_overflow()
     }
 
     fn received(&self) -> &[u8] {
@@ -309,6 +327,8 @@ impl<'a> Uring<'a> {
             }
             Kind::Send => {
                 slot.sending = false;
+                // EPIPE is what a reset leaves when the server had ended the stream before it.
+                slot.broken |= result < 0 && result != -libc::EPIPE;
                 let (sent, gathered) = (result.max(0) as usize, std::mem::take(&mut slot.outgoing));
                 if pipelined {
                     slot.short = gathered.len().saturating_sub(sent);
@@ -328,7 +348,9 @@ impl<'a> Uring<'a> {
             }
             Kind::Receive => {
                 slot.receiving = more;
+                let broken = slot.broken;
                 self.received = filled;
+                self.left_unread |= result == buffers::SIZE as i32 || result == -libc::ENOBUFS;
                 match result {
                     1.. => {
                         if !more {
@@ -345,6 +367,7 @@ impl<'a> Uring<'a> {
                         }
                         Some((token, Happened::Received { last }))
                     }
+                    0 if broken => Some((token, Happened::Reset)),
                     0 => Some((token, Happened::EndOfStream)),
                     _ if result == -libc::ENOBUFS || result == -libc::EINTR => {
                         self.receive(token);
@@ -416,6 +439,13 @@ impl Drop for Uring<'_> {
     }
 }
 
+/// Slots in the table of direct descriptors: as many as this process may have descriptors, but no more than the kernel gives.
+fn table_size(descriptor_limit: Option<u64>) -> u32 {
+    /// `IORING_MAX_FIXED_FILES`, Linux 5.13 to 6.18.
+    const MOST: u64 = 1 << 20;
+    descriptor_limit.unwrap_or(MOST).min(MOST) as u32
+}
+
 fn send(token: Token, bytes: *const u8, length: usize) -> Entry {
     // MSG_WAITALL: a send that the socket's buffer does not hold at once goes on by itself.
     let entry =
@@ -447,5 +477,18 @@ fn unavailable(error: std::io::Error) -> String {
         (Some(libc::EMFILE | libc::ENFILE), _) => "there is no descriptor left for it: raise `ulimit -n`".to_owned(),
         (Some(libc::ENOMEM), _) => "there is no memory for it: raise `ulimit -l`".to_owned(),
         _ => format!("this kernel's is too old ({error}); it takes Linux 6.11"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_never_larger_than_the_kernel_allows() {
+        assert_eq!(table_size(Some(1024)), 1024);
+        for more in [Some(1 << 20), Some((1 << 20) + 1), Some(1 << 30), None] {
+            assert_eq!(table_size(more), 1 << 20, "{more:?}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 mod accounting;
 mod case;
 mod framing;
+mod hostile;
 mod limits;
 mod overload;
 mod pipeline;

@@ -4,8 +4,8 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count};
 use crate::support::Plan;
-use brimful_core::End;
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::{End, Nanos};
 use brimful_engine::Close;
 use brimful_testkit::{RawServer, Request, Step, script, with_length};
 use std::net::SocketAddr;
@@ -19,6 +19,8 @@ on_each_engine!(
     a_response_too_many_spoils_the_connection_but_no_call,
     a_connection_ends_after_its_calls,
     large_requests_are_sent_whole_and_in_order,
+    a_closing_connection_is_given_no_call,
+    only_the_overdue_time_out,
 );
 
 /// Four clients on one connection.
@@ -131,5 +133,27 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     for outcome in calls.iter().map(Seen::outcome) {
         assert!((1..1000).contains(&(outcome.bytes_sent - BIG as u64)), "head and body: {outcome:?}");
         assert_eq!(outcome.bytes_received, answer, "the server got all of it");
+    }
+}
+
+/// It announces that it closes, and takes its time.
+fn a_closing_connection_is_given_no_call(case: Case) {
+    let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
+    let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
+    let plan = Plan::new(case, server.addr()).calls(10).configure(|c| c.pipeline = DEPTH);
+    let calls = plan.closed(1);
+    assert_eq!((count(&calls, completed), connects(&calls)), (10, 10), "{calls:?}");
+}
+
+/// Calls at intervals on one connection, of which none is answered. The first takes the others with it, before their time.
+fn only_the_overdue_time_out(case: Case) {
+    let server = RawServer::never_answers();
+    let timeout = Nanos::from_millis(300);
+    let plan = Plan::new(case, server.addr()).calls(DEPTH as u64);
+    let calls = plan.configure(|c| (c.pipeline, c.response_timeout) = (DEPTH, timeout)).open(20.0);
+    assert_eq!((calls[0].end(), connects(&calls)), (End::TimedOut, 1));
+    for call in &calls {
+        let lost = call.end() == End::Reset { sent: true };
+        assert!(lost || call.end() == End::TimedOut && call.service() >= timeout, "{call:?}");
     }
 }

@@ -46,7 +46,7 @@ fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([end.clone()]));
         let stall = || Keeper { stall: Some((0, Duration::from_millis(20))), ..Keeper::default() };
-        let calls = Plan::new(case, server.addr()).calls(8).open_with(1e6, stall);
+        let calls = Plan::new(case, server.addr()).calls(8).open_with(1e6, stall).observer.calls;
         assert_eq!((calls.len(), count(&calls, reset)), (8, 8), "{end:?}: {calls:?}");
     }
 }

@@ -32,12 +32,12 @@ impl Seen {
 
     /// From the start of its connection attempt to whatever became of it.
     pub fn took_to_connect(&self) -> Nanos {
-        self.established.unwrap_or(self.outcome().at) - self.connect_started.expect("an attempt")
+        self.attempt_ended() - self.connect_started.expect("an attempt")
     }
 
-    /// Whether its connection attempt was under way.
-    pub fn is_attempting(&self, at: Nanos) -> bool {
-        self.connect_started.is_some_and(|started| started <= at && at < started + self.took_to_connect())
+    /// When its connection attempt had succeeded or failed.
+    pub fn attempt_ended(&self) -> Nanos {
+        self.established.unwrap_or(self.outcome().at)
     }
 
     pub fn end(&self) -> End {

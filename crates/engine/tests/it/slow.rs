@@ -3,9 +3,12 @@
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::count;
-use crate::support::{Control, Plan};
+use crate::support::{Control, Plan, own_delay};
 use brimful_core::{End, Nanos};
-use brimful_testkit::{RawServer, Step, script};
+use brimful_testkit::{RawServer, Request};
+use std::io::{BufReader, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 on_each_engine!(
@@ -17,11 +20,13 @@ on_each_engine!(
 fn a_server_that_never_answers_times_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(80);
-    let calls = Plan::new(case, server.addr()).calls(5).configure(|c| c.response_timeout = timeout).open(1000.0);
-    assert_eq!(count(&calls, |end| end == End::TimedOut), 5);
-    for call in &calls {
+    let plan = Plan::new(case, server.addr()).calls(5).configure(|c| c.response_timeout = timeout);
+    let run = plan.open_under(1000.0, &Control::default());
+    let calls = &run.observer.calls;
+    assert_eq!(count(calls, |end| end == End::TimedOut), 5);
+    for call in calls {
         let took = call.service();
-        assert!(took >= timeout && took < timeout + Nanos::from_millis(120), "{took}");
+        assert!(took >= timeout && took <= timeout + own_delay(&run), "{took}, {} of its own", run.longest_gap);
     }
 }
 
@@ -31,25 +36,37 @@ fn a_server_that_is_never_done_costs_no_time(case: Case) {
     let run = plan.open_under(1000.0, &Control::default());
     for call in &run.observer.calls {
         assert_eq!(call.end(), End::TimedOut);
-        assert!((2..=10).contains(&call.outcome().bytes_received), "{call:?}");
+        let most = 1 + call.service().0 / Nanos::from_millis(100).0;
+        assert!((1..=most).contains(&call.outcome().bytes_received), "{call:?}");
     }
     // 100 bytes came: a generator that waits for them needs next to no CPU, one that asks for them all of it.
-    let cpu = run.cpu_user + run.cpu_system;
+    let cpu = run.cpu.total;
     assert!(cpu.0 < run.duration.0 / 8, "{cpu} of {}", run.duration);
 }
 
 /// In a process of its own, whose high-water mark of memory nobody else raises.
 fn a_body_without_end_costs_no_memory(case: Case) {
     let Some(_) = case.in_own_process("true", "") else { return };
-    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n".to_vec();
-    let server = RawServer::start(script([Step::Request, Step::Send(head), Step::Flood]));
-    let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.response_timeout = Nanos::from_millis(400));
+    const ENOUGH: u64 = 192 << 20;
+    let sent = Arc::new(AtomicU64::new(0));
+    let of_server = Arc::clone(&sent);
+    let server = RawServer::start(move |conn, _| {
+        let piece = [b'x'; 64 * 1024];
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n";
+        let mut written = Request::read(&mut BufReader::new(&conn)).map(|_| (&conn).write_all(head));
+        while let Some(Ok(())) = written {
+            of_server.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            written = Some((&conn).write_all(&piece));
+        }
+    });
+    let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.response_timeout = Nanos::from_secs(60));
     let before = high_water_mark();
-    let calls = plan.closed(2);
+    let calls = plan.open_until(1000.0, |_| sent.load(Ordering::Relaxed) >= ENOUGH).observer.calls;
     let grown = high_water_mark() - before;
-    assert_eq!(count(&calls, |end| end == End::TimedOut), 2);
+    assert_eq!(count(&calls, |end| end == End::Unfinished { sent: true }), 2);
     let received: u64 = calls.iter().map(|call| call.outcome().bytes_received).sum();
-    assert!(received > 64 << 20, "only {received} bytes came: this machine is too slow for the test");
+    // What was sent and not received is in the sockets' buffers, which no kernel makes that large.
+    assert!(received > ENOUGH / 3, "{received} bytes of {ENOUGH}");
     assert!(grown < 8 << 20, "{grown} bytes of memory for {received} received");
 }
 

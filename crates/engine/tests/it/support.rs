@@ -3,11 +3,11 @@
 use crate::case::Case;
 use crate::seen::{Keeper, Seen};
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
-use brimful_core::{Nanos, Rate, Workload};
+use brimful_core::{Nanos, Observer, Rate, Workload};
 use brimful_engine::{ClassRequests, Close, Config, Engine, EngineError, Progress, Run, Wire, run};
 use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard};
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A run's settings, with those defaults that most tests want.
@@ -87,14 +87,25 @@ impl Plan {
     }
 
     /// The same, with an observer that gets in the way.
-    pub fn open_with(&self, rate: f64, keeper: impl Fn() -> Keeper) -> Vec<Seen> {
-        self.go(|shard| self.constant(rate, shard), keeper, &Control::default()).observer.calls
+    pub fn open_with(&self, rate: f64, keeper: impl Fn() -> Keeper) -> Run<Keeper> {
+        self.go(|shard| self.constant(rate, shard), keeper, &Control::default())
+    }
+
+    /// The same until this has come true: nothing is left to the clock.
+    pub fn open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<Keeper> {
+        let control = &Control::default();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                until(|| enough(control));
+                control.stop.store(true, Ordering::Relaxed);
+            });
+            self.open_under(rate, control)
+        })
     }
 
     /// Closed workload without think time; one class as likely as another.
     pub fn closed(&self, clients: u64) -> Vec<Seen> {
-        let workload = |shard| Closed::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard);
-        self.go(workload, Keeper::default, &Control::default()).observer.calls
+        self.go(|shard| self.clients(clients, shard), Keeper::default, &Control::default()).observer.calls
     }
 
     /// S-Clients, with the connect timeout as their T.
@@ -106,12 +117,18 @@ impl Plan {
 
     /// Why it cannot even start.
     pub fn fails(&self) -> EngineError {
-        let workload = Closed::new(1, Nanos::ZERO, self.mix(), self.extent(), Shard::WHOLE);
+        let workload = self.clients(1, Shard::WHOLE);
         let Control { stop, progress } = Control::default();
         run(&self.config, vec![(workload, Keeper::default())], &stop, &progress).unwrap_err()
     }
 
-    fn constant(&self, rate: f64, shard: Shard) -> Open {
+    /// So many clients without think time.
+    pub fn clients(&self, clients: u64, shard: Shard) -> Closed {
+        Closed::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard)
+    }
+
+    /// Calls at this rate, evenly spaced.
+    pub fn constant(&self, rate: f64, shard: Shard) -> Open {
         Open::new(Arrivals::new(Process::Constant, Rate(rate), 1), self.mix(), self.extent(), shard)
     }
 
@@ -129,16 +146,33 @@ impl Plan {
         keeper: impl Fn() -> Keeper,
         control: &Control,
     ) -> Run<Keeper> {
-        let shards = Shard::split(self.shards).map(|shard| (workload(shard), keeper())).collect();
+        let run = self.drive(workload, keeper, control);
+        run.observer.calls.iter().for_each(Seen::check);
+        run
+    }
+
+    /// Runs this workload under any observer.
+    pub fn drive<W: Workload + Send, O: Observer + Send>(
+        &self,
+        workload: impl Fn(Shard) -> W,
+        observer: impl Fn() -> O,
+        control: &Control,
+    ) -> Run<O> {
+        let shards = Shard::split(self.shards).map(|shard| (workload(shard), observer())).collect();
         let run = run(&self.config, shards, &control.stop, &control.progress).unwrap();
         match self.config.engine {
             Engine::Epoll => assert_eq!(run.engine, "epoll"),
             Engine::Uring => assert_eq!(run.engine, "uring"),
             Engine::Auto => {}
         }
-        run.observer.calls.iter().for_each(Seen::check);
         run
     }
+}
+
+/// The most by which this run can have been late with anything that it did by the clock: it wakes for it, acts, and looks at its
+/// sockets before it gives something up, and none of its turns was longer than the longest.
+pub fn own_delay<O>(run: &Run<O>) -> Nanos {
+    Nanos(4 * run.longest_gap.0)
 }
 
 /// Waits for what another thread brings about.

@@ -2,7 +2,7 @@
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count, median};
-use crate::support::Plan;
+use crate::support::{Control, Plan, own_delay};
 use brimful_core::Nanos;
 use brimful_engine::Close;
 use brimful_testkit::serial_server;
@@ -23,8 +23,9 @@ on_each_engine!(
 /// waits for answers before it sends would report a single slow call.
 fn a_stall_of_the_server_shows_in_every_call_that_it_delayed(case: Case) {
     let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
-    let calls = Plan::new(case, server.addr()).calls(100).open(100.0);
-    assert_eq!(count(&calls, completed), 100);
+    let run = Plan::new(case, server.addr()).calls(100).open_under(100.0, &Control::default());
+    let calls = &run.observer.calls;
+    assert_eq!(count(calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due comes from the schedule");
     }
@@ -32,11 +33,11 @@ fn a_stall_of_the_server_shows_in_every_call_that_it_delayed(case: Case) {
         let (took, at_least) = (calls[30 + k].response(), Nanos::from_millis(101 + k as u64 - 10 * k as u64));
         assert!(took >= at_least, "call {} took {took}, the stall alone held it for {at_least}", 30 + k);
     }
-    // What the stall did not touch is as fast as the server. Medians, for the machine has other things to do.
-    let response = median(calls[..30].iter().map(Seen::response));
-    assert!(response >= Nanos::from_millis(1) && response < Nanos::from_millis(25), "median response {response}");
-    let lateness = median(calls.iter().map(Seen::lateness));
-    assert!(lateness < Nanos::from_millis(20), "median lateness {lateness}");
+    // What the stall did not touch does not have it in its time. Medians, for the machine has other things to do.
+    let (response, met_the_stall) = (median(calls[..30].iter().map(Seen::response)), calls[30].response());
+    assert!(response >= Nanos::from_millis(1) && response < met_the_stall, "median response {response}");
+    let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
+    assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
 }
 
 /// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, and service
@@ -44,7 +45,9 @@ fn a_stall_of_the_server_shows_in_every_call_that_it_delayed(case: Case) {
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = serial_server(Duration::from_millis(1), None);
     let keeper = || Keeper { stall: Some((30, Duration::from_millis(100))), ..Keeper::default() };
-    let calls = Plan::new(case, server.addr()).calls(100).open_with(100.0, keeper);
+    let run = Plan::new(case, server.addr()).calls(100).open_with(100.0, keeper);
+    assert!(run.longest_gap >= Nanos::from_millis(100), "the generator knows of its stall: {}", run.longest_gap);
+    let calls = run.observer.calls;
     assert_eq!(count(&calls, completed), 100);
     for (i, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_millis(10 * i as u64), "due comes from the schedule");
@@ -54,6 +57,7 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let held: Vec<&Seen> = calls.iter().filter(|c| c.due > calls[30].outcome().at && c.due < stall_ended).collect();
     assert!(held.len() >= 9, "{} calls came due meanwhile", held.len());
     for call in held {
+        assert!(call.sent.unwrap() >= stall_ended, "service began after the stall: {call:?}");
         let (late, at_least) = (call.lateness(), stall_ended - call.due);
         assert!(
             late >= at_least,
@@ -61,20 +65,19 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
             call.due
         );
     }
-    let service = median(calls[31..37].iter().map(Seen::service));
-    assert!(service < Nanos::from_millis(30), "median service time {service} of the calls that the stall delayed");
     let lateness = median(calls[50..].iter().map(Seen::lateness));
-    assert!(lateness < Nanos::from_millis(20), "median lateness {lateness} once the stall was over");
+    assert!(lateness < Nanos::from_millis(100), "median lateness {lateness} once the stall was over");
 }
 
 fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     let server = serial_server(Duration::from_millis(20), None);
     // Ten times what the server can take.
-    let calls = Plan::new(case, server.addr()).calls(50).open(500.0);
-    assert_eq!(count(&calls, completed), 50);
-    let lateness = median(calls.iter().map(Seen::lateness));
-    assert!(lateness < Nanos::from_millis(25), "median lateness {lateness}");
-    let connections = connects(&calls);
+    let run = Plan::new(case, server.addr()).calls(50).open_under(500.0, &Control::default());
+    let calls = &run.observer.calls;
+    assert_eq!(count(calls, completed), 50);
+    let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
+    assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
+    let connections = connects(calls);
     assert!(connections > 25, "{connections} connections: calls in flight together need one each");
     let slowest = calls.iter().map(Seen::response).max().unwrap();
     assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");

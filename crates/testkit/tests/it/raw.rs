@@ -154,7 +154,7 @@ fn a_script_begins_again_until_a_step_ends_the_connection() {
 
 #[test]
 fn a_flood_goes_on_until_the_client_has_enough() {
-    let server = RawServer::start(script([Step::Request, Step::Flood]));
+    let server = RawServer::start(script([Step::Request, Step::Repeat(b"x".to_vec())]));
     let mut conn = connect(server.addr());
     conn.write_all(GET.as_bytes()).unwrap();
     let mut bytes = vec![0; 8 << 20];

@@ -1,0 +1,207 @@
+//! A shard at sockets that do what a test has written down: for what depends on when the generator reads, and not on how
+//! fast a host is.
+
+use crate::clock::Clock;
+use crate::io::{Happened, Io, Settings, Token};
+use crate::pacing::Waited;
+use crate::shard::{Shard, ShardUse};
+use crate::{ClassRequests, Close, Config, Engine, EngineError, Progress, Wire};
+use brimful_core::workload::Workload as WorkloadDoc;
+use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+
+const TIMEOUT: Nanos = Nanos::from_millis(2);
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// One wait after all requests have been handed over.
+enum Turn {
+    /// The generator is stopped for twice the timeout while it waits: it looked before, and wakes without having looked again.
+    Stopped,
+    /// Time passes, and a look finds nothing; whether something may be left in the sockets.
+    Passes { left: bool },
+    /// So many answers are read; whether some are left.
+    Answers(usize, bool),
+}
+
+/// Answers come in the order of the requests.
+struct Scripted {
+    turns: VecDeque<Turn>,
+    connecting: Vec<Token>,
+    sent: VecDeque<Token>,
+    happened: VecDeque<(Token, Happened)>,
+    left: bool,
+}
+
+impl<'a> Io<'a> for Scripted {
+    const NAME: &'static str = "scripted";
+
+    fn new(_: &Settings) -> Result<Self, EngineError> {
+        unreachable!("made from its turns")
+    }
+
+    fn adopt(&mut self, _: Token, _: OwnedFd) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    fn connect(&mut self, token: Token, _: usize) -> Result<(), Errno> {
+        self.connecting.push(token);
+        Ok(())
+    }
+
+    fn send(&mut self, token: Token, _: &'a [u8]) {
+        self.sent.push_back(token);
+    }
+
+    fn unsent(&self, _: u32) -> usize {
+        0
+    }
+
+    fn close(&mut self, token: Token) {
+        self.sent.retain(|sent| *sent != token);
+    }
+
+    fn flush(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn wait(&mut self, clock: Clock, _: Nanos) -> Result<Waited, EngineError> {
+        let began = clock.now();
+        let waited = Waited { looked: began, ..Waited::default() };
+        self.left = false;
+        if !self.connecting.is_empty() {
+            self.happened.extend(self.connecting.drain(..).map(|token| (token, Happened::Established)));
+            return Ok(waited);
+        }
+        let pass = || std::thread::sleep(std::time::Duration::from_nanos(2 * TIMEOUT.0));
+        match self.turns.pop_front().unwrap_or(Turn::Passes { left: false }) {
+            Turn::Stopped => {
+                pass();
+                let total = clock.now() - began;
+                return Ok(Waited { total, overslept: total, ..waited });
+            }
+            Turn::Passes { left } => {
+                pass();
+                self.left = left;
+            }
+            Turn::Answers(count, left) => {
+                let answered = self.sent.drain(..count.min(self.sent.len()));
+                self.happened.extend(answered.map(|token| (token, Happened::Received { last: false })));
+                self.left = left;
+            }
+        }
+        Ok(Waited { looked: clock.now(), total: clock.now() - began, ..waited })
+    }
+
+    fn next(&mut self) -> Option<(Token, Happened)> {
+        self.happened.pop_front()
+    }
+
+    fn attempts_have_begun(&self) -> bool {
+        true
+    }
+
+    fn left_unread(&mut self) -> bool {
+        self.left
+    }
+
+    fn received(&self) -> &[u8] {
+        ANSWER
+    }
+}
+
+/// So many calls, all due at once.
+struct AtOnce(usize);
+
+impl Workload for AtOnce {
+    fn next(&mut self, _: Nanos, _: usize) -> Next {
+        match self.0.checked_sub(1) {
+            Some(left) => {
+                self.0 = left;
+                Next::Due { due: Nanos::ZERO, call: CallSpec { class: ClassId(0) } }
+            }
+            None => Next::Done,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Ends(Vec<Outcome>);
+
+impl Observer for Ends {
+    type PerCall = ();
+
+    fn on(&mut self, _: &mut (), event: &Event) {
+        if let Event::Ended(outcome) = event {
+            self.0.push(*outcome);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+}
+
+/// How calls end that are made at once, each on a connection of its own.
+fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
+    let address = SocketAddr::from(([127, 0, 0, 1], 1));
+    let (version, close) = (brimful_http::Version::Http11, Close::Server);
+    let wire = Wire { authority: address.to_string(), version, headers: Vec::new(), close };
+    let config = Config {
+        address,
+        requests: vec![ClassRequests::render(&WorkloadDoc::single("GET", "/").classes[0], &wire).unwrap()],
+        calls_per_connection: None,
+        pipeline: 1,
+        close,
+        connect_timeout: None,
+        response_timeout: TIMEOUT,
+        sources: Vec::new(),
+        send_buffer: None,
+        receive_buffer: None,
+        warm_connections: 0,
+        window: Nanos::from_secs(60),
+        cpus: Vec::new(),
+        engine: Engine::Auto,
+    };
+    let (connecting, sent, happened) = (Vec::new(), VecDeque::new(), VecDeque::new());
+    let io = Scripted { turns: turns.into_iter().collect(), connecting, sent, happened, left: false };
+    let clock = Clock::starting_in(Nanos::ZERO);
+    let shard = Shard::new(&config, clock, AtOnce(calls), Ends::default(), io, Vec::new());
+    let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false), &Progress::default()).unwrap();
+    (outcomes.iter().map(|outcome| outcome.end).collect(), used)
+}
+
+const COMPLETED: End = End::Completed { status: 200 };
+
+/// As by SIGSTOP and SIGCONT: the answers came in time and lay in the sockets.
+#[test]
+fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
+    let (ends, used) = ends(3, [Turn::Stopped, Turn::Answers(3, false)]);
+    assert_eq!(ends, [COMPLETED; 3]);
+    assert!(used.longest_gap >= Nanos(2 * TIMEOUT.0), "{}", used.longest_gap);
+}
+
+#[test]
+fn answers_that_one_look_does_not_bring_are_not_late() {
+    let (ends, _) = ends(3, [Turn::Stopped, Turn::Answers(1, true), Turn::Answers(1, true), Turn::Answers(1, false)]);
+    assert_eq!(ends, [COMPLETED; 3]);
+}
+
+#[test]
+fn what_has_not_come_when_all_is_read_is_overdue() {
+    let (timed_out, used) = ends(3, [Turn::Passes { left: false }]);
+    assert_eq!(timed_out, [End::TimedOut; 3]);
+    assert!(used.max_open == 3 && used.duration >= TIMEOUT);
+    let (part, _) = ends(3, [Turn::Answers(2, false), Turn::Stopped, Turn::Passes { left: false }]);
+    assert_eq!(part, [COMPLETED, COMPLETED, End::TimedOut]);
+}
+
+/// Another connection may be flooded for ever.
+#[test]
+fn what_is_never_read_to_its_end_delays_no_timeout_for_ever() {
+    let (ends, _) = ends(2, (0..100).map(|_| Turn::Passes { left: true }));
+    assert_eq!(ends, [End::TimedOut; 2]);
+}

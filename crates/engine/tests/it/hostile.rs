@@ -1,0 +1,99 @@
+//! Conservation, whatever the server does: every behaviour of the test kit's table, on both engines, under open and closed load,
+//! on kept, pipelined and new connections.
+//!
+//! What a behaviour leads to may depend on who is faster. That every call is counted once, and that no wreckage passes for a
+//! response, does not.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Keeper, Seen};
+use crate::support::{Control, Plan};
+use brimful_core::Nanos;
+use brimful_core::record::Counts;
+use brimful_stats::Collector;
+use brimful_testkit::{Hostile, hostile_behaviours};
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+on_each_engine!(
+    every_call_is_counted_once_on_kept_connections,
+    every_call_is_counted_once_on_pipelined_connections,
+    every_call_is_counted_once_on_new_connections,
+);
+
+/// Short, for many behaviours last as long; what is not answered in time is still accounted for.
+const TIMEOUT: Nanos = Nanos::from_millis(40);
+const CALLS: u64 = 6;
+/// Behaviours tried at a time: most of their time is spent waiting.
+const AT_ONCE: usize = 6;
+
+fn every_call_is_counted_once_on_kept_connections(case: Case) {
+    every_behaviour(|addr| plan(case, addr));
+}
+
+fn every_call_is_counted_once_on_pipelined_connections(case: Case) {
+    every_behaviour(|addr| plan(case, addr).configure(|c| c.pipeline = 4));
+}
+
+fn every_call_is_counted_once_on_new_connections(case: Case) {
+    every_behaviour(|addr| plan(case, addr).configure(|c| c.calls_per_connection = Some(1)));
+}
+
+fn plan(case: Case, addr: SocketAddr) -> Plan {
+    Plan::new(case, addr).calls(CALLS).configure(|c| {
+        (c.connect_timeout, c.response_timeout) = (Some(TIMEOUT), TIMEOUT);
+    })
+}
+
+/// Tries all behaviours and then says which of them broke a law.
+fn every_behaviour(plan: impl Fn(SocketAddr) -> Plan + Sync) {
+    let (queue, broken) = (Mutex::new(hostile_behaviours()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(hostile) = next(&queue) {
+                    let server = hostile.start();
+                    let plan = plan(server.addr());
+                    for (load, open) in [("open", true), ("closed", false)] {
+                        let tried = catch_unwind(AssertUnwindSafe(|| law(&hostile, &plan, open)));
+                        let complaint = tried.unwrap_or_else(|panic| Err(message(&*panic)));
+                        let name = &hostile.name;
+                        broken.lock().unwrap().extend(complaint.err().map(|why| format!("{name}, {load}: {why}")));
+                    }
+                }
+            });
+        }
+    });
+    let broken = broken.into_inner().unwrap();
+    assert!(broken.is_empty(), "{} cases:\n{}", broken.len(), broken.join("\n"));
+}
+
+fn next(queue: &Mutex<Vec<Hostile>>) -> Option<Hostile> {
+    queue.lock().unwrap().pop()
+}
+
+fn law(hostile: &Hostile, plan: &Plan, open: bool) -> Result<(), String> {
+    let observer = || (Keeper::default(), Collector::new(&["all".to_owned()], plan.config.window));
+    let control = Control::default();
+    let run = if open {
+        plan.drive(|shard| plan.constant(1000.0, shard), observer, &control)
+    } else {
+        plan.drive(|shard| plan.clients(4, shard), observer, &control)
+    };
+    let (keeper, collector) = run.observer;
+    keeper.calls.iter().for_each(Seen::check);
+    let counts = collector.counts();
+    let Counts { scheduled, completed, .. } = counts;
+    if counts.imbalance() != (0, 0) || scheduled != CALLS {
+        return Err(format!("{:?} of {CALLS} left over: {counts:?}", counts.imbalance()));
+    }
+    if completed > 0 && !hostile.may_complete {
+        return Err(format!("{completed} calls completed with what is no whole response: {counts:?}"));
+    }
+    Ok(())
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without a message").to_owned()
+}

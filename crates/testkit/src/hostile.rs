@@ -1,0 +1,328 @@
+//! A table of hostile servers: what they send, when, in which pieces, and how they end a connection.
+//!
+//! The table is for laws that hold whatever a server does, such as that every call is accounted for exactly once. What a
+//! behaviour leads to may depend on which side was faster; only [`Hostile::may_complete`] does not.
+
+use crate::{FullBacklog, RawServer, Step, full_backlog_listener, script, with_length};
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// One way to misbehave.
+#[derive(Clone, Debug)]
+pub struct Hostile {
+    /// What it does, for messages.
+    pub name: String,
+    /// Whether any call can end with a whole response.
+    pub may_complete: bool,
+    how: How,
+}
+
+#[derive(Clone, Debug)]
+enum How {
+    /// These steps on every connection.
+    Script(Vec<Step>),
+    /// Nothing is ever accepted, and the queue is full.
+    NeverAccepts,
+    /// Nothing listens.
+    Refuses,
+}
+
+/// A running hostile server.
+pub struct HostileServer {
+    addr: SocketAddr,
+    _running: Running,
+}
+
+enum Running {
+    Raw {
+        _server: RawServer,
+    },
+    Full {
+        _backlog: FullBacklog,
+    },
+    /// A bound port at which nobody listens: no other process can take it.
+    Bound {
+        _socket: OwnedFd,
+    },
+}
+
+impl Hostile {
+    /// Starts it on a free port of 127.0.0.1.
+    pub fn start(&self) -> HostileServer {
+        let (addr, running) = match &self.how {
+            How::Script(steps) => {
+                let server = RawServer::start(script(steps.clone()));
+                (server.addr(), Running::Raw { _server: server })
+            }
+            How::NeverAccepts => {
+                let backlog = full_backlog_listener();
+                (backlog.addr(), Running::Full { _backlog: backlog })
+            }
+            How::Refuses => {
+                let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("open a socket");
+                bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("bind a free port of 127.0.0.1");
+                let addr = getsockname(&socket).expect("read the address of a bound socket");
+                (addr.try_into().expect("an IPv4 address"), Running::Bound { _socket: socket })
+            }
+        };
+        HostileServer { addr, _running: running }
+    }
+}
+
+impl HostileServer {
+    /// The address to connect to.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+}
+
+/// All behaviours, more than a hundred.
+pub fn hostile_behaviours() -> Vec<Hostile> {
+    let mut all = answers_and_ends();
+    all.extend(before_the_request());
+    all.extend(between_answers());
+    all.extend(without_end());
+    all.extend(in_pieces());
+    all.push(Hostile { name: "never accepts".to_owned(), may_complete: false, how: How::NeverAccepts });
+    all.push(Hostile { name: "refuses".to_owned(), may_complete: false, how: How::Refuses });
+    all
+}
+
+fn scripted(name: impl Into<String>, may_complete: bool, steps: impl IntoIterator<Item = Step>) -> Hostile {
+    Hostile { name: name.into(), may_complete, how: How::Script(steps.into_iter().collect()) }
+}
+
+/// How a connection ends. `Drain` leaves it open.
+fn ends() -> [(&'static str, Step); 3] {
+    [("FIN", Step::Finish), ("RST", Step::Reset), ("silence", Step::Drain)]
+}
+
+/// Which ends make a whole response of an answer.
+#[derive(Clone, Copy, PartialEq)]
+enum Whole {
+    Never,
+    /// By FIN: the body has no other end.
+    ByClose,
+    Always,
+}
+
+/// One request read, one answer sent, and an end: all combinations.
+fn answers_and_ends() -> Vec<Hostile> {
+    let mut all = Vec::new();
+    for (what, answer, whole) in answers() {
+        for (end, step) in ends() {
+            let may_complete = whole == Whole::Always || whole == Whole::ByClose && step == Step::Finish;
+            all.push(scripted(
+                format!("{what}, then {end}"),
+                may_complete,
+                [Step::Request, Step::Send(answer.clone()), step],
+            ));
+        }
+    }
+    all
+}
+
+/// What is sent for one request.
+fn answers() -> Vec<(&'static str, Vec<u8>, Whole)> {
+    use Whole::{Always, ByClose, Never};
+    let text = |text: &str| text.as_bytes().to_vec();
+    let chunked = |body: &str| text(&format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"));
+    let field = |field: &str| text(&format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n{field}\r\n\r\nhello"));
+    let length = |length: &str| text(&format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello"));
+    let status = |line: &str| text(&format!("{line}\r\nContent-Length: 5\r\n\r\nhello"));
+    let hello = with_length(b"hello");
+    vec![
+        ("nothing", vec![], Never),
+        ("one byte", text("H"), Never),
+        ("half a version", text("HTTP/1"), Never),
+        ("half a status line", text("HTTP/1.1 20"), Never),
+        ("a status line", text("HTTP/1.1 200 OK\r\n"), Never),
+        ("half a field", text("HTTP/1.1 200 OK\r\nContent-Le"), Never),
+        ("a head without its end", text("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"), Never),
+        ("a head without its body", length("5")[..38].to_vec(), Never),
+        ("half a body", hello[..hello.len() - 2].to_vec(), Never),
+        ("a whole answer", hello.clone(), Always),
+        ("an answer and more", [&hello[..], b" and more"].concat(), Always),
+        ("an answer and half another", [&hello[..], &hello[..20]].concat(), Always),
+        ("two answers", hello.repeat(2), Always),
+        ("five answers", hello.repeat(5), Always),
+        ("an announced close", field("Connection: close"), Always),
+        ("a body until close", text("HTTP/1.1 200 OK\r\n\r\nhello"), ByClose),
+        ("no body until close", text("HTTP/1.1 200 OK\r\n\r\n"), ByClose),
+        ("an old body until close", text("HTTP/1.0 200 OK\r\n\r\nhello"), ByClose),
+        ("a length too short", length("3"), Always),
+        ("a length too long", length("7"), Never),
+        ("a length that is a word", length("five"), Never),
+        ("a negative length", length("-5"), Never),
+        ("a length of 65 bits", length("36893488147419103232"), Never),
+        ("the largest length", length("18446744073709551615"), Never),
+        ("two lengths", length("5\r\nContent-Length: 6"), Never),
+        ("whole chunks", chunked("5\r\nhello\r\n0\r\n\r\n"), Always),
+        ("chunks without a last", chunked("5\r\nhello\r\n"), Never),
+        ("half a chunk", chunked("5\r\nhel"), Never),
+        ("a chunk longer than its size", chunked("3\r\nhello\r\n0\r\n\r\n"), Never),
+        ("a chunk size that is a word", chunked("five\r\nhello\r\n0\r\n\r\n"), Never),
+        ("a chunk size of 65 bits", chunked("10000000000000000\r\nhello\r\n"), Never),
+        ("a negative chunk size", chunked("-5\r\nhello\r\n0\r\n\r\n"), Never),
+        ("trailers without an end", chunked("5\r\nhello\r\n0\r\nDigest: x\r\n"), Never),
+        ("a 100 alone", text("HTTP/1.1 100 Continue\r\n\r\n"), Never),
+        ("three 103s and an answer", [&b"HTTP/1.1 103 Hints\r\n\r\n".repeat(3)[..], &hello].concat(), Always),
+        ("a thousand 103s", b"HTTP/1.1 103 Hints\r\n\r\n".repeat(1000), Never),
+        ("another protocol", text("HTTP/1.1 101 Switching Protocols\r\n\r\n\0\x01"), Always),
+        ("a 204 with a body", text("HTTP/1.1 204 No Content\r\n\r\nhello"), Always),
+        ("a 304 with a length", text("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"), Always),
+        ("a TLS alert", b"\x15\x03\x01\x00\x02\x02\x46".to_vec(), Never),
+        ("an SSH banner", text("SSH-2.0-OpenSSH_9.9\r\n"), Never),
+        ("HTTP/2 settings", b"\0\0\0\x04\0\0\0\0\0".to_vec(), Never),
+        ("a version of 2", status("HTTP/2 200 OK"), Never),
+        ("no version", status("200 OK"), Never),
+        ("a status of two digits", status("HTTP/1.1 20 OK"), Never),
+        ("a status of letters", status("HTTP/1.1 abc OK"), Never),
+        ("a status below 100", status("HTTP/1.1 099 OK"), Never),
+        ("an empty line first", [b"\r\n", &hello[..]].concat(), Never),
+        ("bare line feeds", text("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"), Always),
+        ("a field without a colon", field("nonsense"), Never),
+        ("a zero byte in the head", field("A: \0"), Never),
+        ("a folded field", field("A: b\r\n c"), Always),
+        ("three hundred fields", field(&["A: b"; 300].join("\r\n")), Never),
+        ("a head of 128 KiB", field(&format!("A: {}", "a".repeat(128 << 10))), Never),
+    ]
+}
+
+/// Bytes that come before a request was read, and so perhaps before it was sent.
+fn before_the_request() -> Vec<Hostile> {
+    let hello = with_length(b"hello");
+    let early = [
+        ("nothing", vec![], false),
+        ("half an answer", hello[..20].to_vec(), false),
+        ("a whole answer", hello.clone(), true),
+        ("two answers", hello.repeat(2), true),
+        ("half a body without a length", b"HTTP/1.1 200 OK\r\n\r\nhel".to_vec(), true),
+        ("garbage", b"garbage".to_vec(), false),
+        ("a 100", b"HTTP/1.1 100 Continue\r\n\r\n".to_vec(), false),
+    ];
+    let mut all = Vec::new();
+    for (what, bytes, may_complete) in early {
+        for (end, step) in ends().into_iter().chain([("an unread close", Step::Close)]) {
+            let steps = [Step::Send(bytes.clone()), step];
+            all.push(scripted(format!("{what} at accept, then {end}"), may_complete, steps));
+        }
+    }
+    for (end, step) in ends() {
+        let steps = [Step::Read(10), Step::Send(hello.clone()), step.clone()];
+        all.push(scripted(format!("an answer to ten bytes, then {end}"), true, steps));
+        all.push(scripted(format!("ten bytes read, then {end}"), false, [Step::Read(10), step]));
+    }
+    all
+}
+
+/// What happens to a connection that has served.
+fn between_answers() -> Vec<Hostile> {
+    let hello = with_length(b"hello");
+    let pause = Step::Pause(Duration::from_micros(500));
+    let answer = || [Step::Request, Step::Send(with_length(b"hello"))];
+    let after_an_answer = |name: &str, then: &[Step]| {
+        ends().map(|(end, step)| {
+            let steps = answer().into_iter().chain(then.iter().cloned()).chain([step]);
+            scripted(format!("an answer, {name}, then {end}"), true, steps)
+        })
+    };
+    let mut all = Vec::new();
+    all.extend(after_an_answer("a moment", std::slice::from_ref(&pause)));
+    all.extend(after_an_answer("a moment, half another", &[pause.clone(), Step::Send(hello[..20].to_vec())]));
+    all.extend(after_an_answer("a moment, garbage", &[pause.clone(), Step::Send(b"garbage".to_vec())]));
+    all.extend(after_an_answer("another request", &[Step::Request]));
+    all.extend(after_an_answer(
+        "two more requests, one answer",
+        &[Step::Request, Step::Request, Step::Send(hello.clone())],
+    ));
+    all.extend(after_an_answer(
+        "half a body until close",
+        &[Step::Request, Step::Send(b"HTTP/1.1 200 OK\r\n\r\nhel".to_vec())],
+    ));
+    all.push(scripted("two answers to each request", true, [Step::Request, Step::Send(hello.repeat(2))]));
+    all.push(scripted("closes without reading", false, [Step::Close]));
+    all.push(scripted("ends its side at once and reads on", false, [Step::HalfClose, Step::Drain]));
+    all.push(scripted(
+        "ends its side after an answer and reads on",
+        true,
+        [Step::Request, Step::Send(hello), Step::HalfClose, Step::Drain],
+    ));
+    all
+}
+
+/// What never ends.
+fn without_end() -> Vec<Hostile> {
+    let text = |text: &str| Step::Send(text.as_bytes().to_vec());
+    let repeat = |text: &str| Step::Repeat(text.as_bytes().to_vec());
+    let begun = |name: &str, steps: Vec<Step>| scripted(name, false, [Step::Request].into_iter().chain(steps));
+    vec![
+        begun("fields without end", vec![text("HTTP/1.1 200 OK\r\n"), repeat("A: b\r\n")]),
+        begun("one field without end", vec![text("HTTP/1.1 200 OK\r\nA: "), repeat("b")]),
+        begun("a body without end", vec![text("HTTP/1.1 200 OK\r\n\r\n"), repeat("x")]),
+        begun(
+            "chunks without end",
+            vec![text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), repeat("5\r\nhello\r\n")],
+        ),
+        begun("100s without end", vec![repeat("HTTP/1.1 100 Continue\r\n\r\n")]),
+        begun("garbage without end", vec![repeat("garbage")]),
+        begun(
+            "a drip without end",
+            vec![text("HTTP/1.1 200 OK\r\nA: "), Step::Trickle(vec![b'x'; 12], Duration::from_millis(10)), Step::Drain],
+        ),
+        scripted("answers without end", true, [Step::Request, Step::Repeat(with_length(b"hello"))]),
+        scripted(
+            "a whole answer too late",
+            true,
+            [Step::Request, Step::Pause(Duration::from_millis(60)), Step::Send(with_length(b"hello"))],
+        ),
+    ]
+}
+
+/// Whole answers in ways that make it hard to see that they are.
+fn in_pieces() -> Vec<Hostile> {
+    let hello = with_length(b"hello");
+    let (first, second) = (Step::Send(hello[..20].to_vec()), Step::Send(hello[20..].to_vec()));
+    let urgent = || Step::Urgent(b"!".to_vec());
+    let answering = |name: &str, steps: Vec<Step>| scripted(name, true, [Step::Request].into_iter().chain(steps));
+    let mut all = vec![
+        answering("single bytes", vec![Step::Trickle(hello.clone(), Duration::ZERO)]),
+        answering("single bytes, slowly", vec![Step::Trickle(hello.clone(), Duration::from_micros(300))]),
+        answering("two pieces", vec![first.clone(), second.clone()]),
+        answering("urgent data before the answer", vec![urgent(), Step::Send(hello.clone())]),
+        answering("urgent data within the answer", vec![first.clone(), urgent(), second.clone()]),
+        answering("urgent data twice", vec![urgent(), first.clone(), urgent(), second.clone()]),
+        answering("urgent data after the answer", vec![Step::Send(hello.clone()), urgent()]),
+        answering(
+            "late after urgent data",
+            vec![first.clone(), urgent(), Step::Pause(Duration::from_millis(3)), second.clone()],
+        ),
+    ];
+    for (end, step) in ends() {
+        all.push(scripted(format!("urgent data alone, then {end}"), false, [Step::Request, urgent(), step]));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn there_are_more_than_a_hundred_behaviours_each_with_its_name() {
+        let all = hostile_behaviours();
+        let names: BTreeSet<&str> = all.iter().map(|hostile| hostile.name.as_str()).collect();
+        assert_eq!(names.len(), all.len());
+        assert!(all.len() > 100, "{}", all.len());
+    }
+
+    #[test]
+    fn a_server_that_refuses_does_so_for_as_long_as_it_runs() {
+        let refuses = Hostile { name: String::new(), may_complete: false, how: How::Refuses }.start();
+        let error = std::net::TcpStream::connect(refuses.addr()).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+    }
+}
