@@ -1,6 +1,6 @@
 //! Exit codes: scripts depend on them.
 
-use brimful_core::record::{ReasonCode, Verdict};
+use brimful_core::record::{ReasonCode, Record, Verdict};
 use brimful_model::ModelError;
 use brimful_monitor::MonitorError;
 use brimful_survey::SurveyError;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// It did what it was asked.
     Ok = 0,
-    /// It did, and an objective was missed.
+    /// It did, and an objective was missed; `load`: more calls failed than were completed.
     Objective = 1,
     /// Usage, or bad input.
     Usage = 2,
@@ -49,6 +49,17 @@ pub fn of(error: &anyhow::Error) -> Exit {
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
         || error.downcast_ref::<MonitorError>().is_some_and(MonitorError::is_usage);
     if usage { Exit::Usage } else { Exit::Environment }
+}
+
+/// What a run means to a script. That its calls fail makes no run invalid, but nobody may take it for a run in which
+/// all went well: every load has the objective that more calls are completed than fail.
+pub fn of_run(record: &Record) -> Exit {
+    let failing = record.verdict.failing == Some(true);
+    match of_verdict(&record.verdict, record.interrupted) {
+        Exit::Ok if failing && record.counts.established == 0 && record.counts.sent == 0 => Exit::Environment,
+        Exit::Ok if failing => Exit::Objective,
+        exit => exit,
+    }
 }
 
 /// What a verdict means to a script.

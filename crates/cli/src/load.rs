@@ -37,7 +37,11 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let json = brimful_report::json::record(&record)?;
     let text = if args.output.json { json.clone() } else { brimful_report::load::text(&record) };
     deliver(out, &json, &text)?;
-    Ok(exit::of_verdict(&record.verdict, record.interrupted))
+    // The text has it already.
+    if let Some(warning) = brimful_report::load::warning(&record).filter(|_| args.output.json && !args.output.quiet) {
+        anstream::eprintln!("{warning}");
+    }
+    Ok(exit::of_run(&record))
 }
 
 /// Whether there is no load to run once the client's maximum is known.

@@ -1,7 +1,7 @@
 //! The command line: arguments become a typed configuration, one call is made, and its result an exit code.
 //!
-//! stdout carries results, stderr everything else. Exit codes: 0 ok, 1 an objective was missed, 2 usage or bad input, 3 environment, 4 the
-//! generator was the limit, 130 interrupted.
+//! stdout carries results, stderr everything else. Exit codes: 0 ok, 1 an objective was missed (of `load`: that more
+//! calls are completed than fail), 2 usage or bad input, 3 environment, 4 the generator was the limit, 130 interrupted.
 #![forbid(unsafe_code)]
 
 mod args;

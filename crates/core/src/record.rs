@@ -22,7 +22,8 @@ pub struct Record {
     pub started_monotonic_ns: u64,
     /// From the start to the end of the last call.
     pub duration_s: f64,
-    /// The window in which load was offered; every rate is over this window.
+    /// The window in which load was offered; every rate is over this window. An open load of a number of calls lasts until the
+    /// next call would have been due, a closed one until its last call has ended.
     pub window_s: f64,
     /// The command line.
     pub command: Vec<String>,
@@ -70,12 +71,21 @@ pub struct Record {
     pub calibration: Option<ClientCalibration>,
 }
 
-/// Whether a run can be trusted.
+/// Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went well is a
+/// valid measurement of a failing server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// True when there are no reasons against it.
+    /// True when there are no reasons against it: what was measured is the server, not the generator.
     pub valid: bool,
-    /// Why not.
+    /// Whether more calls failed than were completed, or none was completed; those that this host had no means for do not
+    /// count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the verdict is not
+    /// of one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<bool>,
+    /// The share of the scheduled calls that failed, however. Absent where there was no call, and like `failing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_share: Option<f64>,
+    /// Why not valid.
     pub reasons: Vec<Reason>,
 }
 
@@ -106,6 +116,8 @@ pub enum ReasonCode {
     Memory,
     /// More was asked of the generator than it was found to be able to do.
     BeyondClientMax,
+    /// The calls do not add up: the generator counted one twice, or lost one.
+    Unbalanced,
     /// The user ended the run early.
     Interrupted,
     /// The server stopped answering in the middle.
@@ -295,6 +307,20 @@ pub struct Generator {
     pub engine: String,
     /// The highest rate this client was found to offer without being the limit itself, if that was measured.
     pub max_rate: Option<f64>,
+    /// What its host kept from it.
+    #[serde(default)]
+    pub host: HostContention,
+}
+
+/// What a host kept from the generator during the run, from its kernel's accounts. What the kernel does not say is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostContention {
+    /// Time for which a thread was ready to run and something else had the CPU: the thread's that waited longest.
+    pub cpu_wait_s: Option<f64>,
+    /// Time for which a CPU quota of the generator's control group, or of one above it, stopped the group; summed over CPUs.
+    pub throttled_s: Option<f64>,
+    /// Share of the time of the generator's CPUs that the hypervisor gave to other guests.
+    pub steal: Option<f64>,
 }
 
 /// What this client can offer: the largest load of which a server answers as much when it comes from one generator as when
@@ -337,7 +363,7 @@ pub struct ClientLevel {
 impl Verdict {
     /// A verdict from what speaks against the run.
     pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
-        Verdict { valid: reasons.is_empty(), reasons }
+        Verdict { valid: reasons.is_empty(), reasons, ..Verdict::default() }
     }
 }
 
@@ -362,5 +388,10 @@ impl Counts {
     /// Calls that failed for a reason other than the end of the run.
     pub fn errors(&self) -> u64 {
         self.abandoned + self.refused + self.reset + self.timed_out + self.malformed + self.client_limited
+    }
+
+    /// The share of the scheduled calls that these are; `None` when there was no call.
+    pub fn error_share(&self) -> Option<f64> {
+        (self.scheduled > 0).then(|| self.errors() as f64 / self.scheduled as f64)
     }
 }

@@ -15,6 +15,7 @@
 
 mod clock;
 mod connection;
+mod contention;
 mod deadlines;
 mod exchange;
 mod host;
@@ -32,6 +33,7 @@ pub use host::CpuTime;
 pub use requests::{ClassRequests, Wire};
 pub use sources::{Cidr, CidrError};
 
+use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload};
 use io::{Epoll, Io, Settings, SocketOptions, Uring};
 use shard::{Shard, ShardUse};
@@ -125,6 +127,8 @@ pub struct Run<O> {
     pub max_open_connections: u64,
     /// The engine that ran.
     pub engine: &'static str,
+    /// What the host kept from the shards.
+    pub host: HostContention,
 }
 
 /// Why a run could not be started or trusted.
@@ -208,6 +212,7 @@ where
     let timeout = config.connect_timeout.unwrap_or(config.response_timeout);
     let mut warm = io::open_established(settings, timeout, config.warm_connections);
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
+    let watch = contention::Watch::start(&config.cpus);
     // Far enough ahead for every thread to be up: no shard starts late.
     let clock = Clock::starting_in(Nanos::from_millis(2 + 5 * shards.len() as u64));
     let finished: Vec<Result<(O, ShardUse), EngineError>> = std::thread::scope(|scope| {
@@ -233,7 +238,7 @@ where
             })
             .collect()
     });
-    merge(finished, clock, I::NAME)
+    merge(finished, clock, I::NAME, watch)
 }
 
 impl Config {
@@ -259,10 +264,13 @@ fn merge<O: Observer>(
     finished: Vec<Result<(O, ShardUse), EngineError>>,
     clock: Clock,
     engine: &'static str,
+    watch: contention::Watch,
 ) -> Result<Run<O>, EngineError> {
     let mut run: Option<Run<O>> = None;
+    let mut cpu_wait = None;
     for shard in finished {
         let (observer, used) = shard?;
+        cpu_wait = cpu_wait.max(used.cpu_wait);
         match &mut run {
             None => {
                 run = Some(Run {
@@ -275,6 +283,7 @@ fn merge<O: Observer>(
                     busy: used.busy,
                     max_open_connections: used.max_open,
                     engine,
+                    host: HostContention::default(),
                 });
             }
             Some(run) => {
@@ -288,5 +297,7 @@ fn merge<O: Observer>(
             }
         }
     }
-    run.ok_or_else(|| EngineError::Thread("there was none".to_owned()))
+    let mut run = run.ok_or_else(|| EngineError::Thread("there was none".to_owned()))?;
+    run.host = watch.finish(cpu_wait);
+    Ok(run)
 }

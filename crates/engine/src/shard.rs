@@ -6,6 +6,7 @@
 
 use crate::clock::Clock;
 use crate::connection::{Call, Connection, Connections, Phase};
+use crate::contention;
 use crate::deadlines::{Armed, Deadlines};
 use crate::host::{self, CpuTime};
 use crate::io::Io;
@@ -60,7 +61,9 @@ pub struct Shard<'a, W, O: Observer, I> {
     turn_began: Nanos,
     longest_gap: Nanos,
     /// CPU time the thread had used when the run began.
+    /// CPU time the thread had used, and waited for, when the run began.
     cpu_before: Nanos,
+    cpu_wait_before: Option<Nanos>,
 }
 
 /// What a shard has used.
@@ -72,6 +75,8 @@ pub struct ShardUse {
     pub busy: f64,
     pub longest_gap: Nanos,
     pub max_open: u64,
+    /// For how long the thread was ready to run and something else had the CPU.
+    pub cpu_wait: Option<Nanos>,
 }
 
 impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
@@ -100,6 +105,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             turn_began: Nanos::ZERO,
             longest_gap: Nanos::ZERO,
             cpu_before: Nanos::ZERO,
+            cpu_wait_before: None,
         };
         for socket in warm {
             let token = shard.connections.insert(Connection::new(Phase::Open, config.pipeline));
@@ -112,6 +118,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
 
     /// Runs to the end. The observer has then seen every scheduled call end.
     pub fn run(mut self, stop: &AtomicBool, progress: &Progress) -> Result<(O, ShardUse), EngineError> {
+        // Takes longer than the first call may be late.
+        self.cpu_wait_before = contention::thread_cpu_wait();
         self.clock.wait_for_start();
         self.cpu_before = host::thread_cpu_time();
         let (mut published, mut published_at) = (0, Nanos::ZERO);
@@ -129,7 +137,9 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
                 progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
                 (published, published_at) = (self.ended, self.now);
             }
-            if busy.is_none() && self.now >= self.config.window {
+            // Not diluted by the wait for the last answers.
+            let begun_all = self.done && self.now >= PUBLISH;
+            if busy.is_none() && (begun_all || self.now >= self.config.window) {
                 busy = Some(self.busy());
             }
             self.wait()?;
@@ -145,6 +155,9 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             longest_gap: self.longest_gap,
             busy: busy.unwrap_or_else(|| self.busy()),
             max_open: self.connections.max_open,
+            cpu_wait: contention::thread_cpu_wait()
+                .zip(self.cpu_wait_before)
+                .map(|(after, before)| Nanos(after.0.saturating_sub(before.0))),
         };
         Ok((self.observer, used))
     }

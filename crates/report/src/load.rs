@@ -8,6 +8,9 @@ use crate::server::digest;
 use brimful_core::record::{ClassRecord, ClientCalibration, ClientLevel, Counts, Record, ReplyRate, Summary, Verdict};
 use brimful_core::server::Server;
 
+/// From this share of failed calls on, the 99th percentile of those that completed is not that of all.
+const LOUD: f64 = 0.01;
+
 /// What a table shows of a distribution of times.
 type Figure = fn(&Summary) -> f64;
 
@@ -27,7 +30,7 @@ pub fn text(record: &Record) -> String {
         groups.push(classes(record));
     }
     groups.extend(Some(notes(record)).filter(|notes| !notes.is_empty()));
-    groups.push(verdict(&record.verdict));
+    groups.push(verdict(record));
     groups.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
@@ -190,16 +193,63 @@ fn classes(record: &Record) -> Vec<String> {
     table(&rows)
 }
 
-/// What a reader might miss in the figures: that they are of something else than what was meant to be measured.
+/// What a reader might miss in the figures: that they are of fewer calls, or of something else, than was meant.
 fn notes(record: &Record) -> Vec<String> {
-    let Counts { scheduled, completed, status, .. } = record.counts;
-    let answers = if scheduled > 0 && completed == 0 {
-        Some(format!(
-            "No call was completed. Check that a server listens at {}, and that --timeout and --connect-timeout leave \
-             it time to answer.",
-            record.target
-        ))
-    } else if completed == 0 || status.s2xx > 0 {
+    let notes = answers(record).into_iter().chain(interrupted(record)).map(|note| format!("note: {note}"));
+    failures(record).into_iter().chain(notes).collect()
+}
+
+/// How many calls failed, how, what the times are then of, and what to check where nothing was completed.
+fn failures(record: &Record) -> Option<String> {
+    let counts = &record.counts;
+    let Counts { scheduled, completed, .. } = *counts;
+    let share = counts.error_share().filter(|share| *share > 0.0)?;
+    let kinds = [
+        ("abandoned", counts.abandoned),
+        ("refused", counts.refused),
+        ("reset", counts.reset),
+        ("timed out", counts.timed_out),
+        ("malformed", counts.malformed),
+        ("no means on this host", counts.client_limited),
+    ];
+    let kinds: Vec<String> = kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {n}")).collect();
+    let heading = if share >= LOUD { "WARNING" } else { "note" };
+    let times = match completed {
+        0 => format!("No call was completed, so there are no times. {}.", what_to_check(record)),
+        n => format!("The times are those of the {n} that completed."),
+    };
+    let (errors, kinds) = (counts.errors(), kinds.join(", "));
+    Some(format!("{heading}: {errors} of {scheduled} calls failed ({}): {kinds}. {times}", percent(share)))
+}
+
+/// Where to look when no call was completed: as far as the calls came.
+fn what_to_check(record: &Record) -> String {
+    let counts = &record.counts;
+    let target = &record.target;
+    if counts.client_limited == counts.errors() {
+        "The verdict says what this host lacked".to_owned()
+    } else if counts.established == 0 && counts.sent == 0 {
+        format!("Check that a server listens at {target}, and that --connect-timeout leaves it time to accept")
+    } else if counts.malformed > 0 {
+        "The answers are not HTTP: check the port, and that it expects no TLS".to_owned()
+    } else if counts.timed_out > 0 {
+        "Connections were established: check that --timeout leaves the server time to answer, and what it is busy with"
+            .to_owned()
+    } else {
+        "Connections were established and broken off: check the server's error log, and that it expects HTTP without TLS"
+            .to_owned()
+    }
+}
+
+fn interrupted(record: &Record) -> Option<String> {
+    let offered = time(record.window_s * 1e6);
+    record.interrupted.then(|| format!("The run was interrupted; load was offered for {offered}."))
+}
+
+/// That the responses are not the pages that were meant.
+fn answers(record: &Record) -> Option<String> {
+    let Counts { completed, status, .. } = record.counts;
+    if completed == 0 || status.s2xx > 0 {
         None
     } else if status.s3xx == completed {
         Some(format!(
@@ -222,12 +272,12 @@ fn notes(record: &Record) -> Vec<String> {
             "None of the {completed} responses was 2xx or 3xx: errors are what was measured. Check the path, and the \
              server's error log."
         ))
-    };
-    let interrupted = record.interrupted.then(|| {
-        let offered = time(record.window_s * 1e6);
-        format!("The run was interrupted; load was offered for {offered}.")
-    });
-    answers.into_iter().chain(interrupted).map(|note| format!("note: {note}")).collect()
+    }
+}
+
+/// What somebody must see who looks at neither text nor Record: that calls failed.
+pub fn warning(record: &Record) -> Option<String> {
+    failures(record).filter(|_| record.counts.error_share() >= Some(LOUD))
 }
 
 /// What a client can offer, and how that was found, as plain text, ending in a newline.
@@ -268,13 +318,23 @@ fn spread(half_width: Option<f64>) -> String {
     half_width.map_or(String::new(), |half_width| format!(" ± {half_width:.0}"))
 }
 
-/// Each reason's first sentence says what happened, the rest what to do.
-fn verdict(verdict: &Verdict) -> Vec<String> {
-    if verdict.valid {
-        return vec![labelled("Verdict", "valid")];
+/// Whether the figures are the server's, and whether it worked. Each reason's first sentence says what happened, the rest what
+/// to do.
+fn verdict(record: &Record) -> Vec<String> {
+    let Verdict { valid, failing, .. } = record.verdict;
+    if valid {
+        let (errors, scheduled) = (record.counts.errors(), record.counts.scheduled);
+        let failed = record.counts.error_share().filter(|share| *share > 0.0);
+        let failed = failed.map(|share| format!("{errors} of {scheduled} calls failed ({})", percent(share)));
+        let verdict = match failed {
+            Some(failed) if failing == Some(true) => format!("valid, of a FAILING server: {failed}"),
+            Some(failed) => format!("valid; {failed}"),
+            None => "valid".to_owned(),
+        };
+        return vec![labelled("Verdict", &verdict)];
     }
     let mut lines = vec![labelled("Verdict", "INVALID: these figures are not the server's")];
-    for reason in &verdict.reasons {
+    for reason in &record.verdict.reasons {
         match reason.message.split_once(". ") {
             Some((what, remedy)) => {
                 lines.push(format!("  {what}."));
@@ -319,7 +379,7 @@ fn time_or_dash(us: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::record::{Generator, Rates, Reason, ReasonCode, SCHEMA, StatusCounts, Traffic};
+    use brimful_core::record::{Generator, HostContention, Rates, Reason, ReasonCode, SCHEMA, StatusCounts, Traffic};
     use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Process};
     use std::collections::BTreeMap;
 
@@ -392,6 +452,7 @@ mod tests {
                 max_open_connections: 47,
                 engine: "epoll".to_owned(),
                 max_rate: None,
+                host: HostContention::default(),
             },
             server: None,
             calibration: None,
@@ -439,9 +500,64 @@ min                 500 µs     465 µs    30.0 µs      460 µs     800 ns
 99.9 %             40.0 ms    37.2 ms    2.40 ms     36.8 ms    64.0 µs
 max                50.0 ms    46.5 ms    3.00 ms     46.0 ms    80.0 µs
 
-Verdict          valid
+WARNING: 299 of 27000 calls failed (1.1 %): timed out 299. The times are those of the 26701 that completed.
+
+Verdict          valid; 299 of 27000 calls failed (1.1 %)
 ";
         assert_eq!(text(&record()), expected);
+        let mut record = record();
+        record.counts = Counts { completed: 27_000, timed_out: 0, ..record.counts };
+        assert!(text(&record).ends_with("80.0 µs\n\nVerdict          valid\n"), "{}", text(&record));
+        assert_eq!(warning(&record), None);
+    }
+
+    #[test]
+    fn a_failing_server_is_not_read_as_all_is_well() {
+        let mut record = record();
+        let status = StatusCounts { s2xx: 199, ..StatusCounts::default() };
+        record.counts = Counts { scheduled: 600, sent: 199, completed: 199, refused: 401, status, ..Counts::default() };
+        record.verdict.failing = Some(true);
+        let expected = "
+WARNING: 401 of 600 calls failed (66.8 %): refused 401. The times are those of the 199 that completed.
+
+Verdict          valid, of a FAILING server: 401 of 600 calls failed (66.8 %)
+";
+        assert!(text(&record).ends_with(expected), "{}", text(&record));
+        assert!(warning(&record).is_some_and(|line| expected.contains(&line)));
+        // One in a thousand is told, and not shouted.
+        let status = StatusCounts { s2xx: 999, ..status };
+        record.counts = Counts { scheduled: 1_000, sent: 1_000, completed: 999, reset: 1, status, ..Counts::default() };
+        record.verdict.failing = Some(false);
+        let expected = "
+note: 1 of 1000 calls failed (0.1 %): reset 1. The times are those of the 999 that completed.
+
+Verdict          valid; 1 of 1000 calls failed (0.1 %)
+";
+        assert!(text(&record).ends_with(expected), "{}", text(&record));
+        assert_eq!(warning(&record), None);
+    }
+
+    #[test]
+    fn what_to_check_depends_on_how_far_the_calls_came() {
+        let advice = |counts: Counts| {
+            let record = Record { counts: Counts { scheduled: 10, ..counts }, ..record() };
+            failures(&record).unwrap()
+        };
+        let sent = Counts { sent: 10, established: 10, connect_attempts: 10, ..Counts::default() };
+        let listens = "Check that a server listens at http://127.0.0.1:8080/, and that --connect-timeout";
+        for (counts, part) in [
+            (Counts { refused: 10, ..Counts::default() }, listens),
+            (Counts { abandoned: 10, ..Counts::default() }, listens),
+            (Counts { timed_out: 10, ..sent }, "check that --timeout leaves the server time"),
+            (Counts { reset: 10, ..sent }, "check the server's error log"),
+            (Counts { malformed: 10, ..sent }, "not HTTP"),
+            (Counts { client_limited: 10, ..Counts::default() }, "The verdict says what this host lacked"),
+        ] {
+            let line = advice(counts);
+            assert!(line.starts_with("WARNING: 10 of 10 calls failed (100.0 %): "), "{line}");
+            assert!(line.contains("No call was completed, so there are no times.") && line.contains(part), "{line}");
+            assert_eq!(line.contains("listens at"), counts.refused + counts.abandoned > 0, "{line}");
+        }
     }
 
     #[test]
@@ -505,8 +621,8 @@ Load             one generator        two  difference (95 %)
             "Reply rate       0.0/s (too short a run for samples of 5 s)\n",
             "Reply time       -\n",
             "max                      -          -          -           -    80.0 µs\n",
-            "note: No call was completed. Check that a server listens at http://127.0.0.1:8080/, and that --timeout and \
-             --connect-timeout leave it time to answer.\n",
+            "WARNING: 10 of 10 calls failed (100.0 %): refused 10. No call was completed, so there are no times. Check that \
+             a server listens at http://127.0.0.1:8080/, and that --connect-timeout leaves it time to accept.\n",
             "note: The run was interrupted; load was offered for 1.50 s.\n",
         ];
         for part in expected_parts {
@@ -519,8 +635,7 @@ Load             one generator        two  difference (95 %)
     fn figures_of_errors_only_are_pointed_out() {
         let note = |status: StatusCounts| {
             let mut record = record();
-            record.counts.completed = 10;
-            record.counts.status = status;
+            record.counts = Counts { scheduled: 10, completed: 10, status, ..Counts::default() };
             notes(&record).join("\n")
         };
         let none = StatusCounts::default();

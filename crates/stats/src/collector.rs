@@ -13,10 +13,11 @@ use crate::distribution::Distribution;
 use crate::reply_rate::ReplySampler;
 use crate::series::Series;
 use crate::tally::{Tally, add, count_end};
-use crate::verdict::{Evidence, Limited, judge};
-use brimful_core::record::{Counts, Generator, Rates, Record, SCHEMA};
+use crate::verdict::{Evidence, Limited, Pacing, judge};
+use brimful_core::record::{ClassRecord, Counts, Generator, Rates, Record, SCHEMA};
 use brimful_core::server::Server;
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
+use std::collections::BTreeMap;
 
 /// Observes one shard's calls.
 #[derive(Clone, Debug)]
@@ -65,8 +66,8 @@ pub struct RunFacts {
     pub generator: Generator,
     /// What the monitor saw.
     pub server: Option<Server>,
-    /// Whether calls were due by a schedule of their own, so that lateness speaks against the run.
-    pub open: bool,
+    /// What decided when calls were due.
+    pub pacing: Pacing,
 }
 
 impl Collector {
@@ -95,7 +96,8 @@ impl Collector {
 
     /// The run as a document, judged.
     pub fn into_record(self, run: RunFacts) -> Record {
-        let class_records = self.classes.iter().map(|tally| (tally.name.clone(), tally.to_record())).collect();
+        let class_records: BTreeMap<String, ClassRecord> =
+            self.classes.iter().map(|tally| (tally.name.clone(), tally.to_record())).collect();
         let total = self.classes.into_iter().reduce(|mut sum, tally| {
             sum.merge(&tally);
             sum
@@ -107,14 +109,14 @@ impl Collector {
             if run.window == Nanos::ZERO { 0.0 } else { n as f64 / run.window.as_secs_f64() }
         };
         let verdict = judge(&Evidence {
-            counts: &counts,
+            totals: &totals,
+            classes: &class_records,
             offered: per_second(counts.scheduled),
             limited: self.limited,
             window: run.window,
             generator: &run.generator,
-            response_time_us: totals.response_time_us.as_ref(),
-            lateness_us: totals.lateness_us.as_ref(),
-            open: run.open,
+            duration: run.duration,
+            pacing: run.pacing,
             interrupted: run.interrupted,
         });
         let hdr = [
@@ -266,7 +268,7 @@ impl Observer for Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::record::Traffic;
+    use brimful_core::record::{ReasonCode, Traffic};
 
     fn us(us: u64) -> Nanos {
         Nanos::from_micros(us)
@@ -289,7 +291,7 @@ mod tests {
             interrupted: false,
             generator: Generator::default(),
             server: None,
-            open: true,
+            pacing: Pacing::Open,
         }
     }
 
@@ -336,6 +338,24 @@ mod tests {
         }
         let record = collector.into_record(facts(us(1_000)));
         assert_eq!((record.counts.completed, record.rates.completed, record.rates.offered), (3, 2_000.0, 3_000.0));
+    }
+
+    #[test]
+    fn an_engine_that_contradicts_itself_makes_the_run_invalid() {
+        let mut collector = Collector::new(&["all".to_owned()], us(1_000));
+        let mut call = PerCall::default();
+        let end = End::Reset { sent: false };
+        let outcome = Outcome { class: ClassId(0), due: us(0), at: us(9), end, bytes_sent: 100, bytes_received: 0 };
+        for event in [
+            Event::Scheduled { class: ClassId(0), due: us(0) },
+            Event::Begun { at: us(1) },
+            Event::Sent { at: us(2) },
+            Event::Ended(outcome),
+        ] {
+            collector.on(&mut call, &event);
+        }
+        let verdict = collector.into_record(facts(us(1_000))).verdict;
+        assert_eq!(verdict.reasons.iter().map(|reason| reason.code).collect::<Vec<_>>(), [ReasonCode::Unbalanced]);
     }
 
     #[test]

@@ -34,4 +34,4 @@ pub use distribution::{Distribution, StatsError};
 pub use reply_rate::ReplySampler;
 pub use series::Series;
 pub use student::t_95;
-pub use verdict::{Evidence, Limited, judge};
+pub use verdict::{Evidence, Limited, Pacing, judge};

@@ -1,10 +1,12 @@
 //! Was it the server that was measured, or the generator? A run of which that is in doubt is marked invalid: wrong
-//! numbers are worse than none.
+//! numbers are worse than none. Whether the server worked is another question, with an answer of its own: a server that
+//! fails under a load that the generator kept up with has been measured well.
 //!
 //! Each message has two parts: its first sentence says what happened, the rest what to do next.
 
 use brimful_core::Nanos;
-use brimful_core::record::{Counts, Generator, Reason, ReasonCode, Summary, Verdict};
+use brimful_core::record::{ClassRecord, Counts, Generator, Reason, ReasonCode, Summary, Verdict};
+use std::collections::BTreeMap;
 
 /// The busiest thread may have had work for this share of its time. Near 1 it is a saturated server itself: work waits
 /// for the thread, not for the network. The 5 % below leave room for how coarsely a thread's own time is accounted.
@@ -20,10 +22,19 @@ const LATE_SHARE: f64 = 0.10;
 const LATE_TOLERATED: Nanos = Nanos::from_millis(2);
 
 /// More than 1 % of the calls later than this cannot be preemption: the generator does not keep up with its schedule
-/// (its lateness then grows as long as the run lasts), whatever the response times are.
+/// (its lateness then grows as long as the run lasts), whatever the response times are. Clients who wait for their
+/// answers have no schedule to keep up with: their lateness matters only as a part of the response time.
 const LATE_ALWAYS: Nanos = Nanos::from_millis(10);
 
-/// The client's maximum is known to a few percent only, and a random schedule brings a little more or less than its rate.
+/// Lateness is judged by one call in a hundred. What took less than this share of the time cannot have caused it.
+const TAKEN: f64 = 0.01;
+
+/// The remedy where the host took nothing.
+const LESS_LOAD: &str = "Lower --rate or --clients, give the generator more --threads, or keep it off the server's CPUs \
+                         with --cpus";
+
+/// The client's maximum is known to a few percent only, and a random schedule brings a little more or less than its
+/// rate.
 const BEYOND: f64 = 1.05;
 
 /// A thread that stands still for this share of the run takes as much from the load of a closed workload and from its rates, and
@@ -44,44 +55,56 @@ pub struct Limited {
     pub memory: u64,
 }
 
+/// What decides when calls are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// A schedule of their own, whatever the server does.
+    Open,
+    /// Clients who wait for their answers.
+    Closed,
+    /// S-Clients, who keep connection attempts under way and abandon those that take too long.
+    SClients,
+}
+
 /// What a verdict rests on.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// What became of the calls.
-    pub counts: &'a Counts,
+    /// All calls together.
+    pub totals: &'a ClassRecord,
+    /// Class by class.
+    pub classes: &'a BTreeMap<String, ClassRecord>,
     /// Calls due per second: connection attempts per second for S-Clients, who begin each call with one.
     pub offered: f64,
     /// What the generator's host ran out of.
     pub limited: Limited,
     /// How long load was offered.
     pub window: Nanos,
-    /// What the load cost the generator.
+    /// What the load cost the generator, and what its host kept from it.
     pub generator: &'a Generator,
-    /// From due to the last byte, if any call was completed.
-    pub response_time_us: Option<&'a Summary>,
-    /// From due to the moment the generator acted, if it ever did.
-    pub lateness_us: Option<&'a Summary>,
-    /// Whether calls were due by a schedule of their own. In a closed workload a late call delays the next one too, so
-    /// lateness lowers the load but falsifies no time; it is not judged.
-    pub open: bool,
+    /// From the start to the end of the last call.
+    pub duration: Nanos,
+    /// What decided when calls were due.
+    pub pacing: Pacing,
     /// Whether the user ended the run early.
     pub interrupted: bool,
 }
 
 /// Weighs the evidence. Any call for which the generator's host had no means makes a run invalid. An interruption does
-/// so only when it left nothing to measure: calls completed until then are as good as in a shorter run.
+/// so only when it left nothing to measure: calls completed until then are as good as in a shorter run. Failures of the
+/// server never do.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
+    let counts = &evidence.totals.counts;
     let Limited { descriptors, ports, memory } = evidence.limited;
     let lacking = |n: u64, code, what: &str, remedy: &str| {
-        let message = format!("{n} of {} calls could not begin: {what}. {remedy}.", evidence.counts.scheduled);
+        let message = format!("{n} of {} calls could not begin: {what}. {remedy}.", counts.scheduled);
         (n > 0).then(|| reason(code, message))
     };
     let reasons = [
-        left_over(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
+        unbalanced(evidence.classes).map(|message| reason(ReasonCode::Unbalanced, message)),
         late(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
-        busy(evidence.generator).map(|message| reason(ReasonCode::GeneratorCpu, message)),
         stalled(evidence).map(|message| reason(ReasonCode::GeneratorStalled, message)),
+        busy(evidence).map(|message| reason(ReasonCode::GeneratorCpu, message)),
         beyond(evidence).map(|message| reason(ReasonCode::BeyondClientMax, message)),
         lacking(
             descriptors,
@@ -104,54 +127,146 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             "Free memory or raise `sysctl net.ipv4.tcp_mem`, or keep fewer connections open: lower --rate or \
              --clients, shorten --timeout and --connect-timeout",
         ),
-        (evidence.interrupted && evidence.counts.completed == 0).then(|| {
+        (evidence.interrupted && counts.completed == 0).then(|| {
             let message = "The run was interrupted before any call was completed. Let it run longer.";
             reason(ReasonCode::Interrupted, message.to_owned())
         }),
     ];
-    Verdict::from_reasons(reasons.into_iter().flatten().collect())
+    Verdict {
+        failing: Some(failing(counts, evidence.pacing)),
+        error_share: counts.error_share(),
+        ..Verdict::from_reasons(reasons.into_iter().flatten().collect())
+    }
+}
+
+/// Whether the server failed more calls than it completed. What this host had no means for is not the server's failure,
+/// and an attempt that S-Clients abandon is how they overload it.
+fn failing(counts: &Counts, pacing: Pacing) -> bool {
+    let failed = counts.errors() - counts.client_limited;
+    let by_design = if pacing == Pacing::SClients { counts.abandoned } else { 0 };
+    failed - by_design > counts.completed || (failed > 0 && counts.completed == 0)
+}
+
+/// The law of conservation: every call is scheduled once and ends once.
+fn unbalanced(classes: &BTreeMap<String, ClassRecord>) -> Option<String> {
+    let (name, counts) =
+        classes.iter().map(|(name, class)| (name, &class.counts)).find(|(_, c)| c.imbalance() != (0, 0))?;
+    let Counts { scheduled, sent, .. } = *counts;
+    let (scheduled_less_ended, sent_less_ended) = counts.imbalance();
+    Some(format!(
+        "The calls of class `{name}` do not add up: {scheduled} were scheduled and {} are accounted for, {sent} were sent \
+         and {} of those are accounted for. This is a defect of brimful: do not use these figures, and report it with \
+         this Record.",
+        scheduled as i64 - scheduled_less_ended,
+        sent as i64 - sent_less_ended,
+    ))
+}
+
+/// Calls that the generator began too late, or never.
+fn late(evidence: &Evidence<'_>) -> Option<String> {
+    let what = match (left_over(evidence), begun_late(evidence)) {
+        (None, None) => return None,
+        (Some(left_over), None) => left_over,
+        (None, Some(late)) => format!("The generator began {late}"),
+        (Some(left_over), Some(late)) => format!("{left_over}, and it began {late}"),
+    };
+    Some(explained(what, evidence, LESS_LOAD))
 }
 
 /// Calls that were due inside the window and that the generator never came to.
 fn left_over(evidence: &Evidence<'_>) -> Option<String> {
-    let Counts { unsent_at_end, scheduled, .. } = *evidence.counts;
-    (evidence.open && !evidence.interrupted && unsent_at_end > 0).then(|| {
-        format!(
-            "The generator fell so far behind that {unsent_at_end} of {scheduled} calls were never begun. Lower --rate, \
-             give the generator more --threads, or keep it off the server's CPUs with --cpus."
-        )
-    })
+    let Counts { unsent_at_end, scheduled, .. } = evidence.totals.counts;
+    let expected = evidence.interrupted || evidence.pacing != Pacing::Open;
+    (!expected && unsent_at_end > 0)
+        .then(|| format!("The generator fell so far behind that {unsent_at_end} of {scheduled} calls were never begun"))
 }
 
-fn late(evidence: &Evidence<'_>) -> Option<String> {
-    let lateness = evidence.lateness_us.filter(|_| evidence.open)?;
-    let nanos = |us: f64| Nanos::from_secs_f64(us / 1e6);
-    let p99 = nanos(lateness.p99);
-    let distorts = evidence
-        .response_time_us
-        .filter(|response| p99 > LATE_TOLERATED && lateness.mean > LATE_SHARE * response.mean)
-        .map(|response| format!("; the mean response time of {} contains it", nanos(response.mean).rounded()));
-    if distorts.is_none() && p99 <= LATE_ALWAYS {
-        return None;
+/// Which calls were how late, if it matters. It is judged class by class: the lateness of all is lost in the response
+/// time of a heavy class, and may be most of a light one's.
+fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
+    let several = evidence.classes.len() > 1;
+    let classes = evidence.classes.iter().map(|(name, class)| (several.then_some(name), class));
+    let distorted = classes
+        .chain([(None, evidence.totals)])
+        .filter_map(|(name, calls)| Some((lateness_within_response(calls)?, name, calls)))
+        .max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    let time = |us| nanos(us).rounded();
+    let how_late =
+        |l: &Summary| format!("{} late on average, one in a hundred more than {}", time(l.mean), time(l.p99));
+    if let Some((_, name, ClassRecord { response_time_us: Some(response), lateness_us: Some(lateness), .. })) =
+        distorted
+    {
+        let (of_class, its) = match name {
+            Some(name) => (format!(" of class `{name}`"), "their"),
+            None => (String::new(), "the"),
+        };
+        let late = how_late(lateness);
+        return Some(format!(
+            "calls{of_class} {late}; {its} mean response time of {} includes lateness",
+            time(response.mean)
+        ));
     }
-    Some(format!(
-        "The generator began calls {} late on average, one in a hundred more than {}{}. Lower --rate, give the \
-         generator more --threads, or keep it off the server's CPUs with --cpus.",
-        nanos(lateness.mean).rounded(),
-        p99.rounded(),
-        distorts.unwrap_or_default(),
-    ))
+    let lateness = evidence.totals.lateness_us.as_ref()?;
+    let behind = evidence.pacing == Pacing::Open && nanos(lateness.p99) > LATE_ALWAYS;
+    behind.then(|| format!("calls {}", how_late(lateness)))
 }
 
-fn busy(generator: &Generator) -> Option<String> {
-    (generator.busy > BUSIEST).then(|| {
-        format!(
-            "The generator's busiest thread had work {:.0} % of the time, so it may have been the limit and not the \
-             server. Lower --rate or --clients, give the generator more --threads, or keep it off the server's CPUs \
-             with --cpus.",
-            100.0 * generator.busy
-        )
-    })
+/// Which share of their mean response time was made here, if it is too much.
+fn lateness_within_response(calls: &ClassRecord) -> Option<f64> {
+    let (lateness, response) = (calls.lateness_us?, calls.response_time_us?);
+    let too_much = nanos(lateness.p99) > LATE_TOLERATED && lateness.mean > LATE_SHARE * response.mean;
+    too_much.then(|| lateness.mean / response.mean)
+}
+
+fn nanos(us: f64) -> Nanos {
+    Nanos::from_secs_f64(us / 1e6)
+}
+
+fn busy(evidence: &Evidence<'_>) -> Option<String> {
+    let busy = evidence.generator.busy;
+    let what = format!(
+        "The generator's busiest thread had work {:.0} % of the time, so it may have been the limit and not the server",
+        100.0 * busy
+    );
+    (busy > BUSIEST).then(|| explained(what, evidence, LESS_LOAD))
+}
+
+/// What happened, with what the host had to do with it and the remedy for that; where the host had nothing to do with
+/// it, there is another remedy.
+fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
+    match taken_by_host(evidence) {
+        Some((cause, remedy)) => format!("{what}; {cause}. {remedy}."),
+        None => format!("{what}. {otherwise}."),
+    }
+}
+
+/// What took most of the generator's time away, if anything took enough to matter, and what helps against it.
+fn taken_by_host(evidence: &Evidence<'_>) -> Option<(String, &'static str)> {
+    let host = evidence.generator.host;
+    let duration = evidence.duration.as_secs_f64();
+    let time = |seconds: f64| Nanos::from_secs_f64(seconds).rounded();
+    let share = |seconds: f64| if duration > 0.0 { seconds / duration } else { 0.0 };
+    // A thread that a quota stops is kept waiting as well, hence the order: of two that are equal the later is taken.
+    let takers = [
+        host.steal.map(|steal| {
+            let cause = format!("the hypervisor gave {:.0} % of its CPUs' time to other guests", 100.0 * steal);
+            (steal, cause, "Run it where CPUs are not shared with other guests, or at a quieter time")
+        }),
+        host.cpu_wait_s.map(|wait| {
+            let cause = format!("a thread of it waited {} of {} for a CPU that something else had", time(wait), time(duration));
+            let remedy = "Stop what else runs on its CPUs (`top` shows it), keep the server off them with --cpus, or use \
+                          fewer --threads";
+            (share(wait), cause, remedy)
+        }),
+        host.throttled_s.map(|throttled| {
+            let cause = format!("a CPU quota stopped it for {} of {}", time(throttled), time(duration));
+            let remedy = "Raise the quota (`cpu.max` of its control group, the CPU limit of its container), or lower \
+                          --rate or --clients";
+            (share(throttled), cause, remedy)
+        }),
+    ];
+    let most = takers.into_iter().flatten().max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    most.filter(|(share, ..)| *share >= TAKEN).map(|(_, cause, remedy)| (cause, remedy))
 }
 
 /// A generator that stood still offered no load meanwhile, and read no answer: whatever the workload, its figures have the gap
@@ -159,13 +274,12 @@ fn busy(generator: &Generator) -> Option<String> {
 fn stalled(evidence: &Evidence<'_>) -> Option<String> {
     let gap = evidence.generator.longest_gap_s?;
     let window = evidence.window.as_secs_f64();
-    (gap > GAP_TOLERATED_S && gap > GAP_SHARE * window).then(|| {
-        format!(
-            "The generator stood still for {}, which is in the rates and in the times of the calls that were under way. Let \
-             nothing stop it (SIGSTOP, a suspended machine), or keep other work off its CPUs with --cpus, and measure again.",
-            Nanos::from_secs_f64(gap).rounded()
-        )
-    })
+    let time = Nanos::from_secs_f64(gap).rounded();
+    let what = format!(
+        "The generator stood still for {time}, which is in the rates and in the times of the calls under way then"
+    );
+    (gap > GAP_TOLERATED_S && gap > GAP_SHARE * window)
+        .then(|| explained(what, evidence, "Let nothing stop it (SIGSTOP, a suspended machine), and measure again"))
 }
 
 /// What was not shown to be within this client's power, however well it seems to have gone (Banga & Druschel 1997, §4.3).
@@ -181,175 +295,285 @@ fn beyond(evidence: &Evidence<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::record::HostContention;
 
-    /// A sound run with the given lateness and response time (mean, p99; µs).
-    fn verdict(lateness: (f64, f64), response_mean: f64, change: impl Fn(&mut Evidence<'_>)) -> Verdict {
-        let lateness = Summary { count: 1_000, mean: lateness.0, p99: lateness.1, ..Summary::default() };
-        let response = Summary { count: 1_000, mean: response_mean, ..Summary::default() };
-        let mut evidence = Evidence {
-            counts: &Counts { scheduled: 1_000, completed: 1_000, ..Counts::default() },
+    /// A run of one class, or of those in `classes` beside the totals.
+    struct Run {
+        totals: ClassRecord,
+        classes: BTreeMap<String, ClassRecord>,
+        offered: f64,
+        limited: Limited,
+        window: Nanos,
+        generator: Generator,
+        pacing: Pacing,
+        interrupted: bool,
+    }
+
+    /// Completed calls with the given lateness (mean, p99) and mean response time, in µs.
+    fn calls(lateness: (f64, f64), response_mean: f64) -> ClassRecord {
+        ClassRecord {
+            counts: Counts { scheduled: 1_000, sent: 1_000, completed: 1_000, ..Counts::default() },
+            lateness_us: Some(Summary { count: 1_000, mean: lateness.0, p99: lateness.1, ..Summary::default() }),
+            response_time_us: Some(Summary { count: 1_000, mean: response_mean, ..Summary::default() }),
+            ..ClassRecord::default()
+        }
+    }
+
+    fn run(totals: ClassRecord) -> Run {
+        Run {
+            totals,
+            classes: BTreeMap::new(),
             offered: 100.0,
             limited: Limited::default(),
             window: Nanos::from_secs(10),
-            generator: &Generator { busy: 0.5, ..Generator::default() },
-            response_time_us: Some(&response),
-            lateness_us: Some(&lateness),
-            open: true,
+            generator: Generator { busy: 0.5, ..Generator::default() },
+            pacing: Pacing::Open,
             interrupted: false,
-        };
-        change(&mut evidence);
-        judge(&evidence)
+        }
+    }
+
+    /// A run in which calls became of which this is told; none was late.
+    fn counted(counts: Counts) -> Run {
+        run(ClassRecord { counts, ..ClassRecord::default() })
+    }
+
+    impl Run {
+        fn verdict(&self) -> Verdict {
+            let all = BTreeMap::from([("all".to_owned(), self.totals.clone())]);
+            judge(&Evidence {
+                totals: &self.totals,
+                classes: if self.classes.is_empty() { &all } else { &self.classes },
+                offered: self.offered,
+                limited: self.limited,
+                window: self.window,
+                generator: &self.generator,
+                duration: Nanos::from_secs(10),
+                pacing: self.pacing,
+                interrupted: self.interrupted,
+            })
+        }
+
+        fn codes(&self) -> Vec<ReasonCode> {
+            self.verdict().reasons.iter().map(|reason| reason.code).collect()
+        }
+
+        /// Of the only reason.
+        fn message(&self) -> String {
+            let [reason] = &self.verdict().reasons[..] else { panic!("{:?}", self.verdict()) };
+            reason.message.clone()
+        }
+    }
+
+    #[test]
+    fn a_run_without_fault_is_valid() {
+        let verdict = run(calls((5.0, 60.0), 2_000.0)).verdict();
+        assert_eq!(verdict, Verdict { valid: true, failing: Some(false), error_share: Some(0.0), reasons: vec![] });
+    }
+
+    #[test]
+    fn a_server_that_fails_is_measured_well_and_said_to_fail() {
+        let refused = Counts { scheduled: 600, sent: 199, completed: 199, refused: 401, ..Counts::default() };
+        let verdict = counted(refused).verdict();
+        assert!(verdict.valid);
+        assert_eq!(verdict.failing, Some(true));
+        assert_eq!(verdict.error_share, Some(401.0 / 600.0));
+        let some = Counts { scheduled: 600, sent: 600, completed: 400, timed_out: 200, ..Counts::default() };
+        assert_eq!(counted(some).verdict().failing, Some(false), "most of its calls were completed");
+        let none = Counts { scheduled: 5, sent: 5, timed_out: 1, in_flight_at_end: 4, ..Counts::default() };
+        assert_eq!(counted(none).verdict().failing, Some(true), "what the end cut off was not completed either");
+        assert_eq!(counted(Counts::default()).verdict().error_share, None);
+        let limited = Counts { scheduled: 9, client_limited: 9, ..Counts::default() };
+        assert_eq!(counted(limited).verdict().failing, Some(false), "the server was not asked");
+    }
+
+    #[test]
+    fn what_s_clients_abandon_is_how_they_overload_a_server() {
+        let abandoned = Counts { scheduled: 25_059, sent: 586, completed: 586, abandoned: 24_473, ..Counts::default() };
+        let failing = |counts, pacing| Run { pacing, ..counted(counts) }.verdict().failing == Some(true);
+        assert!(!failing(abandoned, Pacing::SClients));
+        assert!(failing(abandoned, Pacing::Open));
+        let reset = Counts { reset: 586, completed: 0, ..abandoned };
+        assert!(failing(reset, Pacing::SClients));
+        let nobody = Counts { scheduled: 100, abandoned: 100, ..Counts::default() };
+        assert!(failing(nobody, Pacing::SClients), "no call was completed");
+    }
+
+    #[test]
+    fn an_account_that_does_not_add_up_is_not_believed() {
+        // The second class ends a call twice and the first loses one, so that the totals add up.
+        let lost = Counts { scheduled: 600, sent: 600, completed: 599, ..Counts::default() };
+        let twice = Counts { scheduled: 600, sent: 590, completed: 589, reset: 12, reset_before_sending: 10, ..lost };
+        let class = |counts| ClassRecord { counts, ..ClassRecord::default() };
+        let whole = Counts { scheduled: 600, sent: 600, completed: 600, ..Counts::default() };
+        assert!(counted(whole).verdict().valid);
+        for (counts, figures) in [
+            (lost, "600 were scheduled and 600 are accounted for, 600 were sent and 599 of those are accounted for"),
+            (twice, "600 were scheduled and 600 are accounted for, 590 were sent and 591 of those are accounted for"),
+            (
+                Counts { reset: 1, reset_before_sending: 1, ..whole },
+                "600 were scheduled and 601 are accounted for, 600 were sent and 600 of those are accounted for",
+            ),
+        ] {
+            let broken = Run {
+                classes: BTreeMap::from([("a".to_owned(), class(whole)), ("b".to_owned(), class(counts))]),
+                ..counted(whole)
+            };
+            assert_eq!(broken.codes(), [ReasonCode::Unbalanced]);
+            let expected = format!("The calls of class `b` do not add up: {figures}. This is a defect of brimful:");
+            assert!(broken.message().starts_with(&expected), "{}", broken.message());
+        }
     }
 
     #[test]
     fn calls_that_were_never_begun_make_an_open_run_invalid() {
-        let counts = Counts { scheduled: 1_000, completed: 900, unsent_at_end: 100, ..Counts::default() };
-        let generator = Generator::default();
-        let judged = |interrupted| {
-            judge(&Evidence {
-                counts: &counts,
-                offered: 100.0,
-                limited: Limited::default(),
-                window: Nanos::from_secs(10),
-                generator: &generator,
-                response_time_us: None,
-                lateness_us: None,
-                open: true,
-                interrupted,
-            })
-        };
-        assert_eq!(codes(&judged(false)), [ReasonCode::GeneratorLate]);
-        assert!(judged(true).valid, "whoever interrupts a run leaves calls unsent");
-    }
-
-    fn codes(verdict: &Verdict) -> Vec<ReasonCode> {
-        verdict.reasons.iter().map(|r| r.code).collect()
+        let counts = Counts { scheduled: 1_000, sent: 900, completed: 900, unsent_at_end: 100, ..Counts::default() };
+        let run = |interrupted| Run { interrupted, ..counted(counts) };
+        assert_eq!(run(false).codes(), [ReasonCode::GeneratorLate]);
+        assert!(run(true).verdict().valid, "whoever interrupts a run leaves calls unsent");
     }
 
     #[test]
-    fn a_sound_run_is_valid() {
-        let verdict = verdict((5.0, 60.0), 2_000.0, |_| ());
-        assert_eq!(verdict, Verdict { valid: true, reasons: vec![] });
+    fn lateness_is_one_reason_however_it_shows() {
+        let mut late = run(calls((50_000.0, 99_000.0), 60_000.0));
+        late.totals.counts = Counts { sent: 900, completed: 900, unsent_at_end: 100, ..late.totals.counts };
+        assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
+        let expected = "The generator fell so far behind that 100 of 1000 calls were never begun, and it began calls 50ms late on \
+                        average, one in a hundred more than 99ms; the mean response time of 60ms includes lateness. Lower --rate";
+        assert!(late.message().starts_with(expected), "{}", late.message());
     }
 
     #[test]
     fn a_preemption_now_and_then_is_forgiven() {
         // 1 % of the calls 2 ms late beside a server that answers in 50 µs.
-        assert!(verdict((20.0, 1_990.0), 50.0, |_| ()).valid);
+        assert!(run(calls((20.0, 1_990.0), 50.0)).verdict().valid);
         // A longer tail that is lost in the response time.
-        assert!(verdict((300.0, 8_000.0), 20_000.0, |_| ()).valid);
+        assert!(run(calls((300.0, 8_000.0), 20_000.0)).verdict().valid);
     }
 
     #[test]
     fn lateness_that_makes_the_response_time_is_not() {
-        let verdict = verdict((1_234.5, 3_000.0), 4_000.0, |_| ());
-        assert_eq!(codes(&verdict), [ReasonCode::GeneratorLate]);
-        assert_eq!(
-            verdict.reasons[0].message,
-            "The generator began calls 1.23ms late on average, one in a hundred more than 3ms; the mean response time \
-             of 4ms contains it. Lower --rate, give the generator more --threads, or keep it off the server's CPUs \
-             with --cpus."
-        );
+        for pacing in [Pacing::Open, Pacing::Closed, Pacing::SClients] {
+            let late = Run { pacing, ..run(calls((1_234.5, 3_000.0), 4_000.0)) };
+            assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
+            assert_eq!(
+                late.message(),
+                "The generator began calls 1.23ms late on average, one in a hundred more than 3ms; the mean response \
+                 time of 4ms includes lateness. Lower --rate or --clients, give the generator more --threads, or keep it \
+                 off the server's CPUs with --cpus."
+            );
+        }
+    }
+
+    #[test]
+    fn a_light_class_is_not_lost_behind_a_heavy_one() {
+        let (light, heavy) = (calls((5_000.0, 9_000.0), 6_000.0), calls((5_000.0, 9_000.0), 400_000.0));
+        assert!(run(heavy.clone()).verdict().valid && run(calls((5_000.0, 9_000.0), 203_000.0)).verdict().valid);
+        let mixed = Run {
+            classes: BTreeMap::from([("heavy".to_owned(), heavy), ("light".to_owned(), light)]),
+            ..run(calls((5_000.0, 9_000.0), 203_000.0))
+        };
+        assert_eq!(mixed.codes(), [ReasonCode::GeneratorLate]);
+        let expected = "The generator began calls of class `light` 5ms late on average, one in a hundred more than 9ms; \
+                        their mean response time of 6ms includes lateness. ";
+        assert!(mixed.message().starts_with(expected), "{}", mixed.message());
     }
 
     #[test]
     fn a_generator_that_does_not_keep_up_is_late_whatever_the_server_does() {
-        assert_eq!(codes(&verdict((50_000.0, 99_000.0), 9e6, |_| ())), [ReasonCode::GeneratorLate]);
-        let nothing_answered = verdict((50_000.0, 99_000.0), 0.0, |e| e.response_time_us = None);
-        assert_eq!(codes(&nothing_answered), [ReasonCode::GeneratorLate]);
-        assert!(verdict((50_000.0, 99_000.0), 9e6, |e| e.open = false).valid);
+        let mut late = run(calls((50_000.0, 99_000.0), 9e6));
+        assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
+        late.totals.response_time_us = None;
+        assert_eq!(late.codes(), [ReasonCode::GeneratorLate], "nothing was answered");
+        assert!(Run { pacing: Pacing::Closed, ..run(calls((50_000.0, 99_000.0), 9e6)) }.verdict().valid);
     }
 
     #[test]
     fn a_generator_that_stood_still_spoils_any_run_that_it_is_a_part_of() {
-        let judged = |gap_s, window_s, open| {
+        let stopped = |gap_s, window_s, pacing| {
             let generator = Generator { busy: 0.5, longest_gap_s: Some(gap_s), ..Generator::default() };
-            let (counts, limited) = (Counts { scheduled: 10, completed: 10, ..Counts::default() }, Limited::default());
-            judge(&Evidence {
-                counts: &counts,
-                offered: 100.0,
-                limited,
-                window: Nanos::from_secs(window_s),
-                generator: &generator,
-                response_time_us: None,
-                lateness_us: None,
-                open,
-                interrupted: false,
-            })
+            Run { window: Nanos::from_secs(window_s), generator, pacing, ..run(calls((5.0, 60.0), 2_000.0)) }
         };
-        for open in [true, false] {
-            let verdict = judged(1.0, 10, open);
-            assert_eq!(codes(&verdict), [ReasonCode::GeneratorStalled]);
-            assert!(verdict.reasons[0].message.starts_with("The generator stood still for 1s, which is in the rates"));
-            assert!(judged(1.0, 101, open).valid, "less than the hundredth part");
-            assert!(judged(0.09, 1, open).valid, "a preemption");
+        for pacing in [Pacing::Open, Pacing::Closed] {
+            let stalled = stopped(1.0, 10, pacing);
+            assert_eq!(stalled.codes(), [ReasonCode::GeneratorStalled]);
+            assert!(stalled.message().starts_with("The generator stood still for 1s, which is in the rates"));
+            assert!(stalled.message().contains("SIGSTOP"));
+            assert!(stopped(1.0, 101, pacing).verdict().valid, "less than the hundredth part");
+            assert!(stopped(0.09, 1, pacing).verdict().valid, "a preemption");
         }
+        let mut preempted = stopped(1.0, 10, Pacing::Open);
+        preempted.generator.host.cpu_wait_s = Some(1.2);
+        assert!(preempted.message().contains("waited 1.2s of 10s for a CPU"), "{}", preempted.message());
     }
 
     #[test]
     fn a_saturated_generator_is_named() {
         let saturated = Generator { busy: 0.97, ..Generator::default() };
-        let verdict = judge(&Evidence {
-            counts: &Counts::default(),
-            offered: 0.0,
-            limited: Limited::default(),
-            window: Nanos::from_secs(10),
-            generator: &saturated,
-            response_time_us: None,
-            lateness_us: None,
-            open: false,
-            interrupted: false,
-        });
-        assert_eq!(codes(&verdict), [ReasonCode::GeneratorCpu]);
-        assert!(verdict.reasons[0].message.contains("had work 97 % of the time"));
+        let run = Run { generator: saturated, pacing: Pacing::Closed, ..counted(Counts::default()) };
+        assert_eq!(run.codes(), [ReasonCode::GeneratorCpu]);
+        assert!(run.message().contains("had work 97 % of the time"));
+    }
+
+    /// Over the ten seconds of a run.
+    #[test]
+    fn what_the_host_took_is_named_before_the_load_is_blamed() {
+        let message = |host| {
+            let generator = Generator { busy: 0.5, host, ..Generator::default() };
+            Run { generator, ..run(calls((1_234.5, 3_000.0), 4_000.0)) }.message()
+        };
+        let unknown = HostContention::default();
+        let little = HostContention { cpu_wait_s: Some(0.05), throttled_s: Some(0.0), steal: Some(0.009) };
+        for host in [unknown, little] {
+            assert!(message(host).contains("includes lateness. Lower --rate"), "{}", message(host));
+        }
+        for (host, cause, remedy) in [
+            (
+                HostContention { cpu_wait_s: Some(0.812), ..little },
+                "waited 812ms of 10s for a CPU that something",
+                "`top`",
+            ),
+            (
+                HostContention { steal: Some(0.12), ..little },
+                "the hypervisor gave 12 % of its CPUs' time",
+                "other guests",
+            ),
+            (
+                HostContention { cpu_wait_s: Some(3.0), throttled_s: Some(3.0), steal: Some(0.02) },
+                "a CPU quota stopped it for 3s of 10s",
+                "`cpu.max`",
+            ),
+        ] {
+            let message = message(host);
+            let (what, advice) = message.split_once(". ").unwrap();
+            assert!(what.contains(cause) && advice.contains(remedy) && !advice.contains("Lower"), "{message}");
+        }
     }
 
     #[test]
     fn more_than_the_client_was_shown_to_do_is_in_doubt() {
-        let judged = |max_rate, offered| {
+        let offered = |max_rate, offered| {
             let generator = Generator { max_rate, ..Generator::default() };
-            let counts = Counts::default();
-            judge(&Evidence {
-                counts: &counts,
-                offered,
-                limited: Limited::default(),
-                window: Nanos::from_secs(10),
-                generator: &generator,
-                response_time_us: None,
-                lateness_us: None,
-                open: false,
-                interrupted: false,
-            })
+            Run { generator, offered, pacing: Pacing::Closed, ..counted(Counts::default()) }
         };
-        assert!(judged(None, 1e6).valid);
-        assert!(judged(Some(1_000.0), 1_040.0).valid, "a random schedule at the maximum is not beyond it");
-        let verdict = judged(Some(1_000.0), 1_234.0);
-        assert_eq!(codes(&verdict), [ReasonCode::BeyondClientMax]);
-        assert!(verdict.reasons[0].message.starts_with("1234/s were offered, more than the 1000/s that this client"));
+        assert!(offered(None, 1e6).verdict().valid);
+        assert!(offered(Some(1_000.0), 1_040.0).verdict().valid, "a random schedule at the maximum is not beyond it");
+        let beyond = offered(Some(1_000.0), 1_234.0);
+        assert_eq!(beyond.codes(), [ReasonCode::BeyondClientMax]);
+        assert!(beyond.message().starts_with("1234/s were offered, more than the 1000/s that this client"));
     }
 
     #[test]
     fn each_thing_the_host_lacked_is_its_own_reason() {
-        let verdict = verdict((5.0, 60.0), 2_000.0, |e| e.limited = Limited { descriptors: 7, ports: 1, memory: 2 });
-        assert_eq!(codes(&verdict), [ReasonCode::Descriptors, ReasonCode::Ports, ReasonCode::Memory]);
-        assert!(verdict.reasons[0].message.starts_with("7 of 1000 calls could not begin: the generator had no file"));
+        let limited = Limited { descriptors: 7, ports: 1, memory: 2 };
+        let lacking = Run { limited, ..run(calls((5.0, 60.0), 2_000.0)) };
+        assert_eq!(lacking.codes(), [ReasonCode::Descriptors, ReasonCode::Ports, ReasonCode::Memory]);
+        let message = &lacking.verdict().reasons[0].message;
+        assert!(message.starts_with("7 of 1000 calls could not begin: the generator had no file"));
     }
 
     #[test]
     fn an_interruption_counts_only_when_nothing_was_measured() {
-        assert!(verdict((5.0, 60.0), 2_000.0, |e| e.interrupted = true).valid);
-        let nothing = Counts::default();
-        let evidence = Evidence {
-            counts: &nothing,
-            offered: 0.0,
-            limited: Limited::default(),
-            window: Nanos::from_secs(10),
-            generator: &Generator::default(),
-            response_time_us: None,
-            lateness_us: None,
-            open: true,
-            interrupted: true,
-        };
-        assert_eq!(codes(&judge(&evidence)), [ReasonCode::Interrupted]);
+        assert!(Run { interrupted: true, ..run(calls((5.0, 60.0), 2_000.0)) }.verdict().valid);
+        assert_eq!(Run { interrupted: true, ..counted(Counts::default()) }.codes(), [ReasonCode::Interrupted]);
     }
 }

@@ -77,7 +77,7 @@ impl Measured {
             );
             reasons.push(Reason { code: ReasonCode::OtherWork, message });
         }
-        Verdict::from_reasons(reasons)
+        Verdict { valid: reasons.is_empty(), reasons, ..self.record.verdict }
     }
 
     /// The level as the survey shows it, beside what was predicted of it.

@@ -7,7 +7,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Progress, Run, Wire};
 use brimful_http::Version;
 use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
-use brimful_stats::{Collector, RunFacts};
+use brimful_stats::{Collector, Pacing, RunFacts};
 use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard, Speed, Stage, Trace};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -122,7 +122,8 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     let extent = Extent { window: plan.window, calls: plan.calls };
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let mix = plan.workload.mix();
-    let collector = || Collector::new(&names, plan.window);
+    let window = plan.planned_window()?;
+    let collector = || Collector::new(&names, window);
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
     let started_at = SystemTime::now();
     // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
@@ -147,7 +148,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
             brimful_engine::run(&config, shards().map(open).collect(), stop, progress)?
         }
     };
-    Ok(plan.record(run, started_at, monitor))
+    Ok(plan.record(run, window, started_at, monitor))
 }
 
 /// A moment as a part of a file name: 20261121-205900, UTC.
@@ -240,10 +241,30 @@ impl RunPlan {
         })
     }
 
-    fn record(&self, run: Run<Collector>, started_at: SystemTime, monitor: Option<Monitor>) -> Record {
-        // A run by number of calls, or one that was interrupted, has offered load until its end.
-        let ended_early = run.interrupted || self.calls < u64::MAX;
-        let window = if ended_early { self.window.min(run.duration) } else { self.window };
+    fn pacing(&self) -> Pacing {
+        match self.pace {
+            Pace::Open { .. } | Pace::Stages { .. } | Pace::Trace { .. } => Pacing::Open,
+            Pace::Closed { .. } => Pacing::Closed,
+            Pace::SClients { .. } => Pacing::SClients,
+        }
+    }
+
+    /// Until when load is offered if nothing interrupts it. How long a number of calls takes clients that wait for
+    /// their answers only the run will tell, and for an open load it is a matter of its schedule, however late the last
+    /// answer.
+    fn planned_window(&self) -> Result<Nanos, SurveyError> {
+        if self.calls == u64::MAX || self.pacing() != Pacing::Open {
+            return Ok(self.window);
+        }
+        let end = self.arrivals()?.end(Extent { window: self.window, calls: self.calls });
+        // Calls of a trace that are all due at once have no rate of their own.
+        Ok(if end == Nanos::ZERO { self.window } else { end })
+    }
+
+    fn record(&self, run: Run<Collector>, window: Nanos, started_at: SystemTime, monitor: Option<Monitor>) -> Record {
+        // Clients who make a number of calls offer load until the last of them has its answer.
+        let by_number = self.calls < u64::MAX && self.pacing() != Pacing::Open;
+        let window = if run.interrupted || by_number { window.min(run.duration) } else { window };
         let epoch = Nanos(run.started_monotonic_ns);
         let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         let split = run.cpu.split();
@@ -257,6 +278,7 @@ impl RunPlan {
             max_open_connections: run.max_open_connections,
             engine: run.engine.to_owned(),
             max_rate: self.client_max,
+            host: run.host,
         };
         run.observer.into_record(RunFacts {
             started_at: humantime::format_rfc3339_millis(started_at).to_string(),
@@ -269,7 +291,7 @@ impl RunPlan {
             interrupted: run.interrupted,
             generator,
             server,
-            open: matches!(self.pace, Pace::Open { .. } | Pace::Stages { .. } | Pace::Trace { .. }),
+            pacing: self.pacing(),
         })
     }
 }

@@ -33,7 +33,7 @@ pub use self_similar::Hurst;
 pub use stages::Stage;
 pub use trace::{Speed, Trace};
 
-use crate::{ArrivalsError, rng};
+use crate::{ArrivalsError, Extent, rng};
 use brimful_core::{Nanos, Rate};
 use pieces::Pieces;
 use rand_distr::{Distribution, Exp1};
@@ -106,6 +106,28 @@ impl Arrivals {
 
     fn of(ticks: Ticks, curve: Curve) -> Arrivals {
         Arrivals { ticks, curve, last: Nanos::ZERO }
+    }
+
+    /// Until when an open load of these arrivals lasts: the window, unless the calls are used up before; then until the
+    /// call after them would have been due. Over that time even arrivals keep their rate exactly, and a Poisson process
+    /// of n calls keeps it on average, n over the sum of n + 1 gaps being an unbiased estimate.
+    pub fn end(mut self, extent: Extent) -> Nanos {
+        let Extent { window, calls } = extent;
+        if calls == u64::MAX {
+            return window;
+        }
+        if let Ticks::Even { index } = &mut self.ticks {
+            *index = calls;
+            return self.next().map_or(window, |due| due.min(window));
+        }
+        let mut left = calls;
+        for due in self {
+            if left == 0 || due >= window {
+                return due.min(window);
+            }
+            left -= 1;
+        }
+        window
     }
 }
 
@@ -218,6 +240,28 @@ mod tests {
             let tolerance = 5.0 * (2.0 / counts.len() as f64).sqrt();
             assert!((v / m - 1.0).abs() < tolerance, "dispersion {} over {window_ms} ms", v / m);
         }
+    }
+
+    #[test]
+    fn a_load_of_so_many_calls_lasts_until_the_next_would_have_been_due() {
+        let second = Nanos::from_secs(1);
+        let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end(Extent { window, calls });
+        let constant = Arrivals::new(Process::Constant, Rate(1000.0), 0);
+        assert_eq!(end(&constant, 1000, Nanos::MAX), second);
+        assert_eq!(end(&constant, 1001, second), second, "the window ends it first");
+        assert_eq!(end(&constant, u64::MAX, second), second);
+        let bursts = Arrivals::new("onoff:4,10%,20ms".parse().unwrap(), Rate(1000.0), 0);
+        assert_eq!(end(&bursts, 1000, Nanos::MAX), second);
+        let ramp = [Stage { length: second, rate: Rate(1000.0) }];
+        let ramp = Arrivals::stages(Process::Constant, Rate(0.0), &ramp, 0).unwrap();
+        assert_eq!(end(&ramp, 125, second), Nanos::from_millis(500));
+        assert_eq!(end(&ramp, 5000, second), second, "the stages end before the calls");
+        let trace = Arrivals::trace(Trace::parse(b"0\n0.5\n2\n").unwrap(), Speed::ORIGINAL);
+        assert_eq!(end(&trace, 2, Nanos::MAX), Nanos::from_secs(2));
+        assert_eq!(end(&trace, 3, Nanos::from_secs(9)), Nanos::from_secs(9));
+        let poisson = Arrivals::new(Process::Poisson, Rate(1000.0), 5);
+        assert_eq!(end(&poisson, 1000, Nanos::MAX), poisson.clone().nth(1000).unwrap());
+        assert_eq!(end(&poisson, u64::MAX, second), second);
     }
 
     #[test]

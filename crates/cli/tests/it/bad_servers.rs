@@ -3,36 +3,98 @@
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine};
 use brimful_core::record::{Counts, ReasonCode};
-use brimful_testkit::{Nginx, NginxOptions, RawServer, full_backlog_listener};
+use brimful_testkit::{Nginx, NginxOptions, RawServer, Request, full_backlog_listener};
+use std::io::{BufReader, Write};
+use std::net::TcpListener;
 use std::process::Command;
+use std::thread;
 
-/// What became of 20 calls.
-fn counts(url: &str, rest: &[&str]) -> Counts {
-    let args = [&["load", url, "--json", "--rate", "200", "--requests", "20"], rest].concat();
-    let record = documents::record(&run(&args).exits(&[0, 4]).stdout);
-    assert_eq!(record.counts.scheduled, 20);
+/// Calls of one run, at 200 a second.
+const CALLS: u64 = 20;
+
+/// What became of calls of which none was completed. The exit code says so, unless the host made the generator late.
+fn counts(url: &str, rest: &[&str], code: i32) -> Counts {
+    let calls = CALLS.to_string();
+    let args = [&["load", url, "--json", "--rate", "200", "--requests", &calls], rest].concat();
+    let done = run(&args).exits(&[code, 4]);
+    let record = documents::record(&done.stdout);
+    assert_eq!((record.counts.scheduled, record.counts.errors()), (CALLS, CALLS));
+    assert_eq!(record.verdict.valid, done.code == code, "{:#?}", record.verdict);
+    assert_eq!((record.verdict.failing, record.verdict.error_share), (Some(true), Some(1.0)));
+    assert!(done.stderr.contains("WARNING: 20 of 20 calls failed (100.0 %): "), "{}", done.stderr);
+    let nobody = done.stderr.contains("Check that a server listens at");
+    assert_eq!(nobody, record.counts.established == 0, "{}", done.stderr);
+    // The schedule's 0.1 s, however long the last call took to fail.
+    assert_eq!(record.window_s, 0.1);
+    assert!((record.rates.offered - 200.0).abs() < 1e-9, "{:?}", record.rates);
     record.counts
 }
 
 #[test]
 fn what_servers_do_wrong_is_told_apart() {
     let server = RawServer::closes_on_accept();
-    assert_eq!(counts(&server.url(), &[]).reset, 20);
+    assert_eq!(counts(&server.url(), &[], 1).reset, CALLS);
     let server = RawServer::truncated("hello", 5);
-    assert_eq!(counts(&server.url(), &["--new-connection"]).reset, 20);
+    assert_eq!(counts(&server.url(), &["--new-connection"], 1).reset, CALLS);
     let server = RawServer::garbage();
-    assert_eq!(counts(&server.url(), &[]).malformed, 20);
+    assert_eq!(counts(&server.url(), &[], 1).malformed, CALLS);
     let server = RawServer::never_answers();
-    assert_eq!(counts(&server.url(), &["--timeout", "300ms"]).timed_out, 20);
+    assert_eq!(counts(&server.url(), &["--timeout", "300ms"], 1).timed_out, CALLS);
     let server = full_backlog_listener();
-    assert_eq!(counts(&server.url(), &["--connect-timeout", "50ms"]).abandoned, 20);
+    assert_eq!(counts(&server.url(), &["--connect-timeout", "50ms"], 3).abandoned, CALLS);
+}
+
+/// Answers so many requests, and then is gone.
+fn dies_after(requests: usize) -> (String, thread::JoinHandle<()>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        let mut left = requests;
+        while left > 0 {
+            let (conn, _) = listener.accept().unwrap();
+            // A connection without a request was made to find out that somebody listens.
+            if Request::read(&mut BufReader::new(&conn)).is_some() {
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+                (&conn).write_all(answer).unwrap();
+                left -= 1;
+            }
+        }
+    });
+    (url, server)
+}
+
+#[test]
+fn a_server_that_fails_most_calls_is_not_reported_as_well() {
+    let calls = ["--rate", "200", "--requests", "60", "--new-connection"];
+    let failed = "40 of 60 calls failed (66.7 %)";
+    for json in [false, true] {
+        let (url, server) = dies_after(20);
+        let more = if json { &["--json"][..] } else { &[] };
+        let done = run(&[&["load", &url], &calls[..], more].concat()).exits(&[1, 4]);
+        server.join().unwrap();
+        let said = if json { &done.stderr } else { &done.stdout };
+        let warning = said.lines().find(|line| line.starts_with(&format!("WARNING: {failed}: "))).expect("a warning");
+        assert!(warning.ends_with("The times are those of the 20 that completed."), "{warning}");
+        if json {
+            let record = documents::record(&done.stdout);
+            assert_eq!((record.counts.completed, record.counts.errors()), (20, 40), "{:#?}", record.counts);
+            assert_eq!((record.verdict.failing, record.verdict.error_share), (Some(true), Some(40.0 / 60.0)));
+            assert_eq!(record.verdict.valid, done.code == 1);
+        } else if done.code == 1 {
+            assert!(done.stdout.ends_with(&format!("Verdict          valid, of a FAILING server: {failed}\n")));
+        }
+    }
+    let (url, server) = dies_after(20);
+    let done = run(&[&["load", &url, "--json", "--quiet"], &calls[..]].concat()).exits(&[1, 4]);
+    server.join().unwrap();
+    assert_eq!(done.stderr, "", "whoever wants quiet has the Record and the exit code");
 }
 
 #[test]
 fn errors_in_place_of_pages_are_pointed_out() {
     let nginx = Nginx::start(NginxOptions::default());
     let args = ["load", &format!("{}nowhere", nginx.url()), "--clients", "1", "--requests", "20"];
-    let text = run(&args).exits(&[0]).stdout;
+    let text = run(&args).exits(&[0, 4]).stdout;
     assert!(text.contains("4xx 20") && text.contains("note: All 20 responses were 4xx"), "{text}");
 }
 
@@ -40,8 +102,9 @@ fn errors_in_place_of_pages_are_pointed_out() {
 fn a_load_that_nobody_answers_is_pointed_out() {
     let server = RawServer::never_answers();
     let args = ["load", &server.url(), "--rate", "100", "--requests", "5", "--timeout", "100ms"];
-    let text = run(&args).exits(&[0, 4]).stdout;
-    assert!(text.contains("timed out 5") && text.contains("note: No call was completed"), "{text}");
+    let text = run(&args).exits(&[1, 4]).stdout;
+    assert!(text.contains("WARNING: 5 of 5 calls failed (100.0 %): timed out 5. No call was completed"), "{text}");
+    assert!(!text.contains("server listens"), "{text}");
 }
 
 #[test]
@@ -67,7 +130,7 @@ fn a_lack_of_descriptors_is_the_generators_fault() {
 fn a_want_of_any_descriptor_says_what_to_do() {
     let server = RawServer::never_answers();
     for limit in [4, 5] {
-        let load = brimful(&["load", &server.url(), "--requests", "1", "--timeout", "50ms"]);
+        let load = brimful(&["load", &server.url(), "--clients", "1", "--requests", "1", "--timeout", "50ms"]);
         let mut shell = Command::new("sh");
         shell
             .args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")])

@@ -2,7 +2,7 @@
 
 use crate::documents;
 use crate::program::{Done, run};
-use brimful_core::record::Record;
+use brimful_core::record::{Counts, Record};
 use brimful_testkit::{Apache, ApacheOptions, Mpm, Nginx, NginxOptions};
 use std::fs;
 
@@ -23,16 +23,25 @@ fn every_way(url: &str) {
     let calls = CALLS.to_string();
     for pace in [&["--rate", "400"][..], &["--rate", "400", "--arrivals", "poisson"], &["--clients", "3"]] {
         for connections in [&[][..], &["--new-connection"]] {
-            let (record, _) = load(&[&[url, "--requests", &calls], pace, connections].concat());
+            let args = [&[url, "--requests", &calls], pace, connections].concat();
+            let (record, _) = load(&args);
             let counts = record.counts;
             assert_eq!((counts.scheduled, counts.status.s2xx, counts.errors()), (CALLS, CALLS, 0), "{counts:#?}");
             assert_eq!(counts.connect_attempts, counts.established);
             if !connections.is_empty() {
                 assert_eq!(counts.established, CALLS);
-            } else if pace[0] == "--clients" {
-                assert!(record.generator.max_open_connections <= 3, "{:?}", record.generator);
+            } else if pace[0] == "--rate" {
+                // A host may keep the server from its first answer until the last call is due, but hardly every time.
+                let reused = |counts: &Counts| counts.established < CALLS;
+                let in_another_run = || (0..10).any(|_| reused(&load(&args).0.counts));
+                assert!(reused(&counts) || in_another_run(), "no connection was used twice: {pace:?}, {counts:#?}");
             } else {
-                assert!(counts.established < CALLS, "no connection was used twice: {pace:?}, {counts:#?}");
+                assert!(record.generator.max_open_connections <= 3, "{:?}", record.generator);
+            }
+            if pace[0] == "--clients" {
+                assert_eq!(record.window_s, record.duration_s, "they offer load until the last answer");
+            } else if pace.len() == 2 {
+                assert_eq!(record.window_s, 0.1, "40 calls at 400/s, however late the answers");
             }
             assert!(record.bytes.received > CALLS * "HTTP/1.1 200 OK\r\n\r\nhello\n".len() as u64);
         }
@@ -61,7 +70,12 @@ fn a_rate_for_a_time_is_so_many_calls() {
     let nginx = Nginx::start(NginxOptions::default());
     let (record, _) = load(&[&nginx.url(), "--rate", "500", "--duration", "1200ms", "--seed", "11"]);
     assert_eq!((record.counts.scheduled, record.seed, record.interrupted), (600, 11, false));
-    assert_eq!((record.window_s, record.intervals.len()), (1.2, 2));
+    assert_eq!(record.window_s, 1.2);
+    let offered: Vec<u64> = record.intervals.iter().map(|interval| interval.offered).collect();
+    // The last answers may take their time.
+    assert!(offered.starts_with(&[500, 100]) && offered[2..].iter().all(|calls| *calls == 0), "{offered:?}");
+    let accounts = std::path::Path::new("/proc/self/schedstat").exists();
+    assert_eq!(record.generator.host.cpu_wait_s.is_some(), accounts, "{:?}", record.generator);
     assert!((record.rates.offered - 500.0).abs() < 1e-6, "{:?}", record.rates);
     assert_eq!(record.target, nginx.url());
     assert!(record.server.is_none());

@@ -20,8 +20,9 @@ fn an_interrupted_load_leaves_its_record() {
             let _ = served.send(());
             b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
         });
-        let args = ["load", &server.url(), "--rate", "300", "--duration", "1h", "--out", out.to_str().unwrap()];
-        let load = Running::start(brimful(&args));
+        // A single client: each of its requests but the first shows that the answer before it has arrived.
+        let pace = ["--clients", "1", "--think", "3ms", "--duration", "1h", "--out", out.to_str().unwrap()];
+        let load = Running::start(brimful(&[&["load", &server.url()], &pace[..]].concat()));
         for _ in 0..50 {
             requests.recv_timeout(LIMIT).expect("the server is asked");
         }

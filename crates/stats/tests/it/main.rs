@@ -2,7 +2,7 @@
 
 use brimful_core::record::{Generator, Record, Summary};
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
-use brimful_stats::{Collector, Distribution, PerCall, RunFacts};
+use brimful_stats::{Collector, Distribution, Pacing, PerCall, RunFacts};
 use proptest::prelude::*;
 
 const WINDOW: Nanos = Nanos::from_secs(400);
@@ -116,7 +116,7 @@ fn record(collector: Collector) -> Record {
         interrupted: false,
         generator: Generator::default(),
         server: None,
-        open: true,
+        pacing: Pacing::Open,
     })
 }
 

@@ -1,0 +1,167 @@
+//! What the host kept from the generator: CPUs that other programs had, time that a quota or the hypervisor took.
+//!
+//! Two looks at the kernel's accounts, before the run and after it; what a kernel does not say is unknown, never zero.
+//! Sources: `/proc/stat` (proc_stat(5)), the second field of `schedstat` (sched-stats.rst of the kernel's
+//! documentation),
+//! `cpu.stat` of control groups of either version (cgroup-v2.rst, sched-bwc.rst).
+
+use brimful_core::Nanos;
+use brimful_core::record::HostContention;
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// The accounts as the run begins.
+#[derive(Debug)]
+pub struct Watch {
+    /// Where the generator runs; empty where the kernel decides.
+    cpus: Vec<usize>,
+    ticks: Option<Ticks>,
+    throttled: Option<Nanos>,
+}
+
+/// Time of the generator's CPUs since boot, in the kernel's ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks {
+    stolen: u64,
+    all: u64,
+}
+
+impl Watch {
+    /// Looks for the first time.
+    pub fn start(cpus: &[usize]) -> Watch {
+        Watch { cpus: cpus.to_vec(), ticks: read_ticks(cpus), throttled: read_throttled() }
+    }
+
+    /// Looks for the second time. `cpu_wait` is what the threads say.
+    pub fn finish(self, cpu_wait: Option<Nanos>) -> HostContention {
+        let steal = self.ticks.zip(read_ticks(&self.cpus)).and_then(|(before, after)| after.share_stolen_since(before));
+        let throttled = self.throttled.zip(read_throttled()).map(|(before, after)| after.0.saturating_sub(before.0));
+        HostContention {
+            cpu_wait_s: cpu_wait.map(Nanos::as_secs_f64),
+            throttled_s: throttled.map(|ns| Nanos(ns).as_secs_f64()),
+            steal,
+        }
+    }
+}
+
+impl Ticks {
+    /// `None` when no tick has passed.
+    fn share_stolen_since(self, before: Ticks) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|ticks| *ticks > 0)?;
+        Some(self.stolen.saturating_sub(before.stolen) as f64 / all as f64)
+    }
+}
+
+/// For how long the calling thread has been ready to run while something else had the CPU.
+pub fn thread_cpu_wait() -> Option<Nanos> {
+    parse_wait(&read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
+fn parse_wait(schedstat: &str) -> Option<Nanos> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos)
+}
+
+fn read_ticks(cpus: &[usize]) -> Option<Ticks> {
+    parse_ticks(&read_to_string("/proc/stat").ok()?, cpus)
+}
+
+/// The sum over these CPUs, over all of them if none is named.
+fn parse_ticks(stat: &str, cpus: &[usize]) -> Option<Ticks> {
+    let is_counted = |name: &str| match name.strip_prefix("cpu") {
+        Some("") => cpus.is_empty(),
+        Some(index) => index.parse().is_ok_and(|index| cpus.contains(&index)),
+        None => false,
+    };
+    let mut sum = None;
+    for line in stat.lines() {
+        let mut fields = line.split_ascii_whitespace();
+        if fields.next().is_some_and(is_counted) {
+            // user, nice, system, idle, iowait, irq, softirq, steal; the guests' time after them is part of user and
+            // nice.
+            let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
+            let stolen = *ticks.get(7)?;
+            let Ticks { stolen: before, all } = sum.unwrap_or(Ticks { stolen: 0, all: 0 });
+            sum = Some(Ticks { stolen: before + stolen, all: all + ticks.iter().sum::<u64>() });
+        }
+    }
+    sum
+}
+
+fn read_throttled() -> Option<Nanos> {
+    sum_throttled(&read_to_string("/proc/self/cgroup").ok()?, |path| read_to_string(path).ok())
+}
+
+/// Over the group that `cgroup` (`/proc/self/cgroup`) names and those above it, each of which may have a quota. A
+/// container sees its own group as the root, whatever it is called outside.
+fn sum_throttled(cgroup: &str, read: impl Fn(&Path) -> Option<String>) -> Option<Nanos> {
+    let mut sum = None;
+    for line in cgroup.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        if !controllers.is_empty() && !controllers.split(',').any(|controller| controller == "cpu") {
+            continue;
+        }
+        let mount = Path::new("/sys/fs/cgroup").join(controllers);
+        for group in Path::new(path.trim_start_matches('/')).ancestors() {
+            if let Some(throttled) = read(&mount.join(group).join("cpu.stat")).as_deref().and_then(parse_throttled) {
+                sum = Some(sum.unwrap_or(Nanos::ZERO) + throttled);
+            }
+        }
+    }
+    sum
+}
+
+fn parse_throttled(cpu_stat: &str) -> Option<Nanos> {
+    let value = |key: &str| cpu_stat.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+    value("throttled_usec ").map(Nanos::from_micros).or_else(|| value("throttled_time ").map(Nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    const STAT: &str =
+        "cpu  40 0 20 100 0 0 0 40 9 9\ncpu0 30 0 10 50 0 0 0 10 9 9\ncpu1 10 0 10 50 0 0 0 30 0 0\nintr 5\n";
+
+    #[test]
+    fn stolen_time_is_that_of_the_generators_cpus() {
+        let share =
+            |cpus: &[usize]| parse_ticks(STAT, cpus).unwrap().share_stolen_since(Ticks { stolen: 0, all: 0 }).unwrap();
+        assert_eq!([share(&[]), share(&[0]), share(&[1]), share(&[0, 1])], [0.2, 0.1, 0.3, 0.2]);
+        let before = Ticks { stolen: 38, all: 190 };
+        assert_eq!(parse_ticks(STAT, &[]).unwrap().share_stolen_since(before), Some(0.2));
+        assert_eq!(before.share_stolen_since(before), None, "no tick has passed");
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_say_is_unknown() {
+        assert_eq!(parse_ticks("cpu  40 0 20 100\n", &[]), None, "a kernel without steal");
+        assert_eq!(parse_ticks(STAT, &[7]), None, "a CPU that is not there");
+        assert_eq!((parse_wait("12 345 6"), parse_wait("12"), parse_wait("")), (Some(Nanos(345)), None, None));
+        assert_eq!(parse_throttled("usage_usec 5\nuser_usec 5\n"), None, "the root group has no quota");
+    }
+
+    #[test]
+    fn quotas_of_all_groups_above_and_of_either_version_count() {
+        let files = BTreeMap::from([
+            ("/sys/fs/cgroup/cpu.stat", "usage_usec 9\n"),
+            ("/sys/fs/cgroup/a/cpu.stat", "nr_periods 2\nnr_throttled 1\nthrottled_usec 7\n"),
+            ("/sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 30\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/x/cpu.stat", "nr_throttled 1\nthrottled_time 5000\n"),
+            ("/sys/fs/cgroup/memory/x/cpu.stat", "throttled_time 1\n"),
+        ]);
+        let read = |path: &Path| files.get(path.to_str()?).map(|text| (*text).to_owned());
+        assert_eq!(sum_throttled("0::/a/b\n", read), Some(Nanos::from_micros(37)));
+        assert_eq!(sum_throttled("9:memory:/x\n3:cpu,cpuacct:/x\n0::/\n", read), Some(Nanos::from_micros(5)));
+        assert_eq!(sum_throttled("0::/elsewhere\n", read), None);
+        assert_eq!(sum_throttled("", read), None);
+    }
+
+    #[test]
+    fn this_host_can_be_watched() {
+        let contention = Watch::start(&[]).finish(thread_cpu_wait());
+        assert!(contention.steal.is_none_or(|share| (0.0..=1.0).contains(&share)), "{contention:?}");
+        assert!(contention.throttled_s.is_none_or(|seconds| seconds >= 0.0), "{contention:?}");
+    }
+}
