@@ -29,10 +29,8 @@ build: tools $(PAGE) ## Build the release binary
 
 web: $(PAGE) ## Build the report page, which the binary embeds
 
-test: setup lint ## Run every check and every test
-	cargo test --locked --workspace
-	python3 -m unittest discover --start-directory bench --top-level-directory . --buffer
-	cd web && npm test
+test: setup $(PAGE) ## Run every check and every test, and name what failed
+	scripts/test
 
 lint: rules $(PAGE) ## Check formatting, house rules, types and clippy
 	cd web && npm run check
