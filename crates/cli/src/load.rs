@@ -39,7 +39,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     deliver(out, &json, &text)?;
     // The text has it already.
     if let Some(warning) = brimful_report::load::warning(&record).filter(|_| args.output.json && !args.output.quiet) {
-        anstream::eprintln!("{warning}");
+        say(&warning);
     }
     Ok(exit::of_run(&record))
 }
