@@ -4,6 +4,7 @@
 use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample, Sample};
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 pub struct Fixture {
     directory: tempfile::TempDir,
@@ -12,6 +13,22 @@ pub struct Fixture {
 
 /// Added to a fixture's pids.
 pub const P: u32 = 5_000_000;
+
+/// A guard against hanging and nothing else: no host is as slow.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Asks until there is an answer.
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what} does not come");
+        std::thread::yield_now();
+    }
+}
 
 /// One sample per second, seconds 10 to 10 + n: in second k the program uses k tenths of a core, half in user mode.
 pub fn run(n: u64) -> Vec<Sample> {

@@ -3,6 +3,7 @@
 
 use super::listeners::become_nobody;
 use super::netns::Namespace;
+use super::{PATIENCE, wait_for};
 use brimful_core::server::State::{
     self, CloseWait, Closing, Established, FinWait1, FinWait2, LastAck, SynReceived, SynSent, TimeWait,
 };
@@ -13,7 +14,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 type Counts = BTreeMap<State, u64>;
 
@@ -135,13 +136,13 @@ fn counts(sampler: &mut Sampler) -> Option<Counts> {
 /// What one end sends the other hears a little later.
 #[track_caller]
 fn settle(expected: &Counts, mut found: impl FnMut() -> Option<Counts>) {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let begun = Instant::now();
     loop {
         let found = found();
         if found.as_ref() == Some(expected) {
             return;
         }
-        assert!(Instant::now() < deadline, "{found:?} instead of {expected:?}");
+        assert!(begun.elapsed() < PATIENCE, "{found:?} instead of {expected:?}");
     }
 }
 
@@ -228,20 +229,18 @@ fn gauges_end_up_exact_even_if_they_are_attached_amid_arrivals() {
         };
         let churning = scope.spawn(churn);
         let mut samplers: Vec<Sampler> = (0..5).map(|_| sampler(Some(&namespace), &[8080], true)).collect();
-        let (before, begun) = (ports(&mut samplers[0])[0].accepted.unwrap(), Instant::now());
-        while ports(&mut samplers[0])[0].accepted.unwrap() < before + 300 {
-            assert!(begun.elapsed() < Duration::from_secs(5), "no arrivals");
-        }
+        let before = ports(&mut samplers[0])[0].accepted.unwrap();
+        let accepted = |sampler: &mut Sampler| ports(sampler)[0].accepted.unwrap();
+        wait_for("many arrivals", || (accepted(&mut samplers[0]) >= before + 300).then_some(()));
         done.store(true, Ordering::Relaxed);
         let open = churning.join().unwrap();
         let truth = counts(&mut sampler(Some(&namespace), &[8080], false)).unwrap()[&Established];
         assert_eq!(truth, open.len() as u64);
         for sampler in &mut samplers {
-            let deadline = Instant::now() + Duration::from_secs(5);
-            while counts(sampler).unwrap()[&Established] != truth || sampler.sources()["connections"].contains("within")
-            {
-                assert!(Instant::now() < deadline, "{:?}, {truth} open", counts(sampler));
-            }
+            wait_for("an exact gauge", || {
+                let exact = !sampler.sources()["connections"].contains("within");
+                (counts(sampler).unwrap()[&Established] == truth && exact).then_some(())
+            });
         }
         open
     });
@@ -260,10 +259,10 @@ fn a_count_rests_and_several_ports_share_it() {
         sample.into_iter().map(|port| Some(port.connections?[&Established])).collect()
     };
     assert_eq!(established(ports(&mut sampler)), [Some(0), Some(40), Some(0)]);
-    assert_eq!(established(ports(&mut sampler)), [None; 3], "not counted this time");
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while established(ports(&mut sampler)) != [Some(0), Some(40), Some(0)] {
-        assert!(Instant::now() < deadline, "it never counted again");
-    }
+    let mut next = |expected| {
+        wait_for("such a sample", || (established(ports(&mut sampler)) == expected).then_some(()));
+    };
+    next([None; 3]); // not counted this time
+    next([Some(0), Some(40), Some(0)]);
     drop(clients);
 }

@@ -1,7 +1,7 @@
 //! Listening sockets, and whose they are.
 
 use super::netns::Namespace;
-use super::{begin_connect, listener, listener_of, open_socket};
+use super::{begin_connect, listener, listener_of, open_socket, wait_for};
 use brimful_monitor::{ListenerSample, MonitorConfig, NetNamespace, Sampler, listener_owners};
 use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
@@ -9,7 +9,6 @@ use rustix::thread::{Gid, Uid, UnshareFlags, set_thread_res_gid, set_thread_res_
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
 
 fn sampler(ports: &[u16]) -> Sampler {
     Sampler::open(&MonitorConfig { ports: ports.to_vec(), ..MonitorConfig::default() }).unwrap()
@@ -17,14 +16,7 @@ fn sampler(ports: &[u16]) -> Sampler {
 
 /// Samples until the listener looks as expected: a busy kernel may finish a handshake after `connect` has returned.
 fn settled(sampler: &mut Sampler, expected: impl Fn(&ListenerSample) -> bool) -> ListenerSample {
-    let deadline = Instant::now() + Duration::from_secs(5);
-    loop {
-        let sample = listener_of(&sampler.sample());
-        if let Some(sample) = sample.filter(&expected) {
-            return sample;
-        }
-        assert!(Instant::now() < deadline, "{sample:?}");
-    }
+    wait_for("a listener as expected", || listener_of(&sampler.sample()).filter(&expected))
 }
 
 #[test]
@@ -52,10 +44,10 @@ fn a_listener_that_is_replaced_is_found_again_and_its_absence_is_said() {
     let mut sampler = sampler(&[address.port()]);
     assert_eq!(listener_of(&sampler.sample()).map(|l| l.backlog), Some(8));
     let connections: Vec<OwnedFd> = (0..12).map(|_| begin_connect(address)).collect();
-    settled(&mut sampler, |listener| listener.drops == 3);
+    settled(&mut sampler, |listener| listener.drops >= 3);
     drop((first, connections));
     // A shell that another test is just starting holds a copy until it has become a shell.
-    assert!((0..100_000).any(|_| listener_of(&sampler.sample()).is_none()));
+    wait_for("the end of the listener", || listener_of(&sampler.sample()).is_none().then_some(()));
     assert!(sampler.sources()["listener"].starts_with("none: nothing listens on TCP port"), "{:?}", sampler.sources());
     let second = std::net::TcpListener::bind(address).unwrap();
     let found = listener_of(&sampler.sample()).unwrap();
@@ -113,16 +105,11 @@ fn each_port_has_its_own_and_the_one_without_is_named() {
     let idle_at: SocketAddr = getsockname(&idle).unwrap().try_into().unwrap();
     let mut sampler = sampler(&[first.port(), idle_at.port(), second.port()]);
     let waiting: Vec<OwnedFd> = [first, second, second].map(begin_connect).into();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    let found = loop {
+    wait_for("both listeners with what waits for them", || {
         let ports = sampler.sample().connections.unwrap().ports;
         let found: Vec<_> = ports.iter().map(|port| port.listener.map(|l| (l.accept_queue, l.backlog))).collect();
-        let accepted: Option<u64> = ports.iter().map(|port| port.accepted).sum();
-        if accepted == Some(3) || Instant::now() > deadline {
-            break found;
-        }
-    };
-    assert_eq!(found, [Some((1, 3)), None, Some((2, 5))]);
+        (found == [Some((1, 3)), None, Some((2, 5))]).then_some(())
+    });
     let source = sampler.sources().remove("listener").unwrap();
     assert!(source.starts_with("sock_diag: 127.0.0.1:"), "{source}");
     assert!(source.contains(&format!("nothing listens on TCP port {} in", idle_at.port())), "{source}");
@@ -139,9 +126,8 @@ fn a_port_belongs_to_the_process_that_holds_it_or_to_the_child_it_left_it_to() {
     let shared = owners();
     drop(fd);
     // A shell that another test is just starting holds a copy until it has become a shell.
-    let left = (0..1000).any(|_| owners() == [child.0.id()]);
     assert_eq!((own, shared), (vec![std::process::id()], vec![std::process::id()]));
-    assert!(left, "the child was never the only owner");
+    wait_for("the child as the only owner", || (owners() == [child.0.id()]).then_some(()));
 }
 
 #[test]
@@ -170,7 +156,7 @@ fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
             }
             become_nobody();
             // Right after its start the child still is a copy of this process, which may be looked into.
-            (0..10_000).find_map(|_| listener_owners(address.port()).err()).unwrap().to_string()
+            wait_for("a refusal", || listener_owners(address.port()).err()).to_string()
         };
         std::thread::spawn(look).join().unwrap()
     };

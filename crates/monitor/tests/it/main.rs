@@ -19,7 +19,34 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A guard against hanging and nothing else: no host is as slow.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Asks until there is an answer.
+#[track_caller]
+fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what} does not come");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// The program `sleep` under another name. It is written by a process of its own: while this one has a program open for
+/// writing, whatever another test starts holds a copy for a moment, and the kernel executes nothing that is being written.
+fn copy_of_sleep(directory: &Path, name: &str) -> PathBuf {
+    let copy = directory.join(name);
+    assert!(Command::new("cp").arg("/bin/sleep").arg(&copy).status().unwrap().success());
+    copy
+}
 
 /// A shell that does one command per line and answers with what the command prints.
 struct Shell {

@@ -1,6 +1,6 @@
 //! Servers in network namespaces of their own. Making one takes root: without it these tests fail and say so.
 
-use super::{Shell, begin_connect, listener, listener_of};
+use super::{Shell, begin_connect, copy_of_sleep, listener, listener_of, wait_for};
 use brimful_monitor::{MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample, Tracker};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space, set_capabilities};
 use std::fs::File;
@@ -9,7 +9,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 /// A network namespace with nothing but a loopback device in it, gone when this is dropped.
 pub struct Namespace(String);
@@ -79,8 +78,7 @@ fn tcp(sample: &Sample) -> TcpSample {
 
 /// Samples until it looks as expected: a busy kernel may finish a handshake after `connect` has returned.
 fn settled(sampler: &mut Sampler, expected: impl Fn(&Sample) -> bool) -> Sample {
-    let mut samples = (0..20_000).map(|_| sampler.sample());
-    samples.find(expected).unwrap()
+    wait_for("a sample as expected", || Some(sampler.sample()).filter(&expected))
 }
 
 fn interfaces(sample: &Sample) -> Vec<&str> {
@@ -103,7 +101,8 @@ fn a_server_in_another_namespace_is_watched_there() {
 
     let connections: Vec<TcpStream> =
         namespace.inside(|| (0..5).map(|_| TcpStream::connect(address).unwrap()).collect());
-    let after = settled(&mut sampler, |sample| listener_of(sample).is_some_and(|listener| listener.accept_queue == 5));
+    settled(&mut sampler, |sample| listener_of(sample).is_some_and(|listener| listener.accept_queue == 5));
+    let after = sampler.sample(); // in which the counters, too, know of the last handshake
     let (tcp_before, tcp_after) = (tcp(&before), tcp(&after));
     let grown = |counter: fn(&TcpSample) -> Option<u64>| counter(&tcp_after).unwrap() - counter(&tcp_before).unwrap();
     // Nobody else is in there, so the figures are exact: three segments for each connection.
@@ -167,8 +166,7 @@ fn a_server_that_is_started_anew_elsewhere_is_followed() {
     let directory = tempfile::tempdir().unwrap();
     // A name that no other process has.
     let name = format!("bf{}", std::process::id());
-    let program = directory.path().join(&name);
-    std::fs::copy("/bin/sleep", &program).unwrap();
+    let program = copy_of_sleep(directory.path(), &name);
     let start = || Waiting::start(program.to_str().unwrap());
 
     let first = start();
@@ -182,16 +180,14 @@ fn a_server_that_is_started_anew_elsewhere_is_followed() {
     drop(first);
     let _second = namespace.inside(start);
 
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let arrived = loop {
+    let arrived = wait_for("the process in its namespace", || {
         let sample = sampler.sample();
         if sample.netns != here.netns {
-            break sample;
+            return Some(sample);
         }
         assert!(tracker.advance(&sample).network.is_some());
-        assert!(Instant::now() < deadline, "the process was not found in its namespace");
-        std::thread::sleep(Duration::from_millis(20)); // searches rest
-    };
+        None
+    });
     assert_eq!(interfaces(&arrived), ["lo"]);
     let rates = tracker.advance(&arrived);
     assert_eq!((rates.network, rates.connections), (None, None), "two namespaces have nothing in common");

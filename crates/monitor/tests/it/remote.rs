@@ -1,6 +1,7 @@
 //! The server on another host: both ends of a stream on the loopback interface, with relays in between that delay, cut
 //! and freeze it, and strangers at either end.
 
+use super::PATIENCE;
 use brimful_core::Nanos;
 use brimful_core::server::Server;
 use brimful_monitor::{
@@ -43,7 +44,7 @@ fn refused(config: &RemoteConfig) -> String {
 fn until(what: &str, happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what} does not happen");
+        assert!(began.elapsed() < PATIENCE, "{what} does not happen");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -52,7 +53,7 @@ fn until(what: &str, happened: impl Fn() -> bool) {
 fn says(said: &Receiver<String>, part: &str) {
     let mut all = Vec::new();
     while !all.last().is_some_and(|text: &String| text.contains(part)) {
-        let next = said.recv_timeout(Duration::from_secs(30));
+        let next = said.recv_timeout(PATIENCE);
         all.push(next.unwrap_or_else(|_| panic!("{part:?} is not among {all:?}")));
     }
 }

@@ -1,6 +1,7 @@
 //! The gauges against /proc/net/tcp, each test in a network namespace of its own. They must run as root.
 
 use super::*;
+use crate::fixture::PATIENCE;
 use proptest::prelude::*;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
@@ -72,9 +73,9 @@ fn listed(port: u16) -> [i64; STATES] {
 /// Waits until the gauges say this: what one end sends, the other hears a little later.
 #[track_caller]
 fn settle(gauges: &Gauges, index: usize, expected: [i64; STATES]) {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let begun = Instant::now();
     while gauges.read(index).states != expected {
-        assert!(Instant::now() < deadline, "{:?} instead of {expected:?}", gauges.read(index).states);
+        assert!(begun.elapsed() < PATIENCE, "{:?} instead of {expected:?}", gauges.read(index).states);
         thread::yield_now();
     }
 }
@@ -286,8 +287,8 @@ fn churn(steps: &[(Step, prop::sample::Index)]) -> ([i64; STATES], [i64; STATES]
             Step::Abort => abort(ends.swap_remove(which.index(ends.len()))),
         }
     }
-    let deadline = Instant::now() + Duration::from_secs(2);
-    while gauges.read(0).states != listed(PORT) && Instant::now() < deadline {
+    let begun = Instant::now();
+    while gauges.read(0).states != listed(PORT) && begun.elapsed() < PATIENCE {
         thread::yield_now();
     }
     let snmp = fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
