@@ -39,7 +39,9 @@ pub struct Survey {
     pub client_max_rate: Option<f64>,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
-    /// The model as it was frozen before any held-out level was measured.
+    /// The model as it was frozen before any held-out level was measured. Its demands are those of a busy server, which `demands`
+    /// has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without stations if the
+    /// survey ended before there was a model.
     pub model: Model,
     /// FNV-1a of the frozen model and its predictions, in hexadecimal: shows that nothing was changed afterwards.
     pub frozen: Option<String>,

@@ -15,6 +15,9 @@ use brimful_model::{
 };
 use serde::Serialize;
 
+/// Where the survey's model stands, as a share of the saturation rate: the load a server can be run at with room for
+/// peaks. At saturation itself an open network has no solution.
+pub const OPERATING: f64 = 0.7;
 /// No confidence interval of a mean response time is believed to be narrower than this share of it.
 const RESPONSE_FLOOR: f64 = 0.01;
 
@@ -111,9 +114,19 @@ impl Fit {
         }
     }
 
+    /// The model to plan with: the demands of a server that never sleeps, so that it saturates at [`Self::saturation`],
+    /// under [`OPERATING`] of that load.
+    pub fn model(&self) -> Model {
+        self.network(OPERATING * self.saturation(), 0.0)
+    }
+
     /// The network at an aggregate rate, with the demands as they are at that rate.
-    pub fn model_at(&self, rate: f64) -> Model {
-        let wakeup = self.wakeup_at(self.utilization(rate, &self.facts.mix));
+    fn model_at(&self, rate: f64) -> Model {
+        self.network(rate, self.wakeup_at(self.utilization(rate, &self.facts.mix)))
+    }
+
+    /// The network at an aggregate rate, each call paying `wakeup` seconds beyond its demand.
+    fn network(&self, rate: f64, wakeup: f64) -> Model {
         let cpu = self.demands.iter().map(|demand| demand.value + wakeup).collect();
         let station = |name: &str, kind| Station {
             name: name.to_owned(),
@@ -276,10 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn the_frozen_model_says_the_same_as_the_fit() {
+    fn the_model_to_plan_with_says_the_same_as_the_fit_and_can_be_solved() {
         let fit = Fit::new(facts(), &runs(40e-6, 50e-6, 1.3)).unwrap();
-        let (saturation, bottleneck) = brimful_model::saturation_rate(&fit.model_at(fit.saturation())).unwrap();
+        let model = fit.model();
+        let (saturation, bottleneck) = brimful_model::saturation_rate(&model).unwrap();
         assert!(close(saturation, fit.saturation()));
         assert_eq!(bottleneck, "cpu");
+        assert!(model.demands[0].iter().zip(&fit.demands).all(|(demand, fitted)| close(*demand, fitted.value)));
+        let solution = solve_open(&model, Method::Erlang).unwrap();
+        assert!(close(solution.throughput.iter().sum(), OPERATING * saturation), "{solution:?}");
     }
 }

@@ -485,7 +485,7 @@ impl<'a> Surveyor<'a> {
     }
 
     pub(crate) fn model(&self) -> Model {
-        self.fit.as_ref().map(|fit| fit.model_at(fit.saturation())).unwrap_or_default()
+        self.fit.as_ref().map(Fit::model).unwrap_or_default()
     }
 }
 

@@ -13,8 +13,8 @@ use std::path::Path;
 pub fn read(path: &Path) -> anyhow::Result<Model> {
     let text = text(path)?;
     let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", name(path))))?;
-    for key in &model.not_read {
-        say(&format!("note: {}: `{key}` is no part of a model and is not read", name(path)));
+    for note in &model.notes {
+        say(&format!("note: {}: {note}", name(path)));
     }
     Ok(model.model)
 }
@@ -36,11 +36,11 @@ pub fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
 }
 
-/// A model, and what stood beside its parts.
+/// A model, and what to know of where it stood.
 #[derive(Debug, PartialEq)]
 struct Parsed {
     model: Model,
-    not_read: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// A document that holds a model, as surveys, solutions and calibrations do.
@@ -62,6 +62,9 @@ impl WhatIf {
     }
 }
 
+/// How the `schema` of every survey begins.
+const SURVEY: &str = "brimful.survey/";
+
 const PARTS: [&str; 4] = ["stations", "classes", "demands", "demand_ci95_half_width"];
 
 fn parse(text: &str) -> Result<Parsed, String> {
@@ -82,29 +85,44 @@ fn parse(text: &str) -> Result<Parsed, String> {
     }
 }
 
-/// The document as the model, or the model in it. Either is read from the text, so that an error can say in which line.
+/// The document as the model, or the model in it: a document that holds one may call something else `demands`, as a survey
+/// does, but none has `stations`. Either is read from the text, so that an error can say in which line.
 fn choose(
     keys: Map<String, Value>,
     itself: impl FnOnce() -> Result<Model, String>,
     inside: impl FnOnce() -> Result<Model, String>,
 ) -> Result<Parsed, String> {
+    let schema = keys.get("schema").and_then(Value::as_str).unwrap_or_default();
+    let holds_one = keys.contains_key("model") || keys.contains_key("before");
+    if holds_one && !keys.contains_key("stations") {
+        let model = inside()?;
+        if model.stations.is_empty() && schema.starts_with(SURVEY) {
+            return Err("this survey ended before it had a model; it says why: survey the server again".to_owned());
+        }
+        return Ok(Parsed { model, notes: doubts(&keys) });
+    }
     if PARTS.iter().any(|part| keys.contains_key(*part)) {
-        let not_read = keys.into_iter().map(|(key, _)| key).filter(|key| !PARTS.contains(&key.as_str())).collect();
-        return itself().map(|model| Parsed { model, not_read });
+        let others = keys.into_iter().map(|(key, _)| key).filter(|key| !PARTS.contains(&key.as_str()));
+        let notes = others.map(|key| format!("`{key}` is no part of a model and is not read")).collect();
+        return itself().map(|model| Parsed { model, notes });
     }
-    if keys.contains_key("model") || keys.contains_key("before") {
-        return inside().map(|model| Parsed { model, not_read: Vec::new() });
-    }
-    Err(match keys.get("schema").and_then(Value::as_str) {
-        Some(schema) if schema.starts_with("brimful.record/") => {
+    Err(match schema.starts_with("brimful.record/") {
+        true => {
             "this is a Record: make a model of it with `brimful plan calibrate RECORD… --out model.json`".to_owned()
         }
-        _ => {
+        false => {
             "this holds no model: a model has `stations`, `classes` and `demands` in seconds, one row for each station \
               with one demand for each class"
                 .to_owned()
         }
     })
+}
+
+/// What a document that holds a model has against its own figures.
+fn doubts(keys: &Map<String, Value>) -> Vec<String> {
+    let Some(verdict) = keys.get("verdict").filter(|verdict| verdict["valid"] == false) else { return Vec::new() };
+    let why = verdict["reasons"][0]["message"].as_str().unwrap_or("it does not say why");
+    vec![format!("what this model was fitted to is NOT VALID, so do not rely on what follows from it: {why}")]
 }
 
 /// A document in JSON; an error says where it is wrong.
@@ -119,6 +137,8 @@ fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::record::{Reason, ReasonCode, Verdict};
+    use brimful_core::survey::Survey;
 
     const JSON: &str = r#"{ "stations": [{ "name": "cpu", "type": "queue" }],
         "classes": [{ "name": "page", "type": "open", "rate": 5 }],
@@ -129,7 +149,7 @@ mod tests {
     #[test]
     fn a_model_is_read_from_both_languages_and_from_within_a_document() {
         let model = parse(JSON).unwrap();
-        assert_eq!((model.model.stations[0].name.as_str(), model.not_read.len()), ("cpu", 0));
+        assert_eq!((model.model.stations[0].name.as_str(), model.notes.len()), ("cpu", 0));
         assert_eq!(parse(TOML).unwrap(), model);
         assert_eq!(parse(&format!("\u{feff}{JSON}")).unwrap(), model);
         assert_eq!(parse(&format!("{{ \"schema\": \"brimful.survey/1\", \"model\": {JSON} }}")).unwrap(), model);
@@ -143,7 +163,24 @@ mod tests {
     #[test]
     fn what_is_not_read_is_named() {
         let parsed = parse(&JSON.replacen('{', "{ \"source\": \"a book\",", 1)).unwrap();
-        assert_eq!(parsed.not_read, ["source"]);
+        assert_eq!(parsed.notes, ["`source` is no part of a model and is not read"]);
+    }
+
+    #[test]
+    fn a_survey_has_demands_of_its_own_and_its_model_is_read() {
+        let text = include_str!("../../../../web/example.survey.json");
+        let survey: Survey = serde_json::from_str(text).unwrap();
+        assert!(!survey.demands.is_empty(), "what is tested here");
+        assert_eq!(parse(text).unwrap(), Parsed { model: survey.model.clone(), notes: Vec::new() });
+
+        let why = Reason { code: ReasonCode::OtherWork, message: "Something else ran.".to_owned() };
+        let doubtful = Survey { verdict: Verdict::from_reasons(vec![why]), ..survey.clone() };
+        let notes = parse(&serde_json::to_string(&doubtful).unwrap()).unwrap().notes;
+        assert!(notes.len() == 1 && notes[0].ends_with("Something else ran."), "{notes:?}");
+
+        let cut_short = Survey { model: Model::default(), ..survey };
+        let error = parse(&serde_json::to_string(&cut_short).unwrap()).unwrap_err();
+        assert!(error.contains("survey the server again"), "{error}");
     }
 
     #[test]

@@ -65,6 +65,25 @@ pub fn json(args: &[&str]) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error} in {done:#?}"))
 }
 
+/// Asserts that every command that reads models reads this document, as it is. Returns its solution.
+pub fn plans_with(files: &Files, document: &str) -> Value {
+    // So few that no server is too slow for them.
+    let history =
+        "time,requests\n".to_owned() + &(1..=60).map(|day| format!("{},1\n", 86_400 * day)).collect::<String>();
+    let series = files.write("history.csv", history);
+    let out = word(&files.path("solution.json"));
+    let solved = json(&["solve", document, "--out", &out]);
+    let changed = json(&["what-if", document, "--set", "rate=0.5x"]);
+    assert_eq!(changed["before"]["solution"]["throughput"], solved["throughput"], "{document}");
+    let forecast = json(&["forecast", &series, "--model", document]);
+    assert!(forecast["limit"]["rate"].as_f64().is_some_and(|rate| rate > 0.0), "{document}: {forecast:#}");
+    // What they write holds a model in its turn.
+    assert_eq!(json(&["solve", &out])["throughput"], solved["throughput"]);
+    let next = json(&["solve", &files.write("changed.json", changed.to_string())]);
+    assert_eq!(next["throughput"], changed["after"]["solution"]["throughput"]);
+    solved
+}
+
 /// The paper's server at 120 requests per second, its demands known to within 1 %.
 pub fn paper() -> Value {
     let mut model = model(&case("paper_open_120tps"));

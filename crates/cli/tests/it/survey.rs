@@ -2,6 +2,7 @@
 //! a timeout that bounds how long an overrun responder is waited for when the client is checked.
 
 use crate::documents;
+use crate::plan::{Files, numbers, plan, plans_with};
 use crate::program::{Running, brimful, own_machine, share_machine};
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Comparison, Demand, Level, Role, Survey};
@@ -18,13 +19,28 @@ fn told(survey: &Survey, code: i32) {
     assert_eq!((survey.verdict.valid, disturbed), (code == 0, code == 3), "{:#?}", survey.verdict);
 }
 
+/// Asserts that whatever reads models reads this survey's, at 70 % of the saturation rate that it predicted.
+fn is_planned_with(survey: &Survey, document: &str) {
+    let files = Files::new();
+    let path = files.write("survey.json", document);
+    let Some(predicted) = survey.saturation_rate.predicted else {
+        return plan(&["solve", &path]).fails(2, "survey the server again");
+    };
+    let solved = plans_with(&files, &path);
+    let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
+    assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
+    assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
+    let said = plan(&["solve", &path]).exits(&[0]).stderr;
+    assert_eq!(said.contains("NOT VALID"), !survey.verdict.valid, "{said}");
+}
+
 fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
     survey.levels.iter().filter(|level| level.role == role).collect()
 }
 
 #[test]
 fn the_demonstration_foresees_what_it_then_measures() {
-    let _machine = own_machine();
+    let machine = own_machine();
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.html");
     let secret = "Authorization: Bearer hunter2";
@@ -44,8 +60,10 @@ fn the_demonstration_foresees_what_it_then_measures() {
         report.to_str().unwrap(),
     ];
     let done = Running::start(brimful(&args)).finish().exits(&ENDED);
+    drop(machine);
     let survey = documents::survey(&done.stdout);
     told(&survey, done.code);
+    is_planned_with(&survey, &done.stdout);
     assert_eq!((survey.seed, &survey.stopped), (7, &None));
     let command = args.map(|word| if word == secret { "Authorization: •••" } else { word });
     assert_eq!(survey.command[1..], command);
@@ -109,7 +127,7 @@ fn compressing_nginx() -> Nginx {
 
 #[test]
 fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
-    let _machine = share_machine();
+    let machine = share_machine();
     let nginx = compressing_nginx();
     let pids = [vec![nginx.pid()], nginx.workers()].concat();
     let before = affinity(&pids);
@@ -123,7 +141,10 @@ fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
     let done = running.finish().exits(&ENDED);
     assert_eq!(affinity(&pids), before);
 
-    let survey = documents::survey(&fs::read_to_string(&out).unwrap());
+    drop(machine);
+    let document = fs::read_to_string(&out).unwrap();
+    let survey = documents::survey(&document);
+    is_planned_with(&survey, &document);
     told(&survey, done.code);
     assert_eq!(survey.stopped, None);
     assert_eq!((&survey.server_cpus[..], &survey.client_cpus[..]), (&[0][..], &[1][..]));
