@@ -10,6 +10,7 @@ use crate::counter::{Over, growth};
 use crate::listener::{ListenerSample, ListenerWatch};
 use crate::network::columns::Columns;
 use crate::procfs::ProcFile;
+use crate::sampler::Sample;
 use crate::sock_diag::SockDiag;
 use brimful_core::Nanos;
 use brimful_core::server::{Connections, Listener, Port, State};
@@ -38,6 +39,9 @@ pub struct PortSample {
     pub port: u16,
     /// Its listening sockets; `None` while nothing listens.
     pub listener: Option<ListenerSample>,
+    /// SYNs that its listening sockets dropped since the watch began, those closed meanwhile included; `None` where that is not
+    /// known.
+    pub drops: Option<u64>,
     /// Established on this port since the watch began, where the source counts that.
     pub accepted: Option<u64>,
     /// Its connections, of those states that the source can tell; `None` where they were not counted this time.
@@ -72,6 +76,11 @@ impl ConnectionsWatch {
         self.ports.as_mut().map(|ports| ports.read(buffer)).unwrap_or_default()
     }
 
+    /// The next reading has a count of the connections, however soon after the last.
+    pub fn count_anew(&mut self) {
+        self.ports.iter_mut().for_each(|ports| ports.states.count_anew());
+    }
+
     /// Where its figures come from, or why there are none.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let none = || "none: no port was named".to_owned();
@@ -96,9 +105,10 @@ impl PortsWatch {
     fn read(&mut self, buffer: &mut Vec<u8>) -> ConnectionsSample {
         let listeners = self.listeners.read(&mut self.diag, buffer);
         let states = self.states.read(&mut self.diag);
-        let port = |((&port, listener), states): ((&u16, _), PortStates)| PortSample {
+        let port = |((&port, (listener, drops)), states): ((&u16, _), PortStates)| PortSample {
             port,
             listener,
+            drops,
             accepted: states.accepted,
             connections: states.connections,
         };
@@ -128,6 +138,17 @@ impl PortsWatch {
 }
 
 impl ConnectionsSample {
+    /// With the listening sockets that each port had last, if it has none any more: a server that has ended had some.
+    pub(crate) fn with_last_listeners(&self, samples: &[Sample]) -> ConnectionsSample {
+        let mut all = self.clone();
+        for port in all.ports.iter_mut().filter(|port| port.listener.is_none()) {
+            let seen = samples.iter().rev().filter_map(|sample| sample.connections.as_ref());
+            let mut seen = seen.filter_map(|seen| seen.ports.iter().find(|seen| seen.port == port.port));
+            port.listener = seen.find_map(|seen| seen.listener);
+        }
+        all
+    }
+
     /// What happened since an earlier sample, `over` a time.
     pub(crate) fn since(&self, earlier: &ConnectionsSample, over: Nanos) -> Connections {
         let over = Over(over);
@@ -135,12 +156,12 @@ impl ConnectionsSample {
             .map(|now| {
                 let before = earlier.ports.iter().find(|before| before.port == now.port);
                 let accepted = before.and_then(|before| over.per_s_of(before.accepted, now.accepted));
-                let listener = before.and_then(|before| before.listener.zip(now.listener));
-                Port {
-                    port: now.port,
-                    listener: listener.map(|(before, now)| listener_since(&before, &now, accepted, over)),
-                    connections: now.connections.clone(),
-                }
+                let dropped = before.and_then(|before| before.drops.zip(now.drops));
+                let listener = now.listener.zip(dropped).map(|(listener, (before, now))| {
+                    let dropped = over.per_s(0, growth(before, now).unwrap_or(now)).unwrap_or_default();
+                    listener_at(&listener, accepted, dropped)
+                });
+                Port { port: now.port, listener, connections: now.connections.clone() }
             })
             .collect();
         let all_ports = over.per_s_of(earlier.passive_opens, self.passive_opens);
@@ -148,8 +169,7 @@ impl ConnectionsSample {
     }
 }
 
-fn listener_since(before: &ListenerSample, now: &ListenerSample, accepted: Option<f64>, over: Over) -> Listener {
-    let dropped = over.per_s(0, growth(before.drops, now.drops).unwrap_or(now.drops)).unwrap_or_default();
+fn listener_at(now: &ListenerSample, accepted: Option<f64>, dropped: f64) -> Listener {
     Listener {
         syn_per_s: accepted.map(|accepted| accepted + dropped),
         accepted_per_s: accepted,
@@ -200,7 +220,8 @@ mod tests {
     fn port(port: u16, accepted: Option<u64>, drops: u64, established: Option<u64>) -> PortSample {
         PortSample {
             port,
-            listener: Some(ListenerSample { accept_queue: 2, accept_queue_max: 3, backlog: 8, drops, sockets: 1 }),
+            listener: Some(ListenerSample { accept_queue: 2, accept_queue_max: 3, backlog: 8, sockets: 1 }),
+            drops: Some(drops),
             accepted,
             connections: established.map(|count| [(State::Established, count)].into()),
         }
@@ -234,6 +255,16 @@ mod tests {
         let all = figures.listener.unwrap();
         assert_eq!((all.syn_per_s, all.accepted_per_s, all.dropped_per_s), (Some(42.0), Some(40.0), 2.0));
         assert_eq!(figures.connections, None);
+    }
+
+    #[test]
+    fn a_listener_that_came_meanwhile_has_figures_and_loses_no_drops() {
+        let before = sample(vec![PortSample { listener: None, ..port(80, Some(5), 0, None) }], None);
+        let now = sample(vec![port(80, Some(25), 8, None)], None);
+        let all = now.since(&before, Nanos::from_secs(2)).listener.unwrap();
+        assert_eq!((all.syn_per_s, all.accepted_per_s, all.dropped_per_s), (Some(14.0), Some(10.0), 4.0));
+        let unknown = sample(vec![PortSample { drops: None, ..port(80, Some(25), 0, None) }], None);
+        assert_eq!(unknown.since(&before, Nanos::from_secs(2)).listener, None);
     }
 
     #[test]

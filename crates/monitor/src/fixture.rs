@@ -41,8 +41,8 @@ pub fn run(n: u64) -> Vec<Sample> {
         ..ProgramSample::default()
     };
     let port = |k: u64| {
-        let listener = ListenerSample { accept_queue: k, accept_queue_max: k, backlog: 511, drops: 3 * k, sockets: 1 };
-        PortSample { port: 80, listener: Some(listener), ..PortSample::default() }
+        let listener = ListenerSample { accept_queue: k, accept_queue_max: k, backlog: 511, sockets: 1 };
+        PortSample { port: 80, listener: Some(listener), drops: Some(3 * k), ..PortSample::default() }
     };
     let ticks = |k: u64| CpuTicks { user: 20 * k, system: 30 * k, idle: 140 * k, steal: 10 * k, ..CpuTicks::default() };
     let sample = |k: u64| Sample {

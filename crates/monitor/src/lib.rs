@@ -58,7 +58,7 @@ pub use monitor::{Monitor, MonitorConfig};
 pub use netns::NetNamespace;
 pub use network::{InterfaceSample, NetworkSample, TcpSample};
 pub use owner::listener_owners;
-pub use program::{CpuTime, ProgramSample};
+pub use program::{CpuTime, Membership, ProgramSample};
 pub use rates::{Rates, Stretch, Tracker};
 pub use remote::{Identity, RemoteConfig, ServeConfig, Serving, Token};
 pub use sampler::{Sample, Sampler};

@@ -38,8 +38,6 @@ pub struct ListenerSample {
     pub accept_queue_max: u64,
     /// How many may wait.
     pub backlog: u64,
-    /// SYNs dropped since the watch began.
-    pub drops: u64,
     /// How many sockets these are.
     pub sockets: u64,
 }
@@ -77,11 +75,17 @@ impl ListenerWatch {
         watch
     }
 
-    /// Of each port, in order; `None` while nothing listens there.
-    pub fn read(&mut self, diag: &mut io::Result<SockDiag>, buffer: &mut Vec<u8>) -> Vec<Option<ListenerSample>> {
+    /// Of each port, in order: its listening sockets, `None` while there are none, and the SYNs dropped at it since the watch
+    /// began, `None` if they are not known.
+    pub fn read(
+        &mut self,
+        diag: &mut io::Result<SockDiag>,
+        buffer: &mut Vec<u8>,
+    ) -> Vec<(Option<ListenerSample>, Option<u64>)> {
         let before = self.refresh(diag);
         self.count_drops(&before, buffer);
-        self.ports.iter().map(|port| self.sample(port)).collect()
+        let known = diag.is_ok() && self.error.is_none();
+        self.ports.iter().map(|port| (self.sample(port), known.then_some(port.drops))).collect()
     }
 
     /// Where the figures come from, or why there are none.
@@ -126,7 +130,6 @@ impl ListenerWatch {
             accept_queue,
             accept_queue_max: accept_queue,
             backlog: sum(|socket| socket.backlog),
-            drops: port.drops,
             sockets: sum(|_| 1),
         };
         (sample.sockets > 0 && self.error.is_none()).then_some(sample)
@@ -233,7 +236,7 @@ mod tests {
         let (_first, port) = open(0);
         let mut diag = SockDiag::open(&[port]);
         let mut watch = ListenerWatch::open(Path::new("/proc/thread-self/net"), &[port], &mut diag);
-        let mut sockets = |watch: &mut ListenerWatch| watch.read(&mut diag, &mut Vec::new())[0].map(|l| l.sockets);
+        let mut sockets = |watch: &mut ListenerWatch| watch.read(&mut diag, &mut Vec::new())[0].0.map(|l| l.sockets);
         watch.search_at = Nanos::MAX;
         // At another address, so that a look-up of the first cannot find it.
         let (_second, _) = open_at([127, 0, 0, 2], port);
@@ -250,7 +253,7 @@ mod tests {
         let (_first, port) = open(0);
         let mut diag = SockDiag::open(&[port]);
         let mut watch = ListenerWatch::open(Path::new("/proc/thread-self/net"), &[port], &mut diag);
-        let mut sockets = |watch: &mut ListenerWatch| watch.read(&mut diag, &mut Vec::new())[0].map(|l| l.sockets);
+        let mut sockets = |watch: &mut ListenerWatch| watch.read(&mut diag, &mut Vec::new())[0].0.map(|l| l.sockets);
         watch.search_at = Nanos::MAX;
         let (_second, _) = open(port);
         assert!(matches!(sockets(&mut watch), Some(1 | 2)));

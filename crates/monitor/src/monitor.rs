@@ -156,7 +156,7 @@ fn watch(
             break;
         }
     }
-    history.close(meter.sample(Groups::ALL));
+    history.close(meter.last_sample());
     let (sources, overhead) = (meter.sampler.sources(), meter.overhead());
     Run { history, sources, overhead, ..Run::default() }
 }
@@ -168,8 +168,17 @@ impl Meter {
 
     /// Reads the groups that are due.
     pub fn sample(&mut self, due: Groups) -> Sample {
+        self.timed(|sampler| sampler.sample_groups(due))
+    }
+
+    /// See [`Sampler::last_sample`].
+    pub fn last_sample(&mut self) -> Sample {
+        self.timed(Sampler::last_sample)
+    }
+
+    fn timed(&mut self, take: impl FnOnce(&mut Sampler) -> Sample) -> Sample {
         let begun = sys::thread_cpu();
-        let sample = self.sampler.sample_groups(due);
+        let sample = take(&mut self.sampler);
         self.sampling += sys::thread_cpu() - begun;
         self.samples += 1;
         sample

@@ -4,22 +4,29 @@
 //! may look into: its own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list the
 //! others. Source: sock_diag(7), proc_pid_fd(5), proc(5).
 
-use crate::MonitorError;
 use crate::procfs;
-use crate::sock_diag::SockDiag;
+use crate::sock_diag::{ListenSocket, SockDiag};
 use crate::tree::process_table;
+use crate::{MonitorError, NetNamespace};
 use std::path::Path;
 
 /// The processes that listen on a TCP port of this network namespace, in ascending order of pid and never none.
 ///
 /// Of a parent and its child only the parent is given: a server's master, not its workers.
 pub fn listener_owners(port: u16) -> Result<Vec<u32>, MonitorError> {
+    owners_in(port, &NetNamespace::Own)
+}
+
+/// The same of another network namespace.
+pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, MonitorError> {
     let unknown = |why: String| MonitorError::UnknownOwner { port, why };
-    let sockets = SockDiag::open(&[port])
-        .and_then(|mut diag| diag.listening())
-        .map_err(|error| unknown(format!("sock_diag: {error}; try: sudo modprobe -a tcp_diag inet_diag")))?;
+    let sockets = listeners_in(port, netns)?;
     if sockets.is_empty() {
-        return Err(unknown("nothing listens there in this network namespace; start the server first".to_owned()));
+        let place = match netns {
+            NetNamespace::Server | NetNamespace::Own => "this network namespace".to_owned(),
+            other => other.to_string(),
+        };
+        return Err(unknown(format!("nothing listens there in {place}; start the server first")));
     }
     let links: Vec<String> = sockets.iter().map(|socket| format!("socket:[{}]", socket.inode)).collect();
     let proc = Path::new("/proc");
@@ -28,6 +35,15 @@ pub fn listener_owners(port: u16) -> Result<Vec<u32>, MonitorError> {
         return Err(unknown(refusal(proc).to_owned()));
     }
     Ok(owners)
+}
+
+/// The sockets that listen on a TCP port of a network namespace.
+pub(crate) fn listeners_in(port: u16, netns: &NetNamespace) -> Result<Vec<ListenSocket>, MonitorError> {
+    let listening = |_: &Path| SockDiag::open(&[port]).and_then(|mut diag| diag.listening());
+    netns.within(Path::new("/proc"), listening)?.map_err(|error| {
+        let why = format!("sock_diag: {error}; try: sudo modprobe -a tcp_diag inet_diag");
+        MonitorError::UnknownOwner { port, why }
+    })
 }
 
 /// Why none of the processes that are seen is an owner, and what to do about it.

@@ -26,6 +26,8 @@ use std::sync::Arc;
 pub struct ProgramSample {
     /// Its name.
     pub name: Arc<str>,
+    /// Whether the figures are its own.
+    pub membership: Membership,
     /// Its processes now; samples between which they are the same share them.
     pub pids: Arc<[u32]>,
     /// Their threads now.
@@ -48,6 +50,18 @@ pub struct ProgramSample {
     pub major_faults: u64,
     /// Voluntary and not.
     pub context_switches: Option<u64>,
+}
+
+/// Whether a program has figures of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Membership {
+    /// Yes.
+    #[default]
+    Own,
+    /// Its processes are those of another program of the watch, like the server of two ports: the figures are there.
+    Shared,
+    /// No: it has processes, and this user may not look into them.
+    Hidden,
 }
 
 /// CPU time in nanoseconds; only differences mean anything.

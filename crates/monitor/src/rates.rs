@@ -3,7 +3,7 @@
 use crate::connections::ConnectionsSample;
 use crate::kernel::KernelSample;
 use crate::network::NetworkSample;
-use crate::program::ProgramSample;
+use crate::program::{Membership, ProgramSample};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::{Connections, Kernel, Network, Process};
@@ -14,7 +14,7 @@ use brimful_core::server::{Connections, Kernel, Network, Process};
 pub struct Rates {
     /// The machine.
     pub kernel: Option<Stretch<Kernel>>,
-    /// Each program, in the order of the selectors.
+    /// Each program that has figures of its own, in the order of the selectors.
     pub process: Option<Stretch<Vec<Process>>>,
     /// The network.
     pub network: Option<Stretch<Network>>,
@@ -80,7 +80,11 @@ impl Rates {
             kernel: outermost(samples, |s| s.kernel.as_ref(), |a, b, over| b.since(a, over)),
             process: outermost(samples, |s| s.process.as_ref(), |a, b, over| programs_since(a, b, over)),
             network: outermost(there, |s| s.network.as_ref(), |a, b, over| b.since(a, over)),
-            connections: outermost(there, |s| s.connections.as_ref(), |a, b, over| b.since(a, over)),
+            connections: outermost(
+                there,
+                |s| s.connections.as_ref(),
+                |a, b, over| b.with_last_listeners(there).since(a, over),
+            ),
         }
     }
 }
@@ -125,7 +129,8 @@ impl Moment {
 }
 
 fn programs_since(earlier: &[ProgramSample], later: &[ProgramSample], over: Nanos) -> Vec<Process> {
-    earlier.iter().zip(later).map(|(earlier, later)| later.since(earlier, over)).collect()
+    let known = earlier.iter().zip(later).filter(|(_, later)| later.membership == Membership::Own);
+    known.map(|(earlier, later)| later.since(earlier, over)).collect()
 }
 
 /// Derives one group's figures and remembers the sample.
@@ -143,7 +148,7 @@ fn step<S: Clone, T>(
 fn outermost<S, T>(
     samples: &[Sample],
     group: fn(&Sample) -> Option<&S>,
-    since: fn(&S, &S, Nanos) -> T,
+    since: impl FnOnce(&S, &S, Nanos) -> T,
 ) -> Option<Stretch<T>> {
     let mut having = samples.iter().filter_map(|sample| Some((Moment::of(sample), group(sample)?)));
     let (from, first) = having.next()?;

@@ -65,7 +65,7 @@ impl Sampler {
         let enabled = config.intervals.enabled();
         let kernel = enabled.has(Group::Kernel).then(|| KernelWatch::open(root, &config.cpus)).transpose()?;
         let process = (enabled.has(Group::Process) && !config.processes.is_empty())
-            .then(|| ProcessTree::watch(root, &config.processes, config.ebpf))
+            .then(|| ProcessTree::watch(root, &config.processes, &config.netns, config.ebpf))
             .transpose()?;
         let mut sampler = Sampler {
             kernel,
@@ -134,6 +134,12 @@ impl Sampler {
     /// Reads every group that is enabled.
     pub fn sample(&mut self) -> Sample {
         self.sample_groups(Groups::ALL)
+    }
+
+    /// The same, with connections counted anew though that would not be due yet: what is reported in the end is the end.
+    pub fn last_sample(&mut self) -> Sample {
+        self.connections.iter_mut().for_each(ConnectionsWatch::count_anew);
+        self.sample()
     }
 
     /// Reads some of the groups that are enabled.

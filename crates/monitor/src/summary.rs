@@ -81,7 +81,7 @@ fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
 
 fn interval(from: Nanos, to: &Sample, rates: Rates, epoch: Nanos) -> ServerInterval {
     let of_programs = |figure: fn(&Process) -> Option<f64>| -> Option<f64> {
-        let process = rates.process.as_ref()?;
+        let process = rates.process.as_ref().filter(|process| !process.figures.is_empty())?;
         let total: Option<f64> = process.figures.iter().map(figure).sum();
         let length_s = process.length().as_secs_f64();
         total.filter(|_| length_s > 0.0).map(|total| total / length_s)
@@ -175,6 +175,20 @@ mod tests {
         assert_eq!((server.intervals[0].accept_queue, server.intervals[1].accept_queue), (None, Some(2)));
         assert_eq!(server.connections.listener.unwrap().dropped_per_s, 3.0);
         assert!(server.kernel.cpu.is_some());
+    }
+
+    #[test]
+    fn a_server_that_came_late_or_ended_early_keeps_its_listener() {
+        for absent in [0..2, 3..5, 1..2] {
+            let mut samples = run(4);
+            for sample in &mut samples[absent.clone()] {
+                sample.connections.as_mut().unwrap().ports[0].listener = None;
+            }
+            let server = summarize(&samples, Nanos::ZERO, None);
+            let listener = server.connections.listener.unwrap();
+            assert_eq!((listener.dropped_per_s, listener.backlog), (3.0, 511), "{absent:?}");
+            assert!(server.connections.ports[0].listener.is_some(), "{absent:?}");
+        }
     }
 
     #[test]

@@ -16,9 +16,9 @@ mod tasks;
 pub use selector::ProcessSelector;
 pub(crate) use table::{process_table, with_descendants};
 
-use crate::owner::listener_owners;
-use crate::program::{Accounts, CpuTime, ProgramSample};
-use crate::{MonitorError, procfs, sys};
+use crate::owner::owners_in;
+use crate::program::{Accounts, CpuTime, Membership, ProgramSample};
+use crate::{MonitorError, NetNamespace, procfs, sys};
 use brimful_core::Nanos;
 use proc::ProcReader;
 use selection::Selection;
@@ -36,6 +36,8 @@ pub struct ProcessTree {
     accounts: Accounts,
     source: Source,
     memory_bytes: Option<u64>,
+    /// /proc keeps other users' processes from view.
+    hidden: bool,
 }
 
 /// The CPU time of all programs of a tree at one moment.
@@ -58,14 +60,19 @@ enum Source {
 impl ProcessTree {
     /// Finds the processes of every selector; one without any is an error.
     pub fn open(selectors: &[ProcessSelector]) -> Result<ProcessTree, MonitorError> {
-        let tree = ProcessTree::watch(Path::new("/"), selectors, false)?;
+        let tree = ProcessTree::watch(Path::new("/"), selectors, &NetNamespace::Own, false)?;
         tree.require_all()?;
         Ok(tree)
     }
 
     /// Finds the processes of every selector; one without any waits. `root` is where /proc and /sys are; eBPF knows of those
-    /// of this system only.
-    pub(crate) fn watch(root: &Path, selectors: &[ProcessSelector], ebpf: bool) -> Result<ProcessTree, MonitorError> {
+    /// of this system only. Ports are those of `netns`.
+    pub(crate) fn watch(
+        root: &Path,
+        selectors: &[ProcessSelector],
+        netns: &NetNamespace,
+        ebpf: bool,
+    ) -> Result<ProcessTree, MonitorError> {
         let proc = root.join("proc");
         fs::read_dir(&proc).map_err(|source| MonitorError::Proc { path: proc.clone(), source })?;
         let mut accounts = Accounts::new(sys::now() + sys::suspended(), selectors.iter().map(ProcessSelector::label));
@@ -76,9 +83,10 @@ impl ProcessTree {
         };
         let mut tree = ProcessTree {
             root: root.to_owned(),
-            selection: Selection::new(root, selectors),
+            selection: Selection::new(root, selectors, netns),
             accounts,
             source,
+            hidden: hidden::hidden(root).is_some(),
             memory_bytes: fs::read(proc.join("meminfo")).ok().as_deref().and_then(procfs::memory_total),
         };
         tree.cpu_reading();
@@ -110,7 +118,7 @@ impl ProcessTree {
     pub(crate) fn require_all(&self) -> Result<(), MonitorError> {
         let Some((selector, _)) = self.selection.absent(&self.accounts, Nanos::ZERO).next() else { return Ok(()) };
         if let ProcessSelector::Port(port) = selector {
-            listener_owners(*port)?; // says why
+            owners_in(*port, self.selection.netns())?; // says why
         }
         Err(MonitorError::NoSuchProcess { wanted: selector.to_string() })
     }
@@ -125,7 +133,7 @@ impl ProcessTree {
 
     /// Reads every program, in the order of the selectors.
     pub(crate) fn read(&mut self) -> Vec<ProgramSample> {
-        let ProcessTree { root, selection, accounts, source, memory_bytes } = self;
+        let ProcessTree { root, selection, accounts, source, memory_bytes, hidden } = self;
         match source {
             Source::Tasks(reader) => match reader.read(accounts, selection) {
                 Ok(()) => selection.forget(),
@@ -138,8 +146,12 @@ impl ProcessTree {
             Source::Proc(reader, _) => reader.read(accounts),
         }
         let mut samples = accounts.sample();
-        for sample in &mut samples {
+        for (index, sample) in samples.iter_mut().enumerate() {
             sample.memory_bytes = *memory_bytes;
+            sample.membership = selection.membership(index, accounts);
+            if *hidden && sample.pids.is_empty() && !accounts.was_found(index) {
+                sample.membership = Membership::Hidden;
+            }
             match source {
                 Source::Tasks(reader) if !reader.tells_waits() => sample.run_queue_wait = None,
                 Source::Proc(reader, _) if !reader.tells_scheduling() => {
@@ -175,7 +187,7 @@ mod tests {
     }
 
     fn watch(fixture: &Fixture, selectors: &[ProcessSelector]) -> ProcessTree {
-        ProcessTree::watch(fixture.system(), selectors, false).unwrap()
+        ProcessTree::watch(fixture.system(), selectors, &NetNamespace::Own, false).unwrap()
     }
 
     fn source(tree: &ProcessTree) -> String {
@@ -282,8 +294,9 @@ mod tests {
         std::fs::write(fixture.root().join("self/mountinfo"), mounts).unwrap();
         let says = source(&watch(&fixture, &[named("nginx")]));
         assert!(says.starts_with("waiting: no process named `nginx`") && says.contains("hidepid=2"), "{says}");
+        assert_eq!(watch(&fixture, &[named("nginx")]).read()[0].membership, Membership::Hidden);
         fixture.process(P + 1, 1, "nginx", [0; 4]);
         assert!(!source(&watch(&fixture, &[named("nginx")])).contains("hidepid"));
-        assert!(ProcessTree::watch(&fixture.system().join("nowhere"), &[], false).is_err());
+        assert!(ProcessTree::watch(&fixture.system().join("nowhere"), &[], &NetNamespace::Own, false).is_err());
     }
 }

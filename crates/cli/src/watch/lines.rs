@@ -127,7 +127,7 @@ fn kernel(rates: &Rates) -> Option<&Kernel> {
 
 /// The sum over all programs, given the seconds that its totals are of.
 fn programs(rates: &Rates, figure: fn(&Process, f64) -> Option<f64>) -> Option<f64> {
-    let process = rates.process.as_ref()?;
+    let process = rates.process.as_ref().filter(|process| !process.figures.is_empty())?;
     let seconds = process.length().as_secs_f64();
     process.figures.iter().map(|program| figure(program, seconds)).sum()
 }

@@ -1,6 +1,6 @@
 //! Programs that are not there: waited for, and said so.
 
-use brimful_monitor::{ProcessSelector, Sample};
+use brimful_monitor::{Membership, ProcessSelector, Sample};
 
 /// What is known of each program.
 pub struct Presence {
@@ -15,6 +15,8 @@ enum State {
     Awaited,
     Running,
     Ended,
+    /// This user may not see it.
+    Hidden,
 }
 
 impl Presence {
@@ -27,13 +29,18 @@ impl Presence {
         let programs = sample.process.iter().flatten();
         let mut news = Vec::new();
         for ((selector, state), program) in self.programs.iter_mut().zip(programs) {
-            let is_there = !program.pids.is_empty();
+            let is_there = !program.pids.is_empty() || program.membership == Membership::Shared;
             let (next, said) = match (*state, is_there, &*selector) {
+                (State::Hidden, false, _) => continue,
+                (_, false, _) if program.membership == Membership::Hidden => {
+                    let said = format!("the process {selector} cannot be seen by this user: run as root");
+                    (State::Hidden, Some(said))
+                }
                 (State::Unknown, true, _) => (State::Running, None),
                 (State::Unknown, false, _) => {
                     (State::Awaited, Some(format!("no process {selector} is running yet: waiting for one")))
                 }
-                (State::Awaited | State::Ended, true, _) => {
+                (State::Awaited | State::Ended | State::Hidden, true, _) => {
                     (State::Running, Some(format!("a process {selector} is running now")))
                 }
                 (State::Running, false, ProcessSelector::Pid(_)) => {
@@ -71,5 +78,18 @@ mod tests {
         assert_eq!(news(&[], &[]), "the last process named `nginx` has ended: waiting for another");
         assert_eq!(news(&[5], &[]), "a process named `nginx` is running now");
         assert_eq!(presence.news(&Sample::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_another_programs_or_hidden_is_not_said_to_be_missing() {
+        let mut presence = Presence::new(&[80, 443].map(ProcessSelector::Port));
+        let mut news = |https| {
+            let [http, https] =
+                [Membership::Hidden, https].map(|membership| ProgramSample { membership, ..ProgramSample::default() });
+            presence.news(&Sample { process: Some(vec![http, https]), ..Sample::default() }).join("; ")
+        };
+        let hidden = "the process that listens on TCP port 80 cannot be seen by this user: run as root";
+        assert_eq!(news(Membership::Shared), hidden);
+        assert_eq!(news(Membership::Shared), "");
     }
 }

@@ -100,7 +100,7 @@ impl Session {
 
     /// Takes a last sample of everything, and says what was seen in all the time.
     pub fn finish(mut self) -> (Server, Vec<Finding>) {
-        let last = self.timed(Sampler::sample);
+        let last = self.timed(Sampler::last_sample);
         self.history.close(last);
         let overhead = Overhead {
             monitor_cpu_s: self.cpu().as_secs_f64(),

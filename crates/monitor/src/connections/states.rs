@@ -66,6 +66,11 @@ impl StatesWatch {
         ports
     }
 
+    /// The next count does not rest.
+    pub fn count_anew(&mut self) {
+        self.search = Search::default();
+    }
+
     /// Whether each port's own connections are counted as they come.
     pub fn counts_accepted(&self) -> bool {
         self.gauges.is_ok()

@@ -6,7 +6,7 @@ use super::strangers::{STRANGERS, Stranger, Strangers};
 use super::tls::Acceptor;
 use super::token::{Nonce, Side};
 use super::{Identity, Token, stays_here};
-use crate::group::{Groups, Intervals, Schedule};
+use crate::group::{Intervals, Schedule};
 use crate::monitor::Meter;
 use crate::sampler::Sampler;
 use crate::{MonitorConfig, MonitorError, affinity, sys};
@@ -167,26 +167,25 @@ fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Brok
             (Heard::Message(Request::Clock {}), _) => link.send(&Answer::Clock { at: sys::now() })?,
             (Heard::Message(Request::Watch { every }), None) => {
                 let intervals = protocol::intervals(&every, common.watch.intervals);
-                let meter = match begin(&common.watch, intervals) {
+                let mut meter = match begin(&common.watch, intervals) {
                     Ok(meter) => meter,
                     Err(error) => return refuse(link, &error.to_string()),
                 };
-                link.send(&Answer::Watching {
-                    every: protocol::by_group(intervals),
-                    sources: meter.sampler.sources(),
-                })?;
-                sampling = Some((meter, Schedule::new(intervals, sys::now())));
+                let mut schedule = Schedule::new(intervals, sys::now());
+                // What a source is worth shows when it has been read.
+                let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
+                let sources = meter.sampler.sources();
+                link.send(&Answer::Watching { every: protocol::by_group(intervals), sources })?;
+                link.send(&Answer::Sample { sample, overhead: meter.overhead(), last: None })?;
+                (common.notice)(format!("{peer} watches"));
+                sampling = Some((meter, schedule));
             }
             (Heard::Nothing, Some((meter, schedule))) => {
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
-                let overhead = meter.overhead();
-                link.send(&Answer::Sample { sample, overhead, last: None })?;
-                if overhead.samples == 1 {
-                    (common.notice)(format!("{peer} watches"));
-                }
+                link.send(&Answer::Sample { sample, overhead: meter.overhead(), last: None })?;
             }
             (Heard::Message(Request::Stop {}), Some((meter, _))) => {
-                let sample = Box::new(meter.sample(Groups::ALL));
+                let sample = Box::new(meter.last_sample());
                 let last = Some(meter.sampler.sources());
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(), last })?;
                 (sampling, ended) = (None, true);

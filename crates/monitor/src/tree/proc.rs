@@ -268,13 +268,14 @@ impl Units {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NetNamespace;
     use crate::fixture::{Fixture, P};
     use crate::tree::ProcessSelector;
 
     fn watch(fixture: &Fixture, selectors: &[ProcessSelector]) -> (ProcReader, Accounts, Selection) {
         let mut accounts = Accounts::new(Nanos::from_secs(1), selectors.iter().map(ProcessSelector::label));
         let mut reader = ProcReader::open(fixture.system(), &mut accounts);
-        let mut selection = Selection::new(fixture.system(), selectors);
+        let mut selection = Selection::new(fixture.system(), selectors, &NetNamespace::Own);
         reader.scan(&mut accounts, &mut selection);
         (reader, accounts, selection)
     }

@@ -2,11 +2,10 @@
 
 use super::cgroup::Cgroup;
 use super::selector::ProcessSelector;
-use crate::owner::listener_owners;
-use crate::program::Accounts;
+use crate::owner::{listeners_in, owners_in};
+use crate::program::{Accounts, Membership};
 use crate::search::Search;
-use crate::sock_diag::SockDiag;
-use crate::{MonitorError, sys};
+use crate::{MonitorError, NetNamespace, sys};
 use brimful_core::Nanos;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,6 +18,8 @@ const JOINING: Nanos = Nanos::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Selection {
     proc: PathBuf,
+    /// Where the ports are.
+    netns: NetNamespace,
     choices: Vec<Choice>,
     /// Whom a port or a cgroup was just found to have, and by which selector; only those in no program yet. Holds until the
     /// next look at all processes: later, another process may be there under the same number.
@@ -41,30 +42,30 @@ enum Holder {
     Cgroup(Cgroup),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Port {
     number: u16,
     /// Its listening sockets when their owners were last looked for.
     inodes: Vec<u32>,
+    owners: Vec<u32>,
     why_none: Option<String>,
 }
 
 impl Selection {
     /// `root` is where /proc and /sys are.
-    pub fn new(root: &Path, selectors: &[ProcessSelector]) -> Selection {
+    pub fn new(root: &Path, selectors: &[ProcessSelector], netns: &NetNamespace) -> Selection {
         let choice = |selector: &ProcessSelector| Choice {
             selector: selector.clone(),
             holder: match selector {
-                ProcessSelector::Port(number) => {
-                    Some(Holder::Port(Port { number: *number, inodes: Vec::new(), why_none: None }))
-                }
+                ProcessSelector::Port(number) => Some(Holder::Port(Port { number: *number, ..Port::default() })),
                 ProcessSelector::Cgroup(path) => Some(Holder::Cgroup(Cgroup::new(root, path))),
                 ProcessSelector::Name(_) | ProcessSelector::Pid(_) => None,
             },
             search: Search::default(),
             joining_at: Nanos::ZERO,
         };
-        Selection { proc: root.join("proc"), choices: selectors.iter().map(choice).collect(), found: Vec::new() }
+        let choices = selectors.iter().map(choice).collect();
+        Selection { proc: root.join("proc"), netns: netns.clone(), choices, found: Vec::new() }
     }
 
     /// Looks at ports and cgroups: all of them, or those whose turn it is.
@@ -72,20 +73,25 @@ impl Selection {
         let (own, now) = (std::process::id(), sys::now());
         for (index, choice) in self.choices.iter_mut().enumerate() {
             let Some(holder) = &mut choice.holder else { continue };
-            let alive = accounts.is_alive(index);
+            let alive = accounts.is_alive(index) || holder.is_shared(accounts);
             if !all && !(choice.search.due() && (!alive || now >= choice.joining_at)) {
                 continue;
             }
             choice.joining_at = now + JOINING;
             let begun = Search::begin();
             let mut pids = match holder {
-                Holder::Port(port) => port.owners(!alive),
+                Holder::Port(port) => port.owners(!alive, &self.netns),
                 Holder::Cgroup(cgroup) => cgroup.processes().into_iter().filter(|&pid| pid != own).collect(),
             };
             pids.retain(|&pid| accounts.program_of(pid).is_none() && !self.found.contains(&(pid, index)));
             self.found.extend(pids.into_iter().map(|pid| (pid, index)));
             choice.search.rest(begun);
         }
+    }
+
+    /// Where the ports are.
+    pub fn netns(&self) -> &NetNamespace {
+        &self.netns
     }
 
     /// Whether a port or a cgroup has anybody new.
@@ -112,13 +118,26 @@ impl Selection {
         })
     }
 
+    /// Whether a selector's program has figures of its own.
+    pub fn membership(&self, index: usize, accounts: &Accounts) -> Membership {
+        let holder = self.choices[index].holder.as_ref().filter(|_| !accounts.is_alive(index));
+        match holder {
+            Some(holder) if holder.is_shared(accounts) => Membership::Shared,
+            Some(Holder::Port(Port { inodes, owners, .. })) if !inodes.is_empty() && owners.is_empty() => {
+                Membership::Hidden
+            }
+            _ => Membership::Own,
+        }
+    }
+
     /// Selectors that have no process, with what to say of it. `every` is how often all processes are looked at.
     pub fn absent<'s>(
         &'s self,
         accounts: &'s Accounts,
         every: Nanos,
     ) -> impl Iterator<Item = (&'s ProcessSelector, String)> {
-        let choices = self.choices.iter().enumerate().filter(|(index, _)| !accounts.is_alive(*index));
+        let absent = |index: usize| !accounts.is_alive(index) && self.membership(index, accounts) != Membership::Shared;
+        let choices = self.choices.iter().enumerate().filter(move |(index, _)| absent(*index));
         choices.map(move |(index, choice)| {
             let selector = &choice.selector;
             let every = choice.holder.as_ref().map_or(every, |_| choice.search.every());
@@ -139,6 +158,12 @@ impl Selection {
 }
 
 impl Holder {
+    /// Whether its processes belong to another program: a server that listens on two ports.
+    fn is_shared(&self, accounts: &Accounts) -> bool {
+        let Holder::Port(Port { owners, .. }) = self else { return false };
+        !owners.is_empty() && owners.iter().all(|&pid| accounts.program_of(pid).is_some())
+    }
+
     fn why_none(&self) -> Option<String> {
         match self {
             Holder::Port(port) => port.why_none.clone(),
@@ -150,17 +175,19 @@ impl Holder {
 impl Port {
     /// Its owners, if its sockets are others than before or the former owners are gone. To find out whose a socket is
     /// takes a look at every descriptor of every process.
-    fn owners(&mut self, gone: bool) -> Vec<u32> {
-        let sockets = SockDiag::open(&[self.number]).and_then(|mut diag| diag.listening());
+    fn owners(&mut self, gone: bool, netns: &NetNamespace) -> Vec<u32> {
+        let sockets = listeners_in(self.number, netns);
         let mut inodes: Vec<u32> = sockets.unwrap_or_default().iter().map(|socket| socket.inode).collect();
         inodes.sort_unstable();
         if inodes == self.inodes && !gone {
             return Vec::new();
         }
         self.inodes = inodes;
-        match listener_owners(self.number) {
+        self.owners.clear();
+        match owners_in(self.number, netns) {
             Ok(owners) => {
                 self.why_none = None;
+                self.owners.clone_from(&owners);
                 owners
             }
             Err(error) => {

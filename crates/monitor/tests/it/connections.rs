@@ -252,17 +252,22 @@ fn a_count_rests_and_several_ports_share_it() {
     let namespace = Namespace::new();
     let numbers = [8080, 8081, 8082];
     let listeners = namespace.inside(|| numbers.map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap()));
-    let connect = |count| (0..count).map(|_| TcpStream::connect(listeners[1].local_addr().unwrap()).unwrap()).collect();
+    let connect = |count: u64| -> Vec<TcpStream> {
+        (0..count).map(|_| TcpStream::connect(listeners[1].local_addr().unwrap()).unwrap()).collect()
+    };
     let clients: Vec<TcpStream> = namespace.inside(|| connect(40));
     let mut sampler = sampler(Some(&namespace), &numbers, false);
     let established = |sample: Vec<PortSample>| -> Vec<Option<u64>> {
         sample.into_iter().map(|port| Some(port.connections?[&Established])).collect()
     };
     assert_eq!(established(ports(&mut sampler)), [Some(0), Some(40), Some(0)]);
-    let mut next = |expected| {
-        wait_for("such a sample", || (established(ports(&mut sampler)) == expected).then_some(()));
+    let next = |sampler: &mut Sampler, expected| {
+        wait_for("such a sample", || (established(ports(sampler)) == expected).then_some(()));
     };
-    next([None; 3]); // not counted this time
-    next([Some(0), Some(40), Some(0)]);
-    drop(clients);
+    next(&mut sampler, [None; 3]); // not counted this time
+    next(&mut sampler, [Some(0), Some(40), Some(0)]);
+    let more: Vec<TcpStream> = namespace.inside(|| connect(2));
+    next(&mut sampler, [None; 3]); // it rests again
+    assert_eq!(established(sampler.last_sample().connections.unwrap().ports), [Some(0), Some(42), Some(0)]);
+    drop((clients, more));
 }

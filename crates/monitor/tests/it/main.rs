@@ -134,6 +134,11 @@ fn listener_of(sample: &Sample) -> Option<ListenerSample> {
     sample.connections.as_ref()?.ports[0].listener
 }
 
+/// What was dropped at the only port.
+fn drops_of(sample: &Sample) -> u64 {
+    sample.connections.as_ref().unwrap().ports[0].drops.unwrap()
+}
+
 #[test]
 fn a_run_is_watched_from_start_to_finish() {
     let mut shell = Shell::start();

@@ -1,6 +1,6 @@
 //! Servers in network namespaces of their own. Making one takes root: without it these tests fail and say so.
 
-use super::{Shell, begin_connect, copy_of_sleep, listener, listener_of, wait_for};
+use super::{Shell, begin_connect, copy_of_sleep, drops_of, listener, listener_of, wait_for};
 use brimful_monitor::{MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample, Tracker};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space, set_capabilities};
 use std::fs::File;
@@ -129,6 +129,28 @@ fn a_server_in_another_namespace_is_watched_there() {
 }
 
 #[test]
+fn the_owner_of_a_port_is_looked_for_where_the_port_is() {
+    let namespace = Namespace::new();
+    let (listening, address) = namespace.listener(8);
+    let process = Waiting(Command::new("sleep").arg("60").stdin(listening).spawn().unwrap());
+    for ebpf in [true, false] {
+        let config = MonitorConfig {
+            processes: vec![ProcessSelector::Port(address.port())],
+            ports: vec![address.port()],
+            netns: NetNamespace::File(namespace.path()),
+            ebpf,
+            ..MonitorConfig::default()
+        };
+        let mut sampler = Sampler::open(&config).unwrap();
+        sampler.require_processes().unwrap();
+        wait_for("its owner", || {
+            let program = sampler.sample().process.unwrap().remove(0);
+            (*program.pids == [process.0.id()]).then_some(())
+        });
+    }
+}
+
+#[test]
 fn an_overflow_is_seen_by_name_even_when_the_name_is_gone() {
     let namespace = Namespace::new();
     let (listening, address) = namespace.listener(1);
@@ -150,8 +172,8 @@ fn an_overflow_is_seen_by_name_even_when_the_name_is_gone() {
     });
     // Those refused are tried again after a second, and refused again.
     let agreed = |sample: &Sample| {
-        let listener = listener_of(sample).unwrap();
-        listener.drops >= 3 && tcp(sample).listen_drops == Some(listener.drops)
+        let drops = drops_of(sample);
+        drops >= 3 && tcp(sample).listen_drops == Some(drops)
     };
     let sample = settled(&mut sampler, agreed);
     let tcp = tcp(&sample);

@@ -5,7 +5,7 @@ use brimful_core::server::Process;
 use brimful_monitor::{
     Group, Intervals, Monitor, MonitorConfig, ProcessSelector, ProgramSample, Rates, Sample, Sampler,
 };
-use brimful_monitor::{NetNamespace, online_cpus};
+use brimful_monitor::{NetNamespace, listener_owners, online_cpus};
 use rustix::net::{bind, listen, sockopt};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -401,6 +401,21 @@ fn the_owner_of_a_port_is_waited_for_and_found_again_when_it_changes_hands() {
         drop(first);
         drop(second);
         until(&mut sampler, |program| program.pids.iter().all(|pid| !both.pids.contains(pid)) || program.ended > 0);
+    }
+}
+
+#[test]
+fn a_server_of_two_ports_is_one_program() {
+    for &ebpf in SOURCES {
+        let ((first, first_at), (second, second_at)) = (listener(8), listener(8));
+        let server = Killed::start(Command::new("sleep").arg("600").stdin(first).stderr(second));
+        let processes = vec![ProcessSelector::Port(first_at.port()), ProcessSelector::Port(second_at.port())];
+        wait_for("the only owner", || (listener_owners(second_at.port()).ok()? == [server.pid()]).then_some(()));
+        let config = MonitorConfig { processes, ebpf, ..MonitorConfig::default() };
+        let seen = Monitor::start(config).unwrap().finish(brimful_core::Nanos::ZERO, None);
+        let pids: Vec<&[u32]> = seen.process.iter().map(|program| &*program.pids).collect();
+        assert_eq!(pids, [&[server.pid()][..]], "eBPF {ebpf}");
+        assert!(!seen.sources["process"].contains("waiting"), "{}", seen.sources["process"]);
     }
 }
 

@@ -297,6 +297,9 @@ fn a_stream_that_is_cut_leaves_what_was_seen() {
     let monitor = &server.sources["monitor"];
     assert!(monitor.starts_with("none after") && monitor.contains("of the load: the stream of brimful"), "{monitor}");
     assert!(server.sources["clock"].contains("before the load only"), "{:?}", server.sources);
+    for figures in ["cpu", "memory", "interrupts", "paging", "network"] {
+        assert!(server.sources[figures].starts_with("/proc/"), "{:?}", server.sources);
+    }
     assert!(server.kernel.cpu.is_some() && server.intervals.len() >= 3 && server.overhead.samples >= 4, "{server:#?}");
     assert!(server.clock.is_some_and(|clock| clock.offset_s.abs() <= clock.uncertainty_s));
 }

@@ -41,7 +41,7 @@ impl Watch {
         let [by_ebpf, without] = self.0.each_mut().map(|sampler| {
             let connections = sampler.sample().connections.unwrap();
             let accepted = connections.ports[0].accepted.or(connections.passive_opens).unwrap();
-            Arrivals { accepted, dropped: connections.ports[0].listener.unwrap().drops }
+            Arrivals { accepted, dropped: connections.ports[0].drops.unwrap() }
         });
         assert_eq!(by_ebpf, without);
         by_ebpf

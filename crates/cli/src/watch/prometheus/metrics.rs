@@ -5,8 +5,8 @@
 use brimful_core::Nanos;
 use brimful_core::text::visible;
 use brimful_monitor::{
-    ConnectionsSample, CpuTicks, DiskSample, InterfaceSample, KernelSample, ListenerSample, NetworkSample, PortSample,
-    ProgramSample, Sample, StallSample, TcpSample,
+    ConnectionsSample, CpuTicks, DiskSample, InterfaceSample, KernelSample, ListenerSample, Membership, NetworkSample,
+    PortSample, ProgramSample, Sample, StallSample, TcpSample,
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::{Display, Write};
@@ -22,7 +22,8 @@ pub fn text(sample: &Sample) -> String {
         kernel(&mut page, sample);
     }
     if let Some(programs) = &sample.process {
-        process(&mut page, programs);
+        let known = programs.iter().filter(|program| program.membership == Membership::Own);
+        process(&mut page, &known.collect::<Vec<_>>());
     }
     if let Some(sample) = &sample.network {
         network(&mut page, sample);
@@ -152,9 +153,9 @@ fn disks(page: &mut Page, sample: &KernelSample) {
     each("brimful_disk_queue_seconds_total", "Time of all operations under way, summed.", |d| d.queued_ms as f64 / 1e3);
 }
 
-fn process(page: &mut Page, programs: &[ProgramSample]) {
+fn process(page: &mut Page, programs: &[&ProgramSample]) {
     let names = names(programs);
-    let named = || names.iter().zip(programs);
+    let named = || names.iter().zip(programs.iter().copied());
     let mut seconds = page.counter("brimful_process_cpu_seconds_total", "CPU time of a program's processes.");
     for (name, ProgramSample { cpu, .. }) in named() {
         seconds.of(&[("program", name), ("mode", &"user")], Some(cpu.user.as_secs_f64()));
@@ -191,9 +192,9 @@ fn process(page: &mut Page, programs: &[ProgramSample]) {
 }
 
 /// Each program's name, told apart where two have the same.
-fn names(programs: &[ProgramSample]) -> Vec<String> {
+fn names(programs: &[&ProgramSample]) -> Vec<String> {
     let earlier = |i: usize| programs[..i].iter().filter(|earlier| earlier.name == programs[i].name).count();
-    let name = |(i, program): (usize, &ProgramSample)| match earlier(i) {
+    let name = |(i, program): (usize, &&ProgramSample)| match earlier(i) {
         0 => program.name.to_string(),
         n => format!("{} ({})", program.name, n + 1),
     };
@@ -255,7 +256,10 @@ fn connections(page: &mut Page, ConnectionsSample { ports, .. }: &ConnectionsSam
     each(page.gauge("brimful_listener_accept_queue", "Connections that wait to be accepted."), |l| l.accept_queue);
     each(page.gauge("brimful_listener_backlog", "Connections that may wait to be accepted."), |l| l.backlog);
     each(page.gauge("brimful_listener_sockets", "Listening sockets."), |l| l.sockets);
-    each(page.counter("brimful_listener_drops_total", "SYNs dropped by a port's listening sockets."), |l| l.drops);
+    let mut dropped = page.counter("brimful_listener_drops_total", "SYNs dropped by a port's listening sockets.");
+    for PortSample { port, drops, .. } in ports {
+        dropped.of(&[("port", port)], *drops);
+    }
     let mut accepted = page.counter("brimful_listener_accepted_total", "Connections established on a port.");
     for PortSample { port, accepted: count, .. } in ports {
         accepted.of(&[("port", port)], *count);
@@ -276,8 +280,7 @@ mod tests {
     fn page() -> String {
         let program = |name: &str| ProgramSample { name: name.into(), pids: [7].into(), ..ProgramSample::default() };
         let ticks = CpuTicks { user: 150, system: 300, idle: 1000, steal: 5, interrupt: 50, io_wait: 100 };
-        let listener =
-            ListenerSample { accept_queue: 3, backlog: 511, drops: 17, sockets: 1, ..ListenerSample::default() };
+        let listener = ListenerSample { accept_queue: 3, backlog: 511, sockets: 1, ..ListenerSample::default() };
         let states = [(brimful_core::server::State::Established, 12)].into();
         text(&Sample {
             kernel: Some(KernelSample {
@@ -296,6 +299,7 @@ mod tests {
                     PortSample {
                         port: 80,
                         listener: Some(listener),
+                        drops: Some(17),
                         connections: Some(states),
                         ..PortSample::default()
                     },
