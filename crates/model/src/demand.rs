@@ -93,6 +93,11 @@ impl DemandFit {
     fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         Some(self.joint.as_ref()?.half_width(demands, term, background))
     }
+
+    /// Standard error of the same sum.
+    fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
+        Some(self.joint.as_ref()?.standard_error(demands, term, background))
+    }
 }
 
 /// Those that count.

@@ -5,7 +5,11 @@ use crate::program::{Running, brimful, share_machine};
 use serde_json::{Value, json};
 use std::fs;
 
+/// Length of the window of load.
 const SECONDS: f64 = 20.0;
+
+/// For so long the server is watched while one answer is still awaited.
+const DRAIN: f64 = 10.0;
 
 /// What a run at these rates by class would have recorded: 1 ms of one CPU for a light request, 5 ms for a heavy one.
 fn record(rates: &[(&str, f64)]) -> Value {
@@ -30,23 +34,22 @@ fn record(rates: &[(&str, f64)]) -> Value {
     };
     let classes: serde_json::Map<String, Value> =
         rates.iter().map(|(class, x)| ((*class).to_owned(), of(x * completed / rate))).collect();
-    let (all, course) = (
-        counts(completed),
-        (0..20)
-            .map(|i| {
-                let wobble = 1.0 + 0.05 * f64::from(i % 3) - 0.05;
-                json!({ "t_s": i, "length_s": 1.0, "offered": rate as u64, "sent": rate as u64, "errors": 0,
-            "completed": (completed * wobble) as u64, "p50_us": null, "p99_us": null })
-            })
-            .collect::<Vec<_>>(),
-    );
+    // Seconds differ, and those of the server not as those of the generator; their means are exact.
+    let wobble = |i: u32| 1.0 + 0.05 * f64::from(i % 4 % 3) - 0.0375;
+    let course = (0..(SECONDS + DRAIN) as u32).map(|i| {
+        let share = if f64::from(i) < SECONDS { 1.0 } else { 0.0 };
+        json!({ "t_s": i, "length_s": 1.0, "offered": (rate * share) as u64, "sent": (rate * share) as u64, "errors": 0,
+            "completed": (completed * share * wobble(i)) as u64, "p50_us": null, "p99_us": null })
+    });
+    let course: Vec<Value> = course.collect();
     let cores = 0.01 + busy.min(0.98);
-    let work = (0..20)
-        .map(|i| {
-            let wobble = 1.0 + 0.05 * f64::from((i + i / 7 % 2) % 3) - 0.05;
-            json!({ "t_s": i, "length_s": 1.0, "process_cores": 0.01 + busy.min(0.98) * wobble })
-        })
-        .collect::<Vec<_>>();
+    let work = (0..(SECONDS + DRAIN) as u32).map(|i| {
+        let work = if f64::from(i) < SECONDS { busy.min(0.98) * wobble(i / 4 + i) } else { 0.0 };
+        json!({ "t_s": i, "length_s": 1.0, "process_cores": 0.01 + work })
+    });
+    let before = json!({ "t_s": -0.5, "length_s": 0.5, "process_cores": 0.9 });
+    let work: Vec<Value> = std::iter::once(before).chain(work).collect();
+    let all = counts(completed);
     if rate > 0.0 {
         record["response_time_us"] = summary.clone();
         record["response_mean_ci95_us"] = json!(mean * 0.02);
@@ -54,6 +57,7 @@ fn record(rates: &[(&str, f64)]) -> Value {
     record["rates"]["offered"] = json!(rate);
     record["rates"]["completed"] = json!(completed);
     record["counts"] = all;
+    (record["window_s"], record["duration_s"]) = (json!(SECONDS), json!(SECONDS + DRAIN));
     record["classes"] = Value::Object(classes);
     record["intervals"] = json!(course);
     record["server"]["intervals"] = json!(work);
@@ -144,6 +148,27 @@ fn the_cross_checks_take_the_runs_of_one_mix() {
 }
 
 #[test]
+fn the_run_with_a_cron_job_is_named() {
+    let files = Files::new();
+    let mut runs = runs(&files);
+    let mut cron = record(&[("light", 200.0), ("heavy", 50.0)]);
+    cron["server"]["process"][0]["cores"] = json!(0.46 + 0.3);
+    for interval in cron["server"]["intervals"].as_array_mut().unwrap() {
+        interval["process_cores"] = json!(interval["process_cores"].as_f64().unwrap() + 0.3);
+    }
+    runs.push(files.write("cron.json", cron.to_string()));
+    for (light, heavy) in [(150.0, 20.0), (250.0, 30.0), (50.0, 70.0), (100.0, 5.0)] {
+        let good = record(&[("light", light), ("heavy", heavy)]);
+        runs.push(files.write(&format!("{light}.json"), good.to_string()));
+    }
+    let said = plan(&calibrate(&runs, &[])).exits(&[0]).stdout;
+    assert!(said.contains("cron.json disagrees with the other runs"), "{said}");
+    runs.retain(|run| !run.contains("cron"));
+    let said = plan(&calibrate(&runs, &[])).exits(&[0]).stdout;
+    assert!(!said.contains("disagrees"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_calibrated_says_why() {
     let files = Files::new();
     let runs = runs(&files);
@@ -154,6 +179,14 @@ fn what_cannot_be_calibrated_says_why() {
     let mut other = record(&[("light", 100.0)]);
     other["target"] = json!("http://elsewhere:80/");
     let other = files.write("other.json", other.to_string());
+    let mut future = record(&[("light", 100.0)]);
+    future["schema"] = json!("brimful.record/99");
+    let future = files.write("future.json", future.to_string());
+    plan(&["calibrate", &runs[1], &future]).fails(2, "`brimful.record/99`");
+    let mut impossible = record(&[("light", 100.0)]);
+    impossible["window_s"] = json!(-5.0);
+    let impossible = files.write("impossible.json", impossible.to_string());
+    plan(&["calibrate", &runs[1], &impossible]).fails(2, "impossible.json");
     plan(&["calibrate", &runs[1], &other]).fails(2, "2 ");
     plan(&calibrate(&runs, &["--servers", "0"])).fails(2, "--servers");
     plan(&calibrate(&runs, &["--out", "/no/such/place"])).fails(3, "choose another place with --out");

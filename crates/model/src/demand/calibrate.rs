@@ -1,7 +1,8 @@
 //! From Records to a model: what `brimful plan calibrate` does.
 //!
-//! Of every usable run the throughput of each class and the CPU time of the server give one observation of the
-//! utilization law ([`super::fit_demands`]). What the server does without requests is taken from a run of next to none if
+//! Of every usable run the throughput of each class and the CPU time of the server, both of the same stretch of the window of
+//! load, give one observation of the utilization law ([`super::fit_demands`]). A run that the others' law does not explain is
+//! named ([`OddRun`]). What the server does without requests is taken from a run of next to none if
 //! there is one, else fitted along. Disks that were used become stations in the same way. Mean response times give the
 //! variability of service and the time spent elsewhere ([`crate::fit_response`]). [`Source`] says what each demand stands
 //! on.
@@ -15,17 +16,20 @@
 //! saturation tell where the throughput bends, as a check of the model.
 
 mod bursts;
+mod check;
 mod cpu;
 mod disks;
 mod elsewhere;
 mod figures;
 mod judge;
 mod knee;
+mod odd;
 mod report;
 mod runs;
 
 pub use bursts::{BurstRun, Bursts};
 pub use knee::{KneeCheck, MeasuredLoad};
+pub use odd::OddRun;
 pub use report::{Calibrated, DemandAtRate, LeftOut, Merged, RunDemand, Saturation, SizeDemand, Source, Uncertainty};
 
 use super::{Resampling, SizePoint, fit_size};
@@ -110,6 +114,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         background: cpu.background,
         condition_number: cpu.condition_number,
         load_dependence: cpu.load_dependence,
+        odd: cpu.odd,
         response: elsewhere.map(|e| e.response),
         knee,
         bursts,

@@ -97,12 +97,17 @@ impl Law {
 impl Joint {
     /// As in [`DemandFit::half_width`].
     pub fn half_width(&self, demands: &[f64], term: f64, background: f64) -> f64 {
+        self.t95 * self.standard_error(demands, term, background)
+    }
+
+    /// As in [`DemandFit::standard_error`].
+    pub fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> f64 {
         let of = |group: &Vec<usize>| group.iter().map(|class| demands[*class]).sum::<f64>();
         let mut gradient: Vec<f64> = self.groups.iter().map(of).collect();
         gradient.extend(self.term.then_some(term));
         gradient.extend(self.background.then_some(background));
         let gradient = DVector::from_vec(gradient);
-        self.t95 * (&self.covariance * &gradient).dot(&gradient).max(0.0).sqrt()
+        (&self.covariance * &gradient).dot(&gradient).max(0.0).sqrt()
     }
 }
 

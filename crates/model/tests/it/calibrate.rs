@@ -42,6 +42,60 @@ fn records_of_a_server_become_its_model() {
 }
 
 #[test]
+fn a_call_that_hangs_changes_no_demand() {
+    // Rates that grow with the run, so that a stretch of the server's that is not the generator's shows.
+    let until = |end_s: f64| {
+        let [light, heavy] = [("light", 100.0), ("heavy", 20.0)].map(|(class, rate)| {
+            let mut r = record("/", &[(class, rate)]);
+            r["duration_s"] = json!(end_s);
+            for i in 0..20 {
+                let factor = 0.5 + f64::from(i) / 19.0;
+                r["intervals"][i as usize]["completed"] = json!(rate * factor * 100.0);
+                r["server"]["intervals"][i as usize + 1]["process_cores"] = json!(0.02 + 0.1 * factor);
+            }
+            for i in r["intervals"].as_array_mut().unwrap() {
+                i["completed"] = json!(i["completed"].as_f64().unwrap() as u64);
+            }
+            for list in ["/intervals", "/server/intervals"] {
+                r.pointer_mut(list).unwrap().as_array_mut().unwrap().retain(|i| i["t_s"].as_f64().unwrap() < end_s);
+            }
+            r
+        });
+        from(&[record("/", &[]), light, heavy]).unwrap().model.demands[0].clone()
+    };
+    for end_s in [20.0, 23.0, 30.0] {
+        let demands = until(end_s);
+        assert!(near(demands[0], 0.005, 1e-9) && near(demands[1], 0.001, 1e-9), "ended at {end_s} s: {demands:?}");
+    }
+}
+
+#[test]
+fn completions_and_cpu_time_are_of_the_same_stretch() {
+    // The monitor's samples fall between the seconds, so the first and the last of them lie within the window; a tenth of the
+    // calls ends after it.
+    let mut r = record("/", &[("light", 100.0)]);
+    r["classes"]["light"]["counts"]["completed"] = json!(2200);
+    for i in 0..30u32 {
+        let rate = if i < 20 { 100 + 5 * i } else { 20 };
+        r["intervals"][i as usize]["completed"] = json!(rate);
+    }
+    let completed: u32 = (0..20).map(|i| 100 + 5 * i).sum();
+    r["classes"]["light"]["counts"]["completed"] = json!(completed + 200);
+    r["rates"]["completed"] = json!(f64::from(completed) / 20.0);
+    r["rates"]["offered"] = r["rates"]["completed"].clone();
+    let mean = |i: i32| if (0..20).contains(&i) { 0.001 * f64::from(100 + 5 * i) } else { 0.0 };
+    let course = (-1..25).map(|i| {
+        let (now, next) = (mean(i), mean(i + 1));
+        json!({ "t_s": f64::from(i) + 0.4, "length_s": 1.0, "process_cores": 0.02 + 0.6 * now + 0.4 * next })
+    });
+    r["server"]["intervals"] = json!(course.collect::<Vec<_>>());
+    let c = from(&[record("/", &[]), r]).unwrap();
+    assert!(near(c.model.demands[0][0], 0.001, 1e-9), "{:?}", c.model.demands);
+    // From 0.4 s to 19.4 s.
+    assert!(near(c.runs[0].rate, (f64::from(completed) - 0.4 * 100.0 - 0.6 * 195.0) / 19.0, 1e-9), "{:?}", c.runs);
+}
+
+#[test]
 fn one_mix_gives_one_demand_and_says_so() {
     let c = from(&[record("/", &[("light", 100.0), ("heavy", 25.0)])]).unwrap();
     assert_eq!(c.merged[0].classes, ["heavy", "light"]);
@@ -113,7 +167,7 @@ fn records_of_different_servers_are_refused() {
 fn other_work_and_a_busy_idle_server_are_told() {
     let mut records = runs();
     records[4]["server"]["cpu"]["idle"] = json!(0.0);
-    records[0]["server"]["process"][0]["cores"] = json!(0.37);
+    set_cores(&mut records[0], 0.37);
     let warnings = from(&records).unwrap().warnings;
     assert!(warnings.iter().any(|w| w.contains("other work")), "{warnings:?}");
     assert!(warnings.iter().any(|w| w.contains("37 % of the CPUs is busy without any request")), "{warnings:?}");
@@ -135,18 +189,18 @@ fn a_server_that_pays_for_being_idle_is_modelled_as_it_saturates() {
 }
 
 #[test]
-fn doubled_cpu_times_double_the_demands() {
-    let doubled = |mut r: Value| {
+fn halved_cpu_times_halve_the_demands() {
+    let halved = |mut r: Value| {
         let cores = r["server"]["process"][0]["cores"].as_f64().unwrap();
-        set_cores(&mut r, 2.0 * cores);
+        set_cores(&mut r, 0.5 * cores);
         r
     };
-    let (once, twice) = (from(&runs()).unwrap(), from(&runs().into_iter().map(doubled).collect::<Vec<_>>()).unwrap());
+    let (whole, half) = (from(&runs()).unwrap(), from(&runs().into_iter().map(halved).collect::<Vec<_>>()).unwrap());
     for class in 0..2 {
-        assert!(near(twice.model.demands[0][class], 2.0 * once.model.demands[0][class], 1e-9));
+        assert!(near(half.model.demands[0][class], 0.5 * whole.model.demands[0][class], 1e-9));
         let (a, b) =
-            (once.uncertainty[0][class].bootstrap_ci95.unwrap(), twice.uncertainty[0][class].bootstrap_ci95.unwrap());
-        assert!(near(b.low, 2.0 * a.low, 1e-6) && near(b.high, 2.0 * a.high, 1e-6), "{a:?} {b:?}");
+            (whole.uncertainty[0][class].bootstrap_ci95.unwrap(), half.uncertainty[0][class].bootstrap_ci95.unwrap());
+        assert!(near(b.low, 0.5 * a.low, 1e-6) && near(b.high, 0.5 * a.high, 1e-6), "{a:?} {b:?}");
     }
 }
 

@@ -31,8 +31,9 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// The document; the limits are those of the calibrated model.
-    pub fn new(calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
+    /// The document; the limits are those of the calibrated model. What is said of a run has the name of its Record.
+    pub fn new(mut calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
+        calibrated.warnings.splice(0..0, calibrated.odd.iter().map(|odd| odd.warning(&records[odd.record])));
         let headline = headline(&limits, calibrated.saturation.ci95.map(|ci| [Some(ci.low), Some(ci.high)])) + ".";
         Calibration { schema: SCHEMA.to_owned(), headline, limits, records, calibrated }
     }

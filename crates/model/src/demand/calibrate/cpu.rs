@@ -5,6 +5,7 @@
 //! law, and every request is charged alike for it.
 
 use super::figures::Stretch;
+use super::odd::{self, OddRun};
 use super::report::{RunDemand, Source, Uncertainty, interval, wider};
 use super::runs::{Run, Runs};
 use super::{Attribution, CalibrateOptions, LeftOut};
@@ -35,6 +36,7 @@ pub(super) struct CpuFit {
     pub background: Estimate,
     pub condition_number: f64,
     pub load_dependence: Option<LoadDependence>,
+    pub odd: Option<OddRun>,
     /// Busy servers without requests as the model needs them to saturate where the server does.
     fixed: f64,
     /// By class, what a rule of proportion made of the fitted demand.
@@ -53,6 +55,7 @@ pub(super) fn fit(
     let (law, constant) = set_bursts_aside(runs, known.as_deref())?;
     let observations = observe(&runs.used);
     let load_dependence = beyond_constant(&law, &constant, &counted(&observations), runs.servers);
+    let odd = odd::find(&law, &runs.used, &observations, runs.servers);
     warn(runs, &law, &constant, known.as_deref(), warnings);
     warnings.extend(load_dependence.as_ref().map(|load| warning(load, runs)));
     let fit = load_dependence.as_ref().map_or(&constant, LoadDependence::fit).clone();
@@ -69,6 +72,7 @@ pub(super) fn fit(
         background: fit.background,
         condition_number: constant.condition_number,
         load_dependence,
+        odd,
         fixed: fit.background.value + fixed,
         factors,
         fit,

@@ -1,6 +1,6 @@
 //! Which Records can be used, and whether they are of one server.
 
-use super::figures::{Pace, busy, pace, seconds};
+use super::figures::{Pace, measured, pace};
 use crate::ModelError;
 use brimful_core::record::{ReasonCode, Record};
 use brimful_core::server::Server;
@@ -11,18 +11,16 @@ const KEPT_UP: f64 = 0.95;
 
 /// Whether the Record can be used, or why it cannot.
 pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
-    let Some(server) = &record.server else {
+    if record.server.is_none() {
         return Err(
             "nobody watched the server: let `brimful load` do so by --watch, or by --watch-from on another host".into(),
         );
-    };
+    }
     if !record.verdict.valid && !only_late(record) {
         let reasons: Vec<&str> = record.verdict.reasons.iter().map(|r| r.message.as_str()).collect();
         return Err(format!("the run is invalid: {}", reasons.join(" ")));
     }
-    let seconds = seconds(record);
-    let busy = busy(server, by_process).filter(|b| b.is_finite() && *b >= 0.0);
-    let Some(busy) = busy.filter(|_| seconds.is_finite() && seconds > 0.0) else {
+    let Some(measured) = measured(record, by_process) else {
         return Err("the CPU time of the server is not in it: name the server's program with --process".into());
     };
     if record.counts.scheduled == 0 {
@@ -37,7 +35,7 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
             100.0 * failed(record)
         ));
     }
-    if record.classes.values().all(|c| c.counts.completed == 0) || busy == 0.0 {
+    if record.classes.values().all(|c| c.counts.completed == 0) || measured.busy == 0.0 {
         return Err("no call was completed, or none cost the server anything: look at what was requested".into());
     }
     Ok(())
@@ -59,7 +57,7 @@ pub(super) fn past_saturation(record: &Record) -> bool {
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;
     let full = past_saturation(record) || pace(record) == Pace::SClients;
-    busy(record.server.as_ref().filter(|_| valid && full)?, by_process)
+    measured(record, by_process).filter(|_| valid && full).map(|measured| measured.busy)
 }
 
 /// Share of the calls.

@@ -1,6 +1,6 @@
 //! What calibration found, and how far to trust it.
 
-use super::{Bursts, KneeCheck};
+use super::{Bursts, KneeCheck, OddRun};
 use crate::demand::{DemandFit, Interval, LoadDependence, SizeFit, SizePoint};
 use crate::least_squares::Estimate;
 use crate::response::ResponseFit;
@@ -34,6 +34,8 @@ pub struct Calibrated {
     pub demand_curve: Vec<DemandAtRate>,
     /// What each run that the demands stand on says of the mean request, and what they say of it.
     pub runs: Vec<RunDemand>,
+    /// The one of them that the others' law does not explain, if there is one.
+    pub odd: Option<OddRun>,
     /// What demands have to do with sizes, if there are at least three.
     pub sizes: Option<SizeDemand>,
     /// What response times told.

@@ -1,6 +1,7 @@
 //! The runs that Records tell of: sorted into loaded, idle and useless ones, with the figures that a fit needs.
 
-use super::figures::{self, Pace, Stretch, pace};
+use super::check::check;
+use super::figures::{self, Measured, Pace, Stretch, pace};
 use super::judge::{judge, only_late, same_server, saturated};
 use super::report::{LeftOut, Source};
 use crate::ModelError;
@@ -57,7 +58,7 @@ pub(super) struct Run {
     pub class_response: Vec<Option<f64>>,
     /// Length of an epoch and arrivals in each; only of arrivals that do not wait for answers.
     pub arrivals: Option<(f64, Vec<u64>)>,
-    /// Bytes received, by class.
+    /// Bytes received, by class: of what was completed in `seconds`.
     bytes: Vec<Option<f64>>,
     /// CPU time of a request as the server itself measured it, by class.
     direct: Vec<Option<Sampled>>,
@@ -79,8 +80,9 @@ impl Runs {
     pub fn select(records: &[Record], servers: Option<u32>) -> Result<Runs, ModelError> {
         let watched: Vec<(usize, &Record, &Server)> =
             records.iter().enumerate().filter_map(|(i, r)| Some((i, r, r.server.as_ref()?))).collect();
-        same_server(&watched)?;
         let by_process = watched.iter().any(|(_, _, s)| !s.process.is_empty());
+        check(records, by_process)?;
+        same_server(&watched)?;
         let (mut left_out, mut usable) = (Vec::new(), Vec::new());
         for (record, r) in records.iter().enumerate() {
             match judge(r, by_process) {
@@ -88,8 +90,8 @@ impl Runs {
                 Ok(()) => usable.push((record, r)),
             }
         }
-        let highest = usable.iter().map(|(_, r)| rate(r)).fold(0.0, f64::max);
-        let is_idle = |r: &Record| r.counts.scheduled == 0 || rate(r) < NEXT_TO_NONE * highest;
+        let highest = usable.iter().map(|(_, r)| r.rates.completed).fold(0.0, f64::max);
+        let is_idle = |r: &Record| r.counts.scheduled == 0 || r.rates.completed < NEXT_TO_NONE * highest;
         let (idle, loaded): (Vec<_>, Vec<_>) = usable.into_iter().partition(|(_, r)| is_idle(r));
         if loaded.is_empty() {
             return Err(nothing_left(&left_out));
@@ -105,7 +107,7 @@ impl Runs {
             loaded.iter().map(|(_, r)| completions(r, one_path)).collect();
         let classes: Vec<String> =
             completions.iter().flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().into_iter().cloned().collect();
-        let used = loaded.iter().zip(&completions).map(|((record, r), by_name)| {
+        let used = loaded.iter().zip(&completions).filter_map(|((record, r), by_name)| {
             let by_class: Vec<Option<&ClassRecord>> = classes.iter().map(|c| by_name.get(c).copied()).collect();
             run(*record, r, &classes, &by_class, by_process)
         });
@@ -223,27 +225,25 @@ fn completions(record: &Record, one_path: bool) -> BTreeMap<String, &ClassRecord
     completed.map(|(key, class)| (name(key), class)).collect()
 }
 
-/// Completed per second of the time that was watched: a run of few calls may end long before its window.
-fn rate(record: &Record) -> f64 {
-    record.counts.completed as f64 / figures::seconds(record)
-}
-
 fn nothing_left(left_out: &[LeftOut]) -> ModelError {
     let reasons: Vec<String> = left_out.iter().map(|l| format!("record {}: {}", l.record + 1, l.reason)).collect();
     let why = if reasons.is_empty() { "measure the server under some load".into() } else { reasons.join("; ") };
     ModelError::Shape(format!("no Record is of a loaded server and can be used: {why}"))
 }
 
-fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Run {
-    let seconds = figures::seconds(r);
+/// The Record says of each class only what it completed in all: in the window all classes have as much of that.
+fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Run> {
+    let Measured { seconds, rate, busy } = figures::measured(r, by_process)?;
+    let completed = |c: &ClassRecord| c.counts.completed as f64;
+    let all: f64 = classes.iter().flatten().map(|c| completed(c)).sum();
     let server = r.server.as_ref();
     let open = pace(r) == Pace::Open;
     let in_time = open && !only_late(r);
     let module = |name: &String| server?.module.as_ref()?.classes.iter().find(|c| c.name == *name)?.cpu_us;
-    Run {
+    Some(Run {
         record,
-        throughput: classes.iter().map(|c| c.map_or(0.0, |c| c.counts.completed as f64 / seconds)).collect(),
-        busy: server.and_then(|s| figures::busy(s, by_process)).unwrap_or(0.0),
+        throughput: classes.iter().map(|c| c.map_or(0.0, |c| rate * completed(c) / all)).collect(),
+        busy,
         seconds,
         disks: server.map(figures::disks).unwrap_or_default(),
         stretches: server.map(|s| figures::stretches(r, s, by_process)).unwrap_or_default(),
@@ -252,9 +252,9 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
             .map(|mean| (mean, r.response_mean_ci95_us.map(|us| us / 1e6))),
         class_response: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
         arrivals: figures::arrivals(r).filter(|_| open),
-        bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64)).collect(),
+        bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64 * rate * seconds / all)).collect(),
         direct: names.iter().map(|name| module(name).filter(sound)).collect(),
-    }
+    })
 }
 
 fn sound(times: &Sampled) -> bool {
@@ -276,20 +276,22 @@ fn pool(a: Sampled, b: Sampled) -> Sampled {
 
 /// Means over all idle Records, by their length. `whole`: the model's servers are all of the CPUs watched.
 fn what_idles(idle: &[(usize, &Record)], by_process: bool, whole: bool) -> Idle {
-    let total: f64 = idle.iter().map(|(_, r)| figures::seconds(r)).sum();
-    let mean = |of: &dyn Fn(&Server) -> Option<f64>| {
-        let values = idle.iter().map(|(_, r)| Some(figures::seconds(r) / total * of(r.server.as_ref()?)?));
-        values.sum::<Option<f64>>().filter(|_| !idle.is_empty())
+    let measured: Vec<(Measured, &Server)> =
+        idle.iter().filter_map(|(_, r)| Some((figures::measured(r, by_process)?, r.server.as_ref()?))).collect();
+    let total: f64 = measured.iter().map(|(m, _)| m.seconds).sum();
+    let mean = |of: &dyn Fn(&Measured, &Server) -> Option<f64>| {
+        let values = measured.iter().map(|(m, server)| Some(m.seconds / total * of(m, server)?));
+        values.sum::<Option<f64>>().filter(|_| !measured.is_empty())
     };
     let names: BTreeSet<&String> =
         idle.iter().filter_map(|(_, r)| r.server.as_ref()).flat_map(|s| s.kernel.disks.keys()).collect();
     Idle {
         records: idle.iter().map(|(i, _)| *i).collect(),
-        busy: mean(&|s| figures::busy(s, by_process)),
-        share: mean(&|s| s.kernel.cpu.map(figures::in_use)).filter(|_| whole),
+        busy: mean(&|m, _| Some(m.busy)),
+        share: mean(&|_, s| s.kernel.cpu.map(figures::in_use)).filter(|_| whole),
         disks: names
             .into_iter()
-            .filter_map(|n| Some((n.clone(), mean(&|s| figures::disks(s).get(n).copied())?)))
+            .filter_map(|n| Some((n.clone(), mean(&|_, s| figures::disks(s).get(n).copied())?)))
             .collect(),
     }
 }

@@ -4,9 +4,15 @@ use brimful_core::record::Record;
 use brimful_model::{CalibrateOptions, Calibrated, ModelError, Resampling, calibrate};
 use serde_json::{Value, json};
 
-/// What a server of these demands (seconds) and 0.02 busy CPUs of its own would have put into a Record.
+/// Length of the window of load.
+const SECONDS: f64 = 20.0;
+
+/// For so long the server is watched while one answer is still awaited.
+const DRAIN: f64 = 10.0;
+
+/// What a server of these demands (seconds) and 0.02 busy CPUs of its own would have put into a Record. It is watched for a
+/// while before and after the load, as servers are.
 pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
-    const SECONDS: f64 = 20.0;
     let counts = |completed: f64| {
         let n = completed as u64;
         let zero = ["connect_attempts", "established", "abandoned", "refused", "reset", "reset_before_sending"];
@@ -37,19 +43,24 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
             ((*class).to_owned(), of)
         })
         .collect();
-    let wobble = |i: u32| 1.0 + 0.1 * f64::from(i % 3) - 0.1;
-    let intervals: Vec<Value> = (0..20)
+    // Seconds differ, and those of the server not as those of the generator; their means are exact.
+    let wobble = |i: u32| 1.0 + 0.1 * f64::from(i % 4 % 3) - 0.075;
+    let intervals: Vec<Value> = (0..(SECONDS + DRAIN) as u32)
         .map(|i| {
+            let rate = if f64::from(i) < SECONDS { rate } else { 0.0 };
             json!({ "t_s": i, "length_s": 1.0, "offered": rate as u64, "sent": rate as u64, "errors": 0,
                 "completed": (rate * wobble(i)) as u64, "p50_us": null, "p99_us": null })
         })
         .collect();
-    let course: Vec<Value> = (0..20)
-        .map(|i| json!({ "t_s": i, "length_s": 1.0, "process_cores": 0.02 + work * wobble(i + i / 7 % 2) }))
-        .collect();
+    let before = json!({ "t_s": -0.5, "length_s": 0.5, "process_cores": 0.9 });
+    let course = (0..(SECONDS + DRAIN) as u32).map(|i| {
+        let work = if f64::from(i) < SECONDS { work * wobble(i / 4 + i) } else { 0.0 };
+        json!({ "t_s": i, "length_s": 1.0, "process_cores": 0.02 + work })
+    });
+    let course: Vec<Value> = std::iter::once(before).chain(course).collect();
     json!({
         "schema": "brimful.record/1", "started_at": "2000-01-01T00:00:00Z", "started_monotonic_ns": 0,
-        "duration_s": SECONDS, "window_s": SECONDS, "command": ["brimful", "load"],
+        "duration_s": SECONDS + DRAIN, "window_s": SECONDS, "command": ["brimful", "load"],
         "target": format!("http://server:8080{path}"), "seed": 1, "interrupted": false,
         "verdict": { "valid": true, "reasons": [] },
         "rates": { "offered": rate, "sent": rate, "connect_attempts": 0.0, "established": 0.0, "completed": rate },

@@ -2,6 +2,8 @@
 
 use super::records::{from, near, record, runs, set_cores};
 use brimful_model::saturation_rate;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 use serde_json::{Value, json};
 
 /// A load that comes in bursts: at 4 times the mean for a fifth of the time, and what a request costs more in them.
@@ -109,18 +111,63 @@ fn classes_that_always_come_together_share_a_demand() {
 }
 
 #[test]
-fn figures_that_cannot_be_are_not_taken() {
-    for (key, value) in [
-        ("/server/process/0/cores", json!(-0.5)),
-        ("/server/process/0/cores", json!(1e308)),
-        ("/duration_s", json!(-1.0)),
-        ("/server/intervals/0/length_s", json!(-1e9)),
+fn records_that_cannot_be_are_refused() {
+    for (key, value, words) in [
+        ("/schema", json!("brimful.record/99"), "`brimful.record/99`"),
+        ("/window_s", json!(-5.0), "window_s is -5"),
+        ("/duration_s", json!(-1.0), "duration_s is -1"),
+        ("/rates/completed", json!(1e308), "more than the 4000"),
+        ("/server/process/0/cores", json!(-0.5), "nginx"),
+        ("/server/process/0/cores", json!(1e308), "no more than 1 were watched"),
+        ("/server/process/0/cores", json!(1.2), "1.2 CPUs"),
+        ("/server/intervals/0/length_s", json!(-1e9), "the length"),
+        ("/server/intervals/3/process_cores", json!(-0.1), "in cores"),
+        ("/server/intervals/3/process_cores", json!(1e308), "no more than 1 were watched"),
+        ("/server/cpu/idle", json!(-3.0), "from 0 to 1"),
     ] {
         let mut records = runs();
         *records[1].pointer_mut(key).unwrap() = value;
-        match from(&records) {
-            Ok(c) => assert!(c.model.demands.iter().flatten().all(|d| d.is_finite() && *d >= 0.0), "{key}: {c:?}"),
-            Err(error) => assert!(error.to_string().len() > 20, "{key}: {error}"),
-        }
+        let error = from(&records).unwrap_err().to_string();
+        assert!(error.starts_with("record 2: ") && error.contains(words), "{key}: {error}");
+        assert!(error.contains("measure again"), "says what to do: {error}");
     }
+}
+
+/// Runs that differ by some 1 %, one of them with this many more CPUs busy than requests explain.
+fn with_cron_job(odd: Option<usize>, cpus: f64, seed: u64) -> Vec<Value> {
+    let mut rng = Pcg64::seed_from_u64(seed);
+    let mut noise = || 0.01 * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
+    let mixes = [(200.0, 0.0), (0.0, 60.0), (100.0, 25.0), (300.0, 75.0), (200.0, 50.0), (400.0, 20.0)];
+    let loads = mixes.into_iter().enumerate().map(|(i, (light, heavy))| {
+        let rates: Vec<(&str, f64)> = [("light", light), ("heavy", heavy)].into_iter().filter(|c| c.1 > 0.0).collect();
+        let mut r = record("/", &rates);
+        let more = if odd == Some(i) { cpus } else { 0.0 };
+        set_cores(&mut r, 0.02 + more + (0.001 * light + 0.005 * heavy) * (1.0 + noise()));
+        r
+    });
+    std::iter::once(record("/", &[])).chain(loads).collect()
+}
+
+#[test]
+fn the_run_that_disagrees_is_named() {
+    let mut named = 0;
+    for (odd, seed) in (0..6).flat_map(|odd| (0..5).map(move |seed| (odd, seed))) {
+        let found = from(&with_cron_job(Some(odd), 0.3, seed)).unwrap().odd;
+        assert!(found.is_none_or(|f| f.record == odd + 1 && f.busy > f.expected), "{odd} {found:?}");
+        named += u32::from(found.is_some());
+    }
+    assert!(named >= 27, "{named} of 30");
+    let odd = from(&with_cron_job(Some(3), 0.3, 1)).unwrap().odd.unwrap();
+    assert!(odd.p < 0.05 && near(odd.busy - odd.expected, 0.3, 0.2), "{odd:?}");
+    let said = odd.warning("high.json");
+    assert!(said.starts_with("high.json disagrees") && said.contains("cron"), "{said}");
+}
+
+#[test]
+fn runs_that_agree_are_not_named() {
+    let named = (0..100).filter(|seed| from(&with_cron_job(None, 0.0, *seed)).unwrap().odd.is_some()).count();
+    assert!(named <= 10, "{named} of 100, where 5 are to be expected");
+    assert_eq!(from(&runs()).unwrap().odd, None, "differences of rounding are none");
+    let two_agree = [record("/", &[]), even(100.0), even(200.0)];
+    assert_eq!(from(&two_agree).unwrap().odd, None);
 }

@@ -1,0 +1,91 @@
+//! The run that disagrees with all others, as one does during which something else ran on the server: a cron job, a backup.
+//!
+//! Each run is compared with the law that the others alone follow, their load dependence included. The externally studentized
+//! residual of the run is Student's t under good data (Cook & Weisberg, *Residuals and Influence in Regression*, 1982,
+//! §2.2.1). The farthest run is named if its residual would come by chance in less than 5 % of all sets of as many runs
+//! (Bonferroni), and if it is more than 2 % of the CPU time.
+
+use super::runs::Run;
+use crate::demand::load::beyond_constant;
+use crate::demand::{DemandFit, Observation, Shape, law::Law};
+use schemars::JsonSchema;
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Probability that one of the runs is named although all are good.
+const FALSE_ALARM: f64 = 0.05;
+
+/// A smaller share of the CPU time is not worth a word.
+const WORTH: f64 = 0.02;
+
+/// A run whose CPU time is not what the others say.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OddRun {
+    /// The Record's place in the input, from 0.
+    pub record: usize,
+    /// Busy CPUs, as measured.
+    pub busy: f64,
+    /// Busy CPUs at its rates by the law of the other runs.
+    pub expected: f64,
+    /// The difference in its standard errors (externally studentized residual).
+    pub residual: f64,
+    /// Probability of one so far out in some run, if all are good.
+    pub p: f64,
+}
+
+/// `law` is without load dependence.
+pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: u32) -> Option<OddRun> {
+    let against_others = |i: usize| {
+        let others: Vec<&Observation> =
+            observations.iter().enumerate().filter(|(j, o)| *j != i && o.weight > 0.0).map(|(_, o)| o).collect();
+        let constant = law.fit(&others).ok()?;
+        let shape = beyond_constant(law, &constant, &others, servers).map(|dependence| dependence.shape);
+        let (fit, term) = match shape {
+            Some(shape) => {
+                let term = Some((shape, f64::from(servers)));
+                (Law { term, ..law.clone() }.fit(&others).ok()?, term)
+            }
+            None => (constant, None),
+        };
+        let (expected, error) = expected(&fit, term, &others, &observations[i])?;
+        let busy = observations[i].busy;
+        let residual = (busy - expected) / error;
+        let t = StudentsT::new(0.0, 1.0, fit.degrees_of_freedom as f64).ok()?;
+        let p = (2.0 * t.sf(residual.abs()) * runs.len() as f64).min(1.0);
+        Some(OddRun { record: runs[i].record, busy, expected, residual, p })
+    };
+    let matters = |run: &OddRun| (run.busy - run.expected).abs() > WORTH * run.busy.max(run.expected);
+    let judged = (0..runs.len()).filter_map(against_others).filter(|run| run.p < FALSE_ALARM && matters(run));
+    judged.min_by(|a, b| a.p.total_cmp(&b.p))
+}
+
+/// Busy servers of an observation by a fit of others, and the standard error of the difference to what is measured.
+fn expected(
+    fit: &DemandFit,
+    term: Option<(Shape, f64)>,
+    others: &[&Observation],
+    observation: &Observation,
+) -> Option<(f64, f64)> {
+    let x = &observation.throughput;
+    let term = term.map_or(0.0, |(shape, servers)| shape.of(observation, servers));
+    let requests: f64 = x.iter().zip(&fit.demands).map(|(x, d)| x * d.value).sum();
+    let busy = fit.background.value + requests + term * fit.term.map_or(0.0, |w| w.value);
+    let mean_weight = others.iter().map(|o| o.weight).sum::<f64>() / others.len() as f64;
+    let noise = fit.residual_stddev? * (mean_weight / observation.weight).sqrt();
+    let of_fit = fit.standard_error(x, term, 1.0)?;
+    Some((busy, noise.hypot(of_fit)))
+}
+
+impl OddRun {
+    /// What whoever uses the model should know; `name` is the Record's.
+    pub fn warning(&self, name: &str) -> String {
+        let direction = if self.busy > self.expected { "more" } else { "less" };
+        format!(
+            "{name} disagrees with the other runs: {:.3} CPUs were busy, and by the others' law it would be {:.3} ({:.1} standard \
+             errors {direction}). Find out what else ran then, such as a cron job, and measure it again or leave it out",
+            self.busy,
+            self.expected,
+            self.residual.abs()
+        )
+    }
+}
