@@ -7,6 +7,7 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Cidr;
 use brimful_monitor::{Group, Intervals, NetNamespace, ProcessSelector};
+use brimful_survey::GUARDIAN;
 use brimful_workload::{ArrivalsError, Process, Speed, Stage};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -36,6 +37,9 @@ pub enum Command {
     Target(TargetArgs),
     /// Show what this host allows, and the command that mends each shortfall
     Doctor(DoctorArgs),
+    /// Put a surveyed server back on its CPUs at the end of stdin, from where it is told of them
+    #[command(name = GUARDIAN, hide = true)]
+    PutBack,
 }
 
 /// `brimful survey`.

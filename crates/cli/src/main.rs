@@ -12,6 +12,7 @@ mod load;
 mod output;
 mod plan;
 mod progress;
+mod put_back;
 mod survey;
 mod target;
 mod token;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),
+        Command::PutBack => put_back::main(),
     };
     match result {
         Ok(exit) => exit.into(),

@@ -4,6 +4,7 @@ use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_engine::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,18 +54,25 @@ pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, ended: u64) {
     bar.set_message(format!("{:.0}s{of}, {ended} calls ended", elapsed.as_secs_f64()));
 }
 
-/// Sets a flag on Ctrl-C or a request to terminate.
+/// Sets a flag on Ctrl-C, a request to terminate, or when the terminal is closed, as by a lost ssh connection.
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
-    on_stop(&[], move || flag.store(true, Ordering::Relaxed))?;
+    on_stop(hang_up(), move || flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
+}
+
+/// The signal of a terminal that is closed, unless it is ignored, as under nohup: then whoever began this wants it to go on.
+fn hang_up() -> &'static [i32] {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let bit = 1 << (SIGHUP - 1);
+    if ignored.is_some_and(|ignored| ignored & bit != 0) { &[] } else { &[SIGHUP] }
 }
 
 /// Calls `stop` on Ctrl-C, a request to terminate, or another of these signals. Another Ctrl-C ends the process, unless it
 /// comes with the first: `timeout -s INT` and some shells signal twice for one wish.
 pub fn on_stop(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
     const SAME_WISH: Duration = Duration::from_secs(1);
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));
     let mut signals =

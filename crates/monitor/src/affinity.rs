@@ -1,43 +1,70 @@
 //! Which CPUs there are, and keeping a server on some of them while it is measured.
 //!
-//! A process killed while it holds a [`PinGuard`] leaves the server where it was put; `taskset -ap` puts it back.
+//! A process killed while it holds a [`PinGuard`] puts nothing back. What it takes to do so, a [`Former`], is therefore
+//! announced before any thread is moved: another process can keep it, and put the threads back instead.
 
 use crate::tree::{process_table, with_descendants};
 use crate::{MonitorError, ProcessTree, procfs};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::collections::HashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 /// Puts every thread back where it was when dropped.
 #[derive(Debug)]
 #[must_use = "the threads are put back as soon as this is dropped"]
-pub struct PinGuard {
-    pids: Vec<u32>,
-    /// Where each thread was allowed to run before.
-    former: HashMap<u32, CpuSet>,
-    /// The same of the tree's first process: for threads born meanwhile.
-    of_root: Option<CpuSet>,
-    /// Where they are now. A thread found elsewhere has moved itself and is left alone.
-    pinned: Option<CpuSet>,
+pub struct PinGuard(Former);
+
+/// Where the threads of a tree were allowed to run before they were pinned.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Former {
+    /// Processes by pid, with when they started: a pid may be another's by the time it is used.
+    processes: BTreeMap<u32, u64>,
+    /// Threads by their number.
+    threads: BTreeMap<u32, Place>,
+    /// Where they are pinned, as a list of ranges.
+    pinned: String,
+}
+
+/// Where one thread was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Place {
+    /// Clock ticks from boot to its start.
+    started: u64,
+    /// Its CPUs, as a list of ranges.
+    cpus: String,
 }
 
 /// Keeps every thread of the tree on these CPUs until the guard is dropped; threads and children that they start are
-/// kept there as well. Threads that vanish meanwhile are no error.
-pub fn pin_tree(tree: &ProcessTree, cpus: &[usize]) -> Result<PinGuard, MonitorError> {
+/// kept there as well. Threads that vanish meanwhile are no error. What it takes to put threads back is announced before
+/// they are moved, each time with all that was announced before.
+///
+/// # Errors
+/// [`MonitorError::NoSuchCpu`], [`MonitorError::Affinity`] where it is not allowed, [`MonitorError::Announce`] with the
+/// error of `announce`.
+pub fn pin_tree(
+    tree: &ProcessTree,
+    cpus: &[usize],
+    mut announce: impl FnMut(&Former) -> io::Result<()>,
+) -> Result<PinGuard, MonitorError> {
     let set = cpu_set(cpus)?;
-    let mut guard = PinGuard { pids: tree.pids(), former: HashMap::new(), of_root: None, pinned: None };
+    let mut guard = PinGuard(Former { pinned: procfs::show_cpus(cpus), ..Former::default() });
+    let roots = tree.pids();
     // A thread may start another between the listing and its own turn; what it starts after its turn inherits.
     loop {
-        let before = guard.former.len();
-        for tid in guard.threads() {
-            if !guard.former.contains_key(&tid) {
-                guard.pin(tid, &set, cpus)?;
-            }
-        }
-        if guard.former.len() == before {
+        let unpinned = guard.0.add(&roots, &set);
+        if unpinned.is_empty() {
             return Ok(guard);
+        }
+        announce(&guard.0).map_err(MonitorError::Announce)?;
+        for tid in unpinned {
+            match to_pid(tid).map_or(Ok(()), |pid| sched_setaffinity(Some(pid), &set)) {
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(errno) => return Err(refused(tid, cpus, errno)),
+            }
         }
     }
 }
@@ -63,46 +90,90 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
     sched_setaffinity(None, &set).map_err(|errno| refused(tid, &[cpu], errno))
 }
 
-impl PinGuard {
-    fn pin(&mut self, tid: u32, set: &CpuSet, cpus: &[usize]) -> Result<(), MonitorError> {
-        let Some(pid) = to_pid(tid) else { return Ok(()) };
-        let pinned = sched_getaffinity(Some(pid)).and_then(|former| {
-            sched_setaffinity(Some(pid), set)?;
-            // What the kernel made of it: a cpuset may leave fewer CPUs than asked for.
-            Ok((former, sched_getaffinity(Some(pid))?))
-        });
-        match pinned {
-            Ok((former, pinned)) => {
-                self.former.insert(tid, former);
-                self.of_root.get_or_insert(former);
-                self.pinned.get_or_insert(pinned);
-                Ok(())
+impl Former {
+    /// Puts every thread back that is still where it was pinned. Threads born meanwhile inherited their place, and get that
+    /// of the process they belong to or descend from. Those that have gone, or whose number is another's by now, are no
+    /// error.
+    pub fn put_back(&self) {
+        let Some(pinned) = set_of(&self.pinned) else { return };
+        let same = |pid: u32| (started(&format!("{pid}"))? == *self.processes.get(&pid)?).then_some(pid);
+        let table = process_table(Path::new("/proc"), |pid, _| same(pid));
+        for (pid, known) in with_descendants(&table) {
+            for tid in threads(pid) {
+                let own = self.threads.get(&tid).filter(|place| started_in(pid, tid) == Some(place.started));
+                let former = own.or_else(|| self.threads.get(&known)).and_then(|place| set_of(&place.cpus));
+                let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
+                // A thread found elsewhere has moved itself and is left alone.
+                if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
+                    // It may have vanished by now, and there is nobody to tell.
+                    let _ = sched_setaffinity(Some(thread), &former);
+                }
             }
-            Err(Errno::SRCH) => Ok(()),
-            Err(errno) => Err(refused(tid, cpus, errno)),
         }
     }
 
-    /// Every thread of the tree's processes and of all that descend from them.
-    fn threads(&self) -> Vec<u32> {
-        let root = Path::new("/proc");
-        let table = process_table(root, |pid, _| self.pids.contains(&pid).then_some(()));
-        let pids = with_descendants(&table);
-        pids.into_iter().flat_map(|(pid, ())| procfs::numeric_entries(&root.join(format!("{pid}/task")))).collect()
+    /// Adds the threads of these processes, and of all that descend from them, that are not yet pinned to `set`. Returns
+    /// them.
+    fn add(&mut self, roots: &[u32], set: &CpuSet) -> Vec<u32> {
+        let first = self.threads.is_empty();
+        let table = process_table(Path::new("/proc"), |pid, _| roots.contains(&pid).then_some(()));
+        let mut added = Vec::new();
+        for (pid, ()) in with_descendants(&table) {
+            for tid in threads(pid) {
+                if self.threads.contains_key(&tid) {
+                    continue;
+                }
+                let now = to_pid(tid).and_then(|thread| sched_getaffinity(Some(thread)).ok());
+                let (Some(now), Some(started)) = (now, started_in(pid, tid)) else { continue };
+                // Once others were moved, whatever stands where they are has inherited it.
+                if !first && is_within(&now, set) {
+                    continue;
+                }
+                self.threads.insert(tid, Place { started, cpus: list_of(&now) });
+                if tid == pid {
+                    self.processes.insert(pid, started);
+                }
+                added.push(tid);
+            }
+        }
+        added
     }
 }
 
 impl Drop for PinGuard {
     fn drop(&mut self) {
-        let (Some(of_root), Some(pinned)) = (self.of_root, self.pinned) else { return };
-        for tid in self.threads() {
-            let Some(pid) = to_pid(tid) else { continue };
-            if sched_getaffinity(Some(pid)).is_ok_and(|now| now == pinned) {
-                // It may have vanished by now, and there is nobody to tell.
-                let _ = sched_setaffinity(Some(pid), self.former.get(&tid).unwrap_or(&of_root));
-            }
-        }
+        self.0.put_back();
     }
+}
+
+fn threads(pid: u32) -> Vec<u32> {
+    procfs::numeric_entries(Path::new(&format!("/proc/{pid}/task")))
+}
+
+fn started_in(pid: u32, tid: u32) -> Option<u64> {
+    started(&format!("{pid}/task/{tid}"))
+}
+
+/// Clock ticks from boot to the start of what is in this directory of /proc.
+fn started(directory: &str) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{directory}/stat")).ok()?;
+    Some(procfs::pid_stat(&stat)?.started)
+}
+
+fn is_within(set: &CpuSet, other: &CpuSet) -> bool {
+    (0..CpuSet::MAX_CPU).all(|cpu| !set.is_set(cpu) || other.is_set(cpu))
+}
+
+fn list_of(set: &CpuSet) -> String {
+    procfs::show_cpus(&(0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect::<Vec<_>>())
+}
+
+fn set_of(list: &str) -> Option<CpuSet> {
+    let mut set = CpuSet::new();
+    for cpu in procfs::cpu_list(list)?.into_iter().filter(|cpu| *cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
+    Some(set)
 }
 
 fn cpu_set(cpus: &[usize]) -> Result<CpuSet, MonitorError> {
@@ -123,4 +194,104 @@ fn to_pid(tid: u32) -> Option<Pid> {
 
 fn refused(tid: u32, cpus: &[usize], errno: Errno) -> MonitorError {
     MonitorError::Affinity { tid, cpus: procfs::show_cpus(cpus), source: errno.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// A process that waits for nothing, killed when dropped.
+    struct Sleeper(Child);
+
+    impl Sleeper {
+        fn start() -> Sleeper {
+            Sleeper(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
+        }
+
+        fn pid(&self) -> u32 {
+            self.0.id()
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    fn now(pid: u32) -> String {
+        list_of(&sched_getaffinity(to_pid(pid)).unwrap())
+    }
+
+    /// A sleeper that may run anywhere, and its last CPU.
+    fn sleeper() -> (Sleeper, String, usize) {
+        let sleeper = Sleeper::start();
+        let anywhere = now(sleeper.pid());
+        let last = procfs::cpu_list(&anywhere).unwrap().pop().unwrap();
+        assert_ne!(anywhere, last.to_string(), "this test needs two CPUs");
+        (sleeper, anywhere, last)
+    }
+
+    fn tree(pid: u32) -> ProcessTree {
+        ProcessTree::open(&[crate::ProcessSelector::Pid(pid)]).unwrap()
+    }
+
+    #[test]
+    fn another_process_can_put_back_what_was_announced_before_anything_moved() {
+        let (sleeper, anywhere, cpu) = sleeper();
+        let mut announced = Vec::new();
+        let guard = pin_tree(&tree(sleeper.pid()), &[cpu], |former| {
+            announced.push((now(sleeper.pid()), serde_json::to_string(former)?));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((now(sleeper.pid()), announced.len()), (cpu.to_string(), 1));
+        assert_eq!(announced[0].0, anywhere, "it was moved before it was announced");
+        // As if killed: nothing is dropped.
+        std::mem::forget(guard);
+        serde_json::from_str::<Former>(&announced[0].1).unwrap().put_back();
+        assert_eq!(now(sleeper.pid()), anywhere);
+    }
+
+    #[test]
+    fn a_number_that_is_another_process_now_is_left_alone() {
+        let (sleeper, anywhere, cpu) = sleeper();
+        let mut guard = pin_tree(&tree(sleeper.pid()), &[cpu], |_| Ok(())).unwrap();
+        let honest = guard.0.clone();
+        // What is there now began later than what was pinned.
+        for started in guard.0.processes.values_mut() {
+            *started -= 1;
+        }
+        drop(guard);
+        assert_eq!(now(sleeper.pid()), cpu.to_string());
+        honest.put_back();
+        assert_eq!(now(sleeper.pid()), anywhere);
+    }
+
+    #[test]
+    fn nothing_is_moved_that_cannot_be_announced() {
+        let (sleeper, anywhere, cpu) = sleeper();
+        let deaf = |_: &Former| Err(io::ErrorKind::BrokenPipe.into());
+        let error = pin_tree(&tree(sleeper.pid()), &[cpu], deaf).unwrap_err();
+        assert!(matches!(error, MonitorError::Announce(_)), "{error}");
+        assert_eq!(now(sleeper.pid()), anywhere);
+    }
+
+    #[test]
+    fn threads_born_while_others_are_pinned_have_inherited_it() {
+        let (sleeper, anywhere, cpu) = sleeper();
+        let set = cpu_set(&[cpu]).unwrap();
+        let mut former = Former { pinned: cpu.to_string(), ..Former::default() };
+        assert_eq!(former.add(&[sleeper.pid()], &set), [sleeper.pid()]);
+        // Born of a pinned parent, and found by the second listing.
+        let newborn = Sleeper::start();
+        sched_setaffinity(to_pid(newborn.pid()), &set).unwrap();
+        assert!(former.add(&[sleeper.pid(), newborn.pid()], &set).is_empty(), "{former:?}");
+        assert!(!former.threads.contains_key(&newborn.pid()));
+        sched_setaffinity(to_pid(sleeper.pid()), &set).unwrap();
+        former.put_back();
+        assert_eq!(now(sleeper.pid()), anywhere);
+    }
 }

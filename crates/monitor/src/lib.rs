@@ -47,7 +47,7 @@ mod summary;
 mod sys;
 mod tree;
 
-pub use affinity::{PinGuard, cpu_count, online_cpus, pin_tree};
+pub use affinity::{Former, PinGuard, cpu_count, online_cpus, pin_tree};
 pub use bottleneck::{Finding, Severity, bottleneck};
 pub use connections::{ConnectionsSample, PortSample};
 pub use group::{Group, Groups, Intervals, Schedule};
@@ -126,6 +126,11 @@ pub enum MonitorError {
         /// Why not.
         source: io::Error,
     },
+    /// Nobody would put pinned threads back if this process were killed.
+    #[error(
+        "cannot keep the server on some CPUs: what would put it back if this were killed has ended ({0}); try again"
+    )]
+    Announce(#[source] io::Error),
     /// No thread for the monitor.
     #[error("cannot start the monitor's thread: {0}; raise the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),

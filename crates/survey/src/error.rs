@@ -59,6 +59,12 @@ pub enum SurveyError {
     /// From the model.
     #[error("the measurements do not make a model: {0}")]
     Model(#[from] brimful_model::ModelError),
+    /// What would put the server back on its CPUs if the survey were killed.
+    #[error(
+        "cannot start the process that puts the server back on its CPUs should the survey be killed: {0}; leave out \
+         --server-cpus, or raise the limit on processes (`ulimit -u`)"
+    )]
+    Guardian(std::io::Error),
     /// The listener against which S-Clients are calibrated.
     #[error("cannot listen on the loopback address: {0}; check that `ip address show lo` has it, and `ulimit -n`")]
     Listen(std::io::Error),
@@ -71,8 +77,8 @@ impl SurveyError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use SurveyError::{
-            Arrivals, BadLoad, BadUrl, Engine, Listen, Mix, Model, Monitor, NothingListens, Silent, Target, Unfit,
-            Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, Engine, Guardian, Listen, Mix, Model, Monitor, NothingListens, Silent, Target,
+            Unfit, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{Cpu, Request, Source};
         match self {
@@ -80,7 +86,7 @@ impl SurveyError {
             Arrivals(_) | Engine(Request { .. } | Cpu { .. } | Source { .. }) => true,
             Engine(_) => false,
             Monitor(error) => error.is_usage(),
-            Target(_) | Listen(_) | NothingListens { .. } | Silent { .. } => false,
+            Target(_) | Listen(_) | Guardian(_) | NothingListens { .. } | Silent { .. } => false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The server under test: its processes, its CPUs, and what it tells of itself.
 
+use crate::guardian::Guardian;
 use crate::{Endpoint, SurveyError};
 use brimful_core::{Nanos, Rate};
 use brimful_monitor::{MonitorConfig, PinGuard, ProcessSelector, ProcessTree, online_cpus, pin_tree};
@@ -16,8 +17,8 @@ pub struct Server {
     pub cpus: Vec<usize>,
     pub port: u16,
     tree: ProcessTree,
-    /// Puts the server back on its former CPUs when the survey is over.
-    _pin: Option<PinGuard>,
+    /// Puts the server back on its former CPUs when the survey is over, and the other one if it is killed.
+    _pin: Option<(PinGuard, Guardian)>,
 }
 
 /// CPU time of the server's processes over a stretch of time.
@@ -44,7 +45,7 @@ impl Server {
         cpus: Option<Vec<usize>>,
     ) -> Result<Server, SurveyError> {
         let tree = ProcessTree::open(&selectors)?;
-        let pin = cpus.as_ref().map(|cpus| pin_tree(&tree, cpus)).transpose()?;
+        let pin = cpus.as_ref().map(|cpus| pin(&tree, cpus)).transpose()?;
         let cpus = cpus.unwrap_or_else(online_cpus);
         Ok(Server { selectors, cpus, port: endpoint.address.port(), tree, _pin: pin })
     }
@@ -72,6 +73,12 @@ impl Server {
         let after = self.tree.cpu_reading();
         (result, Used { cpu: after.cpu.minus(before.cpu).total, wall: after.at - before.at })
     }
+}
+
+fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), SurveyError> {
+    let mut guardian = Guardian::start().map_err(SurveyError::Guardian)?;
+    let pin = pin_tree(tree, cpus, |former| guardian.announce(former))?;
+    Ok((pin, guardian))
 }
 
 /// Whether anything accepts connections at `address`.

@@ -1,4 +1,4 @@
-//! Ctrl-C: what was measured is kept, and marked.
+//! Ctrl-C and other ends: what was measured is kept, and marked; what was changed is put back.
 
 use crate::documents;
 use crate::program::{LIMIT, Running, brimful, share_machine, until};
@@ -6,14 +6,18 @@ use brimful_core::record::ReasonCode;
 use brimful_testkit::RawServer;
 use rustix::process::Signal;
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 #[test]
 fn an_interrupted_load_leaves_its_record() {
     let _machine = share_machine();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let (served, requests) = channel();
         let server = RawServer::answering(move |_| {
             // Fails once the test has seen enough.
@@ -33,6 +37,79 @@ fn an_interrupted_load_leaves_its_record() {
         assert!(record.window_s <= record.duration_s && record.window_s < 600.0, "{}", record.window_s);
         assert!(done.stdout.contains("note: The run was interrupted"), "{}", done.stdout);
     }
+}
+
+#[test]
+fn who_is_told_not_to_hang_up_goes_on() {
+    let _machine = share_machine();
+    let (served, requests) = channel();
+    let server = RawServer::answering(move |_| {
+        // Fails once the test has seen enough.
+        let _ = served.send(());
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
+    });
+    let mut nohup = Command::new("sh");
+    nohup.args(["-c", r#"trap '' HUP; exec "$@""#, "sh", env!("CARGO_BIN_EXE_brimful")]);
+    nohup.args(["load", &server.url(), "--clients", "1", "--think", "3ms", "--duration", "1h", "--json"]);
+    let load = Running::start(nohup);
+    let asked = |times| (0..times).for_each(|_| requests.recv_timeout(LIMIT).expect("the server is asked"));
+    asked(20);
+    load.signal(Signal::HUP);
+    asked(100);
+    load.signal(Signal::INT);
+    assert!(documents::record(&load.finish().exits(&[130]).stdout).interrupted);
+}
+
+/// The CPUs that each thread of a process may use.
+fn affinity(pid: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let mut statuses: Vec<_> = tasks.map(|task| task.unwrap().path().join("status")).collect();
+    statuses.sort();
+    let allowed = |status: &PathBuf| {
+        let status = fs::read_to_string(status).unwrap();
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
+    };
+    statuses.iter().map(allowed).collect()
+}
+
+#[test]
+fn a_server_is_put_back_however_its_survey_ends() {
+    let _machine = share_machine();
+    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--workers", "2"]));
+    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let before = affinity(target.pid());
+    assert!(before.len() >= 2 && before.iter().all(|cpus| cpus != "0"), "this test needs two CPUs: {before:?}");
+    let dir = tempfile::tempdir().unwrap();
+    let (report, out) = (dir.path().join("report.html"), dir.path().join("survey.json"));
+    let pid = target.pid().to_string();
+    let survey = |at: &str| {
+        let on = ["survey", &url, "--process", &pid, "--server-cpus", "0", "--timeout", "1s"];
+        let files = ["--report", report.to_str().unwrap(), "--out", out.to_str().unwrap()];
+        let mut survey = Running::start(brimful(&[&on[..], &files].concat()));
+        survey.stderr_line(at);
+        assert!(affinity(target.pid()).iter().all(|cpus| cpus == "0"), "it was not pinned");
+        survey
+    };
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let survey = survey("a first look");
+        survey.signal(signal);
+        survey.finish().exits(&[130]);
+        assert_eq!(affinity(target.pid()), before, "{signal:?}");
+        let document = documents::survey(&fs::read_to_string(&out).unwrap());
+        assert_eq!(document.verdict.reasons[0].code, ReasonCode::Interrupted);
+        assert!(fs::read_to_string(&report).unwrap().contains(&document.started_at));
+    }
+
+    survey("a first look").kill();
+    until(|| affinity(target.pid()) == before);
+
+    // A second Ctrl-C ends it at once, in the middle of a rest that the first does not end.
+    let impatient = survey("the idle server");
+    impatient.ctrl_c();
+    thread::sleep(Duration::from_millis(1100));
+    impatient.ctrl_c();
+    impatient.finish().exits(&[130]);
+    until(|| affinity(target.pid()) == before);
 }
 
 #[test]

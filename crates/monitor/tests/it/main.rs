@@ -210,7 +210,7 @@ fn a_pinned_tree_is_put_back_and_its_newborn_with_it() {
     let mut wanted = CpuSet::new();
     wanted.set(cpu);
 
-    let guard = pin_tree(&tree, &[cpu]).unwrap();
+    let guard = pin_tree(&tree, &[cpu], |_| Ok(())).unwrap();
     let newborn = shell.run("sleep 60 > /dev/null & echo $!") as u32;
     for pid in [shell.pid(), elder, newborn] {
         assert_eq!(affinity(pid), wanted, "pinned");
