@@ -37,10 +37,14 @@ pub struct Station {
     /// The order of service.
     #[serde(default)]
     pub scheduling: Scheduling,
-    /// Squared coefficient of variation of the service time; 1 is exponential, 0 deterministic. At an FCFS station of all
-    /// requests that it serves, taken together; at one with priorities of each class; processor sharing does not feel it.
+    /// Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0 deterministic. What
+    /// all classes together come to follows from their demands and rates. Processor sharing does not feel it.
     #[serde(default = "exponential")]
     pub scv: f64,
+    /// In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At least
+    /// what the classes' unequal demands come to by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_scv: Option<f64>,
     /// Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
     #[serde(default)]
     pub background: f64,
@@ -56,6 +60,7 @@ impl Default for Station {
             rate_multipliers: Vec::new(),
             scheduling: Scheduling::Ps,
             scv: exponential(),
+            total_scv: None,
             background: 0.0,
         }
     }

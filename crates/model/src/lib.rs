@@ -78,7 +78,7 @@ pub use least_squares::{Estimate, Line, ols};
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
-pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
+pub use response::{ResponseFit, ResponsePoint, ScvBasis, exponential_wait, fit_response};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solve::{Method, Solution, solve};
 pub use usl::{LoadPoint, UslFit, fit_usl};

@@ -98,7 +98,7 @@ impl Network<'_> {
 
     /// An error that names a station where no exact solution is known.
     pub(crate) fn check_product_form(&self) -> Result<(), ModelError> {
-        for (station, demands) in self.model.stations.iter().zip(&self.demands) {
+        for ((station, demands), scv) in self.model.stations.iter().zip(&self.demands).zip(&self.scv) {
             let ordered = station.kind == StationKind::Queue && station.scheduling != Scheduling::Ps;
             if !ordered {
                 continue;
@@ -110,7 +110,7 @@ impl Network<'_> {
                 "serves by priority"
             } else if !same(&|c| demands[c]) {
                 "serves in order of arrival classes of unequal demands"
-            } else if station.scv != 1.0 {
+            } else if *scv != 1.0 {
                 "serves in order of arrival, and its service is not exponential"
             } else {
                 continue;

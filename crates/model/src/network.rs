@@ -18,6 +18,8 @@ pub(crate) struct Network<'a> {
     pub(crate) rates: Vec<f64>,
     /// N by class; 0 for an open one.
     pub(crate) population: Vec<u32>,
+    /// By station: squared coefficient of variation of the service times of each class.
+    pub(crate) scv: Vec<f64>,
     /// By station: its speed, where the document says how it depends on the load.
     pub(crate) dependent: Vec<Option<OpenLoad>>,
 }
@@ -58,11 +60,15 @@ impl<'a> Network<'a> {
             StationKind::Queue => row.iter().map(|d| d / (1.0 - s.background)).collect(),
             StationKind::Delay => row.clone(),
         };
+        let rates = model.classes.iter().map(rate).collect::<Result<Vec<f64>, _>>()?;
+        let population = model.classes.iter().map(population).collect::<Result<Vec<u32>, _>>()?;
+        let scv = |(s, row): (&Station, &Vec<f64>)| scv_of_each(s, row, &rates, &population);
         Ok(Self {
             model,
             demands: model.stations.iter().zip(&model.demands).map(slowed).collect(),
-            rates: model.classes.iter().map(rate).collect::<Result<_, _>>()?,
-            population: model.classes.iter().map(population).collect::<Result<_, _>>()?,
+            scv: model.stations.iter().zip(&model.demands).map(scv).collect::<Result<_, _>>()?,
+            rates,
+            population,
             dependent: Vec::new(),
         })
     }
@@ -134,6 +140,43 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
     a.iter().zip(b).map(|(a, b)| a * b)
 }
 
+/// The squared coefficient of variation of each class: the station's own, or what gives all classes together the total.
+/// Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD². An error if the unequal demands alone vary more than the
+/// total, or if closed classes of unequal demands visit, whose rates no one knows before.
+fn scv_of_each(station: &Station, demands: &[f64], rates: &[f64], population: &[u32]) -> Result<f64, ModelError> {
+    let Some(total) = station.total_scv else { return Ok(station.scv) };
+    let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);
+    if visitors().map(|c| demands[c]).is_sorted_by(|a, b| a == b) {
+        return Ok(total);
+    }
+    let name = &station.name;
+    if visitors().any(|c| population[c] > 0) {
+        let text = format!(
+            "station `{name}` has a `total_scv`, but how often closed classes come is not known before the network is solved: \
+             give it `scv`, that of each class's own service times"
+        );
+        return Err(ModelError::Shape(text));
+    }
+    let moment = |k: i32| visitors().map(|c| rates[c] * demands[c].powi(k)).sum::<f64>();
+    let (visits, work, squares) = (moment(0), moment(1), moment(2));
+    let forced = visits * squares / work.powi(2) - 1.0;
+    if !forced.is_finite() {
+        return Ok(total); // No one comes.
+    }
+    let each = (1.0 + total) / (1.0 + forced) - 1.0;
+    if each >= -ROUNDING {
+        return Ok(each.max(0.0));
+    }
+    let text = format!(
+        "the `total_scv` of station `{name}` is {total}, but the unequal demands of its classes alone make it {forced:.3}: \
+         give at least that, or `scv`, that of each class's own service times"
+    );
+    Err(ModelError::Shape(text))
+}
+
+/// A total may be below what the demands come to by as much as arithmetic loses.
+const ROUNDING: f64 = 1e-9;
+
 /// Bottlenecks, errors and changes go by name.
 fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), ModelError> {
     let mut seen = HashSet::new();
@@ -204,6 +247,10 @@ fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Resul
         return Err(ModelError::Number { what, value, need: "at least 0 and below 1" });
     }
     non_negative(station.scv, || of("squared coefficient of variation"))?;
+    non_negative(station.total_scv.unwrap_or(0.0), || of("total squared coefficient of variation"))?;
+    if station.total_scv.is_some() && station.scv != Station::default().scv {
+        return Err(ModelError::Shape(format!("station `{name}` has both `scv` and `total_scv`: give one of them")));
+    }
     check_multipliers(station)
 }
 

@@ -100,9 +100,40 @@ mod tests {
         let classes = [(1.0, 0.1), (0.5, 0.8), (100.0, 0.0)];
         let residence = solve_open(&model(station(2, Scheduling::Fcfs, 1.0, 0.0), &classes), Method::Erlang);
         let residence = residence.unwrap().residence.remove(0);
-        let wait = crate::mmm_wait(1.5, 0.5 / 1.5, 2, 0.0);
+        let wait = crate::exponential_wait(&[1.0, 0.5], &[0.1, 0.8], 2, 0.0);
         assert!(close(residence[0], 0.1 + wait) && close(residence[1], 0.8 + wait));
         assert_eq!(residence[2], 0.0);
+    }
+
+    #[test]
+    fn under_fcfs_the_unequal_wait_for_the_long_ones() {
+        // Pollaczek and Khinchine: λE[S²]/2 over 1 − ρ, which is (40·0.01² + 0.8·0.5²)·(1 + scv)/2 over 0.2.
+        for scv in [0.0, 1.0, 3.0] {
+            let unequal = model(station(1, Scheduling::Fcfs, scv, 0.0), &[(40.0, 0.01), (0.8, 0.5)]);
+            let response = solve_open(&unequal, Method::Erlang).unwrap().response_time;
+            let wait = 0.51 * (1.0 + scv);
+            assert!(close(response[0], 0.01 + wait) && close(response[1], 0.5 + wait), "{response:?}");
+        }
+    }
+
+    #[test]
+    fn a_total_scv_is_that_of_all_classes_together() {
+        let classes = [(1.0, 0.1), (0.5, 0.8)];
+        let total = |total| Station { total_scv: Some(total), ..station(2, Scheduling::Fcfs, 1.0, 0.0) };
+        let response = |station| solve_open(&model(station, &classes), Method::Erlang).map(|s| s.response_time);
+        // The demands alone make it 1.5·0.33/0.5² − 1 = 0.98.
+        for scv in [1.0, 4.0] {
+            let wait = crate::mmm_wait(1.5, 0.5 / 1.5, 2, 0.0) * (1.0 + scv) / 2.0;
+            let found = response(total(scv)).unwrap();
+            assert!(close(found[0], 0.1 + wait) && close(found[1], 0.8 + wait), "{found:?}");
+        }
+        let impossible = response(total(0.97)).unwrap_err().to_string();
+        assert!(impossible.contains("alone make it 0.980") && impossible.contains("`scv`"), "{impossible}");
+        let both = Station { scv: 2.0, ..total(4.0) };
+        assert!(response(both).unwrap_err().to_string().contains("both `scv` and `total_scv`"));
+        let mut closed = model(total(4.0), &classes);
+        (closed.classes[0].kind, closed.classes[0].population) = (ClassKind::Closed, Some(3));
+        assert!(crate::solve(&closed, Method::Auto).unwrap_err().to_string().contains("before the network is solved"));
     }
 
     #[test]

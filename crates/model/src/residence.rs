@@ -8,8 +8,9 @@
 //! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), with a the busy servers of open classes. Exact for open
 //!   classes (Baskett, Chandy, Muntz & Palacios, 1975); with one server this is the arrival theorem of closed ones
 //!   (Reiser & Lavenberg, 1980). Seidmann, Schweitzer & Shalev-Oren (1987) is the same with P = U.
-//! - First come, first served: all wait alike, for Σ W·D + P·r over m − a, with r = S·(1 + scv)/2 at the mean service time S
-//!   of the mixed stream (for one server Pollaczek & Khinchine; for several Allen & Cunneen, in Allen 1978).
+//! - First come, first served: all wait alike, for Σ W·D + P·r over m − a, with r = Σ B·D·(1 + scv)/2 over Σ B. For one server
+//!   and open classes that is Pollaczek & Khinchine's formula of the mixed stream, for closed ones Reiser's (1979); for several
+//!   servers Lee & Longton's (1959): the wait of M/M/m times half of one plus the scv of all together.
 //! - Priorities, head of the line: Cobham (1954), for closed classes as Bryant, Krzesinski, Lakshmi & Chandy (1984).
 //! - Priorities, preemptive resume: only those as urgent count, and who is more urgent stretches the service by
 //!   1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
@@ -106,12 +107,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn fcfs_wait(&self) -> f64 {
-        let (demands, station) = (&self.network.demands[self.k], &self.network.model.stations[self.k]);
-        // A class without demand does not visit, so it neither waits nor counts in the mean.
-        let visits = demands.iter().zip(self.found.busy).filter(|(d, _)| **d > 0.0).map(|(d, busy)| busy / d);
-        let (busy, visits) = (self.busy(|_| true), visits.sum::<f64>());
-        let mean_service = if visits > 0.0 { busy / visits } else { 0.0 };
-        let left = self.must_wait.probability(station.servers, busy) * mean_service * (1.0 + station.scv) / 2.0;
+        let left = self.probability(|_| true) * self.mean_left(|_| true);
         (left + self.backlog(|_| true)) / (self.servers() - self.network.open_load(self.k))
     }
 
@@ -167,7 +163,7 @@ impl Place<'_> {
 
     /// Mean time left of a service under way: exponential or not, a long one is more likely to be met.
     fn mean_left(&self, counts: impl Fn(usize) -> bool) -> f64 {
-        let scv = self.network.model.stations[self.k].scv;
+        let scv = self.network.scv[self.k];
         let busy = self.busy(&counts);
         let left = self.sum(&counts, |j| self.found.busy[j] * self.network.demands[self.k][j]);
         if busy > 0.0 { left / busy * (1.0 + scv) / 2.0 } else { 0.0 }

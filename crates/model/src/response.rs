@@ -1,10 +1,11 @@
 //! What utilizations cannot show: time spent outside the station, and how variable its service is.
 //!
-//! At a first-come-first-served station R = Z0 + D + W·(1 + scv)/2, with W the mean wait that M/M/m would have at the
-//! same level ([`crate::mmm_wait`]) and D known from the utilizations. The relation is linear in Z0 and scv, so the mean
+//! At a first-come-first-served station R = Z0 + D + W·(1 + scv)/2, with W the mean wait at the same level were the service of
+//! each class exponential ([`exponential_wait`]) and D known from the utilizations. The relation is linear in Z0 and scv, so the mean
 //! response times at the calibration levels give both, as long as the levels' waits differ enough.
 
 use crate::ModelError;
+use crate::erlang::mmm_wait;
 use crate::error::non_negative;
 use crate::least_squares::fit_non_negative;
 use schemars::JsonSchema;
@@ -16,7 +17,7 @@ const WORTHWHILE: f64 = 0.25;
 /// Mean response time at one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponsePoint {
-    /// W: mean wait of M/M/m at this level, in seconds.
+    /// W: [`exponential_wait`] at this level, in seconds.
     pub wait_unit: f64,
     /// D: mean service demand at this level, in seconds.
     pub demand: f64,
@@ -31,7 +32,7 @@ pub struct ResponsePoint {
 pub struct ResponseFit {
     /// Z0: time that every request spends elsewhere, in seconds.
     pub delay: f64,
-    /// Squared coefficient of variation of the service time.
+    /// Squared coefficient of variation of the service times of each class.
     pub scv: f64,
     /// Where `scv` comes from.
     pub basis: ScvBasis,
@@ -49,6 +50,18 @@ pub enum ScvBasis {
     TooFewPoints,
     /// Assumed exponential: the waits differ too little, against the noise, to tell variability from delay.
     Indistinct,
+}
+
+/// Mean wait in seconds at a first-come-first-served station of so many servers, `background` (0..1) of whose capacity other
+/// work takes, when the service of each class is exponential: that of M/M/m times how much more service times of unequal means
+/// vary (Lee & Longton 1959; exact for one server). λ per second and D in seconds, by class. Infinite at saturation.
+pub fn exponential_wait(rates: &[f64], demands: &[f64], servers: u32, background: f64) -> f64 {
+    let moment = |k: i32| rates.iter().zip(demands).map(|(rate, demand)| rate * demand.powi(k)).sum::<f64>();
+    let (rate, work) = (moment(0), moment(1));
+    if work <= 0.0 {
+        return 0.0;
+    }
+    mmm_wait(rate, work / rate, servers, background) * (rate * moment(2) / work.powi(2))
 }
 
 /// Fits Z0 ≥ 0 and scv ≥ 0; where the points do not determine both, scv = 1 and Z0 alone. Needs one point.

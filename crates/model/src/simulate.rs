@@ -3,9 +3,7 @@
 //! Requests of a class visit, once each and in the model's order, the stations where it has a demand. How a demand is split
 //! into visits, and in which order, makes no difference to product-form networks (processor sharing, delays, FCFS with
 //! exponential service and equal demands); to others it may. `background` slows a queue to 1 − b of its rate. Think times
-//! are exponential. `scv` is that of each class's own service times, at every kind of station; but at FCFS, where the
-//! model gives that of all together, each class gets what makes it so. Where the demands alone vary more, or closed classes
-//! come, that cannot be had, and a caveat says what it was.
+//! are exponential.
 //!
 //! A run ends when it is precise enough, or has used up its events or its time; what it was then worth is in [`Run`]. How
 //! warm-up is found and intervals are made: `simulate/intervals.rs`. One seed, one result. Memory is bounded: by a million
@@ -24,8 +22,6 @@ mod record;
 mod result;
 mod service;
 mod world;
-
-pub(crate) use layout::scv_of_each;
 
 pub use arrivals::Arrivals;
 pub use result::{Ended, ResponseTime, Run, Simulation};

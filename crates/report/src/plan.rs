@@ -46,7 +46,9 @@ fn kind(station: &Station) -> String {
     if !station.rate_multipliers.is_empty() {
         text += ", load-dependent";
     }
-    if station.scheduling != Scheduling::Ps && station.scv != 1.0 {
+    if let Some(total) = station.total_scv {
+        text += &format!(", total scv {}", number(Some(total)));
+    } else if station.scheduling != Scheduling::Ps && station.scv != 1.0 {
         text += &format!(", scv {}", number(Some(station.scv)));
     }
     if station.background > 0.0 {

@@ -10,7 +10,7 @@
 use crate::SurveyError;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::{
-    Background, Estimate, Method, ModelError, Observation, ResponsePoint, fit_demands, fit_response, mmm_wait,
+    Background, Estimate, Method, ModelError, Observation, ResponsePoint, exponential_wait, fit_demands, fit_response,
     solve_open,
 };
 use serde::Serialize;
@@ -182,8 +182,10 @@ impl Fit {
         let (response, ci) = run.response?;
         let rate: f64 = run.throughput.iter().sum();
         let utilization = self.utilization(rate, &run.throughput);
-        let demand = self.mean_demand(&run.throughput) + self.wakeup_at(utilization);
-        let wait_unit = mmm_wait(rate, demand, self.facts.servers, self.facts.background);
+        let wakeup = self.wakeup_at(utilization);
+        let demand = self.mean_demand(&run.throughput) + wakeup;
+        let demands: Vec<f64> = self.demands.iter().map(|demand| demand.value + wakeup).collect();
+        let wait_unit = exponential_wait(&run.throughput, &demands, self.facts.servers, self.facts.background);
         // As the solver sees it: other work slows the service down.
         let service = demand / (1.0 - self.facts.background);
         let ci = ci.unwrap_or(response).max(RESPONSE_FLOOR * response);
@@ -218,6 +220,7 @@ fn demands(facts: &Facts, runs: &[Calibration]) -> Result<(Vec<Estimate>, Estima
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_model::mmm_wait;
 
     const DEMANDS: [f64; 2] = [100e-6, 400e-6];
 

@@ -21,7 +21,6 @@ use super::service::{Family, Gamma, ONE};
 use super::sojourn::{Sojourn, Wait};
 use crate::erlang::erlang_c;
 use crate::network::{Network, most_servers};
-use crate::simulate::scv_of_each;
 use crate::solve::Solution;
 use brimful_core::model::{Class, Scheduling, Station, StationKind};
 use nalgebra::Complex;
@@ -65,8 +64,7 @@ pub(super) fn places<'a>(network: &'a Network<'a>, solution: &'a Solution) -> Ve
     let surprises = surprises(network, solution);
     let place = |(k, surprise): (usize, Option<f64>)| {
         let (station, demands) = (&network.model.stations[k], &network.demands[k]);
-        let fcfs = station.kind == StationKind::Queue && station.scheduling == Scheduling::Fcfs;
-        let scv = if fcfs { scv_of_each(network, k) } else { station.scv };
+        let scv = network.scv[k];
         let family = Family::new(scv);
         let moment = |power: i32| demands.iter().zip(&solution.throughput).map(|(d, x)| x * d.powi(power)).sum::<f64>();
         let busy = moment(1);

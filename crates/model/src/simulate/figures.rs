@@ -91,24 +91,6 @@ impl<'a> Figures<'a> {
         self.per_second(|sum| visits(sum).work / servers)
     }
 
-    /// FCFS stations where the service times of all classes together vary more than the model has it: the station, and the
-    /// squared coefficients of variation of the model and as it was.
-    pub(super) fn mixes(&self) -> Vec<(usize, f64, f64)> {
-        let mix = |station: usize| {
-            let (each, wanted) = self.layout.stations[station].fcfs_scv?;
-            let mut moments = [0.0; 3];
-            for class in 0..self.layout.classes.len() {
-                let visits = self.visits(station, class);
-                let ended: f64 = self.sums.iter().map(|sum| visits(sum).ended).sum();
-                let demand = self.layout.stations[station].demands[class];
-                (0..3).for_each(|k| moments[k] += ended * demand.powi(k as i32));
-            }
-            let found = (1.0 + each) * moments[2] * moments[0] / moments[1].powi(2) - 1.0;
-            (found > wanted + 0.05 * (1.0 + wanted)).then_some((station, wanted, found))
-        };
-        (0..self.layout.stations.len()).filter_map(mix).collect()
-    }
-
     fn visits(&self, station: usize, class: usize) -> impl Fn(&Slice) -> Visits + use<> {
         let place = station * self.layout.classes.len() + class;
         move |sum| sum.visits[place]

@@ -29,9 +29,6 @@ pub(super) struct Station {
     pub(super) capacity: f64,
     /// The servers that utilization is shared among.
     pub(super) servers: f64,
-    /// Squared coefficients of variation of service times, of each class and, as the model has it, of all together; of a
-    /// station that serves in the order of arrival.
-    pub(super) fcfs_scv: Option<(f64, f64)>,
     /// By class.
     pub(super) demands: Vec<f64>,
     /// By class: the station that follows; none after the last.
@@ -84,36 +81,16 @@ impl Station {
         let station = &model.stations[index];
         let following = |class: usize| (index + 1..model.stations.len()).find(|next| model.demands[*next][class] > 0.0);
         let queues = station.kind == StationKind::Queue;
-        let fcfs = queues && station.scheduling == Scheduling::Fcfs;
-        let scv = if fcfs { scv_of_each(network, index) } else { station.scv };
         Ok(Station {
             name: station.name.clone(),
             discipline: discipline(station, lines),
-            sampler: Sampler::new(service, scv, &station.name)?,
+            sampler: Sampler::new(service, network.scv[index], &station.name)?,
             capacity: if queues { most_servers(station) * (1.0 - station.background) } else { f64::INFINITY },
             servers: servers(station),
-            fcfs_scv: fcfs.then_some((scv, station.scv)),
             demands: model.demands[index].clone(),
             next: (0..model.classes.len()).map(following).collect(),
         })
     }
-}
-
-/// The squared coefficient of variation that each class must have for all together to have the station's: second moments
-/// add up, (1 + scv)·(Σ λD)²/Σ λ = Σ λD²·(1 + scv of each). At least 0; where demands alone vary more than that, it cannot be
-/// met. Nor is it known what closed classes will contribute; where they come, each has the station's.
-pub(crate) fn scv_of_each(network: &Network<'_>, index: usize) -> f64 {
-    let (scv, demands) = (network.model.stations[index].scv, &network.model.demands[index]);
-    if network.closed().any(|class| demands[class] > 0.0) {
-        return scv;
-    }
-    let moment = |k: i32| {
-        let visitors = demands.iter().zip(&network.rates).filter(|(demand, _)| **demand > 0.0);
-        visitors.map(|(demand, rate)| rate * demand.powi(k)).sum::<f64>()
-    };
-    let alike = moment(1).powi(2) / (moment(0) * moment(2));
-    // Equal demands, but for rounding; or no visitors.
-    if alike.is_nan() || alike > 1.0 - 1e-12 { scv } else { ((1.0 + scv) * alike - 1.0).max(0.0) }
 }
 
 impl Class {

@@ -116,18 +116,11 @@ pub(super) fn result(
         residence: (0..stations).map(|i| (0..classes).map(|c| figures.residence(i, c)).collect()).collect(),
         queue_length: (0..stations).map(|i| by_class(i, &|i, c| figures.queue_length(i, c))).collect(),
         utilization: (0..stations).map(|i| by_class(i, &|i, c| figures.utilization(i, c))).collect(),
-        run: run(layout, world, record, &figures, options, ended),
+        run: run(world, record, &figures, options, ended),
     })
 }
 
-fn run(
-    layout: &Layout,
-    world: &World<'_>,
-    record: &Record,
-    figures: &Figures<'_>,
-    options: &SimulationOptions,
-    ended: Ended,
-) -> Run {
+fn run(world: &World<'_>, record: &Record, figures: &Figures<'_>, options: &SimulationOptions, ended: Ended) -> Run {
     let time_s = record.slice_s * record.slices.len() as f64;
     let mut run = Run {
         seed: options.seed,
@@ -167,13 +160,6 @@ fn run(
         say(format!(
             "successive batches are correlated ({:.2}), so that the intervals may still be too short: {more}",
             run.lag1_correlation
-        ));
-    }
-    for (station, wanted, found) in figures.mixes() {
-        say(format!(
-            "the classes' demands at station `{}` differ so much that all its service times together have an scv of \
-             {found:.2}, not {wanted:.2}: give it `scv = {found:.2}` before comparing with a formula",
-            layout.stations[station].name
         ));
     }
     run

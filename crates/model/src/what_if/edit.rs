@@ -114,7 +114,8 @@ impl Edit {
             }
             Property::Background => self.change_background(station, |b| amount.apply(b, number)),
             _ => {
-                station.scv = self.checked("an scv", amount.apply(station.scv, number), |_| true)?;
+                let scv = station.total_scv.as_mut().unwrap_or(&mut station.scv);
+                *scv = self.checked("an scv", amount.apply(*scv, number), |_| true)?;
                 Ok(())
             }
         }

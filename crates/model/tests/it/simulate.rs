@@ -298,22 +298,24 @@ fn warm_up_is_left_out() {
 }
 
 #[test]
-fn the_scv_of_an_fcfs_station_is_that_of_all_classes_together() {
-    let model = |scv| Model {
-        stations: vec![station(Scheduling::Fcfs, 1, scv)],
+fn the_scv_of_an_fcfs_station_is_that_of_each_class() {
+    let model = |scv, total_scv| Model {
+        stations: vec![Station { total_scv, ..station(Scheduling::Fcfs, 1, scv) }],
         classes: vec![open(40.0), open(5.0)],
         demands: vec![vec![0.005, 0.1]],
         ..Model::default()
     };
-    let found = run(&model(6.0), &events(2_000_000));
-    assert!(errors(&model(6.0), &found, Method::Erlang).unwrap().iter().all(|error| error.abs() < 3.0), "{found:?}");
-    assert!(found.run.caveats.is_empty(), "{:?}", found.run.caveats);
     // E[D²] = (40·0.005² + 5·0.1²)/45 even if every class is served in constant time: the mix has an scv of 3.68.
-    let found = run(&model(1.0), &events(2_000_000));
-    assert!(found.run.caveats.iter().any(|c| c.contains("an scv of 3.6") && c.contains("not 1.00")), "{:?}", found.run);
-    let wait = (40.0 * 0.005f64.powi(2) + 5.0 * 0.1f64.powi(2)) / 2.0 / 0.3;
-    assert_known(mean(&found, 0), 0.005 + wait, 0.06);
-    assert_known(mean(&found, 1), 0.1 + wait, 0.06);
+    let constant = (40.0 * 0.005f64.powi(2) + 5.0 * 0.1f64.powi(2)) / 2.0 / 0.3;
+    for scv in [0.0, 1.0, 2.0] {
+        let found = run(&model(scv, None), &events(2_000_000));
+        assert_known(mean(&found, 0), 0.005 + constant * (1.0 + scv), 0.12);
+        assert_known(mean(&found, 1), 0.1 + constant * (1.0 + scv), 0.12);
+        assert!(errors(&model(scv, None), &found, Method::Erlang).unwrap().iter().all(|error| error.abs() < 3.5));
+    }
+    let found = run(&model(1.0, Some(6.0)), &events(2_000_000));
+    let error = errors(&model(1.0, Some(6.0)), &found, Method::Erlang).unwrap();
+    assert!(error.iter().all(|error| error.abs() < 3.0), "{found:?}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What mean response times tell: how variable service at the CPU is, and how long each class is elsewhere.
 
 use super::runs::{Run, Runs};
-use crate::response::{ResponseFit, ResponsePoint, fit_response};
-use crate::{ModelError, mmm_wait};
+use crate::ModelError;
+use crate::response::{ResponseFit, ResponsePoint, exponential_wait, fit_response};
 use brimful_core::model::Model;
 
 /// No confidence interval of a mean response time is believed to be narrower than this share of it.
@@ -41,12 +41,9 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     let (response, ci) = run.response?;
     let cpu = &model.stations[0];
     let rate: f64 = run.throughput.iter().sum();
-    let mean = |of: &dyn Fn(usize) -> f64| {
-        run.throughput.iter().enumerate().map(|(class, x)| x / rate * of(class)).sum::<f64>()
-    };
-    let wait_unit = mmm_wait(rate, mean(&|class| model.demands[0][class]), cpu.servers, cpu.background);
+    let wait_unit = exponential_wait(&run.throughput, &model.demands[0], cpu.servers, cpu.background);
     let ci = ci.unwrap_or(response).max(RESPONSE_FLOOR * response);
-    let demand = mean(&|class| service(model, class));
+    let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, class)).sum();
     (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })
 }
 
