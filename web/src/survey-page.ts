@@ -73,7 +73,7 @@ function keyFigures(survey: Survey): HTMLElement {
   return h(
     "dl",
     { class: "figures" },
-    card("Saturation, predicted", "saturation.predicted", saturation.predicted, rate(saturation.predicted), [
+    saturationCard(survey.verdict.valid, value("saturation.predicted", saturation.predicted, rate(saturation.predicted)), [
       "measured ",
       value("saturation.measured", saturation.measured, rate(saturation.measured)),
       interval === null ? null : ` ± ${rate(interval)}`,
@@ -92,6 +92,13 @@ function keyFigures(survey: Survey): HTMLElement {
       times === null ? "what this client can offer" : `${times < 10 ? number(times) : count(times)} times the predicted saturation`,
     ]),
   );
+}
+
+/** What is not to be relied on is not shown large. */
+function saturationCard(valid: boolean, predicted: HTMLElement, measured: Child[]): HTMLElement {
+  return valid
+    ? h("div", {}, h("dt", {}, "Saturation, predicted"), h("dd", { class: "big" }, predicted), h("dd", {}, ...measured))
+    : h("div", {}, h("dt", {}, "Saturation"), h("dd", { class: "big" }, "not determined"), h("dd", {}, "predicted ", predicted, ", ", ...measured));
 }
 
 function card(title: string, key: string, raw: number | null, text: string, note: Child[]): HTMLElement {

@@ -231,6 +231,8 @@ test("a survey that cannot be trusted says why, survey and level", async () => {
   await withReport(survey, {}, async (page) => {
     assert.equal(await page.getAttribute('[data-key="verdict"]', "data-value"), "false");
     assert.equal(await page.textContent('[data-key="verdict"] >> nth=0'), "✗ not valid");
+    assert.equal(await page.textContent("dd.big >> nth=0"), "not determined");
+    assert.equal(await page.textContent('[data-key="saturation.predicted"]'), "370/s");
     assert.ok(await page.isVisible('[data-reason="generator_late"]'));
     assert.equal((await rows(page, "levels"))[3].verdict, "no: Calls began late: use fewer.");
   });

@@ -62,7 +62,8 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// The signal of a terminal that is closed, unless it is ignored, as under nohup: then whoever began this wants it to go on.
+/// The signal of a terminal that is closed, unless it is ignored, as under nohup: then whoever began this wants it to
+/// go on.
 fn hang_up() -> &'static [i32] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -70,8 +71,8 @@ fn hang_up() -> &'static [i32] {
     if ignored.is_some_and(|ignored| ignored & bit != 0) { &[] } else { &[SIGHUP] }
 }
 
-/// Calls `stop` on Ctrl-C, a request to terminate, or another of these signals. Another Ctrl-C ends the process, unless it
-/// comes with the first: `timeout -s INT` and some shells signal twice for one wish.
+/// Calls `stop` on Ctrl-C, a request to terminate, or another of these signals. Another Ctrl-C ends the process, unless
+/// it comes with the first: `timeout -s INT` and some shells signal twice for one wish.
 pub fn on_stop(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
     const SAME_WISH: Duration = Duration::from_secs(1);
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));

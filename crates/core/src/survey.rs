@@ -27,7 +27,7 @@ pub struct Survey {
     pub seed: u64,
     /// What was surveyed.
     pub url: String,
-    /// In one sentence: what the server can take.
+    /// What the server can take; of a survey that is not valid, that this was not determined.
     pub headline: String,
     /// The server's capacity, in calls per second.
     pub saturation_rate: Comparison,
@@ -39,9 +39,9 @@ pub struct Survey {
     pub client_max_rate: Option<f64>,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
-    /// The model as it was frozen before any held-out level was measured. Its demands are those of a busy server, which `demands`
-    /// has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without stations if the
-    /// survey ended before there was a model.
+    /// The model as it was frozen before any held-out level was measured. Its demands are those of a busy server, which
+    /// `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without
+    /// stations if the survey ended before there was a model.
     pub model: Model,
     /// FNV-1a of the frozen model and its predictions, in hexadecimal: shows that nothing was changed afterwards.
     pub frozen: Option<String>,
@@ -53,8 +53,8 @@ pub struct Survey {
     pub client_cpus: Vec<usize>,
     /// Share of the server's CPUs that was busy before any load.
     pub background: Option<f64>,
-    /// What a call costs the server beyond its demand when it finds it idle; it is this times the square of the share of time in which
-    /// the server's CPUs are idle.
+    /// What a call costs the server beyond its demand when it finds it idle; it is this times the square of the share
+    /// of time in which the server's CPUs are idle.
     pub wakeup_s: Option<f64>,
     /// Path of the report, if one was written.
     pub report: Option<String>,

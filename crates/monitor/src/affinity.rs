@@ -39,8 +39,8 @@ struct Place {
 }
 
 /// Keeps every thread of the tree on these CPUs until the guard is dropped; threads and children that they start are
-/// kept there as well. Threads that vanish meanwhile are no error. What it takes to put threads back is announced before
-/// they are moved, each time with all that was announced before.
+/// kept there as well. Threads that vanish meanwhile are no error. What it takes to put threads back is announced
+/// before they are moved, each time with all that was announced before.
 ///
 /// # Errors
 /// [`MonitorError::NoSuchCpu`], [`MonitorError::Affinity`] where it is not allowed, [`MonitorError::Announce`] with the
@@ -91,9 +91,9 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
 }
 
 impl Former {
-    /// Puts every thread back that is still where it was pinned. Threads born meanwhile inherited their place, and get that
-    /// of the process they belong to or descend from. Those that have gone, or whose number is another's by now, are no
-    /// error.
+    /// Puts every thread back that is still where it was pinned. Threads born meanwhile inherited their place, and get
+    /// that of the process they belong to or descend from. Those that have gone, or whose number is another's by now,
+    /// are no error.
     pub fn put_back(&self) {
         let Some(pinned) = set_of(&self.pinned) else { return };
         let same = |pid: u32| (started(&format!("{pid}"))? == *self.processes.get(&pid)?).then_some(pid);
@@ -112,8 +112,8 @@ impl Former {
         }
     }
 
-    /// Adds the threads of these processes, and of all that descend from them, that are not yet pinned to `set`. Returns
-    /// them.
+    /// Adds the threads of these processes, and of all that descend from them, that are not yet pinned to `set`.
+    /// Returns them.
     fn add(&mut self, roots: &[u32], set: &CpuSet) -> Vec<u32> {
         let first = self.threads.is_empty();
         let table = process_table(Path::new("/proc"), |pid, _| roots.contains(&pid).then_some(()));

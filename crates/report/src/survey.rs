@@ -91,6 +91,7 @@ fn conclusion(survey: &Survey) -> String {
         rate(saturation.measured),
         error(saturation.error)
     );
+    let saturation = if survey.verdict.valid { saturation } else { format!("not determined; {saturation}") };
     let mut text = fact("saturation", &saturation);
     if survey.client_max_rate.is_some() {
         text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
@@ -287,7 +288,7 @@ Nothing is known yet.
 role           workload  offered  pred. meas. error  pred.   meas.       ± error  pred. meas.
 calibration *  page         50.0   50.0  50.0 +0.0%      - 2.22 ms 44.4 µs     -  10.0% 10.2%
 
-saturation  predicted -, measured -, error -
+saturation  not determined; predicted -, measured -, error -
 stopped     at mix at 20 %: Ctrl-C was pressed.
 verdict     NOT VALID: do not trust these numbers
 hint:       1.2 % of the calls began more than 1 ms late: give the generator a CPU of its own with

@@ -4,7 +4,7 @@ use crate::SurveyError;
 use crate::reach::{Reached, reach};
 use brimful_core::Nanos;
 use brimful_core::secret::without_credentials;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 
 /// Where to send load.
@@ -28,16 +28,24 @@ impl Endpoint {
     /// # Errors
     /// [`SurveyError::BadUrl`], [`SurveyError::Unresolvable`], [`SurveyError::NothingListens`].
     pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, SurveyError> {
+        Endpoint::resolve_by(text, patience, |host| Ok(host.to_socket_addrs()?.collect()))
+    }
+
+    fn resolve_by(
+        text: &str,
+        patience: Nanos,
+        look_up: impl Fn((&str, u16)) -> io::Result<Vec<SocketAddr>>,
+    ) -> Result<Endpoint, SurveyError> {
         let (url, authority, path, port) = parse(text)?;
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let unresolvable = |source| SurveyError::Unresolvable { url: url.clone(), source };
-        let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(unresolvable)?.collect();
+        let addresses = look_up((host, port)).map_err(unresolvable)?;
         match reach(&addresses, patience) {
             Some(Reached::Accepts(address) | Reached::Silent(address) | Reached::Barred(address)) => {
                 Ok(Endpoint { url, address, authority: authority.to_string(), path })
             }
             Some(Reached::Refuses(address)) => Err(SurveyError::NothingListens { address }),
-            None => Err(unresolvable(std::io::Error::new(ErrorKind::NotFound, "the name has no address"))),
+            None => Err(unresolvable(io::Error::new(ErrorKind::NotFound, "the name has no address"))),
         }
     }
 }
@@ -77,6 +85,7 @@ fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), Surv
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reach::tests::refusing;
 
     #[test]
     fn urls_as_people_write_them() {
@@ -111,11 +120,19 @@ mod tests {
 
     #[test]
     fn a_refused_port_and_an_unknown_host_are_told_apart() {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let error = Endpoint::resolve(&free.to_string(), Nanos::from_secs(1)).unwrap_err();
+        let (_taken, refusing) = refusing();
+        // So long nobody waits; a host that is busy may take its time.
+        let patience = Nanos::from_secs(600);
+        let error = Endpoint::resolve(&refusing.to_string(), patience).unwrap_err();
         assert!(matches!(error, SurveyError::NothingListens { .. }) && !error.is_usage(), "{error}");
-        // A label of more than 63 bytes is no name: no server has to be asked for it.
-        let error = Endpoint::resolve(&"a".repeat(64), Nanos::from_secs(1)).unwrap_err();
-        assert!(matches!(error, SurveyError::Unresolvable { .. }) && error.is_usage(), "{error}");
+        // The words of a resolver, and a name without addresses.
+        for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
+            let look_up = |host: (&str, u16)| {
+                assert_eq!(host, ("server.example", 8080));
+                answer.clone().map_err(io::Error::from)
+            };
+            let error = Endpoint::resolve_by("server.example:8080/x", patience, look_up).unwrap_err();
+            assert!(matches!(error, SurveyError::Unresolvable { .. }) && error.is_usage(), "{error}");
+        }
     }
 }

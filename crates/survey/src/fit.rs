@@ -1,10 +1,10 @@
 //! From calibration runs to a model, and from the model to predictions. Times are seconds, rates per second.
 //!
 //! One queueing station stands for the server's CPUs and one delay station for all else. The utilization law with the
-//! idle server's own use as its intercept, busy = b₀ + Σ X_r·(D_r + W·I²), gives the classes' demands D and the
-//! cost of waking up W: a call that finds the servers idle, with probability I, pays for waking them, and the answer for
-//! waking whoever waits for it, who is idle about as often. The square is empirical: on nginx and on the reference server
-//! it foretells the cost of a call at saturation from levels up to 60 %, where an intercept alone or I do not. Mean
+//! idle server's own use as its intercept, busy = b₀ + Σ X_r·(D_r + W·I²), gives the classes' demands D and the cost of
+//! waking up W: a call that finds the servers idle, with probability I, pays for waking them, and the answer for waking
+//! whoever waits for it, who is idle about as often. The square is empirical: on nginx and on the reference server it
+//! foretells the cost of a call at saturation from levels up to 60 %, where an intercept alone or I do not. Mean
 //! response times at the calibration levels then give the delay and the variability of service.
 
 use crate::SurveyError;
@@ -218,9 +218,14 @@ fn demands(facts: &Facts, runs: &[Calibration]) -> Result<(Vec<Estimate>, Estima
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use brimful_model::mmm_wait;
+
+    /// The fit of a server that follows the model.
+    pub(crate) fn a_fit() -> Fit {
+        Fit::new(facts(), &runs(0.0, 50e-6, 1.0)).unwrap()
+    }
 
     const DEMANDS: [f64; 2] = [100e-6, 400e-6];
 

@@ -1,5 +1,5 @@
-//! Puts a server back on its CPUs when the survey that moved it is killed: the same program once more, in a session of its
-//! own, which waits for the end of its stdin. The kernel closes that however the survey ends.
+//! Puts a server back on its CPUs when the survey that moved it is killed: the same program once more, in a session of
+//! its own, which waits for the end of its stdin. The kernel closes that however the survey ends.
 
 use brimful_monitor::Former;
 use std::io::{self, BufRead, BufReader, Write};
@@ -60,7 +60,8 @@ impl Drop for Guardian {
     }
 }
 
-/// The guardian's own part, once no signal can end it: waits for the end of `told`, then puts back what it last heard of.
+/// The guardian's own part, once no signal can end it: waits for the end of `told`, then puts back what it last heard
+/// of.
 ///
 /// # Errors
 /// When `told` cannot be read.

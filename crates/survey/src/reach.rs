@@ -1,6 +1,6 @@
-//! Which of a host's addresses answers (RFC 8305, "Happy Eyeballs"): attempts begin one after the other, each a while after the one
-//! before or as soon as that has failed, and the first connection that is established decides. An address that packets never come
-//! back from costs a moment and not the whole patience.
+//! Which of a host's addresses answers (RFC 8305, "Happy Eyeballs"): attempts begin one after the other, each a while
+//! after the one before or as soon as that has failed, and the first connection that is established decides. An address
+//! that packets never come back from costs a moment and not the whole patience.
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -126,16 +126,21 @@ fn outcome(attempt: &Attempt) -> Option<Result<(), Errno>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use brimful_testkit::{free_port, full_backlog_listener};
+    use brimful_testkit::full_backlog_listener;
+    use rustix::net::{bind, getsockname, socket};
     use std::net::TcpListener;
 
     /// Longer than the host could be busy with other things; it is not waited for.
     const PATIENCE: Nanos = Nanos::from_secs(600);
 
-    fn refusing() -> SocketAddr {
-        ([127, 0, 0, 1], free_port()).into()
+    /// A port that refuses everybody while the socket is kept: bound, so that nobody else gets it, and not listening.
+    pub(crate) fn refusing() -> (OwnedFd, SocketAddr) {
+        let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&taken, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = getsockname(&taken).unwrap().try_into().unwrap();
+        (taken, address)
     }
 
     #[test]
@@ -143,7 +148,8 @@ mod tests {
         let silent = full_backlog_listener();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let good = listener.local_addr().unwrap();
-        for addresses in [&[good][..], &[silent.addr(), good], &[refusing(), silent.addr(), refusing(), good]] {
+        let (_taken, refusing) = refusing();
+        for addresses in [&[good][..], &[silent.addr(), good], &[refusing, silent.addr(), refusing, good]] {
             assert_eq!(reach(addresses, PATIENCE), Some(Reached::Accepts(good)), "{addresses:?}");
         }
     }
@@ -151,10 +157,10 @@ mod tests {
     #[test]
     fn who_says_nothing_has_the_benefit_of_the_doubt() {
         let silent = full_backlog_listener();
-        for addresses in [[silent.addr(), refusing()], [refusing(), silent.addr()]] {
+        let ((_first, first), (_second, second)) = (refusing(), refusing());
+        for addresses in [[silent.addr(), first], [first, silent.addr()]] {
             assert_eq!(reach(&addresses, Nanos::from_millis(100)), Some(Reached::Silent(silent.addr())));
         }
-        let (first, second) = (refusing(), refusing());
         assert_eq!(reach(&[first, second], PATIENCE), Some(Reached::Refuses(first)));
         // A broadcast address takes no connections, and the kernel says so without a packet.
         let barred = SocketAddr::from(([255, 255, 255, 255], 80));

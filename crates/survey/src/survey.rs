@@ -277,8 +277,9 @@ impl<'a> Surveyor<'a> {
         };
         let mix = self.like.workload.clone();
         let capacity = self.find_capacity(&mix, f64::from(facts.servers) / probe)?;
+        let base = self.within_client(capacity);
         for fraction in (0..REPLICATIONS).flat_map(|_| CALIBRATION) {
-            self.calibration_run("mix", &mix, fraction * capacity, capacity)?;
+            self.calibration_run("mix", &mix, fraction * base, capacity)?;
         }
         if mix.classes.len() > 1 {
             for index in 0..mix.classes.len() {
@@ -288,8 +289,9 @@ impl<'a> Surveyor<'a> {
                 }
                 let name = alone.classes[index].name.clone();
                 let capacity = self.find_capacity(&alone, capacity)?;
+                let base = self.within_client(capacity);
                 for fraction in SINGLE_CLASS {
-                    self.calibration_run(&name, &alone, fraction * capacity, capacity)?;
+                    self.calibration_run(&name, &alone, fraction * base, capacity)?;
                 }
             }
         }
@@ -298,8 +300,8 @@ impl<'a> Surveyor<'a> {
         Ok(())
     }
 
-    /// Share of the server's CPUs that was busy with something else than the server while calibration ran: the median of
-    /// the runs, for what happens to run in one of them is not there all the time.
+    /// Share of the server's CPUs that was busy with something else than the server while calibration ran: the median
+    /// of the runs, for what happens to run in one of them is not there all the time.
     fn others_under_load(&self) -> f64 {
         let other = |level: &Level| Some((1.0 - level.cpu?.idle - level.utilization.measured?).max(0.0));
         let mut others: Vec<f64> = self.levels.iter().filter_map(other).collect();
@@ -307,12 +309,12 @@ impl<'a> Surveyor<'a> {
         others.get(others.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// The rate at which the server would saturate, roughly. A call costs the less the busier the server is, so each short
-    /// run at the highest calibration level improves on the one before, until that makes little difference.
+    /// The rate at which the server would saturate, roughly. A call costs the less the busier the server is, so each
+    /// short run at the highest calibration level improves on the one before, until that makes little difference.
     fn find_capacity(&mut self, workload: &Workload, first_guess: f64) -> Result<f64, Halt> {
         let mut capacity = first_guess;
         for _ in 0..PILOTS {
-            let rate = Rate(CALIBRATION[CALIBRATION.len() - 1] * capacity);
+            let rate = Rate(CALIBRATION[CALIBRATION.len() - 1] * self.within_client(capacity));
             self.begin(format!("looking for the levels: {}", per_second(rate.0)), PILOT);
             let mut plan = self.run_plan(Pace::Open { rate, process: Process::Poisson }, PILOT);
             plan.workload = workload.clone();
@@ -327,6 +329,24 @@ impl<'a> Surveyor<'a> {
             }
         }
         Ok(capacity)
+    }
+
+    /// What the calibration levels are fractions of: the capacity, or less where the client could not offer the
+    /// highest.
+    fn within_client(&self, capacity: f64) -> f64 {
+        self.client_max.map_or(capacity, |max| capacity.min(max / CALIBRATION[CALIBRATION.len() - 1]))
+    }
+
+    /// Nothing is measured that the client would be the limit of.
+    fn check_offerable(&self, rate: f64) -> Result<(), Halt> {
+        let Some(max) = self.client_max.filter(|max| rate > *max) else { return Ok(()) };
+        let reason = format!(
+            "it needs {}, more than the {} that this client was shown to offer without being the limit; give the \
+             generator more --threads and --cpus, or a machine of its own",
+            per_second(rate),
+            per_second(max)
+        );
+        Err(self.halt(ReasonCode::BeyondClientMax, &reason))
     }
 
     fn calibration_run(
@@ -373,6 +393,7 @@ impl<'a> Surveyor<'a> {
         let lasts = Nanos::from_secs_f64(length * self.plan.level.as_secs_f64());
         let what = format!("held out: {:.0} %, {}", 100.0 * fraction, per_second(rate));
         self.begin(what, lasts);
+        self.check_offerable(rate)?;
         let plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, lasts);
         let measured = self.measure(&plan)?;
         let about = About { role: Role::HeldOut, workload: "mix", saturation, predicted: Some(prediction) };
@@ -396,9 +417,18 @@ impl<'a> Surveyor<'a> {
         }
         for (pace, length, fraction, what) in paces {
             let lasts = Nanos::from_secs_f64(length);
-            self.begin(what, lasts);
-            let prediction = fit.predict(fraction.max(1.001) * saturation)?;
             let closed = matches!(pace, Pace::Closed { .. });
+            if closed {
+                self.begin(what, lasts);
+                self.check_offerable(saturation)?;
+            } else if self.check_offerable(fraction * saturation).is_err() {
+                // The capacity is known by then, and this would only show what becomes of the server beyond it.
+                (self.news)(Step::Note(format!("left out, for this client cannot offer it: {what}")));
+                continue;
+            } else {
+                self.begin(what, lasts);
+            }
+            let prediction = fit.predict(fraction.max(1.001) * saturation)?;
             let plan = self.run_plan(pace, lasts);
             let before = truth(self.like.endpoint.address);
             let measured = self.measure(&plan)?;
@@ -423,8 +453,8 @@ impl<'a> Surveyor<'a> {
         RunPlan { pace, window, seed, client_max, calls: u64::MAX, ..self.like.clone() }
     }
 
-    /// Measures a level. One that the host disturbed is measured again, once: what decides is the health of the generator
-    /// and of the server's CPUs, never what the model said.
+    /// Measures a level. One that the host disturbed is measured again, once: what decides is the health of the
+    /// generator and of the server's CPUs, never what the model said.
     fn measure(&mut self, plan: &RunPlan) -> Result<Measured, Halt> {
         let measured = self.measure_once(plan)?;
         let verdict = measured.verdict(self.server.servers());
@@ -492,4 +522,71 @@ impl<'a> Surveyor<'a> {
 /// FNV-1a (Fowler, Noll & Vo), 64 bits: a fingerprint, not a signature.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::tests::a_fit;
+    use brimful_testkit::RawServer;
+
+    fn run_plan(endpoint: Endpoint) -> RunPlan {
+        RunPlan {
+            workload: Workload::single("GET", &endpoint.path),
+            endpoint,
+            pace: Pace::Closed { clients: 1, think: Nanos::ZERO },
+            window: Nanos::from_millis(10),
+            calls: u64::MAX,
+            version: brimful_http::Version::Http11,
+            headers: Vec::new(),
+            calls_per_connection: None,
+            pipeline: 1,
+            close: brimful_engine::Close::Fin,
+            warm_connections: 0,
+            connect_timeout: None,
+            response_timeout: Nanos::from_secs(1),
+            source: None,
+            send_buffer: None,
+            receive_buffer: None,
+            engine: brimful_engine::Engine::Auto,
+            threads: 1,
+            cpus: Vec::new(),
+            seed: 1,
+            client_max: None,
+            monitor: None,
+            command: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_survey_stops_at_the_limit_of_its_client() {
+        // It would be asked if anything were measured.
+        let server = RawServer::never_answers();
+        let endpoint = Endpoint::resolve(&server.url(), Nanos::from_secs(60)).unwrap();
+        let selectors = vec![ProcessSelector::Pid(std::process::id())];
+        let plan = SurveyPlan {
+            subject: Subject::Running(selectors.clone()),
+            like: run_plan(endpoint.clone()),
+            server_cpus: None,
+            level: Nanos::from_millis(10),
+            version: String::new(),
+        };
+        let watched = Server::find(&endpoint, selectors, None).unwrap();
+        let (stop, progress) = (AtomicBool::new(false), Progress::default());
+        let mut news = |_| ();
+        let mut surveyor = Surveyor::new(&plan, plan.like.clone(), watched, &stop, &progress, &mut news);
+        surveyor.fit = Some(a_fit());
+        let saturation = a_fit().saturation();
+        surveyor.client_max = Some(0.6 * saturation);
+        assert_eq!(surveyor.within_client(saturation), saturation);
+        assert!(surveyor.within_client(2.0 * saturation) < 1.01 * saturation);
+
+        let prediction = a_fit().predict(0.7 * saturation).unwrap();
+        for outcome in [surveyor.held_out(0.7, 1.0, &prediction), surveyor.saturate()] {
+            let Err(Halt::Stopped(code, stopped)) = outcome else { panic!("{outcome:?}") };
+            assert!(code == ReasonCode::BeyondClientMax && stopped.reason.contains("--cpus"), "{stopped:?}");
+            assert!(!stopped.level.is_empty());
+        }
+        assert_eq!((surveyor.runs, server.connections()), (0, 1), "one to find out that somebody listens");
+    }
 }

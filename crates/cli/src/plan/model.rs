@@ -85,8 +85,8 @@ fn parse(text: &str) -> Result<Parsed, String> {
     }
 }
 
-/// The document as the model, or the model in it: a document that holds one may call something else `demands`, as a survey
-/// does, but none has `stations`. Either is read from the text, so that an error can say in which line.
+/// The document as the model, or the model in it: a document that holds one may call something else `demands`, as a
+/// survey does, but none has `stations`. Either is read from the text, so that an error can say in which line.
 fn choose(
     keys: Map<String, Value>,
     itself: impl FnOnce() -> Result<Model, String>,

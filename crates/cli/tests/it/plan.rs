@@ -103,7 +103,8 @@ pub fn reviewed(name: &str, text: &str) {
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 
-/// Asserts that the example of the pages' tests has the keys of this document; its figures may differ in their last digits.
+/// Asserts that the example of the pages' tests has the keys of this document; its figures may differ in their last
+/// digits.
 pub fn example(name: &str, document: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/test/examples").join(name);
     if std::env::var_os("BRIMFUL_BLESS").is_some() {

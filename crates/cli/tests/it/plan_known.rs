@@ -1,5 +1,5 @@
-//! From a server of known demands to its model, and nothing made up: `brimful target`, `load --watch`, `plan calibrate`,
-//! and what reads a model then.
+//! From a server of known demands to its model, and nothing made up: `brimful target`, `load --watch`, `plan
+//! calibrate`, and what reads a model then.
 
 use crate::documents;
 use crate::plan::{Files, json, numbers, plan, plans_with, word};

@@ -9,14 +9,21 @@ use brimful_core::survey::{Comparison, Demand, Level, Role, Survey};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::fs;
 
-/// How a survey may end that went through all its levels: in good order, disturbed by other work, limited by its client.
-/// A busy host must not fail a test.
+/// How a survey may end that went through all its levels: in good order, disturbed by other work, limited by its
+/// client. A busy host must not fail a test.
 const ENDED: [i32; 3] = [0, 3, 4];
 
-/// Asserts that the code is what the verdict says.
-fn told(survey: &Survey, code: i32) {
-    let disturbed = survey.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::OtherWork);
-    assert_eq!((survey.verdict.valid, disturbed), (code == 0, code == 3), "{:#?}", survey.verdict);
+/// Asserts that the code and the first sentence are what the verdict says, and that a survey which did not go through
+/// all its levels says so. Returns whether it did.
+fn is_whole(survey: &Survey, code: i32) -> bool {
+    use ReasonCode::{Incomplete, OtherWork, ServerDied};
+    let reasons = &survey.verdict.reasons;
+    let disturbed = reasons.iter().any(|reason| matches!(reason.code, OtherWork | Incomplete | ServerDied));
+    assert_eq!((survey.verdict.valid, disturbed), (code == 0, code == 3), "{reasons:#?}");
+    assert_eq!(survey.headline.starts_with("Not determined"), !survey.verdict.valid, "{}", survey.headline);
+    let Some(stopped) = &survey.stopped else { return true };
+    assert!(reasons.iter().any(|reason| reason.message.contains(&stopped.level)), "{stopped:?}: {reasons:#?}");
+    false
 }
 
 /// Asserts that whatever reads models reads this survey's, at 70 % of the saturation rate that it predicted.
@@ -62,39 +69,12 @@ fn the_demonstration_foresees_what_it_then_measures() {
     let done = Running::start(brimful(&args)).finish().exits(&ENDED);
     drop(machine);
     let survey = documents::survey(&done.stdout);
-    told(&survey, done.code);
+    let is_whole = is_whole(&survey, done.code);
     is_planned_with(&survey, &done.stdout);
-    assert_eq!((survey.seed, &survey.stopped), (7, &None));
+    assert_eq!(survey.seed, 7);
     let command = args.map(|word| if word == secret { "Authorization: •••" } else { word });
     assert_eq!(survey.command[1..], command);
     assert_eq!(survey.report.as_deref(), report.to_str());
-
-    for workload in ["mix", "light", "heavy"] {
-        let calibrated = |level: &&Level| level.workload == workload;
-        assert!(of_role(&survey, Role::Calibration).iter().any(calibrated), "{workload} was not calibrated");
-    }
-    assert!(!of_role(&survey, Role::HeldOut).is_empty() && !of_role(&survey, Role::PastSaturation).is_empty());
-    assert!(survey.frozen.as_ref().is_some_and(|hash| hash.len() == 16), "{:?}", survey.frozen);
-    for level in of_role(&survey, Role::HeldOut) {
-        assert!(level.throughput.predicted.is_some() && level.throughput.error.is_some(), "{level:#?}");
-    }
-    assert_eq!(survey.model.stations.len(), survey.model.demands.len());
-    let classes: Vec<&str> = survey.demands.iter().map(|demand| demand.class.as_str()).collect();
-    assert_eq!(classes, ["light", "heavy"]);
-
-    // What the server spent is compared, and not how many answers it gave: that another program had its CPU meanwhile
-    // changes the one and not the other. The bound is wide because the runs are tiny.
-    let Comparison { predicted, measured, error, .. } = survey.saturation_rate;
-    let closed = survey.levels.iter().find(|level| level.clients.is_some()).expect("a closed level");
-    // A level that only other work disturbed is told all the same, and marked.
-    let sound = closed.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::OtherWork);
-    assert_eq!(measured.is_some(), sound, "{closed:#?}");
-    if let Some(measured) = measured {
-        assert!((predicted.unwrap() / measured - 1.0 - error.unwrap()).abs() < 1e-9);
-        let mean = |seconds: fn(&Demand) -> f64| 0.8 * seconds(&survey.demands[0]) + 0.2 * seconds(&survey.demands[1]);
-        let ratio = mean(|demand| demand.seconds) / mean(|demand| demand.truth.expect("the server tells the truth"));
-        assert!((ratio - 1.0).abs() < 0.4, "{:#?}", survey.demands);
-    }
 
     // The report holds the very document.
     let page = fs::read_to_string(&report).unwrap();
@@ -102,7 +82,44 @@ fn the_demonstration_foresees_what_it_then_measures() {
     let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();
     let reported = documents::survey(rest.split_once("</script>").unwrap().0);
     assert_eq!(reported, survey);
-    assert!(!reported.headline.is_empty());
+    if is_whole {
+        predicts_and_measures(&survey);
+    }
+}
+
+/// Asserts that a demonstration that went through all its levels has in it what it is for.
+fn predicts_and_measures(survey: &Survey) {
+    for workload in ["mix", "light", "heavy"] {
+        let calibrated = |level: &&Level| level.workload == workload;
+        assert!(of_role(survey, Role::Calibration).iter().any(calibrated), "{workload} was not calibrated");
+    }
+    assert!(!of_role(survey, Role::HeldOut).is_empty() && !of_role(survey, Role::PastSaturation).is_empty());
+    assert!(survey.frozen.as_ref().is_some_and(|hash| hash.len() == 16), "{:?}", survey.frozen);
+    for level in of_role(survey, Role::HeldOut) {
+        // A busy host may keep all answers until the window is over, and nothing has no error.
+        let answered = level.throughput.measured != Some(0.0);
+        let Comparison { predicted, error, .. } = level.throughput;
+        assert_eq!((predicted.is_some(), error.is_some()), (true, answered), "{level:#?}");
+    }
+    assert_eq!(survey.model.stations.len(), survey.model.demands.len());
+    let classes: Vec<&str> = survey.demands.iter().map(|demand| demand.class.as_str()).collect();
+    assert_eq!(classes, ["light", "heavy"]);
+
+    let Comparison { predicted, measured, error, .. } = survey.saturation_rate;
+    let closed = survey.levels.iter().find(|level| level.clients.is_some()).expect("a closed level");
+    // A level that only other work disturbed is told all the same, and marked.
+    let sound = closed.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::OtherWork);
+    assert_eq!(measured.is_some(), sound, "{closed:#?}");
+    if let Some(measured) = measured {
+        assert!((predicted.unwrap() / measured - 1.0 - error.unwrap()).abs() < 1e-9);
+    }
+    // What the server spent is compared, and not how many answers it gave: that another program had its CPU meanwhile
+    // changes the one and not the other. The bound is wide because the runs are tiny.
+    if survey.verdict.valid {
+        let mean = |seconds: fn(&Demand) -> f64| 0.8 * seconds(&survey.demands[0]) + 0.2 * seconds(&survey.demands[1]);
+        let ratio = mean(|demand| demand.seconds) / mean(|demand| demand.truth.expect("the server tells the truth"));
+        assert!((ratio - 1.0).abs() < 0.4, "{:#?}", survey.demands);
+    }
 }
 
 /// The CPUs that each of these processes may use.
@@ -136,7 +153,7 @@ fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
     let files = ["--report", report.to_str().unwrap(), "--out", out.to_str().unwrap()];
     let on = ["survey", &nginx.url(), "-H", "Accept-Encoding: gzip", "--server-cpus", "0", "--cpus", "1"];
     let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--timeout", "1s"], &files].concat()));
-    running.stderr_line("calibration: ");
+    running.stderr_line("a first look");
     assert_eq!(affinity(&pids), ["0", "0"]);
     let done = running.finish().exits(&ENDED);
     assert_eq!(affinity(&pids), before);
@@ -145,10 +162,11 @@ fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
     let document = fs::read_to_string(&out).unwrap();
     let survey = documents::survey(&document);
     is_planned_with(&survey, &document);
-    told(&survey, done.code);
-    assert_eq!(survey.stopped, None);
+    let is_whole = is_whole(&survey, done.code);
     assert_eq!((&survey.server_cpus[..], &survey.client_cpus[..]), (&[0][..], &[1][..]));
-    assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
+    if is_whole {
+        assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
+    }
     assert!(survey.demands.iter().all(|demand| demand.seconds > 0.0 && demand.truth.is_none()), "{:?}", survey.demands);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&done.stdout).starts_with(&words(&survey.headline)), "{}", done.stdout);
