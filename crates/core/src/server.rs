@@ -213,7 +213,8 @@ pub struct Process {
     pub started: u64,
     /// Processes that were found to have ended.
     pub ended: u64,
-    /// CPU time, nanosecond clock, exited children included.
+    /// CPU time, nanosecond clock. Of processes that ended there is what was read last, which for those that their parent has
+    /// waited for is all; what lived shorter than from one sample to the next and was never waited for is missing.
     pub cpu_s: f64,
     /// Of it, in user mode (the split is the kernel's, the sum is `cpu_s`).
     pub cpu_s_user: f64,
@@ -223,7 +224,8 @@ pub struct Process {
     pub cores: f64,
     /// Time that its threads were ready and waited for a CPU.
     pub run_queue_wait_s: Option<f64>,
-    /// Resident memory; pages that processes share count once for each.
+    /// Resident memory; pages that processes share count once for each. The kernel adds up its counters of each CPU now and
+    /// then: of each process up to 96 pages for each CPU (384 KiB) may be missing.
     pub rss_bytes: u64,
     /// `rss_bytes` as a share of the machine's memory; more than 1 is possible where pages are shared.
     pub memory_share: Option<f64>,
@@ -324,7 +326,7 @@ pub struct Connections {
 pub struct Port {
     /// Which.
     pub port: u16,
-    /// Its listening sockets together; `null` while nothing listens.
+    /// Its listening sockets together, as they were last; `null` if nothing listened.
     pub listener: Option<Listener>,
     /// Its connections by TCP state. A state that the source cannot tell is left out; one that it tells is there, be it 0.
     pub connections: Option<BTreeMap<State, u64>>,
@@ -344,10 +346,34 @@ pub struct Listener {
     pub accept_queue: u64,
     /// The longest accept queue that a sample saw.
     pub accept_queue_max: u64,
-    /// The queue's limit.
+    /// The queues' limit, that of all sockets together.
     pub backlog: u64,
     /// How many sockets these are: IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
     pub sockets: u64,
+    /// The socket that was nearest to its limit: one that is full drops, whatever room the others have.
+    pub fullest: AcceptQueue,
+}
+
+/// The accept queue of one listening socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AcceptQueue {
+    /// Connections that waited to be accepted, the most that a sample saw.
+    pub length: u64,
+    /// How many may wait; Linux lets one more.
+    pub limit: u64,
+}
+
+impl AcceptQueue {
+    /// How full it was, from 0 to 1.
+    pub fn fullness(self) -> f64 {
+        (self.length as f64 / self.limit.max(1) as f64).min(1.0)
+    }
+
+    /// The fuller of two.
+    pub fn fuller(self, other: AcceptQueue) -> AcceptQueue {
+        if self.fullness().total_cmp(&other.fullness()).is_lt() { other } else { self }
+    }
 }
 
 /// TCP states of connections (RFC 9293 §3.3.2).

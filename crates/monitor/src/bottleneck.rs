@@ -117,12 +117,12 @@ fn busy(shares: &CpuShares) -> f64 {
 
 fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
     for port in &connections.ports {
-        let Some(Listener { accept_queue_max, backlog, dropped_per_s, .. }) = port.listener else { continue };
+        let Some(Listener { fullest, dropped_per_s, .. }) = port.listener else { continue };
         let drops = dropped_per_s >= DROPPED;
-        let fill = BUSY.of(accept_queue_max as f64 / backlog.max(1) as f64);
+        let fill = BUSY.of(fullest.fullness());
         let Some(severity) = fill.max(drops.then_some(Severity::Limit)) else { continue };
         let mut sentence = if connections.ports.len() > 1 { format!("port {}: ", port.port) } else { String::new() };
-        sentence += &format!("accept queue {accept_queue_max}/{backlog}");
+        sentence += &format!("accept queue {}/{}", fullest.length, fullest.limit);
         if drops {
             sentence += &format!(", {} SYN/s dropped", rate(dropped_per_s));
         }
@@ -239,7 +239,7 @@ fn rate(per_s: f64) -> String {
 mod tests {
     use super::*;
     use brimful_core::Nanos;
-    use brimful_core::server::{Disk, Memory, Paging, Port, Pressure, Tcp, Traffic};
+    use brimful_core::server::{AcceptQueue, Disk, Memory, Paging, Port, Pressure, Tcp, Traffic};
 
     fn stretch<T>(seconds: u64, figures: T) -> Option<Stretch<T>> {
         Some(Stretch { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, figures })
@@ -259,8 +259,9 @@ mod tests {
     }
 
     fn ports(ports: &[(u16, u64, u64, f64)]) -> Rates {
-        let port = |&(port, accept_queue_max, backlog, dropped_per_s): &_| {
-            let listener = Listener { accept_queue_max, backlog, dropped_per_s, ..Listener::default() };
+        let port = |&(port, length, limit, dropped_per_s): &_| {
+            let fullest = AcceptQueue { length, limit };
+            let listener = Listener { fullest, dropped_per_s, ..Listener::default() };
             Port { port, listener: Some(listener), connections: None }
         };
         let connections = Connections { ports: ports.iter().map(port).collect(), ..Connections::default() };

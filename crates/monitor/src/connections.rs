@@ -178,6 +178,7 @@ fn listener_at(now: &ListenerSample, accepted: Option<f64>, dropped: f64) -> Lis
         accept_queue_max: now.accept_queue_max,
         backlog: now.backlog,
         sockets: now.sockets,
+        fullest: now.fullest,
     }
 }
 
@@ -193,6 +194,7 @@ fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
             accept_queue_max: so_far.accept_queue_max + listener.accept_queue_max,
             backlog: so_far.backlog + listener.backlog,
             sockets: so_far.sockets + listener.sockets,
+            fullest: so_far.fullest.fuller(listener.fullest),
             syn_per_s: None,
         });
     }
@@ -216,11 +218,18 @@ pub(crate) fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::server::AcceptQueue;
 
     fn port(port: u16, accepted: Option<u64>, drops: u64, established: Option<u64>) -> PortSample {
         PortSample {
             port,
-            listener: Some(ListenerSample { accept_queue: 2, accept_queue_max: 3, backlog: 8, sockets: 1 }),
+            listener: Some(ListenerSample {
+                accept_queue: 2,
+                accept_queue_max: 3,
+                backlog: 8,
+                sockets: 1,
+                fullest: AcceptQueue { length: 3, limit: u64::from(port) },
+            }),
             drops: Some(drops),
             accepted,
             connections: established.map(|count| [(State::Established, count)].into()),
@@ -242,6 +251,7 @@ mod tests {
         let all = figures.listener.unwrap();
         assert_eq!((all.syn_per_s, all.accepted_per_s, all.dropped_per_s), (Some(62.0), Some(60.0), 2.0));
         assert_eq!((all.accept_queue, all.accept_queue_max, all.backlog, all.sockets), (4, 6, 16, 2));
+        assert_eq!(all.fullest, AcceptQueue { length: 3, limit: 80 });
         assert_eq!(figures.ports[1].connections, None, "not counted this time");
         assert_eq!(figures.connections, Some([(State::Established, 4)].into()));
     }

@@ -3,6 +3,7 @@
 
 use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample, Sample};
 use brimful_core::Nanos;
+use brimful_core::server::AcceptQueue;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,13 @@ pub fn run(n: u64) -> Vec<Sample> {
         ..ProgramSample::default()
     };
     let port = |k: u64| {
-        let listener = ListenerSample { accept_queue: k, accept_queue_max: k, backlog: 511, sockets: 1 };
+        let listener = ListenerSample {
+            accept_queue: k,
+            accept_queue_max: k,
+            backlog: 511,
+            sockets: 1,
+            fullest: AcceptQueue { length: k, limit: 511 },
+        };
         PortSample { port: 80, listener: Some(listener), drops: Some(3 * k), ..PortSample::default() }
     };
     let ticks = |k: u64| CpuTicks { user: 20 * k, system: 30 * k, idle: 140 * k, steal: 10 * k, ..CpuTicks::default() };

@@ -93,7 +93,7 @@ impl History {
 }
 
 /// Of two samples the later stays, or the one that has more groups where they are not read equally often; and with it
-/// the longer of the accept queues.
+/// the longer and the fuller of the accept queues.
 fn merge(kept: &mut Sample, mut next: Sample) {
     let groups = |sample: &Sample| {
         let has =
@@ -107,6 +107,7 @@ fn merge(kept: &mut Sample, mut next: Sample) {
     for (dropped, kept) in dropped.ports.iter().zip(&mut kept.ports) {
         if let (Some(dropped), Some(kept)) = (&dropped.listener, &mut kept.listener) {
             kept.accept_queue_max = kept.accept_queue_max.max(dropped.accept_queue_max);
+            kept.fullest = kept.fullest.fuller(dropped.fullest);
         }
     }
 }

@@ -24,6 +24,7 @@ mod drops;
 use crate::sock_diag::{ListenSocket, SockDiag};
 use crate::sys;
 use brimful_core::Nanos;
+use brimful_core::server::AcceptQueue;
 use drops::SynDrops;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -40,6 +41,9 @@ pub struct ListenerSample {
     pub backlog: u64,
     /// How many sockets these are.
     pub sockets: u64,
+    /// The fullest of them since the previous sample that was kept.
+    #[serde(default)]
+    pub fullest: AcceptQueue,
 }
 
 /// Reads them again and again.
@@ -131,6 +135,7 @@ impl ListenerWatch {
             accept_queue_max: accept_queue,
             backlog: sum(|socket| socket.backlog),
             sockets: sum(|_| 1),
+            fullest: self.sockets_of(port).map(queue_of).reduce(AcceptQueue::fuller).unwrap_or_default(),
         };
         (sample.sockets > 0 && self.error.is_none()).then_some(sample)
     }
@@ -193,6 +198,10 @@ impl ListenerWatch {
     }
 }
 
+fn queue_of(socket: &ListenSocket) -> AcceptQueue {
+    AcceptQueue { length: socket.queue.into(), limit: socket.backlog.into() }
+}
+
 /// Sockets whose drops are known.
 fn telling(sockets: Vec<ListenSocket>) -> io::Result<Vec<ListenSocket>> {
     match sockets.iter().all(|socket| socket.drops.is_some()) {
@@ -244,6 +253,22 @@ mod tests {
         watch.search_at = Nanos::ZERO;
         assert_eq!(sockets(&mut watch), Some(2));
         assert!(watch.search_at > Nanos::ZERO, "the next search is later");
+    }
+
+    #[test]
+    fn a_socket_is_full_however_much_room_another_has() {
+        let mut diag = SockDiag::open(&[7]);
+        let mut watch = ListenerWatch::open(Path::new("/proc/thread-self/net"), &[7], &mut diag);
+        let (_held, port) = open(0);
+        let mut socket = SockDiag::open(&[port]).unwrap().listening().unwrap().remove(0);
+        watch.ports[0].number = port;
+        (socket.queue, socket.backlog) = (0, 4000);
+        watch.sockets.push(socket);
+        (socket.queue, socket.backlog) = (65, 64);
+        watch.sockets.push(socket);
+        let sample = watch.sample(&watch.ports[0]).unwrap();
+        assert_eq!((sample.accept_queue, sample.backlog), (65, 4064));
+        assert_eq!((sample.fullest, sample.fullest.fullness()), (AcceptQueue { length: 65, limit: 64 }, 1.0));
     }
 
     /// A look-up by the address of two finds either of them. If it is the younger the answer is not of the older, and then

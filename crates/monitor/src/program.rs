@@ -112,8 +112,10 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct Program {
     name: Arc<str>,
-    /// To be called after its first process.
+    /// To be called after its first process, while that lives.
     nameless: bool,
+    /// Which that is.
+    named_after: Option<u32>,
     pids: Arc<[u32]>,
     /// Whether `pids` must be made anew.
     changed: bool,
@@ -144,6 +146,7 @@ impl Accounts {
         let program = |(named, name): (bool, _)| Program {
             name,
             nameless: !named,
+            named_after: None,
             pids: Arc::default(),
             changed: false,
             found: false,
@@ -179,6 +182,11 @@ impl Accounts {
     /// What is known of a member now; false if the process is none.
     pub fn update(&mut self, pid: u32, facts: &Facts) -> bool {
         let Some(member) = self.members.get_mut(&pid) else { return false };
+        let program = &mut self.programs[member.program];
+        // It may have executed another program since.
+        if program.named_after == Some(pid) && member.facts.comm != facts.comm {
+            program.name = String::from_utf8_lossy(facts.name()).into();
+        }
         member.facts = Facts { own: member.facts.own.max(facts.own), ..*facts };
         true
     }
@@ -186,8 +194,9 @@ impl Accounts {
     /// Makes a process, which is in no program yet, a member of one.
     pub fn admit(&mut self, pid: u32, index: usize, facts: &Facts) {
         let program = &mut self.programs[index];
-        if std::mem::take(&mut program.nameless) {
+        if program.nameless && program.named_after.is_none() {
             program.name = String::from_utf8_lossy(facts.name()).into();
+            program.named_after = Some(pid);
         }
         if facts.started >= self.began {
             program.started += 1;
@@ -206,6 +215,7 @@ impl Accounts {
         let program = &mut self.programs[member.program];
         program.changed = true;
         program.ended += 1;
+        program.named_after = program.named_after.filter(|&named_after| named_after != pid);
         match self.members.get_mut(&member.facts.parent) {
             Some(parent) if parent.program == member.program => {
                 parent.children_gone = parent.children_gone.plus(member.total());
@@ -467,6 +477,17 @@ mod tests {
         facts.comm[..5].copy_from_slice(b"nginx");
         accounts.admit(1234, 0, &facts);
         assert_eq!(&*accounts.sample()[0].name, "nginx");
+        let mut worker = facts;
+        worker.comm[..5].copy_from_slice(b"other");
+        accounts.admit(1235, 0, &worker);
+        assert_eq!(&*accounts.sample()[0].name, "nginx", "of the first");
+        facts.comm[..5].copy_from_slice(b"httpd");
+        accounts.update(1234, &facts);
+        assert_eq!(&*accounts.sample()[0].name, "httpd", "it has executed another program");
+        accounts.end(1234);
+        assert_eq!(&*accounts.sample()[0].name, "httpd", "as long as there is no other");
+        accounts.admit(1236, 0, &worker);
+        assert_eq!(&*accounts.sample()[0].name, "other");
     }
 
     proptest! {

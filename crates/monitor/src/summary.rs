@@ -4,7 +4,7 @@ use crate::connections::states_together;
 use crate::rates::{Rates, Tracker};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
-use brimful_core::server::{Process, Server, ServerInterval, State};
+use brimful_core::server::{AcceptQueue, Process, Server, ServerInterval, State};
 
 /// What was seen inside a window (everything, if there is none), and every interval. Sources and overhead are left to the
 /// caller.
@@ -34,8 +34,10 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
                 ports.iter().find(|seen| seen.port == number)
             });
             let queues = seen.clone().filter_map(|seen| Some(seen.listener?.accept_queue_max));
+            let fullest = seen.clone().filter_map(|seen| Some(seen.listener?.fullest)).reduce(AcceptQueue::fuller);
             if let Some(listener) = &mut port.listener {
                 listener.accept_queue_max = queues.max().unwrap_or_default();
+                listener.fullest = fullest.unwrap_or_default();
             }
             // Not every sample has a count, perhaps not the last one.
             port.connections = seen.rev().find_map(|seen| seen.connections.clone());
@@ -47,6 +49,8 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
         };
         if let Some(listener) = &mut server.connections.listener {
             listener.accept_queue_max = inside.iter().filter_map(longest).max().unwrap_or_default();
+            let fullest = server.connections.ports.iter().filter_map(|port| Some(port.listener?.fullest));
+            listener.fullest = fullest.reduce(AcceptQueue::fuller).unwrap_or_default();
         }
     }
     server
@@ -147,6 +151,7 @@ mod tests {
         assert_eq!(process.pids, [7, 8]);
         let listener = server.connections.listener.unwrap();
         assert_eq!((listener.syn_per_s, listener.accept_queue_max, listener.backlog), (Some(43.0), 4, 511));
+        assert_eq!(listener.fullest, AcceptQueue { length: 4, limit: 511 });
         assert_eq!(server.intervals.len(), 6);
         assert_eq!((server.intervals[0].t_s, server.intervals[1].t_s), (-1.0, 0.0));
     }

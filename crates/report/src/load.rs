@@ -702,6 +702,7 @@ Verdict          INVALID: these figures are not the server's
                     dropped_per_s: 10.0,
                     accept_queue_max: 512,
                     backlog: 511,
+                    fullest: brimful_core::server::AcceptQueue { length: 512, limit: 511 },
                     ..Listener::default()
                 }),
                 ..Connections::default()

@@ -7,7 +7,7 @@ mod groups;
 mod layout;
 
 use crate::quantity::{percent, size, time};
-use brimful_core::server::{Core, CpuShares, Disk, Listener, Network, Process, Server};
+use brimful_core::server::{AcceptQueue, Core, CpuShares, Disk, Listener, Network, Process, Server};
 use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
@@ -49,8 +49,8 @@ fn program_in_words(process: &Process) -> String {
 
 fn listener_in_words(listener: &Listener) -> String {
     let syns = listener.syn_per_s.map_or("SYN/s not known".to_owned(), |syns| format!("{syns:.1} SYN/s"));
-    let Listener { dropped_per_s, accept_queue_max, backlog, .. } = listener;
-    format!("{syns}, {dropped_per_s:.1}/s dropped; accept queue at most {accept_queue_max} of {backlog}")
+    let Listener { dropped_per_s, fullest: AcceptQueue { length, limit }, .. } = listener;
+    format!("{syns}, {dropped_per_s:.1}/s dropped; accept queue at most {length} of {limit}")
 }
 
 fn network_in_words(network: &Network) -> Option<String> {
@@ -141,6 +141,7 @@ mod tests {
             accept_queue: 4000,
             accept_queue_max: 4097,
             backlog: 4096,
+            fullest: AcceptQueue { length: 4097, limit: 4096 },
             sockets: 1,
         });
         let connections: Option<BTreeMap<State, u64>> = Some(State::ALL.into_iter().zip(1..).collect());

@@ -2,8 +2,8 @@
 
 use brimful_core::Nanos;
 use brimful_core::server::{
-    Connections, Core, CpuShares, Disk, Interrupts, Kernel, Listener, Memory, Network, Paging, Port, Pressure, Process,
-    Stall, State, Tcp, Traffic,
+    AcceptQueue, Connections, Core, CpuShares, Disk, Interrupts, Kernel, Listener, Memory, Network, Paging, Port,
+    Pressure, Process, Stall, State, Tcp, Traffic,
 };
 use brimful_monitor::{Rates, Stretch};
 
@@ -82,6 +82,7 @@ pub fn busy() -> Rates {
         accept_queue: 4096,
         accept_queue_max: 4096,
         backlog: 4096,
+        fullest: AcceptQueue { length: 4096, limit: 4096 },
         sockets: 1,
     });
     let states =

@@ -51,8 +51,8 @@ const COLUMNS: [Column; 23] = [
     of(Group::Connections, "SYN", "/s", 6, |r| connections(r)?.listener?.syn_per_s),
     of(Group::Connections, "accept", "/s", 6, |r| connections(r)?.listener?.accepted_per_s),
     of(Group::Connections, "drop", "/s", 5, |r| Some(connections(r)?.listener?.dropped_per_s)),
-    of(Group::Connections, "queue", "", 5, |r| Some(connections(r)?.listener?.accept_queue_max as f64)),
-    of(Group::Connections, "limit", "", 5, |r| Some(connections(r)?.listener?.backlog as f64)),
+    of(Group::Connections, "queue", "", 5, |r| Some(connections(r)?.listener?.fullest.length as f64)),
+    of(Group::Connections, "limit", "", 5, |r| Some(connections(r)?.listener?.fullest.limit as f64)),
     of(Group::Connections, "estab", "", 6, |r| in_state(r, State::Established)),
     of(Group::Connections, "t-wait", "", 6, |r| in_state(r, State::TimeWait)),
 ];

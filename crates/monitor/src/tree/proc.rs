@@ -46,6 +46,15 @@ struct Handle {
     switches: u64,
 }
 
+/// What becomes of a process.
+#[derive(Debug)]
+enum State {
+    Alive(Facts),
+    /// With all that it ever used; its parent has not waited for it yet.
+    Ended(Facts),
+    Gone,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Thread {
     waited: Nanos,
@@ -122,12 +131,16 @@ impl ProcReader {
     /// What every member has used by now.
     pub fn read(&mut self, accounts: &mut Accounts) {
         let ProcReader { handles, units, buffer, .. } = self;
-        handles.retain(|&pid, handle| match handle.facts(pid, *units, buffer) {
-            Some(facts) => accounts.update(pid, &facts),
-            None => {
-                accounts.end(pid);
-                false
+        handles.retain(|&pid, handle| {
+            let state = handle.state(pid, *units, buffer);
+            if let State::Alive(facts) | State::Ended(facts) = &state {
+                accounts.update(pid, facts);
             }
+            let alive = matches!(state, State::Alive(_));
+            if !alive {
+                accounts.end(pid);
+            }
+            alive
         });
     }
 
@@ -179,8 +192,10 @@ impl ProcReader {
         let stat = ProcFile::open(&self.proc.join(format!("{pid}/stat"))).ok()?;
         let mut handle = Handle { stat, threads: HashMap::new(), waited: Nanos::ZERO, switches: 0 };
         self.scheduling |= handle.read_threads(&self.proc.join(format!("{pid}/task")), &mut self.buffer);
-        let facts = handle.facts(pid, self.units, &mut self.buffer)?;
-        Some((handle, facts))
+        match handle.state(pid, self.units, &mut self.buffer) {
+            State::Alive(facts) => Some((handle, facts)),
+            State::Ended(_) | State::Gone => None,
+        }
     }
 
     fn read_threads(&mut self) {
@@ -193,19 +208,16 @@ impl ProcReader {
 }
 
 impl Handle {
-    /// `None` once the process has ended, though its parent may not have waited for it yet.
-    fn facts(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> Option<Facts> {
-        let stat = procfs::pid_stat(self.stat.read(buffer).ok()?)?;
+    fn state(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> State {
+        let Some(stat) = self.stat.read(buffer).ok().and_then(procfs::pid_stat) else { return State::Gone };
         // Of a process whose main thread alone has ended, others go on.
-        if matches!(stat.state, b'Z' | b'X') && stat.threads <= 1 {
-            return None;
-        }
+        let ended = matches!(stat.state, b'Z' | b'X') && stat.threads <= 1;
         let (user, system) = (units.ticks(stat.user), units.ticks(stat.system));
         let (children_user, children_system) = (units.ticks(stat.children_user), units.ticks(stat.children_system));
         let total = sys::process_cpu(pid).unwrap_or(user + system);
         let mut comm = [0; 16];
         comm.iter_mut().zip(stat.comm.iter().take(15)).for_each(|(to, from)| *to = *from);
-        Some(Facts {
+        let facts = Facts {
             comm,
             parent: stat.parent,
             // At the latest: what was started in the tick in which the watch began is new.
@@ -224,7 +236,8 @@ impl Handle {
             threads: stat.threads,
             running: self.threads.values().filter(|thread| thread.running).count() as u64,
             rss_bytes: stat.rss_pages.saturating_mul(units.page_bytes),
-        })
+        };
+        if ended { State::Ended(facts) } else { State::Alive(facts) }
     }
 
     /// Looks at every thread; `directory` is the process's `task`. True if the kernel tells how they were scheduled.
@@ -369,8 +382,8 @@ mod tests {
         };
         assert_eq!(read(false), (2, 0, 40, 5));
         fixture.stat(P + 2, P + 1, "server", 'Z', 1 << 40, [5, 0, 0, 0]);
-        assert_eq!(read(false), (1, 1, 40, 5));
-        assert_eq!(read(true), (1, 1, 40, 5), "nor is it found again");
+        assert_eq!(read(false), (1, 1, 50, 5), "what it used last counts");
+        assert_eq!(read(true), (1, 1, 50, 5), "nor is it found again");
         fixture.process(P + 1, 1, "server", [10, 0, 5, 0]);
         assert_eq!(read(true), (1, 1, 50, 5));
     }

@@ -25,6 +25,8 @@ pub(super) struct TaskReader {
     /// Lists of the pass before: their memory is used again.
     former_processes: Vec<Process>,
     former_threads: Vec<Thread>,
+    /// Records of processes that have ended.
+    ended: Vec<usize>,
     page_bytes: u64,
 }
 
@@ -84,6 +86,7 @@ impl TaskReader {
             threads: Vec::new(),
             former_processes: Vec::new(),
             former_threads: Vec::new(),
+            ended: Vec::new(),
             page_bytes: rustix::param::page_size() as u64,
         };
         reader
@@ -132,6 +135,7 @@ impl TaskReader {
             let Some(process) = &record.process else { continue };
             // Of a process whose main thread alone has ended, others go on.
             if record.ended && process.threads <= 1 {
+                self.ended.push(index);
                 continue;
             }
             self.processes.push(Process {
@@ -147,6 +151,14 @@ impl TaskReader {
             });
         }
         self.processes.sort_unstable_by_key(|process| process.pid);
+        for record in self.ended.drain(..).map(|index| &self.records[index]) {
+            let known = index_of(&self.former_processes, record.pid);
+            let same = known.is_some_and(|index| self.former_processes[index].started == record.started);
+            // All that it ever used, while nobody has waited for it.
+            if let Some(facts) = Member::last(record, self.page_bytes).filter(|_| same) {
+                accounts.update(record.pid, &facts);
+            }
+        }
         let mut former = self.former_processes.iter().peekable();
         for process in &mut self.processes {
             while let Some(gone) = former.next_if(|former| former.pid < process.pid) {
@@ -246,6 +258,14 @@ impl Member {
             rss_bytes: of.rss_pages.unwrap_or_default().saturating_mul(page_bytes),
         };
         Some(Member { process, facts, user: of.ended.user, system: of.ended.system })
+    }
+
+    /// Of a process that has ended, by the record of its last thread.
+    fn last(record: &TaskRecord, page_bytes: u64) -> Option<Facts> {
+        let mut member = Member::new(0, record, page_bytes)?;
+        member.add(record);
+        member.facts.own.cpu = CpuTime::split(member.facts.own.cpu.total, member.user, member.system);
+        Some(member.facts)
     }
 
     /// Adds what a living thread has used; hands back its waits.

@@ -197,6 +197,8 @@ pub fn connections(connections: &Connections) -> Vec<String> {
             row("accept_queue_max", |l| grouped(l.accept_queue_max as f64)),
             row("backlog", |l| grouped(l.backlog as f64)),
             row("sockets", |l| l.sockets.to_string()),
+            row("fullest length", |l| grouped(l.fullest.length as f64)),
+            row("fullest limit", |l| grouped(l.fullest.limit as f64)),
         ],
     );
     let states: Vec<Option<&BTreeMap<State, u64>>> =

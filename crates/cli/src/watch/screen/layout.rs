@@ -269,6 +269,23 @@ mod tests {
     }
 
     #[test]
+    fn narrow_terminals_drop_columns_and_low_ones_lines_but_neither_names_nor_figures() {
+        let narrow = drawn(&picture(fixture::busy()), 60, 24);
+        shows(&narrow, &["busy", "97.0%", "programs", "procs", "cores", "  nginx ", "0.97", "  php-fpm8.2 "]);
+        shows(&narrow, &["queue/limit", "drop/s", "  80 ", "4,096/4,096", "1,210", "in MB/s", "  eth0 ", "1.90"]);
+        assert!(!narrow.concat().contains("switch/s"), "{narrow:#?}");
+        let low = drawn(&picture(fixture::busy()), 80, 15);
+        shows(
+            &low,
+            &["CPUs", "83.5%", "programs +1", "nginx", "0.97", "ports", "4,096/4,096", "network", "eth0", "1.90"],
+        );
+        assert!(!low.concat().contains("more lines"), "{low:#?}");
+        for (row, screen) in [(&narrow, 60), (&low, 80)] {
+            assert!(row.iter().all(|line| line.chars().count() == screen), "{row:#?}");
+        }
+    }
+
+    #[test]
     fn many_cpus_become_small_bars_and_then_signs() {
         let with = |cpus: usize, height: u16| {
             let mut rates = fixture::busy();

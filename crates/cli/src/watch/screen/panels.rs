@@ -30,15 +30,18 @@ pub struct Room {
     pub height: usize,
 }
 
-/// Titles of columns, and how wide they are.
-type Columns<const N: usize> = [(&'static str, usize); N];
+/// Titles of columns, how wide they are, and how late they are dropped where there is no room for all.
+type Columns<const N: usize> = [(&'static str, usize, u8); N];
+
+/// What stands before the columns has at least so much room, or columns are dropped.
+const NAME: usize = 13;
 
 impl Panel {
     /// The title is to the left, those of the columns to the right, above them.
     fn new<const N: usize>(title: &str, columns: &Columns<N>, width: usize, style: Style) -> Panel {
         let room = first(columns, width);
         let mut heading = Line::styled(format!("{:<room$.room$}", format!(" {title}")), style.heading());
-        heading.extend(columns.iter().map(|(title, width)| cell(title, *width, style.dim())));
+        heading.extend(kept(columns, width).map(|(_, title, width)| cell(title, width, style.dim())));
         Panel { heading, rows: Vec::new() }
     }
 
@@ -53,10 +56,17 @@ impl Panel {
     /// So many of its lines; the last says how many are left out.
     pub fn lines(mut self, height: usize, style: Style) -> Vec<Line<'static>> {
         let Some(room) = height.checked_sub(1) else { return Vec::new() };
-        if self.rows.len() > room {
-            let more = self.rows.len() - room.saturating_sub(1);
-            self.rows.truncate(room.saturating_sub(1));
-            if room > 0 {
+        match self.rows.len() {
+            rows if rows <= room => {}
+            // One line of figures is worth more than one that says how many are left out.
+            rows if room < 2 => {
+                self.rows.truncate(room);
+                let title = self.heading.spans.first_mut().map(|title| title.content.to_mut());
+                title.into_iter().for_each(|title| note(title, rows - room));
+            }
+            rows => {
+                let more = rows - (room - 1);
+                self.rows.truncate(room - 1);
                 self.rows.push(Line::styled(format!("   … {more} more lines"), style.dim()));
             }
         }
@@ -64,9 +74,36 @@ impl Panel {
     }
 }
 
+/// Says at the end of a title how many lines are missing below it, if there is room.
+fn note(title: &mut String, missing: usize) {
+    let (width, noted) = (title.chars().count(), format!("{} +{missing}", title.trim_end()));
+    if noted.chars().count() <= width {
+        *title = format!("{noted:<width$}");
+    }
+}
+
+/// The columns there is room for: where they are, their titles and widths.
+fn kept<const N: usize>(
+    columns: &Columns<N>,
+    width: usize,
+) -> impl Iterator<Item = (usize, &'static str, usize)> + use<N> {
+    let mut ranked: Vec<(u8, usize)> = columns.iter().enumerate().map(|(i, (_, _, worth))| (*worth, i)).collect();
+    ranked.sort_unstable_by(|a, b| b.cmp(a));
+    let mut room = width.saturating_sub(NAME + 1);
+    let mut indices: Vec<usize> = Vec::new();
+    for (_, index) in ranked {
+        let Some(rest) = room.checked_sub(columns[index].1) else { break };
+        room = rest;
+        indices.push(index);
+    }
+    indices.sort_unstable();
+    let columns = *columns;
+    indices.into_iter().map(move |index| (index, columns[index].0, columns[index].1))
+}
+
 /// What the columns leave for what stands before them.
 fn first<const N: usize>(columns: &Columns<N>, width: usize) -> usize {
-    width.saturating_sub(columns.iter().map(|(_, width)| width).sum::<usize>() + 1)
+    width.saturating_sub(kept(columns, width).map(|(_, _, width)| width).sum::<usize>() + 1)
 }
 
 /// A name in the first column.
@@ -75,8 +112,9 @@ fn name(text: &str, width: usize) -> Vec<Span<'static>> {
     vec![Span::raw(format!("{:<width$}", format!("  {cut}")))]
 }
 
-fn cells<const N: usize>(columns: &Columns<N>, texts: [(String, Look); N]) -> Vec<Span<'static>> {
-    columns.iter().zip(texts).map(|((_, width), (text, look))| cell(&text, *width, look)).collect()
+fn cells<const N: usize>(columns: &Columns<N>, width: usize, texts: [(String, Look); N]) -> Vec<Span<'static>> {
+    let cell_of = |(index, _, width): (usize, _, usize)| cell(&texts[index].0, width, texts[index].1);
+    kept(columns, width).map(cell_of).collect()
 }
 
 fn plain(text: String) -> (String, Look) {
@@ -86,16 +124,16 @@ fn plain(text: String) -> (String, Look) {
 /// The watched programs.
 pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<10> = [
-        ("procs", 6),
-        ("run", 4),
-        ("thr", 5),
-        ("cores", 6),
-        ("user", 6),
-        ("system", 7),
-        ("ready", 7),
-        ("memory", 8),
-        ("maj/s", 6),
-        ("switch/s", 9),
+        ("procs", 6, 8),
+        ("run", 4, 3),
+        ("thr", 5, 2),
+        ("cores", 6, 9),
+        ("user", 6, 5),
+        ("system", 7, 4),
+        ("ready", 7, 7),
+        ("memory", 8, 6),
+        ("maj/s", 6, 1),
+        ("switch/s", 9, 0),
     ];
     let process = picture.rates.process.as_ref().filter(|_| picture.shows(Group::Process))?;
     let seconds = process.length().as_secs_f64();
@@ -118,15 +156,21 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             plain(known(program.major_faults, per_s)),
             plain(known(program.context_switches, per_s)),
         ];
-        panel.push(name(&program.name, first(&COLUMNS, width)), cells(&COLUMNS, texts));
+        panel.push(name(&program.name, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
     Some(panel)
 }
 
 /// The watched ports.
 pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
-    const COLUMNS: Columns<6> =
-        [("queue/limit", 13), ("SYN/s", 8), ("accept/s", 9), ("drop/s", 8), ("estab", 8), ("t-wait", 8)];
+    const COLUMNS: Columns<6> = [
+        ("queue/limit", 13, 5),
+        ("SYN/s", 8, 3),
+        ("accept/s", 9, 1),
+        ("drop/s", 8, 4),
+        ("estab", 8, 2),
+        ("t-wait", 8, 0),
+    ];
     let Connections { ports, .. } =
         &picture.rates.connections.as_ref().filter(|_| picture.shows(Group::Connections))?.figures;
     let style = picture.style;
@@ -134,9 +178,9 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     for Port { port, listener, connections } in ports {
         let state = |state| known(connections.as_ref().and_then(|states| states.get(&state)), |&n| grouped(n as f64));
         let rate = |figure: fn(&Listener) -> Option<f64>| known(listener.as_ref().and_then(figure), number);
-        let fill = listener.map_or(0.0, |l| l.accept_queue_max as f64 / l.backlog.max(1) as f64);
+        let fill = listener.map_or(0.0, |l| l.fullest.fullness());
         let queue =
-            known(*listener, |l| format!("{}/{}", grouped(l.accept_queue_max as f64), grouped(l.backlog as f64)));
+            known(*listener, |l| format!("{}/{}", grouped(l.fullest.length as f64), grouped(l.fullest.limit as f64)));
         let texts = [
             (queue, style.of_use(fill)),
             plain(rate(|l| l.syn_per_s)),
@@ -151,7 +195,7 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             Some(_) => start.extend(style.bar(room, &[(fill, '█', Color::Yellow)])),
             None => start.push(Span::styled(format!("{:<room$.room$}", "nothing listens"), style.dim())),
         }
-        panel.push(start, cells(&COLUMNS, texts));
+        panel.push(start, cells(&COLUMNS, width, texts));
         let others = connections
             .iter()
             .flatten()
@@ -165,8 +209,14 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
 
 /// The interfaces, the busiest first, and TCP.
 pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
-    const COLUMNS: Columns<6> =
-        [("in pkt/s", 10), ("out pkt/s", 10), ("in MB/s", 9), ("out MB/s", 9), ("errors/s", 9), ("drops/s", 9)];
+    const COLUMNS: Columns<6> = [
+        ("in pkt/s", 10, 1),
+        ("out pkt/s", 10, 0),
+        ("in MB/s", 9, 5),
+        ("out MB/s", 9, 4),
+        ("errors/s", 9, 2),
+        ("drops/s", 9, 3),
+    ];
     let network = &picture.rates.network.as_ref().filter(|_| picture.shows(Group::Network))?.figures;
     let style = picture.style;
     let mut panel = Panel::new("network", &COLUMNS, width, style);
@@ -184,7 +234,7 @@ pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             (number(errors), style.of_loss(errors)),
             (number(drops), style.of_loss(drops)),
         ];
-        panel.push(name(interface, first(&COLUMNS, width)), cells(&COLUMNS, texts));
+        panel.push(name(interface, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
     let idle: Vec<&str> = idle.into_iter().map(|(interface, _)| interface.as_str()).collect();
     let [rates, mut rest] = tcp_facts(&network.tcp.unwrap_or_default(), network.queue_overflows_per_s, style);
@@ -237,7 +287,7 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
 /// The disks.
 pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<6> =
-        [("reads/s", 9), ("MB/s", 8), ("writes/s", 9), ("MB/s", 8), ("in flight", 10), ("busy", 8)];
+        [("reads/s", 9, 3), ("MB/s", 8, 2), ("writes/s", 9, 4), ("MB/s", 8, 1), ("in flight", 10, 0), ("busy", 8, 5)];
     const BLOCK_BYTES: f64 = 512.0;
     let kernel = picture.kernel()?;
     let mut panel = Panel::new("disks", &COLUMNS, width, picture.style);
@@ -251,7 +301,7 @@ pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             plain(number(queue_length)),
             (percent(utilization), picture.style.of_use(utilization)),
         ];
-        panel.push(name(disk, first(&COLUMNS, width)), cells(&COLUMNS, texts));
+        panel.push(name(disk, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
     (!kernel.disks.is_empty()).then_some(panel)
 }

@@ -7,7 +7,7 @@ use brimful_core::server::{Core, CpuShares};
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
 
-const COLUMNS: Columns<5> = [("busy", 7), ("user", 7), ("system", 8), ("intr", 7), ("steal", 7)];
+const COLUMNS: Columns<5> = [("busy", 7, 4), ("user", 7, 3), ("system", 8, 2), ("intr", 7, 0), ("steal", 7, 1)];
 /// One of so many lines of the screen is for CPUs.
 const OF_LINES: usize = 6;
 /// A small bar with its number and its share.
@@ -56,7 +56,7 @@ fn row(name: &str, shares: &CpuShares, width: usize, style: Style) -> Line<'stat
         plain(known(shares.interrupt, percent)),
         (percent(shares.steal), if shares.steal >= 0.1 { style.of_use(0.8) } else { Look::new() }),
     ];
-    start.into_iter().chain(cells(&COLUMNS, texts)).collect()
+    start.into_iter().chain(cells(&COLUMNS, width, texts)).collect()
 }
 
 fn small(core: &Core, style: Style) -> Vec<Span<'static>> {
