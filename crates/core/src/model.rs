@@ -16,6 +16,10 @@ pub struct Model {
     /// or 0 where one is not known: it is then taken as exact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub demand_ci95_half_width: Vec<Vec<f64>>,
+    /// How the errors of the classes' demands at one station hang together: stations × classes × classes, correlation
+    /// coefficients as calibration found them. Empty: they are independent. Those of two stations always are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub demand_correlation: Vec<Vec<Vec<f64>>>,
 }
 
 /// One station.

@@ -98,6 +98,11 @@ impl DemandFit {
     fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         Some(self.joint.as_ref()?.standard_error(demands, term, background))
     }
+
+    /// Covariance of the demands, classes × classes, each with so many times the load-dependent term.
+    fn covariance(&self, term: f64) -> Option<Vec<Vec<f64>>> {
+        Some(self.joint.as_ref()?.covariance(term))
+    }
 }
 
 /// Those that count.

@@ -37,6 +37,7 @@ pub mod bounds;
 pub mod burstiness;
 mod closed;
 pub mod cluster;
+mod correlation;
 pub mod cost;
 mod csv;
 pub mod demand;

@@ -4,6 +4,7 @@
 //! the nominal capacity (utilization) uses the demands of the document. Matrices are stations × classes.
 
 use crate::ModelError;
+use crate::correlation::is_correlation;
 use crate::error::non_negative;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
@@ -54,6 +55,7 @@ impl<'a> Network<'a> {
             check_station(station, demands, &model.classes)?;
         }
         check_half_widths(model)?;
+        check_correlation(model)?;
         check_names("stations", model.stations.iter().map(|s| &s.name))?;
         check_names("classes", model.classes.iter().map(|c| &c.name))?;
         let slowed = |(s, row): (&Station, &Vec<f64>)| match s.kind {
@@ -194,7 +196,13 @@ pub(crate) fn check_open(model: &Model) -> Result<(), ModelError> {
 
 fn rate(class: &Class) -> Result<f64, ModelError> {
     match (class.kind, class.rate) {
-        (ClassKind::Closed, _) => Ok(0.0),
+        (ClassKind::Closed, None) => Ok(0.0),
+        (ClassKind::Closed, Some(_)) => {
+            let name = &class.name;
+            let problem =
+                "is closed, and its customers come at no rate of their own: leave out its `rate`, or make it open";
+            Err(ModelError::Shape(format!("class `{name}` {problem}")))
+        }
         (ClassKind::Open, None) => Err(ModelError::Shape(format!("open class `{}` needs a rate", class.name))),
         (ClassKind::Open, Some(rate)) => non_negative(rate, || format!("the rate of class `{}`", class.name)),
     }
@@ -202,7 +210,15 @@ fn rate(class: &Class) -> Result<f64, ModelError> {
 
 fn population(class: &Class) -> Result<u32, ModelError> {
     if class.kind == ClassKind::Open {
-        return Ok(0);
+        let closed_only = [("think", class.think != 0.0), ("population", class.population.is_some())];
+        return match closed_only.into_iter().find(|(_, given)| *given) {
+            None => Ok(0),
+            Some((what, _)) => Err(ModelError::Shape(format!(
+                "class `{}` is open, and its requests come whatever becomes of those before: leave out its `{what}`, or make \
+                 it closed",
+                class.name
+            ))),
+        };
     }
     non_negative(class.think, || format!("the think time of class `{}`", class.name))?;
     match class.population {
@@ -227,6 +243,18 @@ fn check_half_widths(model: &Model) -> Result<(), ModelError> {
     }
     let what = || "a half width of a demand's confidence interval".into();
     half_widths.iter().flatten().try_for_each(|half| non_negative(*half, what).map(|_| ()))
+}
+
+/// Correlations come for all stations or for none.
+fn check_correlation(model: &Model) -> Result<(), ModelError> {
+    let given = &model.demand_correlation;
+    let fits = given.len() == model.stations.len() && given.iter().all(|m| is_correlation(m, model.classes.len()));
+    if given.is_empty() || fits {
+        return Ok(());
+    }
+    let text = "demand_correlation needs one correlation matrix of the classes for each station (symmetric, positive \
+                semidefinite, ones on its diagonal), or none at all";
+    Err(ModelError::Shape(text.into()))
 }
 
 fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Result<(), ModelError> {

@@ -152,6 +152,7 @@ impl Fit {
                 self.demands.iter().map(|d| d.ci95_half_width.unwrap_or(0.0)).collect(),
                 vec![0.0; self.demands.len()],
             ],
+            ..Model::default()
         }
     }
 

@@ -65,7 +65,7 @@ impl WhatIf {
 /// How the `schema` of every survey begins.
 const SURVEY: &str = "brimful.survey/";
 
-const PARTS: [&str; 4] = ["stations", "classes", "demands", "demand_ci95_half_width"];
+const PARTS: [&str; 5] = ["stations", "classes", "demands", "demand_ci95_half_width", "demand_correlation"];
 
 fn parse(text: &str) -> Result<Parsed, String> {
     let text = text.trim_start_matches('\u{feff}');
@@ -181,6 +181,16 @@ mod tests {
         let cut_short = Survey { model: Model::default(), ..survey };
         let error = parse(&serde_json::to_string(&cut_short).unwrap()).unwrap_err();
         assert!(error.contains("survey the server again"), "{error}");
+    }
+
+    #[test]
+    fn every_part_of_a_model_is_read() {
+        let plain = parse(JSON).unwrap().model;
+        let whole =
+            Model { demand_ci95_half_width: vec![vec![0.01]], demand_correlation: vec![vec![vec![1.0]]], ..plain };
+        let text = serde_json::to_string(&whole).unwrap();
+        assert_eq!(serde_json::from_str::<Map<String, Value>>(&text).unwrap().len(), PARTS.len());
+        assert_eq!(parse(&text).unwrap(), Parsed { model: whole, notes: Vec::new() });
     }
 
     #[test]

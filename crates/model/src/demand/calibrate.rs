@@ -33,6 +33,7 @@ pub use odd::OddRun;
 pub use report::{Calibrated, DemandAtRate, LeftOut, Merged, RunDemand, Saturation, SizeDemand, Source, Uncertainty};
 
 use super::{Resampling, SizePoint, fit_size};
+use crate::correlation::identity;
 use crate::{ModelError, saturation_rate};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::Record;
@@ -81,10 +82,12 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
     model.stations.push(Station { servers: runs.servers, background: cpu.capacity_taken(&runs), ..station("cpu") });
     model.demands.push(cpu.demands.clone());
     uncertainty.push(cpu.uncertainty.clone());
+    model.demand_correlation.push(cpu.correlation());
     for disk in disks {
         model.stations.push(Station { background: disk.background, ..station(&disk.name) });
         model.demands.push(disk.demands);
         uncertainty.push(disk.uncertainty);
+        model.demand_correlation.push(disk.correlation);
     }
     let elsewhere = elsewhere::fit(&runs, &model)?;
     if let Some(elsewhere) = &elsewhere {
@@ -92,6 +95,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         model.stations.push(Station { kind: StationKind::Delay, scheduling: Scheduling::Ps, ..station("elsewhere") });
         model.demands.push(elsewhere.delays.clone());
         uncertainty.push(vec![Uncertainty::of(Source::ResponseTimes); runs.classes.len()]);
+        model.demand_correlation.push(identity(runs.classes.len()));
     }
     model.demand_ci95_half_width = half_widths(&model, &uncertainty);
     let mix: Vec<f64> = model.classes.iter().filter_map(|c| c.rate).collect();

@@ -102,12 +102,26 @@ impl Joint {
 
     /// As in [`DemandFit::standard_error`].
     pub fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> f64 {
+        let gradient = self.gradient(demands, term, background);
+        (&self.covariance * &gradient).dot(&gradient).max(0.0).sqrt()
+    }
+
+    /// As in [`DemandFit::covariance`].
+    pub fn covariance(&self, term: f64) -> Vec<Vec<f64>> {
+        let classes: usize = self.groups.iter().map(Vec::len).sum();
+        let alone = |class| (0..classes).map(|c| f64::from(u8::from(c == class))).collect::<Vec<_>>();
+        let gradients: Vec<DVector<f64>> = (0..classes).map(|class| self.gradient(&alone(class), term, 0.0)).collect();
+        let row = |a: &DVector<f64>| gradients.iter().map(|b| (&self.covariance * a).dot(b)).collect();
+        gradients.iter().map(row).collect()
+    }
+
+    /// Of a sum, by the unknowns.
+    fn gradient(&self, demands: &[f64], term: f64, background: f64) -> DVector<f64> {
         let of = |group: &Vec<usize>| group.iter().map(|class| demands[*class]).sum::<f64>();
         let mut gradient: Vec<f64> = self.groups.iter().map(of).collect();
         gradient.extend(self.term.then_some(term));
         gradient.extend(self.background.then_some(background));
-        let gradient = DVector::from_vec(gradient);
-        (&self.covariance * &gradient).dot(&gradient).max(0.0).sqrt()
+        DVector::from_vec(gradient)
     }
 }
 

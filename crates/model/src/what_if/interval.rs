@@ -1,19 +1,19 @@
 //! What the intervals of the demands leave open of everything that is computed from them.
 //!
-//! Monte Carlo: each demand is drawn from a normal distribution with its mean and half width, cut off at 0, independently of
-//! the others; from many draws come the 5 % and 95 % quantiles of each result. Before and after a change are computed from the same
-//! draws (common random numbers), so that their ratio is known better than either. Where a draw cannot keep up, its
-//! response time is infinite.
+//! Monte Carlo: the demands at a station are drawn from a joint normal distribution with their means, half widths and
+//! correlations ([`Model::demand_correlation`]), folded at 0; from many draws come the 5 % and 95 % quantiles of each result.
+//! Before and after a change are computed from the same draws (common random numbers), so that their ratio is known better than
+//! either. Where a draw cannot keep up, its response time is infinite.
 
 use super::WhatIfOptions;
 use super::headroom::{Objective, Until, quick};
 use super::scenario::{Plan, Scenario};
 use crate::ModelError;
+use crate::correlation::{draw, factor, identity};
 use crate::network::Network;
 use crate::solve::{Method, solve};
 use brimful_core::model::Model;
-use rand::{Rng, RngExt};
-use rand_distr::StandardNormal;
+use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;
@@ -98,24 +98,27 @@ fn sample<T>(
     if known || options.draws == 0 {
         return Ok(None);
     }
+    Network::stable_or_not(model)?;
+    let together: Vec<Vec<Vec<f64>>> = match model.demand_correlation.is_empty() {
+        true => vec![identity(model.classes.len()); model.stations.len()],
+        false => model.demand_correlation.iter().filter_map(|matrix| factor(matrix)).collect(),
+    };
     let mut rng = Pcg64Mcg::seed_from_u64(options.seed);
-    let draws = (0..options.draws).map(|_| of(&drawn(model, &mut rng)));
+    let draws = (0..options.draws).map(|_| of(&drawn(model, &together, &mut rng)));
     draws.collect::<Result<_, _>>().map(Some)
 }
 
-/// The model with other demands that its intervals allow.
-fn drawn(model: &Model, rng: &mut impl Rng) -> Model {
+/// The model with other demands that its intervals allow; `together` has a factor of the correlations for each station.
+fn drawn(model: &Model, together: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model {
     let mut drawn = model.clone();
-    let half_widths = model.demand_ci95_half_width.iter().flatten();
-    for (demand, half) in drawn.demands.iter_mut().flatten().zip(half_widths).filter(|(_, half)| **half > 0.0) {
-        let (mean, deviation) = (*demand, half / Z95);
-        // At least every second one is not negative.
-        *demand = loop {
-            let value = mean + deviation * rng.sample::<f64, _>(StandardNormal);
-            if value >= 0.0 {
-                break value;
-            }
-        };
+    for ((demands, half_widths), factor) in drawn.demands.iter_mut().zip(&model.demand_ci95_half_width).zip(together) {
+        if half_widths.iter().all(|half| *half == 0.0) {
+            continue;
+        }
+        let deviations = draw(factor, rng);
+        for ((demand, half), deviation) in demands.iter_mut().zip(half_widths).zip(deviations) {
+            *demand = (*demand + half / Z95 * deviation).abs();
+        }
     }
     drawn
 }

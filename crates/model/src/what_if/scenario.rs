@@ -7,6 +7,7 @@ use super::edit::{Cell, Edit, Given, Joining};
 use super::names::{class_named, listed, resolve, station_named};
 use super::new_class::{KEYS, NewClass};
 use crate::ModelError;
+use crate::correlation::identity;
 use crate::network::Network;
 use brimful_core::model::{Class, ClassKind, Model, Station, StationKind};
 use serde::Serialize;
@@ -219,7 +220,7 @@ impl Plan {
         let name = unused("client", self.base.classes.iter().map(|class| &class.name));
         let priority = self.base.classes[like].priority;
         let class = Class { name, kind: ClassKind::Closed, population: Some(1), priority, ..Class::default() };
-        let class = self.push_class(class, None);
+        let class = self.push_class(class, Some(like));
         let link = if client.shared { StationKind::Queue } else { StationKind::Delay };
         let link = self.push_station("access-link", link);
         let internet = client.rtt.map(|_| self.push_station("internet", StationKind::Delay));
@@ -238,6 +239,11 @@ impl Plan {
         for row in self.base.demands.iter_mut().chain(&mut self.base.demand_ci95_half_width) {
             row.push(like.map_or(0.0, |c| row[c]));
         }
+        for matrix in &mut self.base.demand_correlation {
+            let own: Vec<f64> = matrix.iter().map(|row| like.map_or(0.0, |c| row[c])).chain([1.0]).collect();
+            matrix.iter_mut().zip(&own).for_each(|(row, coefficient)| row.push(*coefficient));
+            matrix.push(own);
+        }
         self.base.classes.len() - 1
     }
 
@@ -248,6 +254,9 @@ impl Plan {
         let nothing = vec![0.0; self.base.classes.len()];
         if !self.base.demand_ci95_half_width.is_empty() {
             self.base.demand_ci95_half_width.push(nothing.clone());
+        }
+        if !self.base.demand_correlation.is_empty() {
+            self.base.demand_correlation.push(identity(nothing.len()));
         }
         self.base.demands.push(nothing);
         self.base.stations.len() - 1

@@ -10,6 +10,7 @@ use super::report::{RunDemand, Source, Uncertainty, interval, wider};
 use super::runs::{Run, Runs};
 use super::{Attribution, CalibrateOptions, LeftOut};
 use crate::ModelError;
+use crate::correlation::{identity, of_covariance};
 use crate::demand::collinear::COLLINEAR;
 use crate::demand::law::Law;
 use crate::demand::load::beyond_constant;
@@ -43,6 +44,8 @@ pub(super) struct CpuFit {
     factors: Vec<f64>,
     fit: DemandFit,
     bootstrap: Option<Bootstrap>,
+    /// Standard errors of what was measured inside the server, by class.
+    sampled: Vec<f64>,
 }
 
 pub(super) fn fit(
@@ -63,6 +66,8 @@ pub(super) fn fit(
     let fitted: Vec<f64> = fit.demands.iter().map(|d| d.value + more).collect();
     let merged = if known.is_some() { Vec::new() } else { constant.merged.clone() };
     let factors = factors(runs, &merged, options.attribution, warnings);
+    let sampled =
+        |class: usize| direct.as_ref().map_or(0.0, |d| d[class].stddev / 1e6 / (d[class].count as f64).sqrt());
     let law = Law { term: load_dependence.as_ref().map(|l| (l.shape, f64::from(runs.servers))), ..law };
     let mut cpu = CpuFit {
         demands: fitted.iter().zip(&factors).map(|(d, factor)| d * factor).collect(),
@@ -76,16 +81,14 @@ pub(super) fn fit(
         fixed: fit.background.value + fixed,
         factors,
         fit,
+        sampled: (0..runs.classes.len()).map(sampled).collect(),
     };
     let source = |class| match (&direct, cpu.merged.iter().any(|group| group.contains(&class))) {
         (Some(_), _) => Source::Direct,
         (None, true) => Source::Proportional,
         (None, false) => runs.source(class),
     };
-    let sampled =
-        |class: usize| direct.as_ref().map_or(0.0, |d| d[class].stddev / 1e6 / (d[class].count as f64).sqrt());
-    let classes = 0..runs.classes.len();
-    cpu.uncertainty = classes.map(|class| cpu.known(class, source(class), NORMAL_95 * sampled(class))).collect();
+    cpu.uncertainty = (0..runs.classes.len()).map(|class| cpu.known(class, source(class))).collect();
     Ok(cpu)
 }
 
@@ -258,8 +261,27 @@ impl CpuFit {
         wider(fit, quantiles).map(span)
     }
 
-    /// `sampled`: half width of the interval of what was measured inside the server.
-    fn known(&self, class: usize, source: Source, sampled: f64) -> Uncertainty {
+    /// Of the errors of the demands, classes × classes: by the regression or by the bootstrap, whichever sees more of them.
+    pub fn correlation(&self) -> Vec<Vec<f64>> {
+        let classes = self.demands.len();
+        let (per_request, _) = self.load_dependence.as_ref().map_or((0.0, 0.0), |l| l.shape.at_saturation());
+        let fit = self.fit.covariance(per_request).map(|mut covariance| {
+            for (row, i) in covariance.iter_mut().zip(&self.factors) {
+                row.iter_mut().zip(&self.factors).for_each(|(entry, j)| *entry *= i * j);
+            }
+            covariance
+        });
+        let variance = |covariance: &Vec<Vec<f64>>| (0..classes).map(|class| covariance[class][class]).sum::<f64>();
+        let known = fit.into_iter().chain(self.bootstrap.as_ref().map(|b| covariance(&b.draws, classes)));
+        let Some(mut widest) = known.max_by(|a, b| variance(a).total_cmp(&variance(b))) else {
+            return identity(classes);
+        };
+        (0..classes).for_each(|class| widest[class][class] += self.sampled[class].powi(2));
+        of_covariance(&widest)
+    }
+
+    fn known(&self, class: usize, source: Source) -> Uncertainty {
+        let sampled = NORMAL_95 * self.sampled[class];
         let (per_request, _) = self.load_dependence.as_ref().map_or((0.0, 0.0), |l| l.shape.at_saturation());
         let mut alone = vec![0.0; self.demands.len()];
         alone[class] = self.factors[class];
@@ -272,6 +294,15 @@ impl CpuFit {
         });
         Uncertainty::of(source).with(interval(self.demands[class], fit.map(together)), bootstrap)
     }
+}
+
+/// Of the first values of each draw.
+fn covariance(draws: &[Vec<f64>], values: usize) -> Vec<Vec<f64>> {
+    let n = draws.len() as f64;
+    let mean = |value: usize| draws.iter().map(|draw| draw[value]).sum::<f64>() / n;
+    let means: Vec<f64> = (0..values).map(mean).collect();
+    let of = |i: usize, j: usize| draws.iter().map(|d| (d[i] - means[i]) * (d[j] - means[j])).sum::<f64>() / (n - 1.0);
+    (0..values).map(|i| (0..values).map(|j| of(i, j)).collect()).collect()
 }
 
 fn warn(runs: &Runs, law: &Law, fit: &DemandFit, known: Option<&[f64]>, warnings: &mut Vec<String>) {

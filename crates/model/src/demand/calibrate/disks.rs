@@ -4,6 +4,7 @@ use super::cpu::regress;
 use super::report::{Source, Uncertainty};
 use super::runs::{Run, Runs};
 use crate::Observation;
+use crate::correlation::{identity, of_covariance};
 
 /// A disk that was never busier than this is no station.
 const USED: f64 = 0.01;
@@ -12,6 +13,8 @@ pub(super) struct DiskFit {
     pub name: String,
     pub demands: Vec<f64>,
     pub uncertainty: Vec<Uncertainty>,
+    /// Classes × classes.
+    pub correlation: Vec<Vec<f64>>,
     /// Share of its time.
     pub background: f64,
 }
@@ -33,7 +36,10 @@ pub(super) fn fit(runs: &Runs, warnings: &mut Vec<String>) -> Vec<DiskFit> {
                     };
                     let uncertainty =
                         (0..demands.len()).map(|class| Uncertainty::of_fit(source(class), &fit, class)).collect();
-                    fits.push(DiskFit { name, demands, uncertainty, background: fit.background.value.min(0.99) });
+                    let correlation =
+                        fit.covariance(0.0).map_or_else(|| identity(demands.len()), |c| of_covariance(&c));
+                    let background = fit.background.value.min(0.99);
+                    fits.push(DiskFit { name, demands, uncertainty, correlation, background });
                 }
             }
             Err(error) => warnings.push(format!("disk {name} was busy and is left out of the model: {error}")),

@@ -1,9 +1,10 @@
 //! What each demand stands on, and how often its interval holds the truth.
 
 use super::records::{demand, from, near, record, runs, set_cores, with};
+use brimful_core::model::Model;
 use brimful_model::demand::Shape;
 use brimful_model::demand::calibrate::Source;
-use brimful_model::{Attribution, CalibrateOptions};
+use brimful_model::{Attribution, CalibrateOptions, Interval90, Scenario, WhatIfOptions, what_if};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::{Value, json};
@@ -186,4 +187,29 @@ fn intervals_hold_the_truth_about_as_often_as_they_say() {
         held.into_iter().chain([saturation_held]).all(|h| share(h) > 0.88),
         "{held:?} {saturation_held} of {TRIALS}"
     );
+}
+
+#[test]
+fn errors_of_demands_that_were_told_apart_in_mixes_are_opposed() {
+    let mut rng = Pcg64::seed_from_u64(7);
+    let mixes = [(100.0, 60.0), (200.0, 50.0), (300.0, 40.0), (150.0, 80.0), (350.0, 60.0), (250.0, 20.0)];
+    let records = mixes.map(|(light, heavy)| {
+        let mut r = record("/", &[("light", light), ("heavy", heavy)]);
+        let noise = 1.0 + 0.02 * (rng.random::<f64>() - 0.5);
+        set_cores(&mut r, 0.02 + (0.001 * light + 0.005 * heavy) * noise);
+        r
+    });
+    let c = from(&[vec![record("/", &[])], records.to_vec()].concat()).unwrap();
+    let correlation = &c.model.demand_correlation;
+    assert_eq!(correlation.len(), c.model.stations.len());
+    assert!(correlation[0][0][1] < -0.5 && correlation[0][0][0] == 1.0, "{correlation:?}");
+    let width = |model: &Model| {
+        let found = what_if(model, &Scenario::default(), &WhatIfOptions::default()).unwrap().before;
+        let Interval90 { lower, upper } = found.intervals.unwrap().saturation_rate;
+        upper.unwrap() - lower.unwrap()
+    };
+    let independent = Model { demand_correlation: Vec::new(), ..c.model.clone() };
+    assert!(width(&c.model) < 0.7 * width(&independent), "{} {}", width(&c.model), width(&independent));
+    let read: Model = serde_json::from_str(&serde_json::to_string(&c.model).unwrap()).unwrap();
+    assert_eq!(read, c.model);
 }

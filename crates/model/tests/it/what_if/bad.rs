@@ -200,6 +200,25 @@ fn numbers_at_the_ends_of_arithmetic_come_to_an_end() {
     }
 }
 
+#[test]
+fn what_a_class_cannot_have_is_not_passed_over() {
+    let given: [(usize, fn(&mut Class), &str); 3] = [
+        (0, |users| users.rate = Some(3.0), "class `users` is closed"),
+        (1, |batch| batch.think = 2.0, "leave out its `think`"),
+        (1, |batch| batch.population = Some(4), "leave out its `population`"),
+    ];
+    for (class, change, words) in given {
+        let mut model = terminals();
+        change(&mut model.classes[class]);
+        for error in [
+            brimful_model::solve(&model, Method::Auto).unwrap_err(),
+            what_if(&model, &scenario(&["cpu.speed=2x"]), &WhatIfOptions::default()).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}
+
 fn wild() -> impl Strategy<Value = f64> {
     prop_oneof![0.0..2.0f64, Just(f64::NAN), Just(f64::INFINITY), Just(-1.0), Just(0.0), Just(f64::MAX), Just(5e-324)]
 }
@@ -222,6 +241,7 @@ proptest! {
             classes: figures.iter().enumerate().take(rows.first().map_or(1, Vec::len)).map(class).collect(),
             demands: rows,
             demand_ci95_half_width: widths,
+            ..Model::default()
         };
         let asked = Scenario { clients: with_client("c0:speed=1kbps,size=1KB,rtt=1s").clients, ..scenario(&["s0.speed=2x", "rate=+10%"]) };
         let options = WhatIfOptions { draws: 3, slos: vec!["p95<1s".parse().unwrap(), "mean<1s".parse().unwrap()], ..WhatIfOptions::default() };

@@ -109,3 +109,53 @@ fn the_method_stays_the_one_asked_for() {
     let interval = found.intervals.unwrap().response_time[3];
     assert!(interval.lower.unwrap() < class4 && class4 < interval.upper.unwrap(), "{class4} {interval:?}");
 }
+
+/// Two classes at one station, 10 ms ± 2 ms each, whose errors hang together so much.
+fn pair(correlation: f64) -> Model {
+    let mut model = server(1.0);
+    model.stations.truncate(1);
+    model.classes.truncate(2);
+    model.classes.iter_mut().for_each(|class| class.rate = Some(10.0));
+    model.demands = vec![vec![0.01, 0.01]];
+    model.demand_ci95_half_width = vec![vec![0.002, 0.002]];
+    model.demand_correlation = vec![vec![vec![1.0, correlation], vec![correlation, 1.0]]];
+    model
+}
+
+#[test]
+fn errors_that_hang_together_add_up_or_cancel() {
+    let name = pair(0.0).classes[0].name.clone();
+    let width_at = |correlation: f64, changes: &[&str]| {
+        let found = ask(&pair(correlation), changes, 2000);
+        [found.before.intervals, found.after.unwrap().intervals].map(|i| width(i.unwrap().saturation_rate))
+    };
+    let change = format!("{name}.rate=3x");
+    let [[opposed, opposed_after], [independent, _], [alike, alike_after]] =
+        [-1.0, 0.0, 1.0].map(|correlation| width_at(correlation, &[&change]));
+    assert!(opposed < 1e-9, "what one class costs less the other costs more: {opposed}");
+    // (3·e − e)/4 against (e + e)/2, and against (3·e + e)/4.
+    assert!((opposed_after / alike - 0.5).abs() < 0.05 && (alike_after / alike - 1.0).abs() < 0.05, "{opposed_after}");
+    assert!((alike / independent - 2f64.sqrt()).abs() < 0.1, "{alike} {independent}");
+}
+
+#[test]
+fn a_class_that_is_copied_errs_as_its_model_does() {
+    let name = &pair(0.0).classes[0].name;
+    let asked = Scenario { classes: vec![format!("copy:rate=5,like={name}").parse().unwrap()], ..Scenario::default() };
+    let model = asked.apply(&pair(0.5)).unwrap();
+    assert_eq!(model.demand_correlation[0], [[1.0, 0.5, 1.0], [0.5, 1.0, 0.5], [1.0, 0.5, 1.0]]);
+    assert!(what_if(&model, &Scenario::default(), &WhatIfOptions::default()).is_ok());
+    let client = format!("{name}:speed=1Mbps,size=1KB,rtt=1ms").parse().unwrap();
+    let model = Scenario { clients: vec![client], ..Scenario::default() }.apply(&pair(0.5)).unwrap();
+    assert_eq!((model.demand_correlation.len(), model.demand_correlation[0][2].as_slice()), (3, &[1.0, 0.5, 1.0][..]));
+    assert!(what_if(&model, &Scenario::default(), &WhatIfOptions::default()).is_ok());
+}
+
+#[test]
+fn correlations_that_cannot_be_are_refused() {
+    for matrix in [vec![vec![1.0, 1.5], vec![1.5, 1.0]], vec![vec![1.0]], vec![vec![1.0, 0.2], vec![0.3, 1.0]]] {
+        let model = Model { demand_correlation: vec![matrix], ..pair(0.0) };
+        let error = what_if(&model, &Scenario::default(), &WhatIfOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("demand_correlation needs"), "{error}");
+    }
+}

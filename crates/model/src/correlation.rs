@@ -1,0 +1,109 @@
+//! Errors that hang together: correlation matrices, and normal numbers drawn by them.
+//!
+//! A matrix is symmetric and positive semidefinite with ones on its diagonal. It may be singular, as that of classes whose
+//! demands are one unknown is, so its Cholesky factor is taken without dividing by pivots that vanish.
+
+use rand::{Rng, RngExt};
+use rand_distr::StandardNormal;
+
+/// Entries are exact up to what a document rounds away.
+const ROUNDING: f64 = 1e-6;
+
+/// Whether it is one of so many classes.
+pub(crate) fn is_correlation(matrix: &[Vec<f64>], classes: usize) -> bool {
+    let fits = matrix.len() == classes && matrix.iter().all(|row| row.len() == classes);
+    let alike = |i: usize, j: usize| (matrix[i][j] - matrix[j][i]).abs() <= ROUNDING;
+    let entry = |i: usize, j: usize| matrix[i][j].abs() <= 1.0 + ROUNDING && alike(i, j);
+    fits && (0..classes).all(|i| (matrix[i][i] - 1.0).abs() <= ROUNDING && (0..i).all(|j| entry(i, j)))
+        && factor(matrix).is_some()
+}
+
+/// Lower triangular L with L·Lᵀ = the matrix; `None` if there is none.
+pub(crate) fn factor(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+    let mut l: Vec<Vec<f64>> = Vec::with_capacity(matrix.len());
+    for (i, given) in matrix.iter().enumerate() {
+        let mut row = vec![0.0; matrix.len()];
+        for j in 0..=i {
+            let above = if j == i { &row } else { &l[j] };
+            let left = given[j] - (0..j).map(|k| row[k] * above[k]).sum::<f64>();
+            let pivot = if j == i { left } else { l[j][j] };
+            row[j] = match (j == i, pivot > ROUNDING) {
+                (true, true) => left.sqrt(),
+                (false, true) => left / pivot,
+                (_, false) if left.abs() <= ROUNDING.sqrt() => 0.0,
+                _ => return None,
+            };
+        }
+        l.push(row);
+    }
+    Some(l)
+}
+
+/// Standard normal numbers that vary together by this factor.
+pub(crate) fn draw(factor: &[Vec<f64>], rng: &mut impl Rng) -> Vec<f64> {
+    let independent: Vec<f64> = factor.iter().map(|_| rng.sample(StandardNormal)).collect();
+    factor.iter().map(|row| row.iter().zip(&independent).map(|(l, z)| l * z).sum()).collect()
+}
+
+/// Ones on the diagonal.
+pub(crate) fn identity(classes: usize) -> Vec<Vec<f64>> {
+    (0..classes).map(|i| (0..classes).map(|j| f64::from(u8::from(i == j))).collect()).collect()
+}
+
+/// The correlation of what has these covariances; what does not vary hangs together with nothing.
+pub(crate) fn of_covariance(covariance: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let coefficient = |i: usize, j: usize| {
+        let scale = (covariance[i][i] * covariance[j][j]).sqrt();
+        let varies = scale > 0.0 && scale.is_finite();
+        if i == j {
+            1.0
+        } else if varies {
+            (covariance[i][j] / scale).clamp(-1.0, 1.0)
+        } else {
+            0.0
+        }
+    };
+    (0..covariance.len()).map(|i| (0..covariance.len()).map(|j| coefficient(i, j)).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::Pcg64Mcg;
+    use rand_pcg::rand_core::SeedableRng;
+
+    #[test]
+    fn what_is_drawn_has_the_correlations_asked_for() {
+        let matrix = [vec![1.0, 0.6, 1.0], vec![0.6, 1.0, 0.6], vec![1.0, 0.6, 1.0]];
+        let factor = factor(&matrix).unwrap();
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let drawn: Vec<Vec<f64>> = (0..20_000).map(|_| draw(&factor, &mut rng)).collect();
+        for i in 0..3 {
+            for j in 0..3 {
+                let found = drawn.iter().map(|z| z[i] * z[j]).sum::<f64>() / 20_000.0;
+                assert!((found - matrix[i][j]).abs() < 0.03, "{i} {j} {found}");
+            }
+        }
+        assert!(drawn.iter().all(|z| (z[0] - z[2]).abs() < 1e-9));
+    }
+
+    #[test]
+    fn what_is_no_correlation_matrix_is_known() {
+        assert!(is_correlation(&identity(3), 3) && is_correlation(&[vec![1.0, -1.0], vec![-1.0, 1.0]], 2));
+        for (matrix, classes) in [
+            (vec![vec![1.0, 0.5], vec![0.4, 1.0]], 2),
+            (vec![vec![2.0]], 1),
+            (vec![vec![1.0]], 2),
+            (vec![vec![1.0, f64::NAN], vec![f64::NAN, 1.0]], 2),
+            (vec![vec![1.0, 0.9, -0.9], vec![0.9, 1.0, 0.9], vec![-0.9, 0.9, 1.0]], 3),
+        ] {
+            assert!(!is_correlation(&matrix, classes), "{matrix:?}");
+        }
+    }
+
+    #[test]
+    fn covariances_lose_their_scale() {
+        let correlation = of_covariance(&[vec![4.0, 3.0, 0.0], vec![3.0, 9.0, 0.0], vec![0.0; 3]]);
+        assert_eq!(correlation, [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+    }
+}
