@@ -60,7 +60,6 @@ pub struct Shard<'a, W, O: Observer, I> {
     /// When the latest wait ended.
     turn_began: Nanos,
     longest_gap: Nanos,
-    /// CPU time the thread had used when the run began.
     /// CPU time the thread had used, and waited for, when the run began.
     cpu_before: Nanos,
     cpu_wait_before: Option<Nanos>,
