@@ -168,7 +168,7 @@ fn by_tls_with_a_certificate_and_a_token_from_files() {
     let url = nginx.url();
     let args = [&url, "--clients", "1", "--duration", "600ms", "--watch-from", &address, "--token-file", &token];
     let done = finish(load(&[&args[..], &["--watch-ca", &certificate]].concat(), None)).exits(&[0, 4]);
-    assert!(record(&done, TOKEN).server.is_some_and(|server| server.clock.is_some() && server.intervals.len() >= 2));
+    assert!(record(&done, TOKEN).server.is_some_and(|server| server.clock.is_some() && !server.intervals.is_empty()));
     let (other, _) = (path("other"), std::fs::copy(&key, path("other")).unwrap());
     finish(load(&[&args[..], &["--watch-ca", &other]].concat(), None)).fails(2, "holds no usable certificate");
 }

@@ -35,7 +35,7 @@ fn one_interval_is_one_server_object() {
     let listener = server.connections.listener.expect("nginx listens");
     assert_eq!((listener.backlog, listener.accept_queue), (511, 0));
     assert_eq!(server.intervals.len(), 1);
-    assert!(server.intervals[0].length_s >= 0.2 && server.intervals[0].t_s < 0.1, "{:?}", server.intervals);
+    assert!(server.intervals[0].length_s >= 0.2 && server.intervals[0].t_s < 60.0, "{:?}", server.intervals);
     assert!(server.overhead.samples == 3 && server.overhead.monitor_cpu_s > 0.0, "{:?}", server.overhead);
     for figures in
         ["cpu", "disk", "paging", "memory", "interrupts", "pressure", "process", "network", "tcp", "listener"]
@@ -105,13 +105,13 @@ fn only_the_groups_that_were_asked_for_are_read() {
     let text = run(&[&["watch", "--groups", "network", "-n", "2"], &OFTEN[..]].concat()).exits(&[0]).stdout;
     let titles: Vec<&str> = text.lines().next().unwrap().split_ascii_whitespace().collect();
     assert_eq!(titles, ["time", "in", "out", "again"]);
-    let args = ["watch", "--groups", "kernel,network", "--interval", "20ms,kernel=200ms", "-d", "500ms", "--json"];
+    let args = ["watch", "--groups", "kernel,network", "--interval", "20ms,kernel=1h", "-n", "9", "--json"];
     let server: Server = documents::document(&run(&args).exits(&[0]).stdout);
     let with = |figure: fn(&brimful_core::server::ServerInterval) -> bool| {
         server.intervals.iter().filter(|i| figure(i)).count()
     };
     let (kernel, network) = (with(|i| i.cpu.is_some()), with(|i| i.network_bytes_per_s.is_some()));
-    assert!(kernel <= 4 && network > 2 * kernel, "{kernel} and {network} of {}", server.intervals.len());
+    assert!(kernel <= 1 && network >= 8, "{kernel} and {network} of {}", server.intervals.len());
     assert!(server.sources["connections"].contains("not watched"), "{:#?}", server.sources);
 }
 
