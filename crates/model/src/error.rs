@@ -74,7 +74,9 @@ pub enum ModelError {
         needed: u64,
     },
     /// A method that does not exist.
-    #[error("there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer` or `linearizer`")]
+    #[error(
+        "there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer`, `linearizer` or `simulation`"
+    )]
     UnknownMethod(String),
     /// A what-if that cannot be read, or that makes no sense with the model.
     #[error("`{text}` {problem}")]
@@ -102,8 +104,7 @@ pub enum ModelError {
     },
     /// An exact solution was asked for where none is known.
     #[error(
-        "station `{station}` {reason}, so no exact solution is known: use `linearizer` (`erlang` if all classes are open), or \
-         the simulator"
+        "station `{station}` {reason}, so no exact solution is known: use `simulation` (`erlang` if all classes are open)"
     )]
     NoProductForm {
         /// Its name.

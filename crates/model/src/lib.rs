@@ -35,6 +35,7 @@
 
 pub mod bounds;
 pub mod burstiness;
+mod by_simulation;
 mod closed;
 pub mod cluster;
 mod correlation;

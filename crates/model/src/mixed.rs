@@ -98,26 +98,31 @@ impl Network<'_> {
 
     /// An error that names a station where no exact solution is known.
     pub(crate) fn check_product_form(&self) -> Result<(), ModelError> {
-        for ((station, demands), scv) in self.model.stations.iter().zip(&self.demands).zip(&self.scv) {
-            let ordered = station.kind == StationKind::Queue && station.scheduling != Scheduling::Ps;
-            if !ordered {
-                continue;
-            }
-            let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);
-            let same = |of: &dyn Fn(usize) -> f64| visitors().map(of).is_sorted_by(|a, b| a == b);
-            let urgency = |c: usize| f64::from(self.model.classes[c].priority);
-            let reason = if station.scheduling != Scheduling::Fcfs && !same(&urgency) {
-                "serves by priority"
-            } else if !same(&|c| demands[c]) {
-                "serves in order of arrival classes of unequal demands"
-            } else if *scv != 1.0 {
-                "serves in order of arrival, and its service is not exponential"
-            } else {
-                continue;
-            };
-            return Err(ModelError::NoProductForm { station: station.name.clone(), reason });
+        let (station, reason) = match (0..self.demands.len()).find_map(|k| Some((k, self.no_product_form(k)?))) {
+            Some((k, reason)) => (self.model.stations[k].name.clone(), reason),
+            None => return Ok(()),
+        };
+        Err(ModelError::NoProductForm { station, reason })
+    }
+
+    /// Why a station is out of product form, if it is.
+    pub(crate) fn no_product_form(&self, k: usize) -> Option<&'static str> {
+        let (station, demands) = (&self.model.stations[k], &self.demands[k]);
+        if station.kind != StationKind::Queue || station.scheduling == Scheduling::Ps {
+            return None;
         }
-        Ok(())
+        let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);
+        let same = |of: &dyn Fn(usize) -> f64| visitors().map(of).is_sorted_by(|a, b| a == b);
+        let urgency = |c: usize| f64::from(self.model.classes[c].priority);
+        if station.scheduling != Scheduling::Fcfs && !same(&urgency) {
+            Some("serves by priority")
+        } else if !same(&|c| demands[c]) {
+            Some("serves in order of arrival classes of unequal demands")
+        } else if self.scv[k] != 1.0 {
+            Some("serves in order of arrival, and its service is not exponential")
+        } else {
+            None
+        }
     }
 
     /// An error that names a class without any demand.

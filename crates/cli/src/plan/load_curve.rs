@@ -15,6 +15,9 @@ const MOST_CUSTOMERS: u32 = 1000;
 /// The rate of open classes grows to saturation, the population of a closed one to twice what it is.
 /// None of several closed classes, whose populations have no common measure, and none where it would take long.
 pub fn load_curve(outlook: &Outlook, method: Method) -> Result<Option<Curve>, ModelError> {
+    if outlook.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation) {
+        return Ok(None);
+    }
     let classes = &outlook.model.classes;
     let open: f64 = classes.iter().filter_map(|class| class.rate).sum();
     let all_open = classes.iter().all(|class| class.kind == ClassKind::Open);

@@ -22,7 +22,8 @@ pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
         }
         solved => solved?,
     };
-    if args.simulate {
+    let by_itself = solved.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation);
+    if args.simulate || by_itself {
         solved =
             solved.beside(simulate(&model, &SimulationOptions { seed: args.seed, ..SimulationOptions::default() })?);
     }

@@ -4,7 +4,8 @@
 //! 1979) takes every class's distribution over the stations to be the same with one customer less, and iterates on the
 //! whole population alone: mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in de Souza e Silva &
 //! Muntz, 1990) also solves the populations with one customer less, learns from them how the distributions shift, and
-//! takes that shift for constant: mostly within 1 %. What one finds at a station decides how long one stays
+//! takes that shift for constant: at most 0.9 % off on average and 20 % at worst, in 300 random networks in product form
+//! (`cargo test -p brimful-model --test it approximations`). What one finds at a station decides how long one stays
 //! ([`crate::residence`]), so several servers, order of arrival, priorities and open classes are all understood, if outside
 //! product form with errors that no one bounds. With several servers the shifts of the throughputs are carried as well.
 //! Cost: iterations × stations × classes, for the Linearizer × classes × rounds; × classes where the order matters.

@@ -11,7 +11,7 @@ use crate::closed::effort;
 use crate::error::significant;
 use crate::network::{Network, most_servers};
 use crate::percentile::{percentile, share_within};
-use crate::solve::{Method, Solution, solve};
+use crate::solve::{Method, Solution, is_simulated, solve};
 use brimful_core::Slo;
 use brimful_core::model::{Model, StationKind};
 use brimful_core::slo::Measure;
@@ -62,6 +62,9 @@ pub fn headroom(model: &Model, method: Method, slo: &Slo) -> Result<Headroom, Mo
 
 /// The share of itself to which a limit is found.
 const PRECISE: f64 = 1e-9;
+
+/// The same where every load is simulated.
+const SIMULATED: f64 = 1e-3;
 
 /// Numbers at the end of arithmetic can be halved without coming nearer.
 const MOST_STEPS: usize = 200;
@@ -131,6 +134,7 @@ impl Objective {
     /// The greatest load at which it is met, to within this share of itself.
     pub(super) fn until(&self, model: &Model, method: Method, precision: f64) -> Result<Until, ModelError> {
         let network = Network::stable_or_not(model)?;
+        let precision = if is_simulated(&network, method) { precision.max(SIMULATED) } else { precision };
         if network.closed().count() < model.classes.len() {
             self.until_rate(&network, method, precision)
         } else {
@@ -214,7 +218,11 @@ pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError>
     let network = Network::stable_or_not(model)?;
     let slow = || effort(&network).seconds > QUICK;
     let closed = network.closed().next().is_some();
-    Ok(if method == Method::Auto && closed && slow() { Method::Linearizer } else { method })
+    Ok(if method == Method::Auto && closed && !is_simulated(&network, method) && slow() {
+        Method::Linearizer
+    } else {
+        method
+    })
 }
 
 /// Share of a queue's capacity that is in use, by others too.

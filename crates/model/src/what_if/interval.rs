@@ -11,7 +11,7 @@ use super::scenario::{Plan, Scenario};
 use crate::ModelError;
 use crate::correlation::{draw, factor, identity};
 use crate::network::Network;
-use crate::solve::{Method, solve};
+use crate::solve::{Method, is_simulated, solve};
 use brimful_core::model::Model;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -95,7 +95,8 @@ fn sample<T>(
     of: &dyn Fn(&Model) -> Result<T, ModelError>,
 ) -> Result<Option<Vec<T>>, ModelError> {
     let known = model.demand_ci95_half_width.iter().flatten().all(|half| *half == 0.0);
-    if known || options.draws == 0 {
+    // Hundreds of simulations would take long, and chance would be in them too.
+    if known || options.draws == 0 || is_simulated(&Network::stable_or_not(model)?, options.method) {
         return Ok(None);
     }
     Network::stable_or_not(model)?;

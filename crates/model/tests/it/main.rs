@@ -10,6 +10,7 @@ mod demand;
 mod forecast;
 mod laws;
 mod networks;
+mod ordered;
 mod paper;
 mod percentile;
 mod simulate;

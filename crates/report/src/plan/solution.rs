@@ -64,7 +64,10 @@ impl Solved {
         Solved {
             schema: SCHEMA.to_owned(),
             headline: limits(&stations, intervals.as_ref()) + ".",
-            caveats: solution.iter().filter_map(|solution| sensitivity(&model, solution)).collect(),
+            caveats: solution
+                .iter()
+                .flat_map(|solution| solution.caveats.iter().cloned().chain(sensitivity(&model, solution)))
+                .collect(),
             solution,
             response_percentiles: percentiles,
             limits: stations,

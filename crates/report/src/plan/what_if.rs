@@ -45,7 +45,8 @@ impl Changed {
     pub fn new(what_if: WhatIf, load_curves: Option<LoadCurves>) -> Changed {
         let now = what_if.after.as_ref().unwrap_or(&what_if.before);
         let sensitive = now.solution.as_ref().and_then(|solution| sensitivity(&now.model, solution));
-        let caveats = now.unsolved.iter().cloned().chain(sensitive).collect();
+        let solved = now.solution.iter().flat_map(|solution| solution.caveats.iter().cloned());
+        let caveats = now.unsolved.iter().cloned().chain(solved).chain(sensitive).collect();
         Changed { schema: SCHEMA.to_owned(), headline: headline(&what_if), what_if, load_curves, caveats }
     }
 }

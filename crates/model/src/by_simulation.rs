@@ -1,0 +1,97 @@
+//! Networks that no formula is known to hold for, solved by [`mod@crate::simulate`].
+//!
+//! Closed classes at stations out of product form: the rules of [`crate::residence`] have been off by several times there. Run
+//! until throughputs and response times are known to within [`PRECISION`], or for so many [`EVENTS`]: a fraction of a second.
+//! One seed, so that a model before and after a change meets the same chance.
+
+use crate::ModelError;
+use crate::closed::approximate;
+use crate::network::Network;
+use crate::simulate::{Simulation, SimulationOptions, simulate};
+use crate::solve::{Method, Solution};
+
+/// Share of itself to which every class's throughput and mean response time is to be known.
+const PRECISION: f64 = 0.02;
+
+/// The most events.
+const EVENTS: u64 = 1_000_000;
+
+/// An open class that completes less than this share of its requests does not keep up.
+const KEPT_UP: f64 = 0.95;
+
+/// Fewer arrivals than these tell nothing of a class.
+const RARE: f64 = 30.0;
+
+/// By simulation; closed classes for which that cannot be done, by the Linearizer with a caveat.
+pub(crate) fn of_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
+    let options = SimulationOptions { precision: Some(PRECISION), events: EVENTS, ..SimulationOptions::default() };
+    let unfit = |error: &ModelError| {
+        matches!(error, ModelError::TooShort { .. } | ModelError::Number { .. } | ModelError::Shape(_))
+    };
+    match simulate(network.model, &options) {
+        Ok(found) => simulated(network, why, &found),
+        Err(error) if unfit(&error) && network.closed().next().is_some() => approximated(network, why, &error),
+        Err(error) => Err(error),
+    }
+}
+
+fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Solution, ModelError> {
+    (0..network.rates.len()).try_for_each(|class| check_served(network, found, class))?;
+    let seen = |row: &Vec<Option<_>>| row.iter().all(Option::is_some);
+    // What no request was seen of: of a class that hardly comes.
+    let unseen = if found.residence.iter().all(seen) { None } else { Some(approximate::linearizer(network)?.1) };
+    let residence = |(k, row): (usize, &Vec<Option<crate::Estimate>>)| -> Vec<f64> {
+        let figure = |(c, figure): (usize, &Option<crate::Estimate>)| match (figure, &unseen) {
+            (Some(figure), _) => figure.value,
+            (None, Some(unseen)) => unseen[k][c],
+            (None, None) => network.demands[k][c],
+        };
+        row.iter().enumerate().map(figure).collect()
+    };
+    let residence: Vec<Vec<f64>> = found.residence.iter().enumerate().map(residence).collect();
+    let throughput = |c: usize| match network.population[c] {
+        0 => network.rates[c],
+        customers => {
+            let response: f64 = residence.iter().map(|row| row[c]).sum();
+            f64::from(customers) / (network.model.classes[c].think + response)
+        }
+    };
+    let throughput = (0..network.rates.len()).map(throughput).collect();
+    let why = format!("{why}; {} events, seed {}", found.run.events, found.run.seed);
+    let known = found.run.precision.map_or_else(String::new, |precision| {
+        format!(
+            "; throughputs and mean response times are known to within {:.1} % (95 % confidence)",
+            100.0 * precision
+        )
+    });
+    let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
+    solution.caveats.push(format!("these figures are simulated: {why}{known}"));
+    solution.caveats.extend(found.run.caveats.iter().map(|caveat| format!("simulation: {caveat}")));
+    if network.model.demand_ci95_half_width.iter().flatten().any(|half| *half > 0.0) {
+        solution.caveats.push("a simulation does not follow what the demands' intervals leave open".into());
+    }
+    Ok(solution)
+}
+
+/// An error if a class is hardly ever served because closed classes of higher priority take all there is.
+fn check_served(network: &Network<'_>, found: &Simulation, class: usize) -> Result<(), ModelError> {
+    let (rate, throughput) = (network.rates[class], found.throughput[class]);
+    let served = match network.population[class] {
+        0 if rate * found.run.time_s < RARE => true,
+        0 => throughput.value + throughput.ci95_half_width.unwrap_or(0.0) >= KEPT_UP * rate,
+        _ => throughput.value > 0.0,
+    };
+    if served {
+        return Ok(());
+    }
+    let present = |k: &usize| found.queue_length[*k][class].value;
+    let fullest = (0..network.demands.len()).max_by(|a, b| present(a).total_cmp(&present(b)));
+    Err(ModelError::Starved { station: network.name(fullest), class: network.model.classes[class].name.clone() })
+}
+
+fn approximated(network: &Network<'_>, why: &str, error: &ModelError) -> Result<Solution, ModelError> {
+    let (throughput, residence) = approximate::linearizer(network)?;
+    let mut solution = Solution::new(network, Method::Linearizer, why.to_owned(), throughput, residence)?;
+    solution.caveats.push(format!("{why}, and it cannot be simulated ({error}): the figures may be far off"));
+    Ok(solution)
+}
