@@ -7,7 +7,7 @@ BEGIN {
     for (month = 1; month <= days; month++)
         for (day = 1; day <= length_of[month]; day++) {
             noise = (noise * 16807) % 2147483647
-            level = 9.0e6 * (1 + 0.5 * n / 365) * (1 + 0.06 * (noise / 2147483647 - 0.5))
+            level = 9.0e6 * 1.5 ^ (n / 365) * (1 + 0.06 * (noise / 2147483647 - 0.5))
             # 1 January 2025 was a Wednesday.
             printf "2025-%02d-%02d,%d\n", month, day, level * week[(n + 2) % 7 + 1]
             n++

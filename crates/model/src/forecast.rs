@@ -1,8 +1,9 @@
 //! What arrivals will be: trend, seasons and prediction intervals from a history, and when a rate is reached.
 //!
 //! The history is brought to one scale (rates, or their logarithms where growth and swings are in proportion), its daily
-//! and weekly patterns are taken off, what is left is extrapolated by exponential smoothing. The method is then tried on
-//! beginnings of the history, and intervals that prove too narrow are widened by as much as that shows. Rates are per second; an interval is that of a single step to come, and a rate within it as good as
+//! and weekly patterns are taken off, what is left, without its outliers, is extrapolated by exponential smoothing. Several
+//! forms of that, on both scales, and the repetition of the last season are then tried on beginnings of the history: the
+//! best is used, and intervals that prove too narrow are widened by as much as that shows. Rates are per second; an interval is that of a single step to come, and a rate within it as good as
 //! any other before.
 //!
 //! Hours cannot tell what happens in months: for more than [`HOURS_TELL_S`] days are forecast instead, and the ratio of
@@ -19,6 +20,7 @@ mod fit;
 mod history;
 mod notes;
 mod options;
+mod outliers;
 mod season;
 mod series;
 mod time;
@@ -33,7 +35,8 @@ pub use trend::TrendKind;
 
 use crate::ModelError;
 use crate::csv;
-use fit::Fitted;
+use backtest::Judged;
+use fit::Candidates;
 use history::History;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,6 +47,10 @@ pub const MINIMUM: usize = 8;
 
 /// Beyond this many seconds, two weeks, a history finer than days is forecast by days.
 pub const HOURS_TELL_S: f64 = 14.0 * DAY_S as f64;
+
+/// Growth in a month is told of histories that last at least this many seconds, two months: so that there is a month to
+/// compare with the one before.
+pub const GROWTH_TELLS_S: f64 = 2.0 * MONTH_S;
 
 /// Steps of a forecast, at most.
 const HORIZON: usize = 100_000;
@@ -75,7 +82,8 @@ pub struct Forecast {
     pub seasons: Vec<usize>,
     /// The form of the trend.
     pub trend: TrendKind,
-    /// Relative growth of the trend in a month, on average over the horizon; 0.05 is 5 %. Absent if nothing arrives now.
+    /// Relative growth of the trend in a month, on average over the horizon; 0.05 is 5 %. Absent if nothing arrives now,
+    /// if the last season is repeated, or if the history lasts less than [`GROWTH_TELLS_S`].
     pub growth_per_month: Option<f64>,
     /// How well one step ahead was foretold within the history.
     pub in_sample: InSample,
@@ -99,7 +107,7 @@ pub struct InSample {
 }
 
 /// Forecasts from earlier origins, compared with what came.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Backtest {
     /// How many.
     pub origins: usize,
@@ -110,6 +118,21 @@ pub struct Backtest {
     /// Share of the values that fell into the 95 % interval, before any widening.
     pub coverage95: f64,
     /// Mean absolute error over that of repeating the last season, one season ahead; absent if that makes none.
+    pub mase: Option<f64>,
+    /// The same of repeating the last season (or value, without a season) as far as the others looked ahead.
+    pub naive_mase: Option<f64>,
+    /// All that were compared; the trend that fits best, on each scale, is that of the whole history.
+    pub tried: Vec<Tried>,
+}
+
+/// A way to forecast that was compared with others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Tried {
+    /// The scale on which trend and seasons add up.
+    pub scale: Scale,
+    /// The form of the trend.
+    pub trend: TrendKind,
+    /// As [`Backtest::mase`].
     pub mase: Option<f64>,
 }
 
@@ -145,10 +168,13 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         let need = "at most 100,000: shorten it, or give the history a longer step";
         return Err(ModelError::Number { what: "the horizon in steps".into(), value: horizon as f64, need });
     }
-    let how = How { step_s: series.step_s, seasons: seasons.as_deref(), method: options.method };
-    let fitted = Fitted::new(rates, how);
-    let judged = backtest::backtest(rates, how, horizon);
-    let widening = judged.as_ref().map_or(1.0, |j| j.widening);
+    let log = options.method == ForecastMethod::Auto && rates.iter().all(|r| *r > 0.0);
+    let how = How { step_s: series.step_s, seasons: seasons.as_deref(), method: options.method, log };
+    let candidates = Candidates::fit(rates, how, None);
+    let Judged { chosen, restrained, report: backtest, widening } = backtest::choose(&candidates, rates, how, horizon);
+    let fitted = &candidates.all[chosen];
+    let tells_growth = rates.len() as f64 * f64::from(series.step_s) >= GROWTH_TELLS_S;
+    let months = horizon as f64 * f64::from(series.step_s) / MONTH_S;
     let (t80, t95) = fitted.quantiles();
     let point = |(h, (location, sd)): (usize, (f64, f64))| {
         let at = |t: f64| fitted.scale.back(location + t * widening * sd);
@@ -169,15 +195,15 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         scale: fitted.scale,
         seasons: fitted.seasons.iter().map(|s| s.pattern.len()).collect(),
         trend: fitted.trend.kind,
-        growth_per_month: fitted.growth(horizon as f64 * f64::from(series.step_s) / MONTH_S, horizon),
-        in_sample: fitted.in_sample(rates),
-        backtest: judged.map(|j| j.report),
+        growth_per_month: fitted.growth(months, horizon).filter(|_| tells_growth),
+        in_sample: fitted.in_sample(rates, candidates.period),
+        backtest,
         widening,
         points: fitted.predict(horizon).into_iter().enumerate().map(point).collect(),
         notes: Vec::from_iter(note),
         history: series,
     };
-    let notes = notes::notes(&forecast, &fitted, seasons.as_deref());
+    let notes = notes::notes(&forecast, fitted, seasons.as_deref(), restrained);
     forecast.notes.extend(notes);
     Ok(forecast)
 }
@@ -188,6 +214,8 @@ struct How<'a> {
     step_s: u32,
     seasons: Option<&'a [usize]>,
     method: ForecastMethod,
+    /// Whether logarithms may be tried.
+    log: bool,
 }
 
 /// Steps of the last week of a history.

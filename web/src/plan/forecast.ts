@@ -16,7 +16,8 @@ interface Forecasted {
   peak: { factor: number };
   growth_per_month: number | null;
   seasons: number[];
-  backtest: { origins: number; horizon_steps: number; coverage80: number; coverage95: number } | null;
+  backtest: { origins: number; horizon_steps: number; coverage80: number; coverage95: number; mase: number | null; naive_mase: number | null } | null;
+  trend: string;
   points: Point[];
   notes: string[];
   cost: Cost | null;
@@ -57,13 +58,19 @@ export function forecastPage(found: Forecasted): Page {
     found.cost && costs(found.cost, found),
     facts([
       ["now", `${rate(found.present_rate)} on average over the last week, ${rate(found.present_peak_rate)} at its peak`],
-      ["growth", found.growth_per_month === null ? "unknown" : `${error(found.growth_per_month)} a month`],
+      ["growth", found.growth_per_month === null ? "not known" : `${error(found.growth_per_month)} a month`],
       ["seasons", found.seasons.length > 0 ? `${found.seasons.join(", ")} steps` : "none"],
       ...(backtest
-        ? [["back-test", `from ${backtest.origins} earlier points, up to ${backtest.horizon_steps} steps ahead: ${percent(backtest.coverage80)} of what came was within the 80 % interval, ${percent(backtest.coverage95)} within the 95 % interval`] as [string, string]]
+        ? [["back-test", `from ${backtest.origins} earlier points, up to ${backtest.horizon_steps} steps ahead: ${percent(backtest.coverage80)} of what came was within the 80 % interval, ${percent(backtest.coverage95)} within the 95 % interval${skill(found)}`] as [string, string]]
         : []),
     ]),
   );
+}
+
+/** How its error compares with that of repeating the last season, unless that is what is forecast. */
+function skill({ backtest, trend, seasons }: Forecasted): string {
+  if (trend === "seasonal_naive" || !backtest?.mase || !backtest.naive_mase) return "";
+  return `; its mean error was ${percent(backtest.mase / backtest.naive_mase)} of that of repeating the last ${seasons.length > 0 ? "season" : "value"}`;
 }
 
 const unix = (time: string) => Date.parse(time) / 1000;

@@ -1,8 +1,9 @@
-//! Trend and season together, on the scale that suits them.
+//! Trend and season together, on each scale that may suit them.
 
+use super::outliers;
 use super::season::{Season, decompose, detect, usual};
 use super::trend::Trend;
-use super::{ForecastMethod, How, InSample, Scale};
+use super::{ForecastMethod, How, InSample, Scale, TrendKind};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// What a forecast is made from.
@@ -11,30 +12,62 @@ pub(super) struct Fitted {
     pub scale: Scale,
     pub seasons: Vec<Season>,
     pub trend: Trend,
+    /// Indices of the values that the trend was fitted without.
+    pub outliers: Vec<usize>,
     values: usize,
 }
 
-impl Fitted {
-    /// Fits rates, or their logarithms where those suit better.
-    pub(super) fn new(rates: &[f64], how: How<'_>) -> Self {
-        let linear = Self::on(Scale::Linear, rates, how);
-        if how.method != ForecastMethod::Auto || rates.iter().any(|r| *r <= 0.0) {
-            return linear;
-        }
-        let log = Self::on(Scale::Log, rates, how);
-        if log.criterion(rates) < linear.criterion(rates) { log } else { linear }
-    }
+/// Trend and season fitted in each way that may be chosen, always in the same order: the seasonal naive method is last.
+pub(super) struct Candidates {
+    pub all: Vec<Fitted>,
+    /// The one to use where no back-test tells more.
+    pub preferred: usize,
+    /// The period that the seasonal naive method repeats, in steps.
+    pub period: usize,
+}
 
-    fn on(scale: Scale, rates: &[f64], how: How<'_>) -> Self {
+impl Candidates {
+    /// Fits rates, and their logarithms if `how` allows that and no rate is 0. The period is found if it is not given.
+    pub(super) fn fit(rates: &[f64], how: How<'_>, period: Option<usize>) -> Self {
+        let mut all = Fitted::on(Scale::Linear, rates, how);
+        let period = period.unwrap_or_else(|| all[0].longest_season());
+        let mut preferred = 0;
+        if how.log {
+            let log = Fitted::on(Scale::Log, rates, how);
+            if log[0].criterion(rates) < all[0].criterion(rates) {
+                preferred = all.len();
+            }
+            all.extend(log);
+        }
+        all.push(Fitted::seasonal_naive(rates, period));
+        Self { all, preferred, period }
+    }
+}
+
+impl Fitted {
+    fn on(scale: Scale, rates: &[f64], how: How<'_>) -> Vec<Self> {
         let values: Vec<f64> = rates.iter().map(|r| scale.of(*r)).collect();
         let seasons = match how.seasons {
             Some(periods) => decompose(&values, periods).0,
             None => detect(&values, &usual(how.step_s)),
         };
-        let adjusted: Vec<f64> =
+        let mut adjusted: Vec<f64> =
             values.iter().enumerate().map(|(i, v)| v - seasons.iter().map(|s| s.at(i)).sum::<f64>()).collect();
-        let trend = Trend::fit(&adjusted, how.method);
-        Self { scale, seasons, trend, values: rates.len() }
+        // Who asks for a method asks for it as textbooks have it.
+        let outliers = match how.method {
+            ForecastMethod::Auto => outliers::replace(&mut adjusted),
+            _ => Vec::new(),
+        };
+        let fitted =
+            |trend| Self { scale, seasons: seasons.clone(), trend, outliers: outliers.clone(), values: rates.len() };
+        Trend::candidates(&adjusted, how.method).into_iter().map(fitted).collect()
+    }
+
+    fn seasonal_naive(rates: &[f64], period: usize) -> Self {
+        // What is repeated contains the season; this says its length and adds nothing.
+        let seasons = if period > 1 { vec![Season { pattern: vec![0.0; period] }] } else { Vec::new() };
+        let trend = Trend::seasonal_naive(rates, period);
+        Self { scale: Scale::Linear, seasons, trend, outliers: Vec::new(), values: rates.len() }
     }
 
     /// Location and standard deviation of each of the next values, on the scale of the fit.
@@ -44,6 +77,13 @@ impl Fitted {
         let inflation = (n / (n - self.in_seasons()).max(1.0) + self.in_seasons() / n).sqrt();
         let points = self.trend.predict(horizon).into_iter().enumerate();
         points.map(|(h, (location, sd))| (location + self.season_at(self.values + h), sd * inflation)).collect()
+    }
+
+    /// The highest upper end of the 95 % interval within so many steps, if intervals are widened so much.
+    pub(super) fn highest(&self, horizon: usize, widening: f64) -> f64 {
+        let (_, t95) = self.quantiles();
+        let upper = |(location, sd): (f64, f64)| self.scale.back(location + t95 * widening * sd);
+        self.predict(horizon).into_iter().map(upper).fold(0.0, f64::max)
     }
 
     /// What the seasons add at an index of the series.
@@ -58,23 +98,20 @@ impl Fitted {
             .map_or((f64::INFINITY, f64::INFINITY), |t| (t.inverse_cdf(0.9), t.inverse_cdf(0.975)))
     }
 
-    /// The mean error of saying that a season ago it was the same.
-    pub(super) fn naive_error(&self, rates: &[f64]) -> f64 {
-        let lag = self.seasons.iter().map(|s| s.pattern.len()).max().unwrap_or(1);
-        let pairs = rates.iter().zip(rates.iter().skip(lag));
-        pairs.map(|(a, b)| (b - a).abs()).sum::<f64>() / rates.len().saturating_sub(lag).max(1) as f64
-    }
-
-    /// Relative growth of the trend per month over the horizon, which lasts so many months; absent if nothing arrives now.
+    /// Relative growth of the trend per month over the horizon, which lasts so many months; absent if nothing arrives now
+    /// or the trend has no growth to tell.
     pub(super) fn growth(&self, months: f64, horizon: usize) -> Option<f64> {
+        if self.trend.kind == TrendKind::SeasonalNaive {
+            return None;
+        }
         let now = self.scale.back(self.trend.level());
         let then = self.scale.back(self.trend.predict(horizon).last()?.0);
         let growth = (then / now).powf(1.0 / months) - 1.0;
         (now > 0.0 && growth.is_finite()).then_some(growth)
     }
 
-    /// How well the fit foretold its own rates.
-    pub(super) fn in_sample(&self, rates: &[f64]) -> InSample {
+    /// How well the fit foretold its own rates, compared with those a period before.
+    pub(super) fn in_sample(&self, rates: &[f64], period: usize) -> InSample {
         let errors = &self.trend.errors;
         let foretold = &rates[rates.len() - errors.len()..];
         let off: Vec<f64> = foretold
@@ -84,16 +121,24 @@ impl Fitted {
             .collect();
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         let relative = foretold.iter().zip(&off).map(|(rate, off)| off / rate).collect();
-        let naive = self.naive_error(rates);
+        let naive = naive_error(rates, period);
         InSample {
             mape: foretold.iter().all(|r| *r > 0.0).then(|| mean(relative)),
             mase: (naive > 0.0).then(|| mean(off) / naive),
         }
     }
 
+    /// The longest season, in steps; 1 if there is none.
+    fn longest_season(&self) -> usize {
+        self.seasons.iter().map(|s| s.pattern.len()).max().unwrap_or(1)
+    }
+
     /// Parameters of the patterns.
     fn in_seasons(&self) -> f64 {
-        self.seasons.iter().map(Season::parameters).sum()
+        match self.trend.kind {
+            TrendKind::SeasonalNaive => 0.0,
+            _ => self.seasons.iter().map(Season::parameters).sum(),
+        }
     }
 
     /// AICc of the rates themselves, whatever the scale.
@@ -101,4 +146,10 @@ impl Fitted {
         let jacobian = if self.scale == Scale::Log { 2.0 * rates.iter().map(|r| r.ln()).sum::<f64>() } else { 0.0 };
         self.trend.criterion + 2.0 * self.in_seasons() + jacobian
     }
+}
+
+/// The mean error of saying that a period ago it was the same.
+pub(super) fn naive_error(rates: &[f64], period: usize) -> f64 {
+    let pairs = rates.iter().zip(rates.iter().skip(period));
+    pairs.map(|(a, b)| (b - a).abs()).sum::<f64>() / rates.len().saturating_sub(period).max(1) as f64
 }

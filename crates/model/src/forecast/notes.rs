@@ -1,10 +1,11 @@
 //! What a reader of a forecast should know, in sentences.
 
-use super::backtest::WIDEST;
+use super::backtest::{UNHEARD_OF, WIDEST};
 use super::fit::Fitted;
 use super::history::PeakBasis;
+use super::outliers::MAD;
 use super::time::DAY_S;
-use super::{Forecast, season};
+use super::{Forecast, ForecastPoint, GROWTH_TELLS_S, TrendKind, season};
 
 /// One-step errors of more than this many (robust) standard deviations are no noise.
 const JUMP: f64 = 8.0;
@@ -12,11 +13,8 @@ const JUMP: f64 = 8.0;
 /// Errors below this share of a history's range are rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// The median absolute deviation of normal noise over its standard deviation.
-const MAD: f64 = 0.6745;
-
-/// The sentences; `wanted` are the seasons asked for.
-pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize]>) -> Vec<String> {
+/// The sentences; `wanted` are the seasons asked for, `restrained` whether a better fit would have exceeded all bounds.
+pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize]>, restrained: bool) -> Vec<String> {
     let (n, horizon) = (forecast.history.rates.len(), forecast.points.len());
     let usual = season::usual(forecast.history.step_s);
     let mut notes = Vec::new();
@@ -37,6 +35,14 @@ pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize
             format!("No season of {period} steps: none stands out from the noise.")
         });
     }
+    if let Some(first) = fitted.outliers.first() {
+        notes.push(format!(
+            "Values far from those around them ({}, the first at {}) were kept out of the trend: holidays, outages or sales \
+             come on top of this forecast.",
+            fitted.outliers.len(),
+            forecast.history.time(*first)
+        ));
+    }
     let places = forecast.history.rates.iter().map(|r| fitted.scale.of(*r));
     let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p), high.max(p)));
     if let Some(at) = jump(&fitted.trend.errors, ROUNDING * (high - low)) {
@@ -47,6 +53,29 @@ pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize
     }
     if forecast.peak.basis == PeakBasis::Unknown && i64::from(forecast.history.step_s) >= DAY_S {
         notes.push("How far arrivals peak within a step is not known, so the mean is taken: give the ratio, or an hourly history.".into());
+    }
+    notes.extend(no_skill(forecast));
+    let lasts_s = n as f64 * f64::from(forecast.history.step_s);
+    if lasts_s < GROWTH_TELLS_S {
+        let days = lasts_s / DAY_S as f64;
+        notes.push(format!(
+            "No growth per month is told: that takes a history of two months, and this one lasts {days:.0} days."
+        ));
+    }
+    let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);
+    let seen = highest(&mut forecast.history.rates.iter().copied());
+    let upper = highest(&mut forecast.points.iter().map(|p: &ForecastPoint| p.upper95));
+    if restrained {
+        notes.push(format!(
+            "What fits best reaches {UNHEARD_OF} times the highest rate of the history within this horizon; it was left for \
+             the next best: look less far ahead."
+        ));
+    }
+    if upper > UNHEARD_OF * seen {
+        notes.push(format!(
+            "The 95 % interval reaches {:.0} times the highest rate of the history: so far ahead nothing is known.",
+            upper / seen
+        ));
     }
     if horizon > n {
         notes.push(format!("The horizon of {horizon} steps is longer than the history of {n}: expect surprises."));
@@ -66,6 +95,19 @@ pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize
         Some(_) => {}
     }
     notes
+}
+
+/// That repeating the last season would be as good, or is what is done.
+fn no_skill(forecast: &Forecast) -> Option<String> {
+    let (tried, naive) = forecast.backtest.as_ref().and_then(|b| Some((b.mase?, b.naive_mase?)))?;
+    let again = match forecast.seasons.iter().max() {
+        Some(period) => format!("the last {period} steps"),
+        None => "the last value".to_owned(),
+    };
+    if forecast.trend == TrendKind::SeasonalNaive {
+        return Some(format!("No method was better on the past than repeating {again}, so that is what is forecast."));
+    }
+    (tried >= naive).then(|| format!("On the past, repeating {again} was no worse than this forecast."))
 }
 
 /// The index of the largest error, if it is out of all proportion to the others and more than rounding.

@@ -35,6 +35,8 @@ pub enum TrendKind {
     Damped,
     /// The mean of the last few.
     MovingAverage,
+    /// No trend: the last season again, or the last value where there is no season.
+    SeasonalNaive,
 }
 
 /// The forms to choose from, the simplest first: where the search for α, β/α, φ and ρ begins. What has one value stays.
@@ -75,29 +77,64 @@ pub(super) struct Trend {
     /// How the end depends on the first level and slope, and their covariance over the variance.
     owed: [State; 2],
     covariance: [[f64; 2]; 2],
+    /// What is repeated; empty unless that is all.
+    cycle: Vec<f64>,
 }
 
 impl Trend {
+    /// The trends that a method allows, the one of its choice first, fitted to two finite values or more.
+    ///
+    /// Information criteria choose by one step ahead. A slope that fades and a level alone do better far ahead where the
+    /// slope of a few steps was taken for one that lasts, so that they may be tried beside the choice.
+    pub(super) fn candidates(values: &[f64], method: ForecastMethod) -> Vec<Self> {
+        let best = Self::fit(values, method);
+        let others = match method {
+            ForecastMethod::Auto => &[TrendKind::Damped, TrendKind::Level][..],
+            _ => &[],
+        };
+        let others: Vec<Self> = others.iter().map(|kind| Self::normalized(values, |y| Self::of(y, *kind))).collect();
+        std::iter::once(best).chain(others).collect()
+    }
+
+    /// The last `period` values again, season values included (seasonal naive method): an error persists, and one more
+    /// comes with each season (Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.5).
+    pub(super) fn seasonal_naive(values: &[f64], period: usize) -> Self {
+        let period = period.clamp(1, values.len() - 1);
+        let errors = values.iter().zip(&values[period..]).map(|(before, now)| now - before).collect();
+        let cycle = values[values.len() - period..].to_vec();
+        let end = State { level: cycle.iter().sum::<f64>() / period as f64, ..State::default() };
+        Self { cycle, ..Self::ended(TrendKind::SeasonalNaive, Smoothing::default(), end, errors, 0) }
+    }
+
     /// Fits the trend that a method asks for to two finite values or more.
     pub(super) fn fit(values: &[f64], method: ForecastMethod) -> Self {
+        Self::normalized(values, |y| match method {
+            ForecastMethod::Auto => Self::best(y),
+            ForecastMethod::Line => Self::of(y, TrendKind::Line),
+            ForecastMethod::Smoothing { alpha } => Self::smoothing(y, alpha),
+            ForecastMethod::MovingAverage { window } => Self::moving_average(y, window),
+        })
+    }
+
+    /// A fit in units of the standard deviation, about the mean; a constant if there is no deviation.
+    fn normalized(values: &[f64], fit: impl FnOnce(&[f64]) -> Self) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let unit = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
         // A constant whose mean is rounded varies by that.
         let unit = if unit > mean.abs() * 1e-14 { unit } else { 0.0 };
         let y: Vec<f64> = values.iter().map(|v| if unit > 0.0 { (v - mean) / unit } else { 0.0 }).collect();
-        let fitted = match method {
-            _ if unit == 0.0 => Self::of(&y, TrendKind::Constant),
-            ForecastMethod::Auto => Self::best(&y),
-            ForecastMethod::Line => Self::of(&y, TrendKind::Line),
-            ForecastMethod::Smoothing { alpha } => Self::smoothing(&y, alpha),
-            ForecastMethod::MovingAverage { window } => Self::moving_average(&y, window),
-        };
+        let fitted = if unit == 0.0 { Self::of(&y, TrendKind::Constant) } else { fit(&y) };
         fitted.scaled(mean, unit)
     }
 
     /// Location and standard deviation of each of the next values.
     pub(super) fn predict(&self, horizon: usize) -> Vec<(f64, f64)> {
+        if !self.cycle.is_empty() {
+            let period = self.cycle.len();
+            let point = |h: usize| (self.cycle[h % period], (self.variance * (h / period + 1) as f64).sqrt());
+            return (0..horizon).map(point).collect();
+        }
         let Smoothing { alpha, beta, phi, rho } = self.smoothing;
         let (mut damped, mut power, mut fading, mut passed_on) = (0.0, 1.0, 1.0, 1.0);
         let mut points = Vec::with_capacity(horizon);
@@ -183,6 +220,7 @@ impl Trend {
             end,
             owed: Default::default(),
             covariance: Default::default(),
+            cycle: Vec::new(),
         }
     }
 

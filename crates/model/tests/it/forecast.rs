@@ -245,7 +245,7 @@ fn constants_and_zeros_stay_what_they_are() {
             }
         }
         assert_eq!(forecast.in_sample.mase, None);
-        assert_eq!(forecast.growth_per_month, (rate > 0.0).then_some(0.0));
+        assert_eq!(daily(&[rate; 61], 10).growth_per_month, (rate > 0.0).then_some(0.0));
         assert_eq!(crossing(&forecast, rate * 1.01 + 1.0).unwrap().earliest, None);
     }
 }
@@ -361,6 +361,116 @@ fn options_that_cannot_be_are_refused() {
     assert!(matches!(forecast(&by_hand, &good), Err(ModelError::Number { .. })));
     let no_step = Series { step_s: 0, ..history };
     assert!(matches!(forecast(&no_step, &good), Err(ModelError::Number { .. })));
+}
+
+/// Wolf's relative sunspot numbers of 1811 to 1869 (Box & Jenkins, *Time Series Analysis*, 1976, series E), here by day:
+/// cycles without a fixed period, close to zero between them, which no trend explains.
+const SUNSPOTS: [f64; 59] = [
+    1.0, 5.0, 12.0, 14.0, 35.0, 46.0, 41.0, 30.0, 24.0, 16.0, 7.0, 4.0, 2.0, 8.0, 17.0, 36.0, 50.0, 62.0, 67.0, 71.0,
+    48.0, 28.0, 8.0, 13.0, 57.0, 122.0, 138.0, 103.0, 86.0, 63.0, 37.0, 24.0, 11.0, 15.0, 40.0, 62.0, 98.0, 124.0,
+    96.0, 66.0, 64.0, 54.0, 39.0, 21.0, 7.0, 4.0, 23.0, 55.0, 94.0, 96.0, 77.0, 59.0, 44.0, 47.0, 30.0, 16.0, 7.0,
+    37.0, 74.0,
+];
+
+/// A forecast of half a year stays near what was seen, or it is said that it does not, whichever the history ends with.
+#[test]
+fn what_nothing_vouches_for_is_not_extrapolated_far() {
+    for zeros in [0, 1] {
+        for end in 14..=SUNSPOTS.len() {
+            let rates = [&vec![0.0; zeros][..], &SUNSPOTS[..end]].concat();
+            let seen = rates.iter().copied().fold(0.0, f64::max);
+            let forecast = daily(&rates, 180);
+            for point in &forecast.points {
+                assert!(point.likely <= 5.0 * seen && point.upper95 <= 50.0 * seen, "{zeros}, {end}: {point:?}");
+            }
+            let upper = forecast.points.iter().map(|p| p.upper95).fold(0.0, f64::max);
+            assert_eq!(says(&forecast, "the highest rate of the history: so far ahead"), upper > 10.0 * seen);
+            assert_eq!(forecast.growth_per_month, None, "59 days are no two months");
+        }
+    }
+}
+
+#[test]
+fn growth_in_a_month_takes_two_to_see() {
+    let hour = |i: usize| (100.0 + 0.2 * i as f64) * (1.0 + 0.3 * (i as f64 / 24.0 * std::f64::consts::TAU).sin());
+    let rates = |n: usize| -> Vec<f64> { noise(6, n).iter().enumerate().map(|(i, e)| hour(i) + 2.0 * e).collect() };
+    let short = forecast(&series(HOUR, &rates(72)), &options(180, DAY)).unwrap();
+    assert_eq!(short.growth_per_month, None);
+    assert!(says(&short, "No growth per month is told") && says(&short, "this one lasts 3 days"), "{:?}", short.notes);
+    let long = forecast(&series(HOUR, &rates(24 * 61)), &options(180, DAY)).unwrap();
+    // 0.2 an hour of about 390.
+    assert!((0.15..0.45).contains(&long.growth_per_month.unwrap()), "{:?}", long.growth_per_month);
+    assert!(!says(&long, "No growth per month"), "{:?}", long.notes);
+}
+
+/// Two years, each with twelve holidays and a week of them, or without.
+fn with_holidays(there: bool) -> Vec<f64> {
+    let holidays = [5, 108, 111, 120, 148, 159, 275, 304, 318];
+    let day = |(i, e): (usize, &f64)| {
+        let holiday = there && (holidays.contains(&(i % 365)) || i % 365 > 354);
+        (1000.0 + 0.4 * i as f64) * (1.0 + WEEK[i % 7] / 100.0) * if holiday { 0.35 } else { 1.0 } * (1.0 + 0.04 * e)
+    };
+    noise(8, 700).iter().enumerate().map(day).collect()
+}
+
+#[test]
+fn holidays_neither_bend_a_forecast_nor_blur_it() {
+    let [plain, rates] = [false, true].map(with_holidays);
+    let (mut off, mut again, mut widths, mut named) = (0.0, 0.0, [0.0; 2], 0);
+    for end in (400..=660).step_by(20) {
+        let [without, with] = [&plain, &rates].map(|rates| daily(&rates[..end], 28));
+        let width = |forecast: &Forecast| forecast.points.iter().map(|p| p.upper80 - p.lower80).sum::<f64>();
+        widths[0] += width(&without);
+        widths[1] += width(&with);
+        // Not where one of the last days was a holiday: nobody can tell whether it stays so.
+        named += usize::from(says(&with, "were kept out of the trend"));
+        assert!(!says(&without, "were kept out of the trend"), "{:?}", without.notes);
+        for (h, point) in with.points.iter().enumerate() {
+            off += (point.likely - rates[end + h]).abs();
+            again += (rates[end - 7 + h % 7] - rates[end + h]).abs();
+        }
+    }
+    assert!(named > 7 && widths[1] < 2.0 * widths[0], "{named} of 14, {widths:?}");
+    assert!(off < again, "{off}, {again}: no better than repeating the last week");
+}
+
+#[test]
+fn the_back_test_chooses_scale_and_trend() {
+    let mut scales = Vec::new();
+    for seed in 0..8 {
+        let noise = noise(seed, 120);
+        // Weekdays that wander each by itself, swings in proportion, swings that stay.
+        let wandering = |i: usize| 100.0 + noise[i % 7..=i].iter().step_by(7).sum::<f64>() * 3.0 + 8.0 * WEEK[i % 7];
+        let in_proportion = |i: usize| (3.0 + 0.02 * i as f64 + WEEK[i % 7] / 20.0 + 0.02 * noise[i]).exp();
+        let steady = |i: usize| 100.0 + i as f64 + WEEK[i % 7] + noise[i];
+        for rate in [&wandering as &dyn Fn(usize) -> f64, &in_proportion, &steady] {
+            let rates: Vec<f64> = (0..120).map(|i| rate(i).max(0.0)).collect();
+            let forecast = daily(&rates, 28);
+            let backtest = forecast.backtest.as_ref().unwrap();
+            let errors = || backtest.tried.iter().filter_map(|t| t.mase);
+            assert!(backtest.mase.unwrap() <= 1.05 * errors().fold(f64::MAX, f64::min), "{backtest:?}");
+            let naive = backtest.tried.last().unwrap();
+            assert_eq!((naive.trend, naive.mase), (TrendKind::SeasonalNaive, backtest.naive_mase));
+            let best = naive.mase.unwrap() <= errors().fold(f64::MAX, f64::min);
+            assert_eq!(forecast.trend == TrendKind::SeasonalNaive, best, "{backtest:?}");
+            assert_eq!(says(&forecast, "No method was better on the past than repeating the last"), best);
+            scales.push(forecast.scale);
+        }
+    }
+    assert!(scales.contains(&Scale::Log) && scales.contains(&Scale::Linear), "{scales:?}");
+}
+
+/// A method that was asked for stays, and that repeating would be better is said.
+#[test]
+fn a_method_asked_for_is_used_whatever_the_back_test_finds() {
+    let rates: Vec<f64> = (0..60).map(|i| if i % 20 < 10 { 100.0 } else { 50.0 }).collect();
+    let options = ForecastOptions { method: ForecastMethod::Line, seasons: Some(vec![20]), ..options(20, DAY) };
+    let asked = forecast(&series(DAY, &rates), &options).unwrap();
+    assert_eq!(asked.trend, TrendKind::Line);
+    let falling: Vec<f64> = (0..60).map(|i| if i < 45 { 100.0 + i as f64 } else { 50.0 }).collect();
+    let asked = forecast(&series(DAY, &falling), &ForecastOptions { seasons: Some(Vec::new()), ..options }).unwrap();
+    assert_eq!(asked.trend, TrendKind::Line);
+    assert!(says(&asked, "repeating the last value was no worse"), "{:?}", asked.notes);
 }
 
 fn any_method() -> impl Strategy<Value = ForecastMethod> {

@@ -3,7 +3,7 @@
 use super::requests;
 use crate::format::{fact, figure, harmless, number, percent, rate, shorten, table, words, wrap};
 use brimful_model::cost::{CostRow, CostTable};
-use brimful_model::forecast::{Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
+use brimful_model::forecast::{Backtest, Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -183,7 +183,7 @@ fn notes(forecast: &Forecast) -> String {
     if let Some(backtest) = &forecast.backtest {
         let tried = format!(
             "from {} earlier points, up to {} steps ahead: {} of what came was within the 80 % interval, {} within the 95 % \
-             interval{}",
+             interval{}{}",
             backtest.origins,
             backtest.horizon_steps,
             percent(Some(backtest.coverage80)),
@@ -192,7 +192,8 @@ fn notes(forecast: &Forecast) -> String {
                 format!("; they were widened {} times", number(Some(forecast.widening)))
             } else {
                 String::new()
-            }
+            },
+            skill(forecast, backtest)
         );
         text += &fact("back-test", &tried);
     }
@@ -200,6 +201,17 @@ fn notes(forecast: &Forecast) -> String {
         text += &fact("beware", note);
     }
     text
+}
+
+/// How its error compares with that of repeating the last season, unless that is what is forecast.
+fn skill(forecast: &Forecast, backtest: &Backtest) -> String {
+    match (forecast.trend, backtest.mase, backtest.naive_mase) {
+        (TrendKind::SeasonalNaive, ..) | (_, None, _) | (_, _, None) => String::new(),
+        (_, Some(error), Some(naive)) => {
+            let again = if forecast.seasons.is_empty() { "value" } else { "season" };
+            format!("; its mean error was {} of that of repeating the last {again}", percent(Some(error / naive)))
+        }
+    }
 }
 
 fn trend(forecast: &Forecast) -> String {
@@ -212,6 +224,8 @@ fn trend(forecast: &Forecast) -> String {
         TrendKind::Local => "a level and a slope that move",
         TrendKind::Damped => "a level and a slope that fades",
         TrendKind::MovingAverage => "the mean of the last steps",
+        TrendKind::SeasonalNaive if forecast.seasons.is_empty() => "the last value again",
+        TrendKind::SeasonalNaive => "the last season again",
     };
     let scale = match forecast.scale {
         Scale::Linear => "",
