@@ -20,6 +20,22 @@ pub struct Model {
     /// coefficients as calibration found them. Empty: they are independent. Those of two stations always are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub demand_correlation: Vec<Vec<Vec<f64>>>,
+    /// Classes whose demands at a station are known only together. Their rates keep these proportions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub joint_demands: Vec<JointDemand>,
+}
+
+/// Classes that were measured only together: their demands at the station come from that of their mean request by a rule
+/// of proportion, which holds while they come in these proportions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JointDemand {
+    /// The station's name.
+    pub station: String,
+    /// The classes' names, at least two.
+    pub classes: Vec<String>,
+    /// The classes' shares of the requests among them; together 1.
+    pub shares: Vec<f64>,
 }
 
 /// One station.

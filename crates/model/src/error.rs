@@ -96,6 +96,20 @@ pub enum ModelError {
         /// What both are about.
         what: String,
     },
+    /// Classes whose demands are known only together, in another proportion.
+    #[error(
+        "the demands at station `{station}` were measured of these classes only together, while they came in one proportion \
+         ({classes}): what each of them costs is not known, so keep the proportion, measure each class alone and calibrate \
+         again, or say what each costs, like {station}.{example}.demand=2ms"
+    )]
+    Parted {
+        /// The station.
+        station: String,
+        /// The classes with their shares.
+        classes: String,
+        /// The name of one of them.
+        example: String,
+    },
     /// A class without any demand.
     #[error("class `{class}` visits no station: give it a demand somewhere, or leave it out")]
     VisitsNothing {

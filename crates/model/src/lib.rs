@@ -45,6 +45,7 @@ pub mod demand;
 pub mod erlang;
 mod error;
 pub mod forecast;
+mod joint;
 pub mod knee;
 pub mod least_squares;
 mod mixed;

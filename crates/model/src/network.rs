@@ -6,6 +6,7 @@
 use crate::ModelError;
 use crate::correlation::is_correlation;
 use crate::error::non_negative;
+use crate::joint;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use std::collections::HashSet;
@@ -58,6 +59,7 @@ impl<'a> Network<'a> {
         check_correlation(model)?;
         check_names("stations", model.stations.iter().map(|s| &s.name))?;
         check_names("classes", model.classes.iter().map(|c| &c.name))?;
+        joint::check(model)?;
         let slowed = |(s, row): (&Station, &Vec<f64>)| match s.kind {
             StationKind::Queue => row.iter().map(|d| d / (1.0 - s.background)).collect(),
             StationKind::Delay => row.clone(),

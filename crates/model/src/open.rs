@@ -161,7 +161,8 @@ mod tests {
         let both = Station { scv: 2.0, ..total(4.0) };
         assert!(response(both).unwrap_err().to_string().contains("both `scv` and `total_scv`"));
         let mut closed = model(total(4.0), &classes);
-        (closed.classes[0].kind, closed.classes[0].population) = (ClassKind::Closed, Some(3));
+        let class = &mut closed.classes[0];
+        (class.kind, class.rate, class.population) = (ClassKind::Closed, None, Some(3));
         assert!(crate::solve(&closed, Method::Auto).unwrap_err().to_string().contains("before the network is solved"));
     }
 

@@ -65,7 +65,8 @@ impl WhatIf {
 /// How the `schema` of every survey begins.
 const SURVEY: &str = "brimful.survey/";
 
-const PARTS: [&str; 5] = ["stations", "classes", "demands", "demand_ci95_half_width", "demand_correlation"];
+const PARTS: [&str; 6] =
+    ["stations", "classes", "demands", "demand_ci95_half_width", "demand_correlation", "joint_demands"];
 
 fn parse(text: &str) -> Result<Parsed, String> {
     let text = text.trim_start_matches('\u{feff}');
@@ -137,6 +138,7 @@ fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::model::JointDemand;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
     use brimful_core::survey::Survey;
 
@@ -186,8 +188,12 @@ mod tests {
     #[test]
     fn every_part_of_a_model_is_read() {
         let plain = parse(JSON).unwrap().model;
-        let whole =
-            Model { demand_ci95_half_width: vec![vec![0.01]], demand_correlation: vec![vec![vec![1.0]]], ..plain };
+        let whole = Model {
+            demand_ci95_half_width: vec![vec![0.01]],
+            demand_correlation: vec![vec![vec![1.0]]],
+            joint_demands: vec![JointDemand::default()],
+            ..plain
+        };
         let text = serde_json::to_string(&whole).unwrap();
         assert_eq!(serde_json::from_str::<Map<String, Value>>(&text).unwrap().len(), PARTS.len());
         assert_eq!(parse(&text).unwrap(), Parsed { model: whole, notes: Vec::new() });

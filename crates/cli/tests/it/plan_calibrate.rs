@@ -169,6 +169,29 @@ fn the_run_with_a_cron_job_is_named() {
 }
 
 #[test]
+fn classes_of_one_mix_stay_together_in_plans() {
+    let files = Files::new();
+    let runs: Vec<String> = [0.0, 100.0, 200.0, 300.0]
+        .map(|light| {
+            let rates = [("light", light), ("heavy", light / 4.0)];
+            files.write(&format!("{light}.json"), record(if light > 0.0 { &rates } else { &[] }).to_string())
+        })
+        .to_vec();
+    let out = word(&files.path("model.json"));
+    plan(&calibrate(&runs, &["--out", &out])).exits(&[0]);
+    let solved = plan(&["solve", &out]).exits(&[0]);
+    assert!(solved.stdout.contains("were measured only together") && !solved.stderr.contains("not read"), "{solved:?}");
+    plan(&["what-if", &out, "--set", "rate=0.5x"]).exits(&[0]);
+    plan(&["what-if", &out, "--set", "heavy.rate=4x"]).fails(2, "measure each class alone");
+    let days: String =
+        (1..=60).map(|day| format!("2024-{:02}-{:02},{}\n", (day + 30) / 31, (day - 1) % 31 + 1, 1000 + day)).collect();
+    let history = files.write("history.csv", format!("time,requests\n{days}"));
+    let asked = files.write("configurations.csv", "name,price,set\nas it is,1,\nhalf,2,cpu.heavy.demand=0.5x\n");
+    plan(&["forecast", &history, "--model", &out]).exits(&[0]);
+    plan(&["forecast", &history, "--model", &out, "--configurations", &asked]).fails(2, "measure each class alone");
+}
+
+#[test]
 fn what_cannot_be_calibrated_says_why() {
     let files = Files::new();
     let runs = runs(&files);

@@ -35,7 +35,7 @@ pub use report::{Calibrated, DemandAtRate, LeftOut, Merged, RunDemand, Saturatio
 use super::{Resampling, SizePoint, fit_size};
 use crate::correlation::identity;
 use crate::{ModelError, saturation_rate};
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{Class, ClassKind, JointDemand, Model, Scheduling, Station, StationKind};
 use brimful_core::record::Record;
 use cpu::CpuFit;
 use runs::Runs;
@@ -81,9 +81,11 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
     };
     model.stations.push(Station { servers: runs.servers, background: cpu.capacity_taken(&runs), ..station("cpu") });
     model.demands.push(cpu.demands.clone());
+    model.joint_demands = joint(&model.classes, "cpu", &cpu.merged);
     uncertainty.push(cpu.uncertainty.clone());
     model.demand_correlation.push(cpu.correlation());
     for disk in disks {
+        model.joint_demands.extend(joint(&model.classes, &disk.name, &disk.merged));
         model.stations.push(Station { background: disk.background, ..station(&disk.name) });
         model.demands.push(disk.demands);
         uncertainty.push(disk.uncertainty);
@@ -148,6 +150,20 @@ fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>>
         known.ci95.map_or(0.0, |ci| (ci.high - demand).max(demand - ci.low).max(0.0))
     };
     model.demands.iter().zip(uncertainty).map(|(row, known)| row.iter().zip(known).map(half_width).collect()).collect()
+}
+
+/// What is known only together at a station, at the model's mix.
+fn joint(classes: &[Class], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
+    let of = |group: &Vec<usize>| {
+        let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
+        let total: f64 = rates.iter().sum();
+        (total > 0.0).then(|| JointDemand {
+            station: station.to_owned(),
+            classes: group.iter().map(|class| classes[*class].name.clone()).collect(),
+            shares: rates.into_iter().map(|rate| rate / total).collect(),
+        })
+    };
+    merged.iter().filter_map(of).collect()
 }
 
 fn merged(runs: &Runs, cpu: &CpuFit) -> Vec<Merged> {

@@ -213,6 +213,11 @@ impl Edit {
         self.cells.iter().flat_map(of).collect()
     }
 
+    /// Whether it says what the figures are to be, whatever they were.
+    pub(super) fn is_set(&self) -> bool {
+        matches!(self.given.value, Value::Amount(amount) if amount.step == Step::Set)
+    }
+
     pub(super) fn is_factor(&self) -> bool {
         matches!(self.given.value, Value::Amount(amount) if amount.is_factor())
     }

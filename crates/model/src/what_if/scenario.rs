@@ -8,6 +8,7 @@ use super::names::{class_named, listed, resolve, station_named};
 use super::new_class::{KEYS, NewClass};
 use crate::ModelError;
 use crate::correlation::identity;
+use crate::joint;
 use crate::network::Network;
 use brimful_core::model::{Class, ClassKind, Model, Station, StationKind};
 use serde::Serialize;
@@ -85,6 +86,7 @@ impl Plan {
             });
         }
         plan.check_contradictions()?;
+        plan.check_together()?;
         for class in &scenario.classes {
             plan.add_class(class, model)?;
         }
@@ -176,6 +178,34 @@ impl Plan {
         Ok(())
     }
 
+    /// Of classes whose demands are known only together, all are changed alike, or each is told what it costs.
+    fn check_together(&mut self) -> Result<(), ModelError> {
+        let mut kept = Vec::new();
+        for joint in &self.base.joint_demands {
+            let (k, classes) = joint::indices(joint, &self.base)?;
+            let among = |edit: &Edit| classes.iter().filter(|c| edit.cells.contains(&Cell::Demand(k, **c))).count();
+            let edits = || self.edits.iter().filter(|edit| edit.property == Property::Demand && among(edit) > 0);
+            let told: usize = edits().filter(|edit| edit.is_set()).map(among).sum();
+            let all_alike = edits().all(|edit| edit.is_set() || among(edit) == classes.len());
+            if !all_alike || (told > 0 && told < classes.len()) {
+                return Err(joint::error(joint));
+            }
+            if told == 0 {
+                kept.push(joint.clone());
+            }
+        }
+        self.base.joint_demands = kept;
+        Ok(())
+    }
+
+    /// An error if a new class would cost what one of them costs, at one of these stations.
+    fn check_copy(&self, like: usize, station: impl Fn(usize) -> bool) -> Result<(), ModelError> {
+        self.base.joint_demands.iter().try_for_each(|joint| {
+            let (k, classes) = joint::indices(joint, &self.base)?;
+            if station(k) && classes.contains(&like) { Err(joint::error(joint)) } else { Ok(()) }
+        })
+    }
+
     fn add_class(&mut self, new: &NewClass, model: &Model) -> Result<(), ModelError> {
         let text = new.to_string();
         let error = |problem: String| ModelError::WhatIf { text: text.clone(), problem };
@@ -183,6 +213,11 @@ impl Plan {
             return Err(error(format!("adds a class `{}`, and there is one: choose another name", new.name)));
         }
         let like = new.like.as_deref().map(|name| class_named(name, model)).transpose().map_err(error)?;
+        if let Some(like) = like {
+            let set =
+                |name: &String| new.demands.iter().any(|(given, amount)| given == name && amount.step == Step::Set);
+            self.check_copy(like, |k| !set(&model.stations[k].name))?;
+        }
         let kind = if new.rate.is_some() { ClassKind::Open } else { ClassKind::Closed };
         let priority = like.map_or(0, |c| model.classes[c].priority);
         let rate = new.rate.map(|_| 0.0);
@@ -217,6 +252,7 @@ impl Plan {
         let text = client.to_string();
         let error = |problem: String| ModelError::WhatIf { text: text.clone(), problem };
         let like = class_named(&client.class, &self.base).map_err(error)?;
+        self.check_copy(like, |_| true)?;
         let name = unused("client", self.base.classes.iter().map(|class| &class.name));
         let priority = self.base.classes[like].priority;
         let class = Class { name, kind: ClassKind::Closed, population: Some(1), priority, ..Class::default() };

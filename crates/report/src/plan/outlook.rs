@@ -71,6 +71,18 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     })
 }
 
+/// What is said of classes that are known only together is said of their mean request.
+pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
+    model.joint_demands.iter().map(|joint| {
+        format!(
+            "{} were measured only together: what is shown of each at {} is that of their mean request, and holds while they \
+             come in the same proportions",
+            joint.classes.join(", "),
+            joint.station
+        )
+    })
+}
+
 /// How an objective stands: its measure now, and up to which load it is met.
 pub(super) fn standing(headroom: &Headroom, interval: Option<Interval90>) -> [String; 2] {
     let measure = match headroom.slo.measure {

@@ -1,6 +1,6 @@
 //! A solved network: `brimful plan solve`.
 
-use super::outlook::{limits, sensitivity, times};
+use super::outlook::{limits, sensitivity, times, together};
 use super::{kind, offered, requests, with_half_width};
 use crate::format::{
     Column, WIDTH, fact, figure, harmless, narrow, number, percent, rate, seconds, shorten, table, words, wrap,
@@ -67,6 +67,7 @@ impl Solved {
             caveats: solution
                 .iter()
                 .flat_map(|solution| solution.caveats.iter().cloned().chain(sensitivity(&model, solution)))
+                .chain(together(&model))
                 .collect(),
             solution,
             response_percentiles: percentiles,

@@ -1,6 +1,6 @@
 //! A model before and after changes, or along a range of them: `brimful plan what-if`.
 
-use super::outlook::{limits, sensitivity, standing, times};
+use super::outlook::{limits, sensitivity, standing, times, together};
 use super::{offered, requests};
 use crate::format::{
     Column, WIDTH, error, fact, figure, harmless, narrow, number, percent, rate, seconds, shorten, table, words, wrap,
@@ -46,7 +46,7 @@ impl Changed {
         let now = what_if.after.as_ref().unwrap_or(&what_if.before);
         let sensitive = now.solution.as_ref().and_then(|solution| sensitivity(&now.model, solution));
         let solved = now.solution.iter().flat_map(|solution| solution.caveats.iter().cloned());
-        let caveats = now.unsolved.iter().cloned().chain(solved).chain(sensitive).collect();
+        let caveats = now.unsolved.iter().cloned().chain(solved).chain(sensitive).chain(together(&now.model)).collect();
         Changed { schema: SCHEMA.to_owned(), headline: headline(&what_if), what_if, load_curves, caveats }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct DiskFit {
     pub name: String,
     pub demands: Vec<f64>,
     pub uncertainty: Vec<Uncertainty>,
+    /// Classes that the runs cannot tell apart.
+    pub merged: Vec<Vec<usize>>,
     /// Classes × classes.
     pub correlation: Vec<Vec<f64>>,
     /// Share of its time.
@@ -39,7 +41,8 @@ pub(super) fn fit(runs: &Runs, warnings: &mut Vec<String>) -> Vec<DiskFit> {
                     let correlation =
                         fit.covariance(0.0).map_or_else(|| identity(demands.len()), |c| of_covariance(&c));
                     let background = fit.background.value.min(0.99);
-                    fits.push(DiskFit { name, demands, uncertainty, correlation, background });
+                    let merged = fit.merged;
+                    fits.push(DiskFit { name, demands, uncertainty, merged, correlation, background });
                 }
             }
             Err(error) => warnings.push(format!("disk {name} was busy and is left out of the model: {error}")),

@@ -1,7 +1,10 @@
 //! Bursts, knees and bad input.
 
 use super::records::{from, near, record, runs, set_cores};
-use brimful_model::saturation_rate;
+use brimful_core::model::Model;
+use brimful_model::{
+    Method, ModelError, Scenario, SimulationOptions, WhatIfOptions, headroom, saturation_rate, simulate, solve, what_if,
+};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::{Value, json};
@@ -170,4 +173,79 @@ fn runs_that_agree_are_not_named() {
     assert_eq!(from(&runs()).unwrap().odd, None, "differences of rounding are none");
     let two_agree = [record("/", &[]), even(100.0), even(200.0)];
     assert_eq!(from(&two_agree).unwrap().odd, None);
+}
+
+/// Only ever 1 heavy to 4 light, which cost 5 ms and 1 ms.
+fn of_one_mix() -> Model {
+    let mixes = [50.0, 100.0, 200.0, 300.0].map(|x| record("/", &[("light", x), ("heavy", x / 4.0)]));
+    from(&[vec![record("/", &[])], mixes.to_vec()].concat()).unwrap().model
+}
+
+fn asked(model: &Model, changes: &[&str]) -> Result<f64, ModelError> {
+    let changes = changes.iter().map(|change| change.parse().unwrap()).collect();
+    let found = what_if(model, &Scenario { changes, ..Scenario::default() }, &WhatIfOptions::default())?;
+    Ok(found.after.unwrap().stations[0].saturation_rate)
+}
+
+#[test]
+fn classes_known_only_together_are_not_parted() {
+    let model = of_one_mix();
+    let joint = &model.joint_demands[0];
+    assert_eq!(
+        (joint.station.as_str(), joint.classes.as_slice()),
+        ("cpu", &["heavy".to_owned(), "light".to_owned()][..])
+    );
+    assert!(near(joint.shares[0], 0.2, 1e-9) && near(joint.shares[1], 0.8, 1e-9), "{joint:?}");
+    let known = 0.97 / 0.0018;
+    for changes in [&[][..], &["rate=0.5x"], &["heavy.rate=0.5x", "light.rate=0.5x"], &["cpu.background=3%"]] {
+        assert!(near(asked(&model, changes).unwrap(), known, 1e-3), "{changes:?}");
+    }
+    assert!(near(asked(&model, &["cpu.demand=0.5x"]).unwrap(), 2.0 * known, 1e-3));
+    for changes in [
+        &["heavy.rate=4x"][..],
+        &["light.rate=0"],
+        &["light.rate=1..100:3"],
+        &["heavy.demand=0.5x"],
+        &["cpu.heavy.demand=+1ms"],
+        &["cpu.heavy.demand=5ms"],
+        &["cpu.heavy.demand=5ms", "heavy.rate=4x"],
+        &["cpu.scheduling=priority", "heavy.priority=1"],
+    ] {
+        let error = asked(&model, changes).unwrap_err();
+        assert!(matches!(error, ModelError::Parted { .. }), "{changes:?}: {error}");
+        assert!(error.to_string().contains("`heavy` 20.0 %, `light` 80.0 %"), "{error}");
+    }
+    let told = ["cpu.heavy.demand=5ms", "cpu.light.demand=1ms", "light.rate=10", "heavy.rate=10"];
+    let disk =
+        model.joint_demands.iter().find(|joint| joint.station == "sda").expect("the disk's demands are joint too");
+    assert_eq!(disk.shares, joint.shares);
+    let told_of_all = told.into_iter().chain(["sda.heavy.demand=0.2ms", "sda.light.demand=0.2ms"]).collect::<Vec<_>>();
+    assert!(near(asked(&model, &told_of_all).unwrap(), 0.97 / 0.003, 1e-3));
+}
+
+#[test]
+fn nothing_new_costs_what_is_known_only_together() {
+    let model = of_one_mix();
+    let class = |text: &str| Scenario { classes: vec![text.parse().unwrap()], ..Scenario::default() };
+    let client = Scenario { clients: vec!["heavy:speed=1Mbps,size=1KB".parse().unwrap()], ..Scenario::default() };
+    for scenario in [class("more:rate=1,like=heavy"), class("more:rate=1,like=light,cpu=2x,sda=1ms"), client] {
+        assert!(matches!(scenario.apply(&model), Err(ModelError::Parted { .. })), "{scenario:?}");
+    }
+    for text in ["more:rate=1,cpu=2ms", "more:rate=1,like=light,cpu=2ms,sda=1ms"] {
+        assert!(class(text).apply(&model).and_then(|model| solve(&model, Method::Auto)).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn a_document_that_parts_them_is_refused_by_all() {
+    let mut model = of_one_mix();
+    assert!(solve(&model, Method::Auto).is_ok());
+    model.classes[0].rate = Some(300.0);
+    assert!(matches!(solve(&model, Method::Auto), Err(ModelError::Parted { .. })));
+    assert!(matches!(saturation_rate(&model), Err(ModelError::Parted { .. })));
+    let objective = "mean<1s".parse().unwrap();
+    assert!(matches!(headroom(&model, Method::Auto, &objective), Err(ModelError::Parted { .. })));
+    assert!(matches!(simulate(&model, &SimulationOptions::default()), Err(ModelError::Parted { .. })));
+    model.joint_demands[0].shares.pop();
+    assert!(solve(&model, Method::Auto).unwrap_err().to_string().contains("joint_demands needs"));
 }
