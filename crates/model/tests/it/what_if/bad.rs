@@ -202,7 +202,8 @@ fn numbers_at_the_ends_of_arithmetic_come_to_an_end() {
 
 #[test]
 fn what_a_class_cannot_have_is_not_passed_over() {
-    let given: [(usize, fn(&mut Class), &str); 3] = [
+    type Change = fn(&mut Class);
+    let given: [(usize, Change, &str); 3] = [
         (0, |users| users.rate = Some(3.0), "class `users` is closed"),
         (1, |batch| batch.think = 2.0, "leave out its `think`"),
         (1, |batch| batch.population = Some(4), "leave out its `population`"),
