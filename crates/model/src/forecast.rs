@@ -25,6 +25,7 @@ mod season;
 mod series;
 mod time;
 mod trend;
+mod zone;
 
 pub use crossing::{Crossing, crossing};
 pub use history::{Peak, PeakBasis};
@@ -32,6 +33,7 @@ pub use options::{ForecastMethod, ForecastOptions};
 pub use series::{BRIDGE, Daily, Gap, Series, Unit};
 pub use time::{MONTH_S, ParseTimestampError, Timestamp};
 pub use trend::TrendKind;
+pub use zone::{ParseZoneError, Zone};
 
 use crate::ModelError;
 use crate::csv;
@@ -159,7 +161,8 @@ pub struct ForecastPoint {
 pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, ModelError> {
     options.check()?;
     let History { series, peak, seasons, note } = History::new(series, options)?;
-    let rates = &series.rates;
+    // Seasons follow the clocks: hours are fitted as clocks without a change would show them.
+    let rates = &series.by_place();
     if rates.len() < MINIMUM {
         return Err(ModelError::SeriesTooShort { given: rates.len(), needed: MINIMUM });
     }
@@ -176,10 +179,14 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     let tells_growth = rates.len() as f64 * f64::from(series.step_s) >= GROWTH_TELLS_S;
     let months = horizon as f64 * f64::from(series.step_s) / MONTH_S;
     let (t80, t95) = fitted.quantiles();
-    let point = |(h, (location, sd)): (usize, (f64, f64))| {
+    let steps = series.rates.len();
+    let place = |h: usize| series.place(steps + h).saturating_sub(rates.len());
+    let predicted = fitted.predict((0..horizon).map(place).max().map_or(0, |last| last + 1));
+    let point = |h: usize| {
+        let (location, sd) = predicted[place(h)];
         let at = |t: f64| fitted.scale.back(location + t * widening * sd);
         ForecastPoint {
-            time: series.time(rates.len() + h),
+            time: series.time(steps + h),
             likely: at(0.0),
             lower80: at(-t80),
             upper80: at(t80),
@@ -187,7 +194,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
             upper95: at(t95),
         }
     };
-    let week = &rates[rates.len() - last_week(&series)..];
+    let week = &series.rates[steps - last_week(&series)..];
     let mut forecast = Forecast {
         present_rate: week.iter().sum::<f64>() / week.len() as f64,
         present_peak_rate: week.iter().fold(0.0, |a: f64, b| a.max(*b)) * peak.factor,
@@ -199,7 +206,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         in_sample: fitted.in_sample(rates, candidates.period),
         backtest,
         widening,
-        points: fitted.predict(horizon).into_iter().enumerate().map(point).collect(),
+        points: (0..horizon).map(point).collect(),
         notes: Vec::from_iter(note),
         history: series,
     };

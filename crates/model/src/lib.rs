@@ -75,7 +75,7 @@ pub use demand::{
 };
 pub use erlang::{erlang_c, mmm_wait};
 pub use error::ModelError;
-pub use forecast::{Crossing, Forecast, ForecastMethod, ForecastOptions, Series, Timestamp, crossing, forecast};
+pub use forecast::{Crossing, Forecast, ForecastMethod, ForecastOptions, Series, Timestamp, Zone, crossing, forecast};
 pub use knee::{Knee, find_knee};
 pub use least_squares::{Estimate, Line, ols};
 pub use open::{saturation_rate, solve_open};

@@ -73,7 +73,8 @@ function skill({ backtest, trend, seasons }: Forecasted): string {
   return `; its mean error was ${percent(backtest.mase / backtest.naive_mase)} of that of repeating the last ${seasons.length > 0 ? "season" : "value"}`;
 }
 
-const unix = (time: string) => Date.parse(time) / 1000;
+/** What the clocks of its zone show at a time, in seconds: charts write days as those of UTC. */
+const clock = (time: string) => Date.parse(`${time.slice(0, 19)}Z`) / 1000;
 
 /** Seasons that a chart must have before each is drawn as its peak alone. */
 const MANY_SEASONS = 24;
@@ -84,7 +85,7 @@ function arrivals(found: Forecasted): Chart {
   const season = Math.max(1, ...found.seasons);
   const stretch = history.rates.length + found.points.length >= MANY_SEASONS * season ? season : 1;
   const peak = (rates: number[]) => Math.max(...rates) * found.peak.factor;
-  const start = unix(history.start);
+  const start = clock(history.start);
   // From the end, so that the stretch that ends now is a whole one.
   const past = chunks([...history.rates].reverse(), stretch).map(peak).reverse();
   const first = history.rates.length - past.length * stretch;
@@ -103,7 +104,7 @@ function arrivals(found: Forecasted): Chart {
     summary: `Chart: ${history.rates.length} steps of history and ${found.points.length} of forecast.`,
     x: {
       title: "",
-      values: [...past.map((_, i) => start + (first + i * stretch) * history.step_s), ...points.map((chunk) => unix(chunk[0]!.time))],
+      values: [...past.map((_, i) => start + (first + i * stretch) * history.step_s), ...points.map((chunk) => clock(chunk[0]!.time))],
       format: day,
       time: true,
     },
@@ -118,7 +119,7 @@ function arrivals(found: Forecasted): Chart {
     ],
     bands: [[0, 1, "band95"], [2, 3, "band80"]],
     levels: limit ? [{ y: limit.rate, words: `${rate(limit.rate)}: ${limit.reason}` }] : [],
-    uprights: likely ? [{ x: unix(likely), words: ["reached, likely", likely.slice(0, 10)], at: "bottom" }] : [],
+    uprights: likely ? [{ x: clock(likely), words: ["reached, likely", likely.slice(0, 10)], at: "bottom" }] : [],
   });
 }
 

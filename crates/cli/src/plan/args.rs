@@ -3,7 +3,7 @@
 use brimful_core::slo::Slo;
 use brimful_core::{Nanos, Rate};
 use brimful_model::demand::calibrate::Attribution;
-use brimful_model::forecast::Unit;
+use brimful_model::forecast::{Unit, Zone};
 use brimful_model::{Change, Client, ForecastMethod, Method, NewClass};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -83,6 +83,10 @@ pub struct ForecastArgs {
     /// What its values are: counts (arrivals within a step) or rates (per second)
     #[arg(long, value_name = "UNIT", default_value = "counts", value_parser = unit)]
     pub unit: Unit,
+    /// Whose days to count: a name like Europe/Berlin, or an offset from UTC like +01:00 [default: the offset that the
+    /// history's times are written with, else UTC]
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    pub timezone: Option<Zone>,
     /// How far to look
     #[arg(long, value_name = "TIME", default_value = "180d")]
     pub horizon: Nanos,

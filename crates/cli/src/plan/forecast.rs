@@ -21,7 +21,8 @@ pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
     let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
     let model = args.model.as_deref().map(model::read).transpose()?;
     let series = model::text(&args.series)?;
-    let series = Series::parse(&series, args.unit).with_context(|| model::name(&args.series))?;
+    let series =
+        Series::parse(&series, args.unit, args.timezone.as_ref()).with_context(|| model::name(&args.series))?;
     let options = ForecastOptions {
         horizon_s: args.horizon.as_secs_f64(),
         seasons: seasons(&args.season),

@@ -14,7 +14,8 @@ pub(super) struct Fitted {
     pub trend: Trend,
     /// Indices of the values that the trend was fitted without.
     pub outliers: Vec<usize>,
-    values: usize,
+    /// How many it was fitted to.
+    pub values: usize,
 }
 
 /// Trend and season fitted in each way that may be chosen, always in the same order: the seasonal naive method is last.

@@ -25,6 +25,13 @@ pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize
     if forecast.history.out_of_order > 0 {
         notes.push("The history was not in the order of time and has been sorted.".into());
     }
+    if forecast.history.mixed_offsets && i64::from(forecast.history.step_s) < DAY_S {
+        notes.push(format!(
+            "Times have more than one offset from UTC; days and hours of the day are those of {}: name the time zone to have \
+             them follow its clocks.",
+            forecast.history.zone
+        ));
+    }
     for period in wanted.unwrap_or(&usual).iter().filter(|p| !forecast.seasons.contains(p)) {
         notes.push(if n / 2 < *period {
             format!(
@@ -40,13 +47,13 @@ pub(super) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize
             "Values far from those around them ({}, the first at {}) were kept out of the trend: holidays, outages or sales \
              come on top of this forecast.",
             fitted.outliers.len(),
-            forecast.history.time(*first)
+            forecast.history.time_of_place(*first)
         ));
     }
     let places = forecast.history.rates.iter().map(|r| fitted.scale.of(*r));
     let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p), high.max(p)));
     if let Some(at) = jump(&fitted.trend.errors, ROUNDING * (high - low)) {
-        let time = forecast.history.time(n - fitted.trend.errors.len() + at);
+        let time = forecast.history.time_of_place(fitted.values - fitted.trend.errors.len() + at);
         notes.push(format!(
             "At {time} arrivals changed beyond all that came before; if that was a change for good, forecast only what follows."
         ));

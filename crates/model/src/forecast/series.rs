@@ -5,7 +5,8 @@
 //! said; the rest is refused: a run of up to [`BRIDGE`] missing steps is bridged by a straight line as long as no more
 //! than one step in ten is made up, times in another order are sorted, a time that comes twice is an error.
 
-use super::time::{DAY_S, ParseTimestampError, Timestamp};
+use super::time::{DAY_S, ParseTimestampError, Timestamp, Written};
+use super::zone::Zone;
 use crate::csv;
 use crate::error::ModelError;
 use schemars::JsonSchema;
@@ -22,6 +23,9 @@ const HIGHEST: f64 = 1e15;
 
 /// The largest share of all steps that may be bridged.
 const BRIDGED_SHARE: f64 = 0.1;
+
+/// No time is further from 1970-01-01, in seconds.
+const FAR_S: i64 = 1_000_000_000_000;
 
 /// By how much a daily time may miss its day, in seconds.
 const CLOCK_CHANGE_S: i64 = 3600;
@@ -42,14 +46,18 @@ pub enum Unit {
 pub struct Series {
     /// When the first step begins.
     pub start: Timestamp,
-    /// The length of a step in seconds.
+    /// The length of a step in seconds; a day is as long as the clocks make it.
     pub step_s: u32,
+    /// Whose clocks days and seasons follow.
+    pub zone: Zone,
     /// Mean arrivals per second within each step.
     pub rates: Vec<f64>,
     /// Steps that were missing and are interpolated.
     pub bridged: Vec<Gap>,
     /// Values that came before an earlier one and were sorted.
     pub out_of_order: usize,
+    /// Times were written with more than one offset from UTC, and no zone was named.
+    pub mixed_offsets: bool,
 }
 
 /// A run of missing steps.
@@ -62,11 +70,17 @@ pub struct Gap {
 }
 
 impl Series {
-    /// A series of rates; an error if one cannot be, or if the step is 0.
+    /// A series of rates, by clocks that always are as at its start; an error if one cannot be, or if the step is 0.
     pub fn new(start: Timestamp, step_s: u32, rates: Vec<f64>) -> Result<Self, ModelError> {
-        let series = Self { start, step_s, rates, bridged: Vec::new(), out_of_order: 0 };
+        let series = Self::empty(start, step_s, Zone::fixed(start.offset_s()));
+        let series = Self { rates, ..series };
         series.check()?;
         Ok(series)
+    }
+
+    fn empty(start: Timestamp, step_s: u32, zone: Zone) -> Self {
+        let (rates, bridged) = (Vec::new(), Vec::new());
+        Self { start, step_s, zone, rates, bridged, out_of_order: 0, mixed_offsets: false }
     }
 
     /// What [`Series::new`] checks.
@@ -84,13 +98,21 @@ impl Series {
     /// Reads a history: two columns, time and value, with or without a header (CSV; tabs and semicolons will do), or a
     /// JSON array of `[time, value]` or `{"time": …, "value": …}`.
     ///
-    /// Times as [`Timestamp`] reads them. A line without a value is a missing step.
-    pub fn parse(text: &str, unit: Unit) -> Result<Self, ModelError> {
+    /// Times as [`Timestamp`] reads them. A line without a value is a missing step. If no zone is given, days are those of
+    /// the offset from UTC that the times are written with (the last, if there are several), else of UTC.
+    pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ModelError> {
         let text = text.trim_start_matches('\u{feff}');
-        let mut points = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
+        let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
+        let by_clock = |p: Point<Written>| Point { at: p.at, time: p.time.by(zone), value: p.value };
+        let mut offsets: Vec<(i64, i32)> =
+            written.iter().filter_map(|p| Some((p.time.by(None).unix(), p.time.offset_s()?))).collect();
+        offsets.sort_unstable();
+        let mixed_offsets = zone.is_none() && offsets.windows(2).any(|w| w[0].1 != w[1].1);
+        let last = Zone::fixed(offsets.last().map_or(0, |(_, offset)| *offset));
+        let mut points: Vec<Point<Timestamp>> = written.into_iter().map(by_clock).collect();
         let out_of_order = points.windows(2).filter(|w| w[1].time < w[0].time).count();
         points.sort_by_key(|p| p.time);
-        if let Some(twice) = points.windows(2).find(|w| w[0].time == w[1].time) {
+        if let Some(twice) = points.windows(2).find(|w| w[0].time.unix() == w[1].time.unix()) {
             return Err(twice[1].at.refused(format!(
                 "{} was given on {} already: keep one of the two or add them up; where clocks change, write times with their \
                  offset from UTC",
@@ -98,7 +120,8 @@ impl Series {
             )));
         }
         let step_s = step(&points)?;
-        let mut series = Self { out_of_order, ..regular(&points, step_s)? };
+        let zone = zone.cloned().unwrap_or(last);
+        let mut series = Self { out_of_order, mixed_offsets, ..regular(&points, step_s, zone)? };
         if unit == Unit::Counts {
             series.rates.iter_mut().for_each(|r| *r /= f64::from(step_s));
         }
@@ -107,7 +130,51 @@ impl Series {
 
     /// When a step begins; the first after the history has the index `rates.len()`.
     pub fn time(&self, index: usize) -> Timestamp {
-        self.start.after((index as i64).saturating_mul(i64::from(self.step_s)))
+        let by = (index as i64).saturating_mul(i64::from(self.step_s));
+        if self.by_day() {
+            return self.zone.time(self.start.local().saturating_add(by).clamp(-FAR_S, FAR_S));
+        }
+        self.start.after(by).on_clocks_of(&self.zone)
+    }
+
+    /// Whether its steps are whole days, which are as long as the clocks make them.
+    fn by_day(&self) -> bool {
+        i64::from(self.step_s) % DAY_S == 0
+    }
+
+    /// The place of a step among those that clocks without a change would show; two have one where clocks are put back.
+    /// Where a change of clocks is no multiple of the step, that of the step itself.
+    pub(super) fn place(&self, index: usize) -> usize {
+        let (step, shift) = (i64::from(self.step_s), self.time(index).offset_s() - self.time(0).offset_s());
+        if self.by_day() || i64::from(shift) % step != 0 {
+            return index;
+        }
+        usize::try_from(index as i64 + i64::from(shift) / step).unwrap_or(0)
+    }
+
+    /// The rates by [`Series::place`]: the mean where two steps have one, halfway where clocks leave one out.
+    pub(super) fn by_place(&self) -> Vec<f64> {
+        let mut places: Vec<(f64, f64)> = Vec::with_capacity(self.rates.len());
+        for (i, rate) in self.rates.iter().enumerate() {
+            let place = self.place(i);
+            places.resize(places.len().max(place + 1), (0.0, 0.0));
+            places[place].0 += rate;
+            places[place].1 += 1.0;
+        }
+        let known = |(sum, count): &(f64, f64)| (*count > 0.0).then(|| sum / count);
+        let mut rates: Vec<f64> = Vec::with_capacity(places.len());
+        for (i, place) in places.iter().enumerate() {
+            let next = || places[i..].iter().find_map(known).unwrap_or(0.0);
+            let halfway = || (rates.last().copied().unwrap_or(0.0) + next()) / 2.0;
+            rates.push(known(place).unwrap_or_else(halfway));
+        }
+        rates
+    }
+
+    /// When clocks show a place.
+    pub(super) fn time_of_place(&self, place: usize) -> Timestamp {
+        let by = (place as i64).saturating_mul(i64::from(self.step_s));
+        self.zone.time(self.start.local().saturating_add(by).clamp(-FAR_S, FAR_S))
     }
 
     /// How many steps make up so many seconds, rounded up.
@@ -115,16 +182,17 @@ impl Series {
         (seconds / f64::from(self.step_s)).ceil() as usize
     }
 
-    /// The means of whole days (UTC) and by how much a day's highest step exceeds them; nothing if the step does not
+    /// The means of whole days, by the clocks of its zone, and by how much a day's highest step exceeds them; nothing if the step does not
     /// divide a day, or no day is whole.
     pub fn daily(&self) -> Option<Daily> {
         let step = i64::from(self.step_s);
         let per_day = usize::try_from(DAY_S / step).ok().filter(|n| *n > 1 && DAY_S % step == 0)?;
-        let into_day = self.start.unix().rem_euclid(DAY_S);
-        let skip = usize::try_from((DAY_S - into_day) % DAY_S / step).ok()?;
         // Steps that straddle midnight belong to the day that they begin in.
+        let into_day = self.start.local().rem_euclid(DAY_S);
+        let skip = usize::try_from((DAY_S - into_day) % DAY_S / step).ok()?;
         let skip = skip + usize::from(into_day % step != 0);
-        let days: Vec<&[f64]> = self.rates.get(skip..)?.chunks_exact(per_day).collect();
+        let rates = self.by_place();
+        let days: Vec<&[f64]> = rates.get(skip..)?.chunks_exact(per_day).collect();
         let means: Vec<f64> = days.iter().map(|day| day.iter().sum::<f64>() / per_day as f64).collect();
         let mut ratios: Vec<f64> = days
             .iter()
@@ -134,7 +202,7 @@ impl Series {
             .collect();
         ratios.sort_by(f64::total_cmp);
         let peak_to_mean = *ratios.get((ratios.len() * 19).div_ceil(20).saturating_sub(1)).unwrap_or(&1.0);
-        let series = Self { start: self.time(skip), step_s: DAY_S as u32, rates: means, ..self.clone() };
+        let series = Self { start: self.time_of_place(skip), step_s: DAY_S as u32, rates: means, ..self.clone() };
         (!series.rates.is_empty()).then_some(Daily { series, peak_to_mean })
     }
 }
@@ -149,9 +217,9 @@ pub struct Daily {
 }
 
 /// One value of a history.
-struct Point {
+struct Point<Time> {
     at: Place,
-    time: Timestamp,
+    time: Time,
     value: f64,
 }
 
@@ -177,7 +245,7 @@ impl fmt::Display for Place {
     }
 }
 
-fn read_csv(text: &str) -> Result<Vec<Point>, ModelError> {
+fn read_csv(text: &str) -> Result<Vec<Point<Written>>, ModelError> {
     let mut points = Vec::new();
     for (i, row) in csv::read(text).into_iter().enumerate() {
         let at = Place::Line(row.line);
@@ -192,7 +260,7 @@ fn read_csv(text: &str) -> Result<Vec<Point>, ModelError> {
     Ok(points)
 }
 
-fn read_json(text: &str) -> Result<Vec<Point>, ModelError> {
+fn read_json(text: &str) -> Result<Vec<Point<Written>>, ModelError> {
     let entries: Vec<Value> = serde_json::from_str(text)
         .map_err(|error| Place::Line(error.line()).refused(format!("no JSON array: {error}")))?;
     let mut points = Vec::new();
@@ -216,7 +284,7 @@ fn read_json(text: &str) -> Result<Vec<Point>, ModelError> {
 }
 
 /// A point, unless its value is missing.
-fn point(at: Place, time: &str, value: &str) -> Result<Option<Point>, ModelError> {
+fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<Written>>, ModelError> {
     let time = time.parse().map_err(|error: ParseTimestampError| at.refused(error.to_string()))?;
     if value.is_empty() {
         return Ok(None);
@@ -232,7 +300,7 @@ fn point(at: Place, time: &str, value: &str) -> Result<Option<Point>, ModelError
 }
 
 /// The most common distance between times that follow one another; of several, the shortest.
-fn step(points: &[Point]) -> Result<u32, ModelError> {
+fn step(points: &[Point<Timestamp>]) -> Result<u32, ModelError> {
     let mut seen: HashMap<i64, usize> = HashMap::new();
     for pair in points.windows(2) {
         *seen.entry(pair[1].time.unix() - pair[0].time.unix()).or_default() += 1;
@@ -247,13 +315,17 @@ fn step(points: &[Point]) -> Result<u32, ModelError> {
 }
 
 /// The points at a regular step, short gaps bridged.
-fn regular(points: &[Point], step_s: u32) -> Result<Series, ModelError> {
+fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Series, ModelError> {
     let (step, first) = (i64::from(step_s), points[0].time);
     let tolerance = if step >= DAY_S { CLOCK_CHANGE_S } else { 0 };
-    let mut series = Series { start: first, step_s, rates: Vec::new(), bridged: Vec::new(), out_of_order: 0 };
+    let by_day = step % DAY_S == 0;
+    // Days are counted as clocks show them.
+    let place = |time: Timestamp| if by_day { time.local() } else { time.unix() };
+    let start = if by_day { zone.time(first.local()) } else { first.on_clocks_of(&zone) };
+    let mut series = Series::empty(start, step_s, zone);
     let mut made_up = 0;
     for point in points {
-        let since = point.time.unix() - first.unix();
+        let since = place(point.time) - place(first);
         let index = (since + step / 2).div_euclid(step);
         if (since - index * step).abs() > tolerance || (index as usize) < series.rates.len() {
             return Err(point.at.refused(format!(

@@ -1,10 +1,11 @@
 //! Points in time: seconds since 1970-01-01 UTC, read from and written as what people and programs write.
 //!
 //! Arithmetic of the proleptic Gregorian calendar after Howard Hinnant, *chrono-Compatible Low-Level Date Algorithms*
-//! (2013), for years 0 to 9999. A time without an offset is taken as UTC.
+//! (2013), for years 0 to 9999. A time without an offset is one of the zone that was named, else of UTC.
 
+use super::zone::Zone;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,53 +21,67 @@ const MILLISECONDS: i64 = 100_000_000_000;
 /// 0000-01-01 and 10000-01-01: no time lies outside.
 const RANGE: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
 
-/// A point in time, to the second. In documents RFC 3339, UTC: `2026-03-01T00:00:00Z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(into = "String", try_from = "String")]
+/// A point in time, to the second, and what clocks somewhere show then. In documents RFC 3339: `2026-03-01T00:00:00+01:00`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(into = "String")]
 #[schemars(with = "String")]
-pub struct Timestamp(i64);
+pub struct Timestamp {
+    /// Seconds since 1970-01-01 UTC.
+    unix: i64,
+    /// By how many seconds the clocks are ahead of UTC.
+    offset_s: i32,
+}
 
 impl Timestamp {
     /// From seconds since 1970-01-01 UTC; times outside the years 0 to 9999 become the nearest inside.
     pub fn from_unix(seconds: i64) -> Self {
-        Self(seconds.clamp(RANGE.start, RANGE.end - 1))
+        Self { unix: seconds.clamp(RANGE.start, RANGE.end - 1), offset_s: 0 }
+    }
+
+    /// The same time on the clocks of a zone.
+    pub(super) fn on_clocks_of(self, zone: &Zone) -> Self {
+        Self { offset_s: zone.offset_s(self.unix), ..self }
+    }
+
+    /// By how many seconds the clocks are ahead of UTC.
+    pub(super) fn offset_s(self) -> i32 {
+        self.offset_s
+    }
+
+    /// What the clocks show, as seconds since they showed 1970-01-01.
+    pub(super) fn local(self) -> i64 {
+        self.unix + i64::from(self.offset_s)
     }
 
     /// Seconds since 1970-01-01 UTC.
     pub fn unix(self) -> i64 {
-        self.0
+        self.unix
     }
 
-    /// So many seconds later.
+    /// So many seconds later, by clocks that stay as they are.
     pub fn after(self, seconds: i64) -> Self {
-        Self::from_unix(self.0.saturating_add(seconds))
+        Self { offset_s: self.offset_s, ..Self::from_unix(self.unix.saturating_add(seconds)) }
     }
 
-    /// `2026-03-01`, the day in UTC.
+    /// `2026-03-01`, the day that the clocks show.
     pub fn date(self) -> String {
-        let (year, month, day) = civil(self.0.div_euclid(DAY_S));
+        let (year, month, day) = civil(self.local().clamp(RANGE.start, RANGE.end - 1).div_euclid(DAY_S));
         format!("{year:04}-{month:02}-{day:02}")
     }
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let second = self.0.rem_euclid(DAY_S);
+        let second = self.local().clamp(RANGE.start, RANGE.end - 1).rem_euclid(DAY_S);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        f.pad(&format!("{}T{hour:02}:{minute:02}:{second:02}Z", self.date()))
+        let offset = if self.offset_s == 0 { "Z".to_owned() } else { write_offset(self.offset_s) };
+        f.pad(&format!("{}T{hour:02}:{minute:02}:{second:02}{offset}", self.date()))
     }
 }
 
 impl From<Timestamp> for String {
     fn from(time: Timestamp) -> String {
         time.to_string()
-    }
-}
-
-impl TryFrom<String> for Timestamp {
-    type Error = ParseTimestampError;
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
     }
 }
 
@@ -79,23 +94,66 @@ pub struct ParseTimestampError(String);
 
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
+    /// As [`Written`]; by clocks of UTC where no offset is written.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.parse::<Written>()?.by(None))
+    }
+}
+
+/// A time as it was written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Written {
+    /// A point in time, and the offset from UTC if there was one.
+    Instant(i64, Option<i32>),
+    /// What clocks show, as seconds since they showed 1970-01-01.
+    Clock(i64),
+}
+
+impl Written {
+    /// The offset from UTC that it was written with.
+    pub(super) fn offset_s(self) -> Option<i32> {
+        match self {
+            Self::Instant(_, offset) => offset,
+            Self::Clock(_) => None,
+        }
+    }
+
+    /// The time by the clocks of a zone, if one was named; else by those that it was written with.
+    pub(super) fn by(self, zone: Option<&Zone>) -> Timestamp {
+        match (self, zone) {
+            (Self::Instant(unix, _), Some(zone)) => Timestamp::from_unix(unix).on_clocks_of(zone),
+            (Self::Instant(unix, offset), None) => {
+                Timestamp { offset_s: offset.unwrap_or(0), ..Timestamp::from_unix(unix) }
+            }
+            (Self::Clock(local), Some(zone)) => zone.time(local),
+            (Self::Clock(local), None) => Timestamp::from_unix(local),
+        }
+    }
+}
+
+impl FromStr for Written {
+    type Err = ParseTimestampError;
     /// A date, a date and a time of day (with or without seconds, fractions cut off, and an offset from UTC), or seconds
     /// or milliseconds since 1970, fractions cut off.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let number = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()));
-        let seconds = match number.map_or(text, |(whole, _)| whole).parse::<i64>() {
-            Ok(number) if number.unsigned_abs() >= MILLISECONDS.unsigned_abs() => Some(number.div_euclid(1000)),
-            Ok(number) => Some(number),
+        let written = match number.map_or(text, |(whole, _)| whole).parse::<i64>() {
+            Ok(number) if number.unsigned_abs() >= MILLISECONDS.unsigned_abs() => {
+                Some(Self::Instant(number.div_euclid(1000), None))
+            }
+            Ok(number) => Some(Self::Instant(number, None)),
             Err(_) => read(text),
         };
-        let seconds = seconds.filter(|s| RANGE.contains(s));
-        seconds.map(Self).ok_or_else(|| ParseTimestampError(text.chars().take(40).collect()))
+        let possible = |written: &Self| match written {
+            Self::Instant(seconds, _) | Self::Clock(seconds) => RANGE.contains(seconds),
+        };
+        written.filter(possible).ok_or_else(|| ParseTimestampError(text.chars().take(40).collect()))
     }
 }
 
 /// A date, perhaps with a time of day.
-fn read(text: &str) -> Option<i64> {
+fn read(text: &str) -> Option<Written> {
     let (date, rest) = text.split_at_checked(10)?;
     let mut parts = date.split('-');
     let [year, month, day] = [parts.next()?, parts.next()?, parts.next()?];
@@ -105,19 +163,21 @@ fn read(text: &str) -> Option<i64> {
     }
     let midnight = days(year, month, day) * DAY_S;
     if rest.is_empty() {
-        return Some(midnight);
+        return Some(Written::Clock(midnight));
     }
     let rest = rest.strip_prefix(['T', 't', ' '])?;
     let (clock, offset) = match rest.find(['Z', 'z', '+', '-']) {
-        Some(at) => (rest[..at].trim_end(), offset(&rest[at..])?),
-        None => (rest, 0),
+        Some(at) => (rest[..at].trim_end(), Some(read_offset(&rest[at..])?)),
+        None => (rest, None),
     };
     let mut parts = clock.split(':');
     let (hour, minute) = (digits(parts.next()?, 2)?, digits(parts.next()?, 2)?);
     let second = parts.next().map_or(Some(0), second)?;
     // 60 is a leap second: it counts as the one that follows.
     let sound = parts.next().is_none() && hour < 24 && minute < 60 && second <= 60;
-    sound.then_some(midnight + hour * 3600 + minute * 60 + second - offset)
+    let local = midnight + hour * 3600 + minute * 60 + second;
+    let written = offset.map_or(Written::Clock(local), |o| Written::Instant(local - i64::from(o), Some(o)));
+    sound.then_some(written)
 }
 
 /// Whole seconds of `07` or `07.25`.
@@ -128,7 +188,7 @@ fn second(text: &str) -> Option<i64> {
 }
 
 /// Seconds east of UTC of `Z`, `+01:00`, `+0100` or `+01`.
-fn offset(text: &str) -> Option<i64> {
+pub(super) fn read_offset(text: &str) -> Option<i32> {
     if text.eq_ignore_ascii_case("z") {
         return Some(0);
     }
@@ -136,7 +196,14 @@ fn offset(text: &str) -> Option<i64> {
     let (hour, minute) = text.split_at_checked(2)?;
     let minute = if minute.is_empty() { 0 } else { digits(minute.strip_prefix(':').unwrap_or(minute), 2)? };
     let seconds = digits(hour, 2).filter(|h| *h < 24)? * 3600 + Some(minute).filter(|m| *m < 60)? * 60;
+    let seconds = i32::try_from(seconds).ok()?;
     Some(if sign == "-" { -seconds } else { seconds })
+}
+
+/// `+01:00`: seconds east of UTC, cut to minutes.
+pub(super) fn write_offset(seconds: i32) -> String {
+    let minutes = seconds.abs() / 60;
+    format!("{}{:02}:{:02}", if seconds < 0 { "-" } else { "+" }, minutes / 60, minutes % 60)
 }
 
 /// A number of exactly so many digits.

@@ -1,6 +1,6 @@
 //! Forecasts of series whose future is known, and of series that no one would expect.
 
-use brimful_model::forecast::{PeakBasis, Scale, TrendKind, Unit};
+use brimful_model::forecast::{PeakBasis, Scale, TrendKind, Unit, Zone};
 use brimful_model::{Forecast, ForecastMethod, ForecastOptions, ModelError, Series, Timestamp, crossing, forecast};
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -268,7 +268,7 @@ fn a_jump_is_named_and_what_follows_it_can_be_forecast() {
 #[test]
 fn a_history_is_read_however_it_is_written() {
     let csv = "time,count\n2026-03-01 00:00,3600\n2026-03-01 01:00,7200\n2026-03-01 02:00,0\n";
-    let read = Series::parse(csv, Unit::Counts).unwrap();
+    let read = Series::parse(csv, Unit::Counts, None).unwrap();
     assert_eq!((read.step_s, read.rates.as_slice()), (HOUR, &[1.0, 2.0, 0.0][..]));
     for same in [
         "2026-03-01T00:00:00Z;3600\r\n2026-03-01T01:00:00Z;7200\r\n2026-03-01T02:00:00Z;0",
@@ -277,11 +277,11 @@ fn a_history_is_read_however_it_is_written() {
         "[[1772323200, 3600], [1772326800000, 7200], [\"2026-03-01 02:00\", \"0\"]]",
         " [{\"time\": \"2026-03-01\", \"value\": 3600}, {\"value\": 7200.0, \"time\": 1772326800}, [1772330400.5, 0]]",
     ] {
-        assert_eq!(Series::parse(same, Unit::Counts).as_ref(), Ok(&read), "{same}");
+        assert_eq!(Series::parse(same, Unit::Counts, None).as_ref(), Ok(&read), "{same}");
     }
-    assert_eq!(Series::parse(csv, Unit::Rates).unwrap().rates, [3600.0, 7200.0, 0.0]);
+    assert_eq!(Series::parse(csv, Unit::Rates, None).unwrap().rates, [3600.0, 7200.0, 0.0]);
     let newest_first = "2026-03-03,3\n2026-03-02,2\n2026-03-01,1\n";
-    let sorted = Series::parse(newest_first, Unit::Rates).unwrap();
+    let sorted = Series::parse(newest_first, Unit::Rates, None).unwrap();
     assert_eq!((sorted.rates.as_slice(), sorted.out_of_order), (&[1.0, 2.0, 3.0][..], 2));
 }
 
@@ -292,31 +292,89 @@ fn short_gaps_are_bridged_and_long_ones_refused() {
         let start: Timestamp = "2026-03-01".parse().unwrap();
         days.map(|i| format!("{},{}\n", start.after(i as i64 * i64::from(DAY)).date(), 100 + i)).collect()
     };
-    let bridged = Series::parse(&text(&[10, 30, 31, 32]), Unit::Rates).unwrap();
+    let bridged = Series::parse(&text(&[10, 30, 31, 32]), Unit::Rates, None).unwrap();
     assert!(bridged.rates.iter().enumerate().all(|(i, r)| (r - 100.0 - i as f64).abs() < 1e-9));
     let gaps: Vec<(String, usize)> = bridged.bridged.iter().map(|g| (g.from.date(), g.steps)).collect();
     assert_eq!(gaps, [("2026-03-11".to_owned(), 1), ("2026-03-31".to_owned(), 3)]);
     assert!(says(&forecast(&bridged, &options(7, DAY)).unwrap(), "4 missing values"));
-    let long = Series::parse(&text(&[30, 31, 32, 33]), Unit::Rates).unwrap_err().to_string();
+    let long = Series::parse(&text(&[30, 31, 32, 33]), Unit::Rates, None).unwrap_err().to_string();
     assert!(long.contains("4 steps from 2026-03-31") && long.contains("begins at 2026-04-04"), "{long}");
-    let many = Series::parse(&text(&[5, 15, 25, 35, 45, 50, 55]), Unit::Rates).unwrap_err();
+    let many = Series::parse(&text(&[5, 15, 25, 35, 45, 50, 55]), Unit::Rates, None).unwrap_err();
     assert_eq!(many, ModelError::Gaps { missing: 7, steps: 60 });
     let empty_value = text(&[]).replace("2026-03-05,104", "2026-03-05,");
-    assert_eq!(Series::parse(&empty_value, Unit::Rates).unwrap().bridged.len(), 1);
+    assert_eq!(Series::parse(&empty_value, Unit::Rates, None).unwrap().bridged.len(), 1);
 }
 
 #[test]
 fn days_of_23_and_25_hours_are_days() {
     let local =
         "2026-03-28T00:00+01:00,1\n2026-03-29T00:00+01:00,2\n2026-03-30T00:00+02:00,3\n2026-03-31T00:00+02:00,4\n";
-    let read = Series::parse(local, Unit::Rates).unwrap();
+    let read = Series::parse(local, Unit::Rates, None).unwrap();
     assert_eq!((read.step_s, read.rates.as_slice()), (DAY, &[1.0, 2.0, 3.0, 4.0][..]));
+}
+
+#[test]
+fn days_are_those_of_the_clocks() {
+    let days = |offset: [&str; 2]| -> String {
+        (10..31).map(|d| format!("2026-03-{d}T00:00:00{},{d}\n", offset[usize::from(d > 29)])).collect()
+    };
+    let dates = |series: &Series| {
+        let found = forecast(series, &options(3, DAY)).unwrap();
+        let times: Vec<String> = found.points.iter().map(|p| p.time.to_string()).collect();
+        (found.history.start.date(), times.join(" "))
+    };
+    let east = Series::parse(&days(["+01:00"; 2]), Unit::Rates, None).unwrap();
+    let next = "2026-03-31T00:00:00+01:00 2026-04-01T00:00:00+01:00 2026-04-02T00:00:00+01:00";
+    assert_eq!((east.zone.to_string().as_str(), dates(&east)), ("+01:00", ("2026-03-10".into(), next.into())));
+    let next = next.replace("+01:00", "+02:00");
+    let both = Series::parse(&days(["+01:00", "+02:00"]), Unit::Rates, None).unwrap();
+    assert_eq!((both.zone.to_string().as_str(), dates(&both)), ("+02:00", ("2026-03-10".into(), next.clone())));
+    let berlin: Zone = "Europe/Berlin".parse().unwrap();
+    for text in [days(["+01:00", "+02:00"]), days(["", ""])] {
+        let read = Series::parse(&text, Unit::Rates, Some(&berlin)).unwrap();
+        assert_eq!(dates(&read), ("2026-03-10".into(), next.clone()));
+        assert_eq!(read.start.to_string(), "2026-03-10T00:00:00+01:00");
+    }
+    let utc = Series::parse(&days(["", ""]), Unit::Rates, None).unwrap();
+    assert_eq!((utc.zone.to_string().as_str(), utc.start.to_string().as_str()), ("UTC", "2026-03-10T00:00:00Z"));
+}
+
+/// Hours of a shop that opens at nine by clocks which change on 2026-03-29, written in UTC.
+#[test]
+fn seasons_follow_the_clocks() {
+    let berlin: Zone = "Europe/Berlin".parse().unwrap();
+    let first = "2026-03-01T00:00:00+01:00".parse::<Timestamp>().unwrap().unix();
+    let ahead_h = |i: i64| if i < 24 * 28 + 2 { 1 } else { 2 };
+    let hour = |i: i64| (i + 23 + ahead_h(i)).rem_euclid(24);
+    let rate = |i: i64| if (9..18).contains(&hour(i)) { 100.0 } else { 10.0 };
+    let text: String = (0..24 * 35).map(|i| format!("{},{}\n", first + 3600 * i, rate(i))).collect();
+    let read = Series::parse(&text, Unit::Rates, Some(&berlin)).unwrap();
+    let found = forecast(&read, &options(72, HOUR)).unwrap();
+    for (i, point) in (24 * 35..).zip(&found.points) {
+        assert!((point.likely - rate(i)).abs() < 10.0, "{}: {}, not {}", point.time, point.likely, rate(i));
+    }
+    assert_eq!(found.seasons[0], 24);
+    // By day, all days are alike: none takes an hour of its neighbour.
+    let far = forecast(&read, &options(30, DAY)).unwrap();
+    assert_eq!(far.history.start.to_string(), "2026-03-01T00:00:00+01:00");
+    assert_eq!(far.points[0].time.to_string(), "2026-04-05T00:00:00+02:00");
+    let mean = (9.0 * 100.0 + 15.0 * 10.0) / 24.0;
+    assert!(far.history.rates.iter().all(|r| (r - mean).abs() < 1e-9), "{:?}", far.history.rates);
+    let mixed = text.replace(&format!("{first},"), "2026-03-01T00:00:00+01:00,");
+    let last = format!("{},", first + 3600 * (24 * 35 - 1));
+    let mixed = mixed.replace(&last, "2026-04-04T23:00:00+02:00,");
+    let mixed = forecast(&Series::parse(&mixed, Unit::Rates, None).unwrap(), &options(72, HOUR)).unwrap();
+    assert!(
+        says(&mixed, "more than one offset from UTC; days and hours of the day are those of +02:00"),
+        "{:?}",
+        mixed.notes
+    );
 }
 
 #[test]
 fn what_is_no_history_is_refused_with_its_place() {
     let refused = |text: &str, expected: &str| {
-        let error = Series::parse(text, Unit::Counts).unwrap_err().to_string();
+        let error = Series::parse(text, Unit::Counts, None).unwrap_err().to_string();
         assert!(error.contains(expected), "{text:?}: {error}");
     };
     refused("", "8 more are needed");
@@ -497,9 +555,10 @@ proptest! {
     fn any_history_gets_a_forecast_or_an_error(
         start in any::<i64>(), step in prop_oneof![Just(0), Just(DAY), Just(HOUR), any::<u32>()], rates in any_rates(),
         horizon_s in prop_oneof![any::<f64>(), 1.0..1e7], seasons in prop::option::of(prop::collection::vec(0_usize..40, 0..3)),
+        zone in prop_oneof![Just("UTC"), Just("Europe/Berlin"), Just("Australia/Lord_Howe"), Just("-03:30")],
         method in any_method(), peak_to_mean in prop::option::of(any::<f64>()), limit in any::<f64>(),
     ) {
-        let series = Series { start: Timestamp::from_unix(start), step_s: step, rates, bridged: Vec::new(), out_of_order: 0 };
+        let series = Series { zone: zone.parse().unwrap(), start: Timestamp::from_unix(start), step_s: step, rates, ..series(DAY, &[]) };
         let options = ForecastOptions { horizon_s, seasons, method, peak_to_mean };
         if let Ok(forecast) = forecast(&series, &options) {
             for p in &forecast.points {
@@ -517,7 +576,7 @@ proptest! {
     #[test]
     fn no_text_panics(text in "(.|\n){0,200}", lines in "([0-9TZ:, .\"+-]{0,24}\n){0,12}", json in "\\[[\\[\\]{}0-9,\" .:a-z-]{0,80}") {
         for text in [text, lines, json] {
-            if let Ok(series) = Series::parse(&text, Unit::Counts) {
+            if let Ok(series) = Series::parse(&text, Unit::Counts, None) {
                 let _ = forecast(&series, &options(10, series.step_s));
             }
         }

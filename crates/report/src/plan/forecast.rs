@@ -154,10 +154,11 @@ fn notes(forecast: &Forecast) -> String {
     let history = &forecast.history;
     let steps = history.rates.len();
     let mut past = format!(
-        "{steps} steps of {} from {} to {}",
+        "{steps} steps of {} from {} to {}, {}",
         step(history.step_s),
         day(history.start),
-        day(history.time(steps.saturating_sub(1)))
+        day(history.time(steps.saturating_sub(1))),
+        history.zone
     );
     let bridged: usize = history.bridged.iter().map(|gap| gap.steps).sum();
     if bridged > 0 {
