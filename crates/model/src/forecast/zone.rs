@@ -1,14 +1,11 @@
 //! Time zones: what clocks show when.
 
-use super::time::{Timestamp, read_offset, write_offset};
+use super::time::{DAY_S, Timestamp, read_offset, write_offset};
 use jiff::tz::{Offset, TimeZone};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
-
-/// Clocks change by less than this.
-const DAY_S: i64 = super::time::DAY_S;
 
 /// A time zone: of the IANA database, or a fixed offset from UTC. In documents `UTC`, `Europe/Berlin` or `+01:00`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -34,6 +31,7 @@ impl Zone {
     /// When its clocks show this, as seconds since they showed 1970-01-01: the first time where they do so twice; where
     /// they leave it out, as much later.
     pub(super) fn time(&self, local: i64) -> Timestamp {
+        // Clocks change by less than a day.
         let [before, after] = [local - DAY_S, local + DAY_S].map(|unix| i64::from(self.offset_s(unix)));
         let shows = |offset: i64| i64::from(self.offset_s(local - offset)) == offset;
         let offset = if !shows(before) && shows(after) { after } else { before };

@@ -277,7 +277,11 @@ fn a_history_is_read_however_it_is_written() {
         "[[1772323200, 3600], [1772326800000, 7200], [\"2026-03-01 02:00\", \"0\"]]",
         " [{\"time\": \"2026-03-01\", \"value\": 3600}, {\"value\": 7200.0, \"time\": 1772326800}, [1772330400.5, 0]]",
     ] {
-        assert_eq!(Series::parse(same, Unit::Counts, None).as_ref(), Ok(&read), "{same}");
+        let again = Series::parse(same, Unit::Counts, None).unwrap();
+        assert_eq!((again.start.unix(), again.step_s), (read.start.unix(), read.step_s), "{same}");
+        assert_eq!(again.rates, read.rates, "{same}");
+        // The third is written by two clocks, of which the last counts.
+        assert_eq!((again.mixed_offsets, again.zone), (same.contains("+01:00"), read.zone.clone()), "{same}");
     }
     assert_eq!(Series::parse(csv, Unit::Rates, None).unwrap().rates, [3600.0, 7200.0, 0.0]);
     let newest_first = "2026-03-03,3\n2026-03-02,2\n2026-03-01,1\n";
@@ -353,7 +357,7 @@ fn seasons_follow_the_clocks() {
     for (i, point) in (24 * 35..).zip(&found.points) {
         assert!((point.likely - rate(i)).abs() < 10.0, "{}: {}, not {}", point.time, point.likely, rate(i));
     }
-    assert_eq!(found.seasons[0], 24);
+    assert!(found.seasons.iter().all(|season| season % 24 == 0), "{:?}", found.seasons);
     // By day, all days are alike: none takes an hour of its neighbour.
     let far = forecast(&read, &options(30, DAY)).unwrap();
     assert_eq!(far.history.start.to_string(), "2026-03-01T00:00:00+01:00");
@@ -362,7 +366,7 @@ fn seasons_follow_the_clocks() {
     assert!(far.history.rates.iter().all(|r| (r - mean).abs() < 1e-9), "{:?}", far.history.rates);
     let mixed = text.replace(&format!("{first},"), "2026-03-01T00:00:00+01:00,");
     let last = format!("{},", first + 3600 * (24 * 35 - 1));
-    let mixed = mixed.replace(&last, "2026-04-04T23:00:00+02:00,");
+    let mixed = mixed.replace(&last, "2026-04-05T00:00:00+02:00,");
     let mixed = forecast(&Series::parse(&mixed, Unit::Rates, None).unwrap(), &options(72, HOUR)).unwrap();
     assert!(
         says(&mixed, "more than one offset from UTC; days and hours of the day are those of +02:00"),
