@@ -172,7 +172,7 @@ impl From<SharedBy> for Attribution {
 pub struct ModelArgs {
     /// The model in JSON or TOML, or a document that holds one, like a survey's; `-` is stdin
     pub model: PathBuf,
-    /// How to solve it: auto, exact, erlang, seidmann, schweitzer or linearizer
+    /// How to solve it: auto, exact, erlang, seidmann, schweitzer, linearizer or simulation
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub method: Method,
 }

@@ -12,6 +12,15 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+/// `brimful` with these arguments, for which a hang-up is one, though whoever runs the tests may have told them to ignore it.
+fn on_a_terminal(args: &[&str]) -> Command {
+    let brimful = brimful(args);
+    let mut env = Command::new("env");
+    env.arg("--default-signal=HUP").arg(brimful.get_program()).args(brimful.get_args());
+    env.envs(brimful.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    env
+}
+
 #[test]
 fn an_interrupted_load_leaves_its_record() {
     let _machine = share_machine();
@@ -26,7 +35,7 @@ fn an_interrupted_load_leaves_its_record() {
         });
         // A single client: each of its requests but the first shows that the answer before it has arrived.
         let pace = ["--clients", "1", "--think", "3ms", "--duration", "1h", "--out", out.to_str().unwrap()];
-        let load = Running::start(brimful(&[&["load", &server.url()], &pace[..]].concat()));
+        let load = Running::start(on_a_terminal(&[&["load", &server.url()], &pace[..]].concat()));
         for _ in 0..50 {
             requests.recv_timeout(LIMIT).expect("the server is asked");
         }
@@ -85,7 +94,7 @@ fn a_server_is_put_back_however_its_survey_ends() {
     let survey = |at: &str| {
         let on = ["survey", &url, "--process", &pid, "--server-cpus", "0", "--timeout", "1s"];
         let files = ["--report", report.to_str().unwrap(), "--out", out.to_str().unwrap()];
-        let mut survey = Running::start(brimful(&[&on[..], &files].concat()));
+        let mut survey = Running::start(on_a_terminal(&[&on[..], &files].concat()));
         survey.stderr_line(at);
         assert!(affinity(target.pid()).iter().all(|cpus| cpus == "0"), "it was not pinned");
         survey
