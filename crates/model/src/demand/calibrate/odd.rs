@@ -49,7 +49,8 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
         };
         let (expected, error) = expected(&fit, term, &others, &observations[i])?;
         let busy = observations[i].busy;
-        let residual = (busy - expected) / error;
+        // Others that agree to the last digit have no error to compare with.
+        let residual = Some((busy - expected) / error).filter(|residual| residual.is_finite())?;
         let t = StudentsT::new(0.0, 1.0, fit.degrees_of_freedom as f64).ok()?;
         let p = (2.0 * t.sf(residual.abs()) * runs.len() as f64).min(1.0);
         Some(OddRun { record: runs[i].record, busy, expected, residual, p })

@@ -288,11 +288,16 @@ fn churn(steps: &[(Step, prop::sample::Index)]) -> ([i64; STATES], [i64; STATES]
         }
     }
     let begun = Instant::now();
-    while gauges.read(0).states != listed(PORT) && begun.elapsed() < PATIENCE {
+    // A connection may change its state between two readings: only those of one turn belong together.
+    let (seen, listed) = loop {
+        let (seen, listed) = (gauges.read(0).states, listed(PORT));
+        if seen == listed || begun.elapsed() >= PATIENCE {
+            break (seen, listed);
+        }
         thread::yield_now();
-    }
+    };
     let snmp = fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
     let tcp = snmp.lines().filter(|line| line.starts_with("Tcp:")).nth(1).unwrap();
     let passive_opens = tcp.split_whitespace().nth(6).unwrap().parse().unwrap();
-    (gauges.read(0).states, listed(PORT), gauges.read(0).accepted, passive_opens)
+    (seen, listed, gauges.read(0).accepted, passive_opens)
 }
