@@ -570,8 +570,7 @@ proptest! {
                 prop_assert!(numbers.is_sorted(), "{:?}", p);
             }
             if let Ok(found) = crossing(&forecast, limit) {
-                let unbounded = Timestamp::from_unix(i64::MAX);
-                let dates = [found.earliest, found.likely, found.latest].map(|d| d.unwrap_or(unbounded));
+                let dates = [found.earliest, found.likely, found.latest].map(|d| d.map_or(i64::MAX, Timestamp::unix));
                 prop_assert!(dates.is_sorted(), "{:?}", found);
             }
         }
