@@ -1,7 +1,7 @@
-//! The observers of a load: what was offered, what became of it, and whether the figures can be trusted.
+//! What the shards of a run saw of its calls, and the Record that follows from it.
 //!
-//! One [`Collector`] per shard sees every event of that shard's calls; they are merged after the run and become a
-//! `Record`. Two rules hold for everything in here:
+//! One [`Collector`] per shard sees every event of that shard's calls and fills an [`Account`]. Accounts are merged, and
+//! the `Record` is derived from the sum and from nothing else. Two rules hold for everything in here:
 //!
 //! - **Memory is fixed at construction**, and written once so that no page fault is left for the run. Nothing grows with
 //!   the number of calls.
@@ -9,18 +9,22 @@
 //!   several collectors give the very Record that one collector would have given.
 //!
 //! ```text
-//! collector      Event → counts, times, traffic, per class; into_record
+//! collector      Event → Account
+//! account        counts, times, traffic, per class; merge
 //! ├ tally        the counts and times of one class
 //! ├ distribution a distribution of times: histogram and exact moments
 //! ├ series       the course of the run, in at most 300 intervals
 //! ├ reply_rate   throughput in samples of five seconds
-//! ├ batch        confidence interval of the mean response time
+//! └ batch        confidence interval of the mean response time
+//! derive         Account, Facts → Record
 //! └ verdict      was it the server that was measured, or the generator?
 //! ```
 #![forbid(unsafe_code)]
 
+mod account;
 mod batch;
 mod collector;
+mod derive;
 mod distribution;
 mod reply_rate;
 mod series;
@@ -28,8 +32,10 @@ mod student;
 mod tally;
 mod verdict;
 
+pub use account::{Account, Unlike};
 pub use batch::BatchMeans;
-pub use collector::{Collector, PerCall, RunFacts};
+pub use collector::{Collector, PerCall};
+pub use derive::{Facts, derive};
 pub use distribution::{Distribution, StatsError};
 pub use reply_rate::ReplySampler;
 pub use series::Series;

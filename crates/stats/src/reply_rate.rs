@@ -15,7 +15,7 @@ const PERIOD: Nanos = Nanos::from_secs(5);
 const CAPACITY: u64 = 24 * 3600 / 5;
 
 /// Counts completions in periods of five seconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReplySampler {
     /// Completions per period; never empty, so that a short window is touched too.
     periods: Vec<u64>,

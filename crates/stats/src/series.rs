@@ -20,7 +20,7 @@ const LONGEST_US: u64 = 60_000_000;
 const DIGITS: u8 = 2;
 
 /// The course of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Log₂ of the length of an interval in seconds.
     doublings: u32,
@@ -29,7 +29,7 @@ pub struct Series {
     slots: Vec<Slot>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Slot {
     offered: u64,
     sent: u64,

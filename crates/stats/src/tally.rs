@@ -5,7 +5,7 @@ use brimful_core::End;
 use brimful_core::record::{ClassRecord, Counts, StatusCounts, Traffic};
 
 /// One class, or all of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) name: String,
     pub(crate) counts: Counts,

@@ -7,7 +7,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Progress, Run, Wire};
 use brimful_http::Version;
 use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
-use brimful_stats::{Collector, Pacing, RunFacts};
+use brimful_stats::{Account, Collector, Facts, Pacing, derive};
 use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard, Speed, Stage, Trace};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -123,7 +123,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let mix = plan.workload.mix();
     let window = plan.planned_window()?;
-    let collector = || Collector::new(&names, window);
+    let collector = || Collector::new(Account::new(&names, window));
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
     let started_at = SystemTime::now();
     // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
@@ -280,7 +280,7 @@ impl RunPlan {
             max_rate: self.client_max,
             host: run.host,
         };
-        run.observer.into_record(RunFacts {
+        let facts = Facts {
             started_at: humantime::format_rfc3339_millis(started_at).to_string(),
             started_monotonic_ns: run.started_monotonic_ns,
             duration: run.duration,
@@ -292,6 +292,7 @@ impl RunPlan {
             generator,
             server,
             pacing: self.pacing(),
-        })
+        };
+        derive(&run.observer.into_account(), facts)
     }
 }

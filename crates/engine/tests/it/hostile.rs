@@ -9,7 +9,7 @@ use crate::seen::{Keeper, Seen};
 use crate::support::{Control, Plan};
 use brimful_core::Nanos;
 use brimful_core::record::Counts;
-use brimful_stats::Collector;
+use brimful_stats::{Account, Collector};
 use brimful_testkit::{Hostile, hostile_behaviours};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -75,7 +75,8 @@ fn next(queue: &Mutex<Vec<Hostile>>) -> Option<Hostile> {
 }
 
 fn law(hostile: &Hostile, plan: &Plan, open: bool) -> Result<(), String> {
-    let observer = || (Keeper::default(), Collector::new(&["all".to_owned()], plan.config.window));
+    let account = || Account::new(&["all".to_owned()], plan.config.window);
+    let observer = || (Keeper::default(), Collector::new(account()));
     let control = Control::default();
     let run = if open {
         plan.drive(|shard| plan.constant(1000.0, shard), observer, &control)
@@ -84,7 +85,7 @@ fn law(hostile: &Hostile, plan: &Plan, open: bool) -> Result<(), String> {
     };
     let (keeper, collector) = run.observer;
     keeper.calls.iter().for_each(Seen::check);
-    let counts = collector.counts();
+    let counts = collector.into_account().counts();
     let Counts { scheduled, completed, .. } = counts;
     if counts.imbalance() != (0, 0) || scheduled != CALLS {
         return Err(format!("{:?} of {CALLS} left over: {counts:?}", counts.imbalance()));

@@ -2,7 +2,7 @@
 
 use brimful_core::record::{Generator, Record, Summary};
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
-use brimful_stats::{Collector, Distribution, Pacing, PerCall, RunFacts};
+use brimful_stats::{Account, Collector, Distribution, Facts, Pacing, PerCall, derive};
 use proptest::prelude::*;
 
 const WINDOW: Nanos = Nanos::from_secs(400);
@@ -79,33 +79,26 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     prop::collection::vec(call, 0..60)
 }
 
-fn collector() -> Collector {
-    Collector::new(&["a", "b", "c"].map(str::to_owned), WINDOW)
+fn account() -> Account {
+    Account::new(&["a", "b", "c"].map(str::to_owned), WINDOW)
 }
 
-fn observed<'a>(calls: impl Iterator<Item = &'a Call>) -> Collector {
-    let mut collector = collector();
+fn seen<'a>(calls: impl Iterator<Item = &'a Call>) -> Account {
+    let mut collector = Collector::new(account());
     for call in calls {
         let mut memory = PerCall::default();
         call.events().iter().for_each(|event| collector.on(&mut memory, event));
     }
-    collector
+    collector.into_account()
 }
 
-/// The calls dealt to `k` collectors.
-fn shards(calls: &[Call], k: usize) -> Vec<Collector> {
-    (0..k).map(|i| observed(calls.iter().skip(i).step_by(k))).collect()
+/// The calls dealt to `k` shards.
+fn shards(calls: &[Call], k: usize) -> Vec<Account> {
+    (0..k).map(|i| seen(calls.iter().skip(i).step_by(k))).collect()
 }
 
-fn merged(shards: impl IntoIterator<Item = Collector>) -> Collector {
-    shards.into_iter().fold(collector(), |mut sum, shard| {
-        sum.merge(shard);
-        sum
-    })
-}
-
-fn record(collector: Collector) -> Record {
-    collector.into_record(RunFacts {
+fn record(account: &Account) -> Record {
+    let facts = Facts {
         started_at: "2024-01-01T00:00:00Z".to_owned(),
         started_monotonic_ns: 0,
         duration: Nanos::from_secs(500),
@@ -117,7 +110,8 @@ fn record(collector: Collector) -> Record {
         generator: Generator::default(),
         server: None,
         pacing: Pacing::Open,
-    })
+    };
+    derive(account, facts)
 }
 
 /// The value that at least a share `q` of the sorted values does not exceed.
@@ -144,7 +138,7 @@ proptest! {
 
     #[test]
     fn every_call_is_accounted_for(calls in calls()) {
-        let record = record(observed(calls.iter()));
+        let record = record(&seen(calls.iter()));
         prop_assert_eq!(record.counts.imbalance(), (0, 0));
         prop_assert_eq!(record.counts.scheduled, calls.len() as u64);
         for class in record.classes.values() {
@@ -159,7 +153,7 @@ proptest! {
 
     #[test]
     fn the_series_adds_up_to_the_counts(calls in calls()) {
-        let record = record(observed(calls.iter()));
+        let record = record(&seen(calls.iter()));
         let total = |f: fn(&brimful_core::record::Interval) -> u64| record.intervals.iter().map(f).sum::<u64>();
         prop_assert_eq!(total(|i| i.offered), record.counts.scheduled);
         prop_assert_eq!(total(|i| i.sent), record.counts.sent);
@@ -167,18 +161,22 @@ proptest! {
         prop_assert_eq!(total(|i| i.errors), record.counts.errors());
     }
 
+    /// `derive(merge(a, b))` is `derive` of what saw both, and so is the Account itself, bin for bin.
     #[test]
     fn split_over_shards_is_the_same_run(calls in calls(), k in 1_usize..5) {
-        let (whole, split) = (observed(calls.iter()), merged(shards(&calls, k)));
-        prop_assert_eq!(record(whole), record(split));
+        let whole = seen(calls.iter());
+        let split = shards(&calls, k).into_iter().reduce(|sum, shard| sum.merge(shard).unwrap()).unwrap();
+        prop_assert_eq!(record(&whole), record(&split));
+        prop_assert_eq!(whole, split);
     }
 
     #[test]
     fn merging_is_commutative_and_associative(calls in calls()) {
-        let [a, b, c] = <[Collector; 3]>::try_from(shards(&calls, 3)).unwrap();
-        let left = record(merged([merged([a.clone(), b.clone()]), c.clone()]));
-        let right = record(merged([merged([c, b]), a]));
-        prop_assert_eq!(left, right);
+        let [a, b, c] = <[Account; 3]>::try_from(shards(&calls, 3)).unwrap();
+        let left = a.clone().merge(b.clone()).unwrap().merge(c.clone()).unwrap();
+        let right = a.clone().merge(b.clone().merge(c.clone()).unwrap()).unwrap();
+        prop_assert_eq!(&left, &right);
+        prop_assert_eq!(left, c.merge(b).unwrap().merge(a).unwrap());
     }
 
     #[test]

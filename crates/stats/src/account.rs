@@ -1,0 +1,133 @@
+//! All that one shard saw of its calls, or several shards once they are merged: whole numbers only, so that merging is
+//! exact, associative and commutative, and a Record derived from the merged Account is the one that a single shard with
+//! all the calls would have given.
+//!
+//! Counts and times are kept per class; the totals are their sum when a Record is derived.
+
+use crate::batch::BatchMeans;
+use crate::distribution::Distribution;
+use crate::reply_rate::ReplySampler;
+use crate::series::Series;
+use crate::tally::{Tally, add};
+use crate::verdict::Limited;
+use brimful_core::Nanos;
+use brimful_core::record::Counts;
+
+/// What was seen of the calls of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// How long load was to be offered; [`Nanos::MAX`] when that was not known beforehand.
+    pub(crate) window: Nanos,
+    /// By [`ClassId`](brimful_core::ClassId).
+    pub(crate) classes: Vec<Tally>,
+    pub(crate) connect_time: Distribution,
+    pub(crate) completed_in_window: u64,
+    /// What this host lacked.
+    pub(crate) limited: Limited,
+    pub(crate) series: Series,
+    pub(crate) replies: ReplySampler,
+    pub(crate) batches: BatchMeans,
+}
+
+/// Why two Accounts are not of one run.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Unlike {
+    /// The classes differ in name, number or order.
+    #[error("their classes differ ({} and {}): merge runs of one workload", list(.0), list(.1))]
+    Classes(Vec<String>, Vec<String>),
+    /// Load was to be offered for different times.
+    #[error("they were to last differently long ({0} and {1}): merge runs with the same --duration and --requests")]
+    Windows(Nanos, Nanos),
+}
+
+impl Account {
+    /// Nothing seen yet, of a run with these classes, at least one, that offers load for `window` ([`Nanos::MAX`] when that
+    /// is not known beforehand). All memory is taken and touched here: 3.5 MB, and 1.1 MB per class.
+    pub fn new(classes: &[String], window: Nanos) -> Account {
+        Account {
+            window,
+            classes: classes.iter().map(|name| Tally::new(name.clone())).collect(),
+            connect_time: Distribution::new(),
+            completed_in_window: 0,
+            limited: Limited::default(),
+            series: Series::new(),
+            replies: ReplySampler::new(window),
+            batches: BatchMeans::new(),
+        }
+    }
+
+    /// What became of the calls, all classes together.
+    pub fn counts(&self) -> Counts {
+        self.classes.iter().fold(Counts::default(), |mut sum, tally| {
+            add(&mut sum, &tally.counts);
+            sum
+        })
+    }
+
+    /// What both have seen.
+    ///
+    /// # Errors
+    /// When they cannot be of one run: nothing is merged then.
+    pub fn merge(mut self, other: Account) -> Result<Account, Unlike> {
+        self.take_in(other)?;
+        Ok(self)
+    }
+
+    pub(crate) fn take_in(&mut self, other: Account) -> Result<(), Unlike> {
+        if !self.classes.iter().map(|tally| &tally.name).eq(other.classes.iter().map(|tally| &tally.name)) {
+            return Err(Unlike::Classes(self.class_names(), other.class_names()));
+        }
+        if self.window != other.window {
+            return Err(Unlike::Windows(self.window, other.window));
+        }
+        for (tally, theirs) in self.classes.iter_mut().zip(&other.classes) {
+            tally.merge(theirs);
+        }
+        self.connect_time.merge(&other.connect_time);
+        self.completed_in_window += other.completed_in_window;
+        self.limited.descriptors += other.limited.descriptors;
+        self.limited.ports += other.limited.ports;
+        self.limited.memory += other.limited.memory;
+        self.series.merge(other.series);
+        self.replies.merge(&other.replies);
+        self.batches.merge(other.batches);
+        Ok(())
+    }
+
+    fn class_names(&self) -> Vec<String> {
+        self.classes.iter().map(|tally| tally.name.clone()).collect()
+    }
+
+    /// Bytes held by what could grow, for the test that it does not.
+    #[cfg(test)]
+    pub(crate) fn footprint(&self) -> usize {
+        self.series.footprint() + self.replies.footprint() + self.classes.capacity() * size_of::<Tally>()
+    }
+}
+
+fn list(names: &[String]) -> String {
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(classes: &[&str], window_s: u64) -> Account {
+        let names: Vec<String> = classes.iter().map(ToString::to_string).collect();
+        Account::new(&names, Nanos::from_secs(window_s))
+    }
+
+    #[test]
+    fn what_is_not_of_one_run_is_refused_and_named() {
+        let unlike = |other| account(&["light", "heavy"], 10).merge(other).unwrap_err().to_string();
+        for other in [&["light"][..], &["light", "heavy", "more"], &["heavy", "light"], &["light", "other"]] {
+            let names = other.join(", ");
+            let said = format!("their classes differ (light, heavy and {names}): merge runs of one workload");
+            assert_eq!(unlike(account(other, 10)), said);
+        }
+        assert!(
+            unlike(account(&["light", "heavy"], 20)).starts_with("they were to last differently long (10s and 20s)")
+        );
+    }
+}

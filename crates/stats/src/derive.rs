@@ -1,0 +1,112 @@
+//! `Record = derive(Account, Facts)` and nothing else: every figure of the load in a Record is computed here, from
+//! everything that all shards saw, and the verdict is judged here, after they were merged.
+//!
+//! - *Response time*: due → last byte, so a call that waits for the generator or for a connection has waited. *Service
+//!   time*: first byte sent → last byte. *First byte*: first byte sent → first byte received. All three are taken of the
+//!   completed calls, so that they compare. *Connect time*: every attempt that succeeded. *Lateness*: due → the
+//!   generator acts, of every call that began.
+
+use crate::account::Account;
+use crate::tally::Tally;
+use crate::verdict::{Evidence, Pacing, judge};
+use brimful_core::Nanos;
+use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA};
+use brimful_core::server::Server;
+use std::collections::BTreeMap;
+
+/// What a Record says that no event tells.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Wall-clock time of the start, RFC 3339.
+    pub started_at: String,
+    /// `CLOCK_MONOTONIC` at the start.
+    pub started_monotonic_ns: u64,
+    /// From the start to the end of the last call.
+    pub duration: Nanos,
+    /// How long load was offered in the end.
+    pub window: Nanos,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The URL, as resolved.
+    pub target: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Whether the user ended the run early.
+    pub interrupted: bool,
+    /// What the load cost.
+    pub generator: Generator,
+    /// What the monitor saw.
+    pub server: Option<Server>,
+    /// What decided when calls were due.
+    pub pacing: Pacing,
+}
+
+/// The run as a document, judged.
+pub fn derive(account: &Account, facts: Facts) -> Record {
+    let class_records: BTreeMap<String, ClassRecord> =
+        account.classes.iter().map(|tally| (tally.name.clone(), tally.to_record())).collect();
+    let total = account.classes.iter().fold(Tally::new(String::new()), |mut sum, tally| {
+        sum.merge(tally);
+        sum
+    });
+    let totals = total.to_record();
+    let counts = totals.counts;
+    let per_second = |n: u64| if facts.window == Nanos::ZERO { 0.0 } else { n as f64 / facts.window.as_secs_f64() };
+    let verdict = judge(&Evidence {
+        totals: &totals,
+        classes: &class_records,
+        offered: per_second(counts.scheduled),
+        limited: account.limited,
+        window: facts.window,
+        generator: &facts.generator,
+        duration: facts.duration,
+        pacing: facts.pacing,
+        interrupted: facts.interrupted,
+    });
+    let hdr = [
+        ("response_time_us", &total.response),
+        ("service_time_us", &total.service),
+        ("connect_time_us", &account.connect_time),
+        ("first_byte_us", &total.first_byte),
+        ("lateness_us", &total.lateness),
+    ];
+    Record {
+        schema: SCHEMA.to_owned(),
+        started_at: facts.started_at,
+        started_monotonic_ns: facts.started_monotonic_ns,
+        duration_s: facts.duration.as_secs_f64(),
+        window_s: facts.window.as_secs_f64(),
+        command: facts.command,
+        target: facts.target,
+        seed: facts.seed,
+        interrupted: facts.interrupted,
+        verdict,
+        rates: Rates {
+            offered: per_second(counts.scheduled),
+            sent: per_second(counts.sent),
+            connect_attempts: per_second(counts.connect_attempts),
+            established: per_second(counts.established),
+            completed: per_second(account.completed_in_window),
+        },
+        counts,
+        response_time_us: totals.response_time_us,
+        response_mean_ci95_us: account.batches.ci95_half_width_us(),
+        service_time_us: totals.service_time_us,
+        connect_time_us: account.connect_time.summary(),
+        first_byte_us: totals.first_byte_us,
+        lateness_us: totals.lateness_us,
+        bytes: total.traffic,
+        reply_rate: account.replies.summary(facts.window),
+        classes: class_records,
+        intervals: account.series.intervals(facts.duration),
+        hdr: hdr
+            .into_iter()
+            .filter(|(_, times)| times.count() > 0)
+            .map(|(name, times)| (name.to_owned(), times.to_base64()))
+            .collect(),
+        hdr_value_unit: "ns".to_owned(),
+        generator: facts.generator,
+        server: facts.server,
+        calibration: None,
+    }
+}
