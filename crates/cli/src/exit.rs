@@ -3,6 +3,7 @@
 use brimful_core::record::{ReasonCode, Record, Verdict};
 use brimful_model::ModelError;
 use brimful_monitor::MonitorError;
+use brimful_run::RunError;
 use brimful_survey::SurveyError;
 use std::process::ExitCode;
 
@@ -46,6 +47,7 @@ pub fn of(error: &anyhow::Error) -> Exit {
     }
     let usage = error.is::<UsageError>()
         || error.is::<ModelError>()
+        || error.downcast_ref::<RunError>().is_some_and(RunError::is_usage)
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
         || error.downcast_ref::<MonitorError>().is_some_and(MonitorError::is_usage);
     if usage { Exit::Usage } else { Exit::Environment }

@@ -10,7 +10,7 @@ use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
-use brimful_survey::{CALIBRATION_LASTS, Endpoint, LOWEST_LOAD, Pace, RunPlan, Watched, calibrate, response_size, run};
+use brimful_run::{Endpoint, Pace, RunPlan, Watched, client_limit, run};
 use brimful_workload::{Process, Speed, Stage, Trace};
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -57,13 +57,13 @@ fn calibrate_client(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::R
             say(&text);
         }
     };
-    note(format!("what this client can offer before it is the limit itself ({})", CALIBRATION_LASTS.rounded()));
+    note(format!("what this client can offer before it is the limit itself ({})", client_limit::LASTS.rounded()));
     // S-Clients are calibrated by attempts that nobody answers.
     let response = match plan.pace {
         Pace::SClients { .. } => Bytes(0),
-        _ => response_size(plan, stop)?,
+        _ => client_limit::response_size(plan, stop)?,
     };
-    Ok(calibrate(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
+    Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
 }
 
 fn deliver_calibration(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
@@ -146,7 +146,7 @@ fn pace(args: &LoadArgs) -> anyhow::Result<Pace> {
         }
         (Arrivals::Process(process), Some(rate)) => Ok(Pace::Open { rate, process: *process }),
         (Arrivals::Process(_), None) if args.calibrate => {
-            Ok(Pace::Open { rate: Rate(LOWEST_LOAD), process: Process::Poisson })
+            Ok(Pace::Open { rate: Rate(client_limit::START), process: Process::Poisson })
         }
         (Arrivals::Process(_), None) => usage(
             "say how much load: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE",

@@ -11,7 +11,8 @@ use brimful_core::text::{one_line, visible};
 use brimful_core::{Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
-use brimful_survey::{Endpoint, Pace, RunPlan, Step, Subject, SurveyPlan, demo_classes, survey};
+use brimful_run::{Endpoint, Pace, RunPlan};
+use brimful_survey::{Step, Subject, SurveyPlan, demo_classes, survey};
 use brimful_workload::Process;
 use indicatif::ProgressBar;
 use std::path::PathBuf;
@@ -82,12 +83,13 @@ fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Ve
     if !args.process.is_empty() {
         return Ok(args.process.clone());
     }
-    let owners = listener_owners(endpoint.address.port()).map_err(brimful_survey::SurveyError::from)?;
+    let owners = listener_owners(endpoint.address.port())?;
     Ok(owners.into_iter().map(ProcessSelector::Pid).collect())
 }
 
 fn default_report() -> PathBuf {
-    let now = brimful_survey::file_timestamp(SystemTime::now());
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let now = now.replace(['-', ':', 'Z'], "").replace('T', "-");
     PathBuf::from(format!("brimful-survey-{now}.html"))
 }
 

@@ -241,6 +241,19 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then(|| (number, text[end..].trim()))
 }
 
+/// A rate as people read it: `4,288/s`.
+pub fn per_second(rate: f64) -> String {
+    let digits = format!("{rate:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    format!("{text}/s")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

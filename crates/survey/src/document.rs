@@ -2,11 +2,11 @@
 
 use crate::SurveyError;
 use crate::fit::{Fit, OPERATING};
-use crate::server::per_second;
 use crate::survey::{Halt, Surveyor};
 use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};
+use brimful_core::units::per_second;
 
 impl Surveyor<'_> {
     /// Sums up. `halt` is what ended the survey early, if anything did.

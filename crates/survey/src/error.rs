@@ -1,58 +1,14 @@
-//! Why a run or a survey could not be made.
-
-use std::net::SocketAddr;
+//! Why a survey could not be made.
 
 /// What went wrong, and what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// Not a URL that brimful can use.
-    #[error("`{url}` is not a URL to load: {why}")]
-    BadUrl {
-        /// As given.
-        url: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The host has no address.
-    #[error("cannot resolve the host of {url}: {source}; check the spelling, or give its address")]
-    Unresolvable {
-        /// As given.
-        url: String,
-        /// What the resolver said.
-        source: std::io::Error,
-    },
-    /// Nothing accepts connections there.
-    #[error("nothing listens at {address}: start the server first; `ss -ltn` shows what listens")]
-    NothingListens {
-        /// Where.
-        address: SocketAddr,
-    },
-    /// Nothing answers there.
-    #[error(
-        "{url} completed no call, so it is not known how large its answers are: see what ails it, or raise --timeout"
-    )]
-    Silent {
-        /// What was requested.
-        url: String,
-    },
-    /// A rate or a number of clients that is no load.
-    #[error("{0}")]
-    BadLoad(String),
+    /// A run of it could not be made.
+    #[error(transparent)]
+    Run(#[from] brimful_run::RunError),
     /// The server answers, but not so that a survey would mean anything.
     #[error("{0}")]
     Unfit(String),
-    /// From the workload document.
-    #[error(transparent)]
-    Workload(#[from] brimful_core::workload::WorkloadError),
-    /// From the mix.
-    #[error(transparent)]
-    Mix(#[from] brimful_workload::MixError),
-    /// From the arrival process.
-    #[error(transparent)]
-    Arrivals(#[from] brimful_workload::ArrivalsError),
-    /// From the engine.
-    #[error(transparent)]
-    Engine(#[from] brimful_engine::EngineError),
     /// From the monitor.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
@@ -65,9 +21,6 @@ pub enum SurveyError {
          --server-cpus, or raise the limit on processes (`ulimit -u`)"
     )]
     Guardian(std::io::Error),
-    /// The listener against which S-Clients are calibrated.
-    #[error("cannot listen on the loopback address: {0}; check that `ip address show lo` has it, and `ulimit -n`")]
-    Listen(std::io::Error),
     /// From the reference server.
     #[error(transparent)]
     Target(#[from] brimful_target::TargetError),
@@ -76,17 +29,11 @@ pub enum SurveyError {
 impl SurveyError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
-        use SurveyError::{
-            Arrivals, BadLoad, BadUrl, Engine, Guardian, Listen, Mix, Model, Monitor, NothingListens, Silent, Target,
-            Unfit, Unresolvable, Workload,
-        };
-        use brimful_engine::EngineError::{Cpu, Request, Source};
         match self {
-            BadUrl { .. } | Unresolvable { .. } | BadLoad(_) | Workload(_) | Mix(_) | Unfit(_) | Model(_) => true,
-            Arrivals(_) | Engine(Request { .. } | Cpu { .. } | Source { .. }) => true,
-            Engine(_) => false,
-            Monitor(error) => error.is_usage(),
-            Target(_) | Listen(_) | Guardian(_) | NothingListens { .. } | Silent { .. } => false,
+            SurveyError::Run(error) => error.is_usage(),
+            SurveyError::Monitor(error) => error.is_usage(),
+            SurveyError::Unfit(_) | SurveyError::Model(_) => true,
+            SurveyError::Guardian(_) | SurveyError::Target(_) => false,
         }
     }
 }

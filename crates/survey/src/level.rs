@@ -2,12 +2,12 @@
 
 use crate::SurveyError;
 use crate::fit::Prediction;
-use crate::run::{Pace, RunPlan, run};
 use crate::server::{Server, Used};
 use brimful_core::record::{Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::CpuShares;
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_engine::Progress;
+use brimful_run::{Pace, RunPlan, run};
 use std::sync::atomic::AtomicBool;
 
 /// Interrupts and the kernel's own threads take a few percent of a loaded CPU; more than this is somebody else's work, and

@@ -1,9 +1,10 @@
 //! The server under test: its processes, its CPUs, and what it tells of itself.
 
+use crate::SurveyError;
 use crate::guardian::Guardian;
-use crate::{Endpoint, SurveyError};
-use brimful_core::{Nanos, Rate};
+use brimful_core::Nanos;
 use brimful_monitor::{MonitorConfig, PinGuard, ProcessSelector, ProcessTree, online_cpus, pin_tree};
+use brimful_run::Endpoint;
 use brimful_target::Truth;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -147,18 +148,4 @@ pub fn demo_service(seed: u64) -> String {
     let light = rng.random_range(80..=160);
     let heavy = rng.random_range(300..=600);
     format!("light={light}us/1KiB,heavy={heavy}us/8KiB")
-}
-
-/// A rate as people read it.
-pub fn per_second(rate: f64) -> String {
-    let Rate(rate) = Rate(rate);
-    let digits = format!("{:.0}", rate);
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    format!("{text}/s")
 }

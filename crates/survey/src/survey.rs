@@ -1,19 +1,19 @@
 //! The whole loop, in the order that keeps it honest: client, calibration, fit, frozen predictions, and then the levels
 //! that were predicted.
 
-use crate::client;
+use crate::SurveyError;
 use crate::fit::{Calibration, Facts, Fit, Prediction};
 use crate::level::{About, Measured, measure};
-use crate::run::{Pace, RunPlan, Watched};
-use crate::server::{DemoServer, Server, demo_service, is_alive, per_second, truth};
-use crate::{Endpoint, SurveyError};
+use crate::server::{DemoServer, Server, demo_service, is_alive, truth};
 use brimful_core::model::Model;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Level, Role, Stopped, Survey};
+use brimful_core::units::per_second;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_monitor::{Monitor, ProcessSelector};
+use brimful_run::{Endpoint, Pace, RunPlan, Watched, client_limit};
 use brimful_target::Truth;
 use brimful_workload::Process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -242,10 +242,10 @@ impl<'a> Surveyor<'a> {
     }
 
     fn check_client(&mut self, response: Bytes) -> Result<(), Halt> {
-        self.begin("what this client can offer before it is the limit itself".to_owned(), client::LASTS);
+        self.begin("what this client can offer before it is the limit itself".to_owned(), client_limit::LASTS);
         let news = &mut *self.news;
         let mut note = |text| news(Step::Note(text));
-        let found = client::calibrate(&self.like, response, Some(&self.server.cpus), self.stop, &mut note)?;
+        let found = client_limit::find(&self.like, response, Some(&self.server.cpus), self.stop, &mut note)?;
         self.client_max = found.generator.max_rate;
         let at_least = if found.calibration.is_some_and(|found| found.lower_bound) { "at least " } else { "" };
         let found = match self.client_max {

@@ -7,8 +7,8 @@
 //! do not. When both fall short and nothing speaks against the client, what answers is the limit, and the client's maximum is
 //! at least that load.
 
-use crate::server::per_second;
 use brimful_core::record::{ClientCalibration, ClientLevel};
+use brimful_core::units::per_second;
 use brimful_stats::t_95;
 
 /// The first load, and the factor from each to the next until one is too much; or, if it is already, until one is not.

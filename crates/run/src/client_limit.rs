@@ -14,8 +14,7 @@
 mod host;
 mod search;
 
-use crate::SurveyError;
-use crate::run::{Pace, RunPlan, run};
+use crate::{Pace, RunError, RunPlan, run};
 use brimful_core::record::{Reason, ReasonCode, Record};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::{EngineError, Progress};
@@ -50,20 +49,20 @@ const LOOK: (u64, Nanos) = (20, Nanos::from_secs(1));
 /// in it. When `stop` is set the Record says it was interrupted, and has what was found until then.
 ///
 /// # Errors
-/// [`SurveyError`] when a run cannot be started.
-pub fn calibrate(
+/// [`RunError`] when a run cannot be started.
+pub fn find(
     like: &RunPlan,
     response: Bytes,
     server_cpus: Option<&[usize]>,
     stop: &AtomicBool,
     note: &mut dyn FnMut(String),
-) -> Result<Record, SurveyError> {
+) -> Result<Record, RunError> {
     let bench = Bench::new(like, response, server_cpus)?;
     let mut records: Vec<(f64, Record)> = Vec::new();
     let measure = |load| {
         let (pair, record) = bench.pair(load, records.len() as u64, stop)?;
         records.push((load, record));
-        Ok::<_, SurveyError>((!stop.load(Ordering::Relaxed)).then_some(pair))
+        Ok::<_, RunError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
     let mut calibration = search(measure, note)?;
     // At a listener that does not answer, the second generator takes nobody's time.
@@ -81,8 +80,8 @@ pub fn calibrate(
 /// How large this server's responses are on average, by a few calls one after another.
 ///
 /// # Errors
-/// [`SurveyError::Silent`] when it completes none.
-pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, SurveyError> {
+/// [`RunError::Silent`] when it completes none.
+pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunError> {
     let (calls, window) = LOOK;
     let pace = Pace::Closed { clients: 1, think: Nanos::ZERO };
     let plan = RunPlan { pace, calls, window, monitor: None, warm_connections: 0, ..like.clone() };
@@ -90,7 +89,7 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, SurveyE
     match record.bytes.received.checked_div(record.counts.completed) {
         Some(size) => Ok(Bytes(size)),
         None if record.interrupted => Ok(Bytes(0)),
-        None => Err(SurveyError::Silent { url: like.endpoint.url.clone() }),
+        None => Err(RunError::Silent { url: like.endpoint.url.clone() }),
     }
 }
 
@@ -102,7 +101,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Bench, SurveyError> {
+    fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Bench, RunError> {
         let places = Places::choose(&usable_cpus(), &like.cpus, like.threads as usize, server_cpus);
         let address = like.endpoint.address;
         let responder = match like.pace {
@@ -131,7 +130,7 @@ impl Bench {
     }
 
     /// One generator and two, in turns first; and the Record of the one.
-    fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(Pair, Record), SurveyError> {
+    fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(Pair, Record), RunError> {
         let mut plans = [self.plan(load), self.plan(load / 2.0), self.plan(load / 2.0)];
         plans[2].cpus.clone_from(&self.places.second);
         for (index, plan) in plans.iter_mut().enumerate() {
@@ -184,7 +183,7 @@ fn brought(runs: &[(&RunPlan, &Record)]) -> f64 {
 }
 
 /// Two generators at once.
-fn both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), SurveyError> {
+fn both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), RunError> {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| run(other, stop, &Progress::default()));
         let one = run(one, stop, &Progress::default());

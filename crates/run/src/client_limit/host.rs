@@ -1,6 +1,6 @@
 //! Against what a client is calibrated, and who runs on which CPUs meanwhile.
 
-use crate::{Endpoint, SurveyError};
+use crate::{Endpoint, RunError};
 use brimful_core::{Bytes, Nanos};
 use brimful_target::{Distribution, ServiceClass, Target, TargetConfig};
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -25,7 +25,7 @@ pub enum Responder {
 
 impl Responder {
     /// A server with answers of `response` bytes, on the loopback address of the family of `like`.
-    pub fn answering(like: SocketAddr, response: Bytes, places: &Places) -> Result<Responder, SurveyError> {
+    pub fn answering(like: SocketAddr, response: Bytes, places: &Places) -> Result<Responder, RunError> {
         Ok(Responder::Answers(Target::start(TargetConfig {
             listen: loopback(like),
             classes: vec![ServiceClass { name: CLASS.to_owned(), demand: Nanos::ZERO, response }],
@@ -38,19 +38,19 @@ impl Responder {
     }
 
     /// A listener that has stopped accepting.
-    pub fn full(like: SocketAddr) -> Result<Responder, SurveyError> {
-        let listener = TcpListener::bind(loopback(like)).map_err(SurveyError::Listen)?;
+    pub fn full(like: SocketAddr) -> Result<Responder, RunError> {
+        let listener = TcpListener::bind(loopback(like)).map_err(RunError::Listen)?;
         // A second listen() only changes the length of the queue.
-        rustix::net::listen(&listener, 0).map_err(|errno| SurveyError::Listen(errno.into()))?;
-        let address = listener.local_addr().map_err(SurveyError::Listen)?;
+        rustix::net::listen(&listener, 0).map_err(|errno| RunError::Listen(errno.into()))?;
+        let address = listener.local_addr().map_err(RunError::Listen)?;
         let _queued = std::iter::from_fn(|| TcpStream::connect_timeout(&address, LOCAL).ok()).take(QUEUED).collect();
         Ok(Responder::Full { listener, _queued })
     }
 
-    pub fn endpoint(&self) -> Result<Endpoint, SurveyError> {
+    pub fn endpoint(&self) -> Result<Endpoint, RunError> {
         let address = match self {
             Responder::Answers(target) => target.addr(),
-            Responder::Full { listener, .. } => listener.local_addr().map_err(SurveyError::Listen)?,
+            Responder::Full { listener, .. } => listener.local_addr().map_err(RunError::Listen)?,
         };
         // Not resolved: that would connect, and one of the two does not accept.
         let authority = address.to_string();

@@ -1,16 +1,13 @@
-//! One load: workload, engine, observer and monitor put together, and what they saw as one [`Record`].
+//! What decides a run, and what of it only the whole can tell.
 
-use crate::{Endpoint, SurveyError};
-use brimful_core::record::{Generator, Record};
+use crate::{Endpoint, RunError};
 use brimful_core::workload::Workload;
 use brimful_core::{Nanos, Rate};
-use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Progress, Run, Wire};
+use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Wire};
 use brimful_http::Version;
-use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
-use brimful_stats::{Account, Collector, Facts, Pacing, derive};
-use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard, Speed, Stage, Trace};
-use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
+use brimful_monitor::{MonitorConfig, RemoteConfig};
+use brimful_stats::Pacing;
+use brimful_workload::{Arrivals, Extent, Process, Speed, Stage, Trace};
 
 /// Everything that decides a run.
 #[derive(Clone, Debug)]
@@ -112,67 +109,14 @@ pub enum Pace {
     },
 }
 
-/// Runs it, until it is done or `stop` is set.
-///
-/// # Errors
-/// [`SurveyError`] when the run cannot be started; what happens to calls is in the Record.
-pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Record, SurveyError> {
-    plan.validate()?;
-    let config = plan.engine_config()?;
-    let extent = Extent { window: plan.window, calls: plan.calls };
-    let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
-    let mix = plan.workload.mix();
-    let window = plan.planned_window()?;
-    let collector = || Collector::new(Account::new(&names, window));
-    let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
-    let started_at = SystemTime::now();
-    // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
-    let shard_mix = |shard: Shard| Mix::new(&mix, plan.seed.wrapping_add(shard.index));
-    let shards = || Shard::split(plan.threads);
-    let run = match plan.pace {
-        Pace::Closed { clients, think } => {
-            let closed = |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), collector()));
-            let shards = shards().map(closed).collect::<Result<_, SurveyError>>()?;
-            brimful_engine::run(&config, shards, stop, progress)?
-        }
-        Pace::SClients { attempts } => {
-            let timeout = config.connect_timeout.unwrap_or(config.response_timeout);
-            let s_clients =
-                |shard| Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), collector()));
-            let shards = shards().map(s_clients).collect::<Result<_, SurveyError>>()?;
-            brimful_engine::run(&config, shards, stop, progress)?
-        }
-        Pace::Open { .. } | Pace::Stages { .. } | Pace::Trace { .. } => {
-            let (arrivals, mix) = (plan.arrivals()?, Mix::new(&mix, plan.seed)?);
-            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), collector());
-            brimful_engine::run(&config, shards().map(open).collect(), stop, progress)?
-        }
-    };
-    Ok(plan.record(run, window, started_at, monitor))
-}
-
-/// A moment as a part of a file name: 20261121-205900, UTC.
-pub fn file_timestamp(at: SystemTime) -> String {
-    humantime::format_rfc3339_seconds(at).to_string().replace(['-', ':', 'Z'], "").replace('T', "-")
-}
-
-impl Watched {
-    fn start(&self) -> Result<Monitor, MonitorError> {
-        match self {
-            Watched::Here(config) => Monitor::start(config.clone()),
-            Watched::There(config) => Monitor::connect(config),
-        }
-    }
-}
-
 impl RunPlan {
     /// Checks what the types cannot.
     ///
     /// # Errors
-    /// [`SurveyError::BadLoad`] or what is wrong with the workload.
-    pub fn validate(&self) -> Result<(), SurveyError> {
+    /// [`RunError::BadLoad`] or what is wrong with the workload.
+    pub fn validate(&self) -> Result<(), RunError> {
         self.workload.validate()?;
-        let bad = |message: &str| Err(SurveyError::BadLoad(message.to_owned()));
+        let bad = |message: &str| Err(RunError::BadLoad(message.to_owned()));
         match &self.pace {
             Pace::Open { rate, .. } if !(rate.0.is_finite() && rate.0 > 0.0) => {
                 bad("a rate is above zero: give --rate a number of calls per second, like 1000")
@@ -201,18 +145,18 @@ impl RunPlan {
     }
 
     /// The due times of an open load.
-    fn arrivals(&self) -> Result<Arrivals, SurveyError> {
+    pub(crate) fn arrivals(&self) -> Result<Arrivals, RunError> {
         match &self.pace {
             Pace::Stages { start, stages, process } => Ok(Arrivals::stages(*process, *start, stages, self.seed)?),
             Pace::Trace { trace, speed } => Ok(Arrivals::trace(trace.clone(), *speed)),
             Pace::Open { rate, process } => Ok(Arrivals::new(*process, *rate, self.seed)),
             Pace::Closed { .. } | Pace::SClients { .. } => {
-                Err(SurveyError::BadLoad("this load has no schedule: give --rate, --stage or a trace".to_owned()))
+                Err(RunError::BadLoad("this load has no schedule: give --rate, --stage or a trace".to_owned()))
             }
         }
     }
 
-    fn engine_config(&self) -> Result<Config, SurveyError> {
+    pub(crate) fn engine_config(&self) -> Result<Config, RunError> {
         let wire = Wire {
             authority: self.endpoint.authority.clone(),
             version: self.version,
@@ -241,7 +185,7 @@ impl RunPlan {
         })
     }
 
-    fn pacing(&self) -> Pacing {
+    pub(crate) fn pacing(&self) -> Pacing {
         match self.pace {
             Pace::Open { .. } | Pace::Stages { .. } | Pace::Trace { .. } => Pacing::Open,
             Pace::Closed { .. } => Pacing::Closed,
@@ -252,47 +196,12 @@ impl RunPlan {
     /// Until when load is offered if nothing interrupts it. How long a number of calls takes clients that wait for
     /// their answers only the run will tell, and for an open load it is a matter of its schedule, however late the last
     /// answer.
-    fn planned_window(&self) -> Result<Nanos, SurveyError> {
+    pub(crate) fn planned_window(&self) -> Result<Nanos, RunError> {
         if self.calls == u64::MAX || self.pacing() != Pacing::Open {
             return Ok(self.window);
         }
         let end = self.arrivals()?.end(Extent { window: self.window, calls: self.calls });
         // Calls of a trace that are all due at once have no rate of their own.
         Ok(if end == Nanos::ZERO { self.window } else { end })
-    }
-
-    fn record(&self, run: Run<Collector>, window: Nanos, started_at: SystemTime, monitor: Option<Monitor>) -> Record {
-        // Clients who make a number of calls offer load until the last of them has its answer.
-        let by_number = self.calls < u64::MAX && self.pacing() != Pacing::Open;
-        let window = if run.interrupted || by_number { window.min(run.duration) } else { window };
-        let epoch = Nanos(run.started_monotonic_ns);
-        let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
-        let split = run.cpu.split();
-        let generator = Generator {
-            cpu_s: Some(run.cpu.total.as_secs_f64()),
-            cpu_user_s: split.map(|(user, _)| user.as_secs_f64()),
-            cpu_system_s: split.map(|(_, system)| system.as_secs_f64()),
-            busy: run.busy,
-            longest_gap_s: Some(run.longest_gap.as_secs_f64()),
-            threads: self.threads,
-            max_open_connections: run.max_open_connections,
-            engine: run.engine.to_owned(),
-            max_rate: self.client_max,
-            host: run.host,
-        };
-        let facts = Facts {
-            started_at: humantime::format_rfc3339_millis(started_at).to_string(),
-            started_monotonic_ns: run.started_monotonic_ns,
-            duration: run.duration,
-            window,
-            command: self.command.clone(),
-            target: self.endpoint.url.clone(),
-            seed: self.seed,
-            interrupted: run.interrupted,
-            generator,
-            server,
-            pacing: self.pacing(),
-        };
-        derive(&run.observer.into_account(), facts)
     }
 }

@@ -1,9 +1,11 @@
 //! A URL, understood and resolved.
 
-use crate::SurveyError;
-use crate::reach::{Reached, reach};
+mod reach;
+
+use crate::RunError;
 use brimful_core::Nanos;
 use brimful_core::secret::without_credentials;
+use reach::{Reached, reach};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -26,8 +28,8 @@ impl Endpoint {
     /// benefit of the doubt: to overload one that has stopped accepting is what some runs are for.
     ///
     /// # Errors
-    /// [`SurveyError::BadUrl`], [`SurveyError::Unresolvable`], [`SurveyError::NothingListens`].
-    pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, SurveyError> {
+    /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`].
+    pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, RunError> {
         Endpoint::resolve_by(text, patience, |host| Ok(host.to_socket_addrs()?.collect()))
     }
 
@@ -35,23 +37,23 @@ impl Endpoint {
         text: &str,
         patience: Nanos,
         look_up: impl Fn((&str, u16)) -> io::Result<Vec<SocketAddr>>,
-    ) -> Result<Endpoint, SurveyError> {
+    ) -> Result<Endpoint, RunError> {
         let (url, authority, path, port) = parse(text)?;
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let unresolvable = |source| SurveyError::Unresolvable { url: url.clone(), source };
+        let unresolvable = |source| RunError::Unresolvable { url: url.clone(), source };
         let addresses = look_up((host, port)).map_err(unresolvable)?;
         match reach(&addresses, patience) {
             Some(Reached::Accepts(address) | Reached::Silent(address) | Reached::Barred(address)) => {
                 Ok(Endpoint { url, address, authority: authority.to_string(), path })
             }
-            Some(Reached::Refuses(address)) => Err(SurveyError::NothingListens { address }),
+            Some(Reached::Refuses(address)) => Err(RunError::NothingListens { address }),
             None => Err(unresolvable(io::Error::new(ErrorKind::NotFound, "the name has no address"))),
         }
     }
 }
 
-fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), SurveyError> {
-    let bad = |why: String| SurveyError::BadUrl { url: without_credentials(text).into_owned(), why };
+fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), RunError> {
+    let bad = |why: String| RunError::BadUrl { url: without_credentials(text).into_owned(), why };
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
         bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
@@ -84,8 +86,8 @@ fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), Surv
 
 #[cfg(test)]
 mod tests {
+    use super::reach::tests::refusing;
     use super::*;
-    use crate::reach::tests::refusing;
 
     #[test]
     fn urls_as_people_write_them() {
@@ -124,7 +126,7 @@ mod tests {
         // So long nobody waits; a host that is busy may take its time.
         let patience = Nanos::from_secs(600);
         let error = Endpoint::resolve(&refusing.to_string(), patience).unwrap_err();
-        assert!(matches!(error, SurveyError::NothingListens { .. }) && !error.is_usage(), "{error}");
+        assert!(matches!(error, RunError::NothingListens { .. }) && !error.is_usage(), "{error}");
         // The words of a resolver, and a name without addresses.
         for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
             let look_up = |host: (&str, u16)| {
@@ -132,7 +134,7 @@ mod tests {
                 answer.clone().map_err(io::Error::from)
             };
             let error = Endpoint::resolve_by("server.example:8080/x", patience, look_up).unwrap_err();
-            assert!(matches!(error, SurveyError::Unresolvable { .. }) && error.is_usage(), "{error}");
+            assert!(matches!(error, RunError::Unresolvable { .. }) && error.is_usage(), "{error}");
         }
     }
 }

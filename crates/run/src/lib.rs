@@ -1,0 +1,14 @@
+//! One load, whole: an [`Endpoint`], a [`RunPlan`], the engine that carries it out and the monitor beside it, as one
+//! `Record`. And [`client_limit`]: what this client can offer before it is the limit itself.
+#![forbid(unsafe_code)]
+
+pub mod client_limit;
+mod endpoint;
+mod error;
+mod plan;
+mod run;
+
+pub use endpoint::Endpoint;
+pub use error::RunError;
+pub use plan::{Pace, RunPlan, Watched};
+pub use run::run;

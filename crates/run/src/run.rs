@@ -1,0 +1,96 @@
+//! One load: workload, engine, observer and monitor put together, and what they saw as one [`Record`].
+
+use crate::{Pace, RunError, RunPlan, Watched};
+use brimful_core::Nanos;
+use brimful_core::record::{Generator, Record};
+use brimful_engine::{Progress, Run};
+use brimful_monitor::{Monitor, MonitorError};
+use brimful_stats::{Account, Collector, Facts, Pacing, derive};
+use brimful_workload::{Closed, Extent, Mix, Open, SClients, Shard};
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+/// Runs it, until it is done or `stop` is set.
+///
+/// # Errors
+/// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
+pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Record, RunError> {
+    plan.validate()?;
+    let config = plan.engine_config()?;
+    let extent = Extent { window: plan.window, calls: plan.calls };
+    let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
+    let mix = plan.workload.mix();
+    let window = plan.planned_window()?;
+    let collector = || Collector::new(Account::new(&names, window));
+    let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
+    let started_at = SystemTime::now();
+    // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
+    let shard_mix = |shard: Shard| Mix::new(&mix, plan.seed.wrapping_add(shard.index));
+    let shards = || Shard::split(plan.threads);
+    let run = match plan.pace {
+        Pace::Closed { clients, think } => {
+            let closed = |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), collector()));
+            let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
+            brimful_engine::run(&config, shards, stop, progress)?
+        }
+        Pace::SClients { attempts } => {
+            let timeout = config.connect_timeout.unwrap_or(config.response_timeout);
+            let s_clients =
+                |shard| Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), collector()));
+            let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
+            brimful_engine::run(&config, shards, stop, progress)?
+        }
+        Pace::Open { .. } | Pace::Stages { .. } | Pace::Trace { .. } => {
+            let (arrivals, mix) = (plan.arrivals()?, Mix::new(&mix, plan.seed)?);
+            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), collector());
+            brimful_engine::run(&config, shards().map(open).collect(), stop, progress)?
+        }
+    };
+    Ok(plan.record(run, window, started_at, monitor))
+}
+
+impl Watched {
+    fn start(&self) -> Result<Monitor, MonitorError> {
+        match self {
+            Watched::Here(config) => Monitor::start(config.clone()),
+            Watched::There(config) => Monitor::connect(config),
+        }
+    }
+}
+
+impl RunPlan {
+    fn record(&self, run: Run<Collector>, window: Nanos, started_at: SystemTime, monitor: Option<Monitor>) -> Record {
+        // Clients who make a number of calls offer load until the last of them has its answer.
+        let by_number = self.calls < u64::MAX && self.pacing() != Pacing::Open;
+        let window = if run.interrupted || by_number { window.min(run.duration) } else { window };
+        let epoch = Nanos(run.started_monotonic_ns);
+        let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
+        let split = run.cpu.split();
+        let generator = Generator {
+            cpu_s: Some(run.cpu.total.as_secs_f64()),
+            cpu_user_s: split.map(|(user, _)| user.as_secs_f64()),
+            cpu_system_s: split.map(|(_, system)| system.as_secs_f64()),
+            busy: run.busy,
+            longest_gap_s: Some(run.longest_gap.as_secs_f64()),
+            threads: self.threads,
+            max_open_connections: run.max_open_connections,
+            engine: run.engine.to_owned(),
+            max_rate: self.client_max,
+            host: run.host,
+        };
+        let facts = Facts {
+            started_at: humantime::format_rfc3339_millis(started_at).to_string(),
+            started_monotonic_ns: run.started_monotonic_ns,
+            duration: run.duration,
+            window,
+            command: self.command.clone(),
+            target: self.endpoint.url.clone(),
+            seed: self.seed,
+            interrupted: run.interrupted,
+            generator,
+            server,
+            pacing: self.pacing(),
+        };
+        derive(&run.observer.into_account(), facts)
+    }
+}
