@@ -200,12 +200,15 @@ mod tests {
 
     #[test]
     fn the_server_is_watched_where_all_its_processes_are() {
-        let elsewhere = place(NetNamespace::Server, &[(7, "a"), (8, "a")]);
+        // All at once: a file that is gone leaves its number to the next one.
+        let proc = proc_with(&[(7, "a"), (8, "a"), (9, "own"), (10, "own")]);
+        let place_of = |pids: &[u32]| NetNamespace::Server.place(proc.path(), pids).unwrap();
+        let elsewhere = place_of(&[7, 8]);
         assert_eq!(elsewhere.namespace, NetNamespace::Process(7));
         let remark = elsewhere.remark.unwrap();
         assert!(remark.contains("process 7") && remark.contains("--netns own"), "{remark}");
 
-        let at_home = place(NetNamespace::Server, &[(7, "own"), (8, "own")]);
+        let at_home = place_of(&[9, 10]);
         assert_eq!((&at_home.namespace, &at_home.remark), (&NetNamespace::Own, &None));
         assert_ne!(at_home.identity, elsewhere.identity);
         assert_eq!(place(NetNamespace::Server, &[]).namespace, NetNamespace::Own);
