@@ -2,13 +2,14 @@
 //!
 //! - [`units`]: durations, rates and sizes as types, and how people write them (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
-//! - [`workload`], [`record`] (with [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
+//! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod event;
 pub mod model;
 pub mod record;

@@ -3,6 +3,7 @@
 //! The field names are an interface that scripts rely on. Times are microseconds where the name ends in `_us`, seconds
 //! where it ends in `_s`; rates are per second; CPU shares are fractions between 0 and 1.
 
+use crate::account::PackedAccount;
 use crate::server::Server;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub struct Record {
     /// The window in which load was offered; every rate is over this window. An open load of a number of calls lasts until the
     /// next call would have been due, a closed one until its last call has ended.
     pub window_s: f64,
-    /// The command line.
+    /// The command line; of a load that was made in parts, the first one's.
     pub command: Vec<String>,
     /// The URL, as resolved.
     pub target: String,
@@ -69,6 +70,27 @@ pub struct Record {
     pub server: Option<Server>,
     /// How [`Generator::max_rate`] was found, if this command found it.
     pub calibration: Option<ClientCalibration>,
+    /// Which parts of a load this is, where it was made in parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<ShardOrigin>,
+    /// Everything that was seen of the calls, so that Records of shards can be merged exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<PackedAccount>,
+}
+
+/// One part of a load: what one process made of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShardOrigin {
+    /// Which part, from 1.
+    pub index: u64,
+    /// Of how many.
+    pub of: u64,
+    /// The host that made it.
+    pub host: String,
+    /// How long after the agreed instant it began, by its own host's clock; `None` where none was agreed.
+    pub offset_us: Option<f64>,
+    /// Seconds after the start at which its process was lost, if it was; nothing of it is known after that.
+    pub lost_at_s: Option<f64>,
 }
 
 /// Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went well is a

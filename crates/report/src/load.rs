@@ -456,6 +456,8 @@ mod tests {
             },
             server: None,
             calibration: None,
+            shards: vec![],
+            account: None,
         }
     }
 

@@ -90,6 +90,7 @@ impl RunPlan {
             generator,
             server,
             pacing: self.pacing(),
+            shards: Vec::new(),
         };
         derive(&run.observer.into_account(), facts)
     }

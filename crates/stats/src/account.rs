@@ -6,11 +6,13 @@
 
 use crate::batch::BatchMeans;
 use crate::distribution::Distribution;
+use crate::error::{StatsError, Unlike};
+use crate::histogram::MOST;
 use crate::reply_rate::ReplySampler;
 use crate::series::Series;
 use crate::tally::{Tally, add};
-use crate::verdict::Limited;
 use brimful_core::Nanos;
+use brimful_core::account::{Limited, PackedAccount};
 use brimful_core::record::Counts;
 
 /// What was seen of the calls of a run.
@@ -27,17 +29,6 @@ pub struct Account {
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
     pub(crate) batches: BatchMeans,
-}
-
-/// Why two Accounts are not of one run.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum Unlike {
-    /// The classes differ in name, number or order.
-    #[error("their classes differ ({} and {}): merge runs of one workload", list(.0), list(.1))]
-    Classes(Vec<String>, Vec<String>),
-    /// Load was to be offered for different times.
-    #[error("they were to last differently long ({0} and {1}): merge runs with the same --duration and --requests")]
-    Windows(Nanos, Nanos),
 }
 
 impl Account {
@@ -94,6 +85,49 @@ impl Account {
         Ok(())
     }
 
+    /// As the Record holds it.
+    pub fn pack(&self) -> PackedAccount {
+        let (interval_s, intervals) = self.series.pack();
+        let (batch_ns, batches) = self.batches.pack();
+        PackedAccount {
+            window_ns: (self.window != Nanos::MAX).then_some(self.window.0),
+            classes: self.classes.iter().map(Tally::pack).collect(),
+            connect_time: self.connect_time.pack(),
+            completed_in_window: self.completed_in_window,
+            limited: self.limited,
+            interval_s,
+            intervals,
+            replies: self.replies.pack(),
+            batch_ns,
+            batches,
+        }
+    }
+
+    /// Reads what [`Account::pack`] wrote, exactly.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn unpack(packed: &PackedAccount) -> Result<Account, StatsError> {
+        let window = packed.window_ns.map_or(Nanos::MAX, Nanos);
+        let Limited { descriptors, ports, memory } = packed.limited;
+        if [packed.completed_in_window, descriptors, ports, memory].iter().any(|count| *count > MOST) {
+            return Err(StatsError::Damaged("more calls than any run has".to_owned()));
+        }
+        if packed.classes.is_empty() {
+            return Err(StatsError::Damaged("no class".to_owned()));
+        }
+        Ok(Account {
+            window,
+            classes: packed.classes.iter().map(Tally::unpack).collect::<Result<_, _>>()?,
+            connect_time: Distribution::unpack(packed.connect_time.as_ref())?,
+            completed_in_window: packed.completed_in_window,
+            limited: packed.limited,
+            series: Series::unpack(packed.interval_s, &packed.intervals)?,
+            replies: ReplySampler::unpack(window, &packed.replies)?,
+            batches: BatchMeans::unpack(packed.batch_ns, &packed.batches)?,
+        })
+    }
+
     fn class_names(&self) -> Vec<String> {
         self.classes.iter().map(|tally| tally.name.clone()).collect()
     }
@@ -103,10 +137,6 @@ impl Account {
     pub(crate) fn footprint(&self) -> usize {
         self.series.footprint() + self.replies.footprint() + self.classes.capacity() * size_of::<Tally>()
     }
-}
-
-fn list(names: &[String]) -> String {
-    names.join(", ")
 }
 
 #[cfg(test)]
@@ -123,7 +153,7 @@ mod tests {
         let unlike = |other| account(&["light", "heavy"], 10).merge(other).unwrap_err().to_string();
         for other in [&["light"][..], &["light", "heavy", "more"], &["heavy", "light"], &["light", "other"]] {
             let names = other.join(", ");
-            let said = format!("their classes differ (light, heavy and {names}): merge runs of one workload");
+            let said = format!("their classes differ (light, heavy and {names}); merge runs of one workload");
             assert_eq!(unlike(account(other, 10)), said);
         }
         assert!(

@@ -14,8 +14,11 @@
 //! Where all nᵢ are equal this is the usual formula. There are 32 to 64 batches in any run longer than a tenth of a
 //! second: when 64 do not suffice, neighbours are merged and the length doubles. Memory: 2 KB.
 
+use crate::error::StatsError;
+use crate::histogram::MOST;
 use crate::student::t_95;
 use brimful_core::Nanos;
+use brimful_core::account::{PackedBatch, Whole};
 
 const CAPACITY: usize = 64;
 
@@ -81,6 +84,33 @@ impl BatchMeans {
         let squares: f64 = full().map(|b| (b.sum_ns as f64 - mean_ns * b.count as f64).powi(2)).sum();
         let variance = squares * batches as f64 / (batches - 1) as f64 / (values as f64).powi(2);
         Some(t * variance.sqrt() / 1e3)
+    }
+
+    /// As documents hold it: the length of a batch in nanoseconds, and all batches up to the last with a value.
+    pub fn pack(&self) -> (u64, Vec<PackedBatch>) {
+        let used = self.batches.iter().rposition(|batch| batch.count > 0).map_or(0, |last| last + 1);
+        let packed = |batch: &Batch| PackedBatch { count: batch.count, sum: Whole(batch.sum_ns) };
+        (1 << self.length, self.batches[..used].iter().map(packed).collect())
+    }
+
+    /// Reads what [`BatchMeans::pack`] wrote, exactly.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn unpack(batch_ns: u64, batches: &[PackedBatch]) -> Result<BatchMeans, StatsError> {
+        let mut means = BatchMeans { length: batch_ns.checked_ilog2().unwrap_or(0), ..BatchMeans::new() };
+        let possible = |batch: &PackedBatch| batch.count <= MOST && batch.sum.0 <= u128::from(batch.count) << 64;
+        if !batch_ns.is_power_of_two()
+            || means.length < SHORTEST
+            || batches.len() > CAPACITY
+            || !batches.iter().all(possible)
+        {
+            return Err(StatsError::Damaged("batches that brimful never has".to_owned()));
+        }
+        for (batch, packed) in means.batches.iter_mut().zip(batches) {
+            *batch = Batch { count: packed.count, sum_ns: packed.sum.0 };
+        }
+        Ok(means)
     }
 
     #[cold]

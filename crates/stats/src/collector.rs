@@ -155,6 +155,7 @@ mod tests {
             generator: Generator::default(),
             server: None,
             pacing: Pacing::Open,
+            shards: Vec::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::account::Account;
 use crate::tally::Tally;
 use crate::verdict::{Evidence, Pacing, judge};
 use brimful_core::Nanos;
-use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA};
+use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,8 @@ pub struct Facts {
     pub server: Option<Server>,
     /// What decided when calls were due.
     pub pacing: Pacing,
+    /// Which parts of a load these are; empty where it was made in one.
+    pub shards: Vec<ShardOrigin>,
 }
 
 /// The run as a document, judged.
@@ -108,5 +110,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         generator: facts.generator,
         server: facts.server,
         calibration: None,
+        shards: facts.shards,
+        account: Some(account.pack()),
     }
 }

@@ -4,6 +4,8 @@
 //! Only whole periods inside the window are samples, so neither the drain at the end nor a cut-off period counts.
 //! Completions are counted per period, 8 bytes each, for the planned window and at most for [`CAPACITY`] periods.
 
+use crate::error::StatsError;
+use crate::histogram::MOST;
 use crate::student::t_95;
 use brimful_core::Nanos;
 use brimful_core::record::ReplyRate;
@@ -37,9 +39,8 @@ impl ReplySampler {
         }
     }
 
-    /// Everything the other has counted.
+    /// Everything the other has counted, of a run with the same window.
     pub fn merge(&mut self, other: &ReplySampler) {
-        self.periods.resize(self.periods.len().max(other.periods.len()), 0);
         for (period, theirs) in self.periods.iter_mut().zip(&other.periods) {
             *period += theirs;
         }
@@ -63,6 +64,25 @@ impl ReplySampler {
             stddev,
             ci95_half_width: stddev.and_then(|sd| Some(t_95(whole as u64 - 1)? * sd / n.sqrt())),
         }
+    }
+
+    /// As documents hold it: completions per period, up to the last that has one.
+    pub fn pack(&self) -> Vec<u64> {
+        let used = self.periods.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
+        self.periods[..used].to_vec()
+    }
+
+    /// Reads what [`ReplySampler::pack`] wrote of a run with this window, exactly.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn unpack(window: Nanos, periods: &[u64]) -> Result<ReplySampler, StatsError> {
+        let mut sampler = ReplySampler::new(window);
+        match sampler.periods.get_mut(..periods.len()) {
+            Some(kept) if periods.iter().all(|n| *n <= MOST) => kept.copy_from_slice(periods),
+            _ => return Err(StatsError::Damaged("replies that its window has no room for".to_owned())),
+        }
+        Ok(sampler)
     }
 
     /// Bytes held, for the test that they never change.

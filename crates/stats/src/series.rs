@@ -7,8 +7,10 @@
 //!
 //! The length follows from the latest event alone, hence the same events give the same series in any order and shard.
 
-use crate::distribution::touched;
+use crate::error::StatsError;
+use crate::histogram::{MOST, decode, encode, touched};
 use brimful_core::Nanos;
+use brimful_core::account::PackedInterval;
 use brimful_core::record::Interval;
 use hdrhistogram::Histogram;
 
@@ -103,6 +105,28 @@ impl Series {
         self.slots.iter().enumerate().take(until_end.max(self.used)).map(describe).collect()
     }
 
+    /// As documents hold it: the length of an interval in seconds, and all intervals up to the last with an event.
+    pub fn pack(&self) -> (u64, Vec<PackedInterval>) {
+        (1 << self.doublings, self.slots[..self.used].iter().map(Slot::pack).collect())
+    }
+
+    /// Reads what [`Series::pack`] wrote, exactly.
+    ///
+    /// # Errors
+    /// When it is anything else.
+    pub fn unpack(interval_s: u64, intervals: &[PackedInterval]) -> Result<Series, StatsError> {
+        // Intervals of a longer run than u64 nanoseconds can tell are no intervals.
+        if !interval_s.is_power_of_two() || interval_s > u64::from(u32::MAX) || intervals.len() > CAPACITY {
+            return Err(StatsError::Damaged("intervals of a length or number that brimful never has".to_owned()));
+        }
+        let mut series = Series::new();
+        (series.doublings, series.used) = (interval_s.ilog2(), intervals.len());
+        for (slot, packed) in series.slots.iter_mut().zip(intervals) {
+            slot.unpack(packed)?;
+        }
+        Ok(series)
+    }
+
     #[inline]
     fn slot(&mut self, at: Nanos) -> &mut Slot {
         let second = at.0 / 1_000_000_000;
@@ -155,6 +179,28 @@ impl Slot {
         self.completed += other.completed;
         self.errors += other.errors;
         self.response_us += &other.response_us;
+    }
+
+    fn pack(&self) -> PackedInterval {
+        PackedInterval {
+            offered: self.offered,
+            sent: self.sent,
+            completed: self.completed,
+            errors: self.errors,
+            response_us: (!self.response_us.is_empty()).then(|| encode(&self.response_us)),
+        }
+    }
+
+    fn unpack(&mut self, packed: &PackedInterval) -> Result<(), StatsError> {
+        let PackedInterval { offered, sent, completed, errors, ref response_us } = *packed;
+        if let Some(text) = response_us {
+            self.response_us = decode(text, &self.response_us)?;
+        }
+        if self.response_us.len() != completed || [offered, sent, errors].iter().any(|count| *count > MOST) {
+            return Err(StatsError::Damaged("the counts of an interval are not its own".to_owned()));
+        }
+        (self.offered, self.sent, self.completed, self.errors) = (offered, sent, completed, errors);
+        Ok(())
     }
 
     fn clear(&mut self) {

@@ -1,7 +1,10 @@
 //! What became of the calls of one class, and how long they took.
 
 use crate::distribution::Distribution;
+use crate::error::StatsError;
+use crate::histogram::MOST;
 use brimful_core::End;
+use brimful_core::account::PackedClass;
 use brimful_core::record::{ClassRecord, Counts, StatusCounts, Traffic};
 
 /// One class, or all of them.
@@ -51,6 +54,37 @@ impl Tally {
     }
 }
 
+impl Tally {
+    pub(crate) fn pack(&self) -> PackedClass {
+        PackedClass {
+            name: self.name.clone(),
+            counts: self.counts,
+            response_time: self.response.pack(),
+            service_time: self.service.pack(),
+            first_byte: self.first_byte.pack(),
+            lateness: self.lateness.pack(),
+            bytes: self.traffic,
+        }
+    }
+
+    pub(crate) fn unpack(packed: &PackedClass) -> Result<Tally, StatsError> {
+        let Traffic { received, sent } = packed.bytes;
+        let mut counts = packed.counts;
+        if fields(&mut counts).into_iter().any(|count| *count > MOST) || received.max(sent) > MOST << 20 {
+            return Err(StatsError::Damaged(format!("class `{}` has more calls than any run", packed.name)));
+        }
+        Ok(Tally {
+            name: packed.name.clone(),
+            counts: packed.counts,
+            response: Distribution::unpack(packed.response_time.as_ref())?,
+            service: Distribution::unpack(packed.service_time.as_ref())?,
+            first_byte: Distribution::unpack(packed.first_byte.as_ref())?,
+            lateness: Distribution::unpack(packed.lateness.as_ref())?,
+            traffic: packed.bytes,
+        })
+    }
+}
+
 pub(crate) fn count_end(counts: &mut Counts, end: End) {
     let counter = match end {
         End::Completed { status } => {
@@ -78,8 +112,15 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
     *counter += 1;
 }
 
-/// Adds field by field; the pattern names every field so that a new one cannot be forgotten.
+/// Adds count by count.
 pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
+    for (sum, count) in fields(sum).into_iter().zip(fields(&mut { *counts })) {
+        *sum += *count;
+    }
+}
+
+/// Every count; the pattern names all so that a new one cannot be forgotten.
+fn fields(counts: &mut Counts) -> [&mut u64; 18] {
     let Counts {
         scheduled,
         sent,
@@ -96,23 +137,25 @@ pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
         in_flight_at_end,
         unsent_at_end,
         status: StatusCounts { s2xx, s3xx, s4xx, s5xx },
-    } = *counts;
-    sum.scheduled += scheduled;
-    sum.sent += sent;
-    sum.connect_attempts += connect_attempts;
-    sum.established += established;
-    sum.completed += completed;
-    sum.abandoned += abandoned;
-    sum.refused += refused;
-    sum.reset += reset;
-    sum.reset_before_sending += reset_before_sending;
-    sum.timed_out += timed_out;
-    sum.malformed += malformed;
-    sum.client_limited += client_limited;
-    sum.in_flight_at_end += in_flight_at_end;
-    sum.unsent_at_end += unsent_at_end;
-    sum.status.s2xx += s2xx;
-    sum.status.s3xx += s3xx;
-    sum.status.s4xx += s4xx;
-    sum.status.s5xx += s5xx;
+    } = counts;
+    [
+        scheduled,
+        sent,
+        connect_attempts,
+        established,
+        completed,
+        abandoned,
+        refused,
+        reset,
+        reset_before_sending,
+        timed_out,
+        malformed,
+        client_limited,
+        in_flight_at_end,
+        unsent_at_end,
+        s2xx,
+        s3xx,
+        s4xx,
+        s5xx,
+    ]
 }

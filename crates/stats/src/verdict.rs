@@ -5,6 +5,7 @@
 //! Each message has two parts: its first sentence says what happened, the rest what to do next.
 
 use brimful_core::Nanos;
+use brimful_core::account::Limited;
 use brimful_core::record::{ClassRecord, Counts, Generator, Reason, ReasonCode, Summary, Verdict};
 use std::collections::BTreeMap;
 
@@ -43,17 +44,6 @@ const GAP_SHARE: f64 = 0.01;
 
 /// But for preemptions, which short runs on busy virtual machines meet now and then.
 const GAP_TOLERATED_S: f64 = 0.1;
-
-/// Calls that this host had no means for, by what was lacking. Together they are [`Counts::client_limited`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limited {
-    /// For want of a file descriptor.
-    pub descriptors: u64,
-    /// For want of a local port.
-    pub ports: u64,
-    /// For want of socket memory.
-    pub memory: u64,
-}
 
 /// What decides when calls are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,133 @@
+//! An `Account`, all that the shards of a run saw of its calls, as its Record holds it: enough to have it back exactly,
+//! so that Records of shards can be merged and derived anew. Histograms are base64 of HdrHistogram V2.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The whole Account.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackedAccount {
+    /// For how long load was to be offered, in nanoseconds; `None` when that was not known beforehand.
+    pub window_ns: Option<u64>,
+    /// In the workload's order.
+    pub classes: Vec<PackedClass>,
+    /// From the start of an attempt to its establishment; `None` where there is none, like all times.
+    pub connect_time: Option<PackedTimes>,
+    /// Calls that were completed within the window.
+    pub completed_in_window: u64,
+    /// What this host had no means for.
+    pub limited: Limited,
+    /// Length of an interval in seconds, a power of two.
+    pub interval_s: u64,
+    /// The course of the run, up to its last event.
+    pub intervals: Vec<PackedInterval>,
+    /// Calls completed in each five seconds of the window, up to the last that has one.
+    pub replies: Vec<u64>,
+    /// Length of a batch in nanoseconds, a power of two.
+    pub batch_ns: u64,
+    /// Response times by when their calls ended, up to the last batch that has one.
+    pub batches: Vec<PackedBatch>,
+}
+
+/// What became of the calls of one class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackedClass {
+    /// The class.
+    pub name: String,
+    /// As in `ClassRecord`, as are the others.
+    pub counts: crate::record::Counts,
+    /// From due to the last byte.
+    pub response_time: Option<PackedTimes>,
+    /// From the first byte sent to the last byte received.
+    pub service_time: Option<PackedTimes>,
+    /// From the first byte sent to the first byte received.
+    pub first_byte: Option<PackedTimes>,
+    /// From due to the moment the generator acted.
+    pub lateness: Option<PackedTimes>,
+    /// Bytes on the wire, heads included.
+    pub bytes: crate::record::Traffic,
+}
+
+/// A distribution of at least one time, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackedTimes {
+    /// From 1 ns to an hour, three digits.
+    pub histogram: String,
+    /// Of all times.
+    pub sum: Whole,
+    /// Of the squares of all times.
+    pub sum_of_squares: Whole,
+    /// The shortest.
+    pub min: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+/// One interval of the course of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackedInterval {
+    /// Calls due in it.
+    pub offered: u64,
+    /// Calls first sent in it.
+    pub sent: u64,
+    /// Calls completed in it.
+    pub completed: u64,
+    /// Calls that failed in it.
+    pub errors: u64,
+    /// Response times of those completed, if there were any: in microseconds, from 1 to a minute, two digits.
+    pub response_us: Option<String>,
+}
+
+/// The response times of one batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackedBatch {
+    /// How many.
+    pub count: u64,
+    /// In nanoseconds.
+    pub sum: Whole,
+}
+
+/// Calls that the generator's host had no means for, by what was lacking. Together they are `Counts::client_limited`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limited {
+    /// For want of a file descriptor.
+    pub descriptors: u64,
+    /// For want of a local port.
+    pub ports: u64,
+    /// For want of socket memory.
+    pub memory: u64,
+}
+
+/// A whole number that may be too large for a number of JSON: its decimal digits in a string.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Whole(pub u128);
+
+impl From<Whole> for String {
+    fn from(whole: Whole) -> String {
+        whole.0.to_string()
+    }
+}
+
+impl TryFrom<String> for Whole {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(digits: String) -> Result<Whole, std::num::ParseIntError> {
+        digits.parse().map(Whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_number_survives_json_and_others_are_refused() {
+        let text = serde_json::to_string(&Whole(u128::MAX)).unwrap();
+        assert_eq!(serde_json::from_str::<Whole>(&text).unwrap(), Whole(u128::MAX));
+        for text in ["1", "\"\"", "\"-1\"", "\"1e3\"", "\"340282366920938463463374607431768211456\""] {
+            assert!(serde_json::from_str::<Whole>(text).is_err(), "{text}");
+        }
+    }
+}
