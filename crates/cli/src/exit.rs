@@ -1,6 +1,8 @@
 //! Exit codes: scripts depend on them.
 
 use brimful_core::record::{ReasonCode, Record, Verdict};
+use brimful_estimate::EstimateError;
+use brimful_forecast::ForecastError;
 use brimful_model::ModelError;
 use brimful_monitor::MonitorError;
 use brimful_run::RunError;
@@ -47,6 +49,8 @@ pub fn of(error: &anyhow::Error) -> Exit {
     }
     let usage = error.is::<UsageError>()
         || error.is::<ModelError>()
+        || error.is::<EstimateError>()
+        || error.is::<ForecastError>()
         || error.downcast_ref::<RunError>().is_some_and(RunError::is_usage)
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
         || error.downcast_ref::<MonitorError>().is_some_and(MonitorError::is_usage);

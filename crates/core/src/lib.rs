@@ -5,13 +5,16 @@
 //! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
+//! - [`csv`], [`number`]: comma-separated values; numbers held to what they may be.
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod csv;
 pub mod event;
 pub mod model;
+pub mod number;
 pub mod record;
 pub mod secret;
 pub mod server;

@@ -46,24 +46,8 @@ pub(crate) fn draw(factor: &[Vec<f64>], rng: &mut impl Rng) -> Vec<f64> {
 }
 
 /// Ones on the diagonal.
-pub(crate) fn identity(classes: usize) -> Vec<Vec<f64>> {
+pub fn identity(classes: usize) -> Vec<Vec<f64>> {
     (0..classes).map(|i| (0..classes).map(|j| f64::from(u8::from(i == j))).collect()).collect()
-}
-
-/// The correlation of what has these covariances; what does not vary hangs together with nothing.
-pub(crate) fn of_covariance(covariance: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let coefficient = |i: usize, j: usize| {
-        let scale = (covariance[i][i] * covariance[j][j]).sqrt();
-        let varies = scale > 0.0 && scale.is_finite();
-        if i == j {
-            1.0
-        } else if varies {
-            (covariance[i][j] / scale).clamp(-1.0, 1.0)
-        } else {
-            0.0
-        }
-    };
-    (0..covariance.len()).map(|i| (0..covariance.len()).map(|j| coefficient(i, j)).collect()).collect()
 }
 
 #[cfg(test)]
@@ -99,11 +83,5 @@ mod tests {
         ] {
             assert!(!is_correlation(&matrix, classes), "{matrix:?}");
         }
-    }
-
-    #[test]
-    fn covariances_lose_their_scale() {
-        let correlation = of_covariance(&[vec![4.0, 3.0, 0.0], vec![3.0, 9.0, 0.0], vec![0.0; 3]]);
-        assert_eq!(correlation, [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]);
     }
 }

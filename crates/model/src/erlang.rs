@@ -47,6 +47,18 @@ fn erlang_b(servers: u32, offered: f64) -> f64 {
     1.0 / sum
 }
 
+/// Mean wait in seconds at a first-come-first-served station of so many servers, `background` (0..1) of whose capacity other
+/// work takes, when the service of each class is exponential: that of M/M/m times how much more service times of unequal means
+/// vary (Lee & Longton 1959; exact for one server). λ per second and D in seconds, by class. Infinite at saturation.
+pub fn exponential_wait(rates: &[f64], demands: &[f64], servers: u32, background: f64) -> f64 {
+    let moment = |k: i32| rates.iter().zip(demands).map(|(rate, demand)| rate * demand.powi(k)).sum::<f64>();
+    let (rate, work) = (moment(0), moment(1));
+    if work <= 0.0 {
+        return 0.0;
+    }
+    mmm_wait(rate, work / rate, servers, background) * (rate * moment(2) / work.powi(2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

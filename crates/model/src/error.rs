@@ -1,5 +1,7 @@
 //! Why a model cannot be solved or fitted, and what to do about it.
 
+use brimful_core::number::NumberError;
+
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
@@ -7,15 +9,8 @@ pub enum ModelError {
     #[error("the input does not fit together: {0}")]
     Shape(String),
     /// A number that cannot be.
-    #[error("{what} is {value}; it must be {need}")]
-    Number {
-        /// Which number.
-        what: String,
-        /// What it was.
-        value: f64,
-        /// What it may be.
-        need: &'static str,
-    },
+    #[error(transparent)]
+    Number(#[from] NumberError),
     /// A closed class where only open ones can be solved.
     #[error(
         "class `{class}` is closed and this solver takes open classes: give it `type = \"open\"` and a rate, or use a \
@@ -145,33 +140,6 @@ pub enum ModelError {
         /// How many there were.
         rounds: usize,
     },
-    /// Fewer observations than unknowns.
-    #[error(
-        "{given} observations cannot settle this: at least {needed} (of positive weight) are needed, so measure more load levels"
-    )]
-    TooFewObservations {
-        /// How many there must be.
-        needed: usize,
-        /// How many there were.
-        given: usize,
-    },
-    /// A class without a single completion.
-    #[error(
-        "class {class} (counted from 0) never completed a request, so nothing can be said about it: send some, or leave it out"
-    )]
-    Unobserved {
-        /// Its index.
-        class: usize,
-    },
-    /// Unknowns that moved together in every observation.
-    #[error(
-        "the observations cannot tell the unknowns apart (condition number {condition_number:.1e}): vary the load over a \
-         wider range, and measure the background while the server is idle instead of fitting it"
-    )]
-    Indistinct {
-        /// Of the column-scaled design matrix.
-        condition_number: f64,
-    },
     /// A text that cannot be read.
     #[error("{place}: {problem}")]
     Input {
@@ -180,57 +148,6 @@ pub enum ModelError {
         /// What is wrong with it and what would be right.
         problem: String,
     },
-    /// A history with a hole that is too long to bridge.
-    #[error(
-        "the history has no value for {steps} steps from {from} on: up to {} in a row are bridged, so fill them in, or use only \
-         what begins at {before}",
-        crate::forecast::BRIDGE
-    )]
-    Gap {
-        /// When the first missing step begins.
-        from: String,
-        /// How many are missing.
-        steps: usize,
-        /// When the history goes on.
-        before: String,
-    },
-    /// A history with too many holes, short as they are.
-    #[error(
-        "{missing} of the {steps} steps of the history are missing, more than one in ten: fill them in, or use a longer step"
-    )]
-    Gaps {
-        /// How many are missing.
-        missing: usize,
-        /// How many there should be.
-        steps: usize,
-    },
-    /// A history that says nothing about the future.
-    #[error("{given} values are too few for a forecast: at least {} more are needed", needed.saturating_sub(*given))]
-    SeriesTooShort {
-        /// How many there were.
-        given: usize,
-        /// How many there must be.
-        needed: usize,
-    },
-    /// A method of forecasting that does not exist.
-    #[error("there is no forecast `{0}`: use `auto`, `line`, `smoothing:ALPHA` (0 to 1) or `moving-average:STEPS`")]
-    UnknownForecast(String),
-}
-
-/// `value`, if it is finite and not negative.
-pub(crate) fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, ModelError> {
-    if value.is_finite() && value >= 0.0 {
-        return Ok(value);
-    }
-    Err(ModelError::Number { what: what(), value, need: "finite and not negative" })
-}
-
-/// `value`, if it is finite and positive.
-pub(crate) fn positive(value: f64, what: impl FnOnce() -> String) -> Result<f64, ModelError> {
-    if value.is_finite() && value > 0.0 {
-        return Ok(value);
-    }
-    Err(ModelError::Number { what: what(), value, need: "finite and positive" })
 }
 
 /// The utilization of one server, if it can keep up.

@@ -1,4 +1,4 @@
-//! Queueing models: from what was measured to what will happen. Pure functions, no I/O; named result structs.
+//! Queueing models: what a network of stations does under a load. Pure functions, no I/O; named result structs.
 //!
 //! | symbol | quantity | unit |
 //! |---|---|---|
@@ -23,31 +23,19 @@
 //! - [`mod@what_if`]: the model after changes, along ranges of them, and how far its load can grow.
 //! - [`percentile`]: how the response times of a solved network are distributed.
 //! - [`mod@simulate`]: a discrete-event simulation of a model.
-//! - [`demand`]: demands from utilizations, by least squares or by the proportional rule, with intervals; from Records.
-//! - [`burstiness`]: how bursty arrivals are, what they do to demands.
-//! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
-//! - [`usl`], [`knee`]: where a throughput curve bends, without any model of why. [`cluster`]: classes by size.
-//! - [`mod@forecast`]: what arrivals will be, from their history; when a rate is reached. [`cost`]: what that takes.
-//! - [`erlang`], [`least_squares`]: what these stand on.
+//! - [`erlang`]: the waits that these stand on.
 //!
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
 #![forbid(unsafe_code)]
 
 pub mod bounds;
-pub mod burstiness;
 mod by_simulation;
 mod closed;
-pub mod cluster;
-mod correlation;
-pub mod cost;
-mod csv;
-pub mod demand;
+pub mod correlation;
 pub mod erlang;
 mod error;
-pub mod forecast;
+mod estimate;
 mod joint;
-pub mod knee;
-pub mod least_squares;
 mod mixed;
 mod network;
 pub mod open;
@@ -55,36 +43,19 @@ mod open_load;
 pub mod percentile;
 pub mod queue;
 mod residence;
-pub mod response;
 pub mod simulate;
 pub mod solve;
-pub mod usl;
 pub mod what_if;
 
 pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_job_bounds};
-pub use burstiness::{
-    BurstDemand, BurstEffect, BurstFactors, BurstLevel, Dispersion, burst_factors, dispersion_curve, fit_burst_demand,
-    with_burstiness,
-};
-pub use cluster::{Cluster, cluster_sizes};
-pub use cost::{Configuration, CostRow, CostTable, Sized, cost_table, parse_configurations};
-pub use demand::calibrate::{Attribution, CalibrateOptions, Calibrated, calibrate};
-pub use demand::{
-    Background, DemandFit, Interval, LoadDependence, Observation, Resampling, SizeFit, SizePoint, attribute_by_share,
-    attribute_equally, fit_demands, fit_load_dependence, fit_size,
-};
-pub use erlang::{erlang_c, mmm_wait};
+pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
-pub use forecast::{Crossing, Forecast, ForecastMethod, ForecastOptions, Series, Timestamp, Zone, crossing, forecast};
-pub use knee::{Knee, find_knee};
-pub use least_squares::{Estimate, Line, ols};
+pub use estimate::Estimate;
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
-pub use response::{ResponseFit, ResponsePoint, ScvBasis, exponential_wait, fit_response};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solve::{Method, Solution, solve};
-pub use usl::{LoadPoint, UslFit, fit_usl};
 pub use what_if::{
     Axis, Change, Client, Curve, CurvePoint, Effect, Headroom, Interval90, Intervals, NewClass, Outlook, Scenario,
     StationLimit, Steady, Until, WhatIf, WhatIfOptions, curve, headroom, what_if,

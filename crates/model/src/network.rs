@@ -5,10 +5,10 @@
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
-use crate::error::non_negative;
 use crate::joint;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::number::{NumberError, non_negative};
 use std::collections::HashSet;
 
 /// A model whose parts fit together.
@@ -206,7 +206,7 @@ fn rate(class: &Class) -> Result<f64, ModelError> {
             Err(ModelError::Shape(format!("class `{name}` {problem}")))
         }
         (ClassKind::Open, None) => Err(ModelError::Shape(format!("open class `{}` needs a rate", class.name))),
-        (ClassKind::Open, Some(rate)) => non_negative(rate, || format!("the rate of class `{}`", class.name)),
+        (ClassKind::Open, Some(rate)) => Ok(non_negative(rate, || format!("the rate of class `{}`", class.name))?),
     }
 }
 
@@ -225,11 +225,11 @@ fn population(class: &Class) -> Result<u32, ModelError> {
     non_negative(class.think, || format!("the think time of class `{}`", class.name))?;
     match class.population {
         None => Err(ModelError::Shape(format!("closed class `{}` needs a population", class.name))),
-        Some(0) => Err(ModelError::Number {
+        Some(0) => Err(ModelError::Number(NumberError {
             what: format!("the population of class `{}`", class.name),
             value: 0.0,
             need: "at least 1 (or leave the class out)",
-        }),
+        })),
         Some(n) => Ok(n),
     }
 }
@@ -244,7 +244,7 @@ fn check_half_widths(model: &Model) -> Result<(), ModelError> {
         return Err(ModelError::Shape(text.into()));
     }
     let what = || "a half width of a demand's confidence interval".into();
-    half_widths.iter().flatten().try_for_each(|half| non_negative(*half, what).map(|_| ()))
+    Ok(half_widths.iter().flatten().try_for_each(|half| non_negative(*half, what).map(|_| ()))?)
 }
 
 /// Correlations come for all stations or for none.
@@ -270,11 +270,11 @@ fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Resul
         non_negative(*demand, || format!("the demand of class `{}` at station `{name}`", class.name))?;
     }
     if station.servers == 0 {
-        return Err(ModelError::Number { what: of("number of servers"), value: 0.0, need: "at least 1" });
+        return Err(ModelError::Number(NumberError { what: of("number of servers"), value: 0.0, need: "at least 1" }));
     }
     if !(0.0..1.0).contains(&station.background) {
         let (what, value) = (of("background"), station.background);
-        return Err(ModelError::Number { what, value, need: "at least 0 and below 1" });
+        return Err(ModelError::Number(NumberError { what, value, need: "at least 0 and below 1" }));
     }
     non_negative(station.scv, || of("squared coefficient of variation"))?;
     non_negative(station.total_scv.unwrap_or(0.0), || of("total squared coefficient of variation"))?;
@@ -291,7 +291,7 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
     let name = &station.name;
     if let Some(value) = station.rate_multipliers.iter().find(|a| !(a.is_finite() && **a > 0.0)) {
         let what = format!("a rate multiplier of station `{name}`");
-        return Err(ModelError::Number { what, value: *value, need: "finite and positive" });
+        return Err(ModelError::Number(NumberError { what, value: *value, need: "finite and positive" }));
     }
     if station.rate_multipliers.is_empty() {
         return Ok(());
@@ -299,11 +299,11 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
     let levels = station.rate_multipliers.len();
     if levels > MOST_LEVELS {
         let (what, value) = (format!("the number of rate multipliers of station `{name}`"), levels as f64);
-        return Err(ModelError::Number {
+        return Err(ModelError::Number(NumberError {
             what,
             value,
             need: "at most 10,000: the last one holds for any more requests",
-        });
+        }));
     }
     let why = match (station.kind, station.scheduling) {
         (StationKind::Delay, _) => "it is a delay, where no one feels the others",

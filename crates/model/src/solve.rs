@@ -28,6 +28,7 @@ use crate::closed::{approximate, effort};
 use crate::network::{Network, mix, products, servers};
 use crate::{by_simulation, mixed, open};
 use brimful_core::model::Model;
+use brimful_core::number::NumberError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::{fmt, str::FromStr};
@@ -151,11 +152,11 @@ impl Solution {
         let response_time: Vec<f64> = (0..throughput.len()).map(|c| residence.iter().map(|r| r[c]).sum()).collect();
         if let Some(value) = throughput.iter().chain(&response_time).find(|v| !v.is_finite()) {
             let what = "a throughput or response time of the solution".into();
-            return Err(ModelError::Number {
+            return Err(ModelError::Number(NumberError {
                 what,
                 value: *value,
                 need: "finite: give demands, rates and times in seconds",
-            });
+            }));
         }
         let mix = mix(&throughput);
         let (saturation_rate, bottleneck) = network.capacity(&mix);

@@ -15,6 +15,9 @@ pub enum SurveyError {
     /// From the model.
     #[error("the measurements do not make a model: {0}")]
     Model(#[from] brimful_model::ModelError),
+    /// From the fit.
+    #[error("the measurements do not make a model: {0}")]
+    Estimate(#[from] brimful_estimate::EstimateError),
     /// What would put the server back on its CPUs if the survey were killed.
     #[error(
         "cannot start the process that puts the server back on its CPUs should the survey be killed: {0}; leave out \
@@ -32,7 +35,7 @@ impl SurveyError {
         match self {
             SurveyError::Run(error) => error.is_usage(),
             SurveyError::Monitor(error) => error.is_usage(),
-            SurveyError::Unfit(_) | SurveyError::Model(_) => true,
+            SurveyError::Unfit(_) | SurveyError::Model(_) | SurveyError::Estimate(_) => true,
             SurveyError::Guardian(_) | SurveyError::Target(_) => false,
         }
     }

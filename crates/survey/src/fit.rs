@@ -9,10 +9,8 @@
 
 use crate::SurveyError;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
-use brimful_model::{
-    Background, Estimate, Method, ModelError, Observation, ResponsePoint, exponential_wait, fit_demands, fit_response,
-    solve_open,
-};
+use brimful_estimate::{Background, Observation, ResponsePoint, fit_demands, fit_response};
+use brimful_model::{Estimate, Method, ModelError, exponential_wait, solve_open};
 use serde::Serialize;
 
 /// Where the survey's model stands, as a share of the saturation rate: the load a server can be run at with room for
@@ -206,7 +204,7 @@ fn demands(facts: &Facts, runs: &[Calibration]) -> Result<(Vec<Estimate>, Estima
         // The variance of a mean of random service grows with the load and falls with the time.
         Observation { throughput, busy: run.busy, weight: run.seconds / run.busy.max(1e-3) }
     };
-    let fit = |columns| -> Result<_, ModelError> {
+    let fit = |columns| {
         let observations: Vec<Observation> = runs.iter().map(|run| observe(run, columns)).collect();
         fit_demands(columns, &observations, background)
     };

@@ -1,4 +1,4 @@
-// What the planner's documents have in common, as crates/core/src/model.rs and crates/model define it.
+// What the planner's documents have in common, as crates/core/src/model.rs and crates/model, estimate and forecast define it.
 //
 // Times are seconds, rates are per second, utilizations are fractions; matrices are stations × classes. What is infinite is null.
 import { number, seconds, type Format } from "../format.ts";

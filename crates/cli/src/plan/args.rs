@@ -2,9 +2,10 @@
 
 use brimful_core::slo::Slo;
 use brimful_core::{Nanos, Rate};
-use brimful_model::demand::calibrate::Attribution;
-use brimful_model::forecast::{Unit, Zone};
-use brimful_model::{Change, Client, ForecastMethod, Method, NewClass};
+use brimful_estimate::calibrate::Attribution;
+use brimful_forecast::ForecastMethod;
+use brimful_forecast::{Unit, Zone};
+use brimful_model::{Change, Client, Method, NewClass};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 

@@ -5,7 +5,8 @@ use super::{model, page};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
 use brimful_core::record::Record;
-use brimful_model::{CalibrateOptions, ModelError, Scenario, WhatIfOptions, calibrate, what_if};
+use brimful_estimate::{CalibrateOptions, EstimateError, calibrate};
+use brimful_model::{Scenario, WhatIfOptions, what_if};
 use brimful_report::plan::calibration::{Calibration, text};
 
 /// Runs it.
@@ -41,7 +42,7 @@ fn record(path: &std::path::Path) -> anyhow::Result<Record> {
 }
 
 /// The error, and which file each Record that it counts is.
-fn naming(error: ModelError, args: &CalibrateArgs) -> anyhow::Error {
+fn naming(error: EstimateError, args: &CalibrateArgs) -> anyhow::Error {
     let names: Vec<String> =
         args.records.iter().enumerate().map(|(i, p)| format!("{} {}", i + 1, model::name(p))).collect();
     match error.to_string() {

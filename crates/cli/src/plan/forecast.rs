@@ -7,12 +7,10 @@ use crate::output::OutFile;
 use anyhow::Context;
 use brimful_core::model::Model;
 use brimful_core::slo::{Measure, Slo};
-use brimful_model::cost::{Configuration, CostTable, Sized, cost_table, parse_configurations};
-use brimful_model::forecast::MONTH_S;
-use brimful_model::{
-    Change, Forecast, ForecastOptions, Method, ModelError, Scenario, Series, Until, crossing, forecast, headroom,
-    saturation_rate,
-};
+use brimful_forecast::MONTH_S;
+use brimful_forecast::cost::{Configuration, CostTable, Sized, cost_table, parse_configurations};
+use brimful_forecast::{Forecast, ForecastOptions, Series, crossing, forecast};
+use brimful_model::{Change, Method, ModelError, Scenario, Until, headroom, saturation_rate};
 use brimful_report::plan::forecast::{Forecasted, Limit, text};
 
 /// Runs it.
@@ -31,7 +29,7 @@ pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
     };
     let found = forecast(&series, &options)?;
     let limit = limit(args, model.as_ref())?;
-    let limit = limit.map(|limit| Ok::<_, ModelError>((crossing(&found, limit.rate)?, limit))).transpose()?;
+    let limit = limit.map(|limit| crossing(&found, limit.rate).map(|crossing| (crossing, limit))).transpose()?;
     let cost = cost(args, model.as_ref(), &found)?;
     let forecasted = Forecasted::new(found, limit.map(|(crossing, limit)| (limit, crossing)), cost);
     let written = csv.map_or(Ok(()), |file| {

@@ -3,7 +3,8 @@
 //! Pollaczek (1930) and Khinchine (1932): the mean wait is λ·S²·(1 + scv)/(2·(1 − ρ)). Exact for ρ < 1.
 
 use crate::ModelError;
-use crate::error::{non_negative, positive, stable};
+use crate::error::stable;
+use brimful_core::number::{non_negative, positive};
 use serde::Serialize;
 
 /// A solved M/G/1 queue.

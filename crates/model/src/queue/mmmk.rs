@@ -5,7 +5,7 @@
 //! some √K.
 
 use crate::ModelError;
-use crate::error::{non_negative, positive};
+use brimful_core::number::{non_negative, positive};
 use serde::Serialize;
 
 /// A solved M/M/m/K queue.

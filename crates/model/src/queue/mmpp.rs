@@ -6,7 +6,8 @@
 //! (Neuts, 1981). Exact for ρ < 1. Cost: some ten products of 2 × 2 matrices.
 
 use crate::ModelError;
-use crate::error::{non_negative, positive, stable};
+use crate::error::stable;
+use brimful_core::number::{non_negative, positive};
 use serde::Serialize;
 
 /// A Markov-modulated Poisson process of two phases.
@@ -47,7 +48,8 @@ impl Mmpp2 {
         for leave in self.leave {
             positive(leave, || "a rate of leaving a phase of the bursty process".into())?;
         }
-        positive(self.mean_rate(), || "the mean arrival rate of the bursty process".into()).map(|_| ())
+        positive(self.mean_rate(), || "the mean arrival rate of the bursty process".into())?;
+        Ok(())
     }
 
     /// λ over all time, per second.

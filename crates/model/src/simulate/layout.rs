@@ -10,6 +10,7 @@ use super::world::MOST_PRESENT;
 use crate::ModelError;
 use crate::network::{Network, most_servers, servers};
 use brimful_core::model::{self, Model, Scheduling, StationKind};
+use brimful_core::number::NumberError;
 
 /// What the simulation needs to know of a model.
 pub(super) struct Layout {
@@ -128,12 +129,12 @@ fn check_options(model: &Model, options: &SimulationOptions) -> Result<(), Model
     let customers: u64 = model.classes.iter().filter_map(|class| class.population).map(u64::from).sum();
     if customers > MOST_PRESENT as u64 {
         let (what, value) = ("the population of all closed classes".into(), customers as f64);
-        return Err(ModelError::Number { what, value, need: "at most 1,000,000 in a simulation" });
+        return Err(ModelError::Number(NumberError { what, value, need: "at most 1,000,000 in a simulation" }));
     }
     let limits = [("the precision asked for", options.precision), ("the simulated time", options.time_s)];
     for (what, limit) in limits {
         if let Some(value) = limit.filter(|limit| limit.is_nan() || *limit <= 0.0) {
-            return Err(ModelError::Number { what: what.into(), value, need: "above 0" });
+            return Err(ModelError::Number(NumberError { what: what.into(), value, need: "above 0" }));
         }
     }
     Ok(())

@@ -11,6 +11,7 @@
 //! density ∝ x^(−a−1) between two bounds (Harchol-Balter, Crovella & Murta 1999); the bounds follow from mean and scv.
 
 use crate::ModelError;
+use brimful_core::number::NumberError;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
 
@@ -94,7 +95,11 @@ const WIDEST: f64 = 300.0;
 fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelError> {
     if !(shape > 0.0 && shape.is_finite()) {
         let what = format!("the shape of the bounded Pareto distribution at station `{station}`");
-        return Err(ModelError::Number { what, value: shape, need: "above 0 and finite; 1.1 to 2 is usual" });
+        return Err(ModelError::Number(NumberError {
+            what,
+            value: shape,
+            need: "above 0 and finite; 1.1 to 2 is usual",
+        }));
     }
     // The k-th moment, for a least value of 1 and ln(greatest) = width.
     let moment = |k: f64, width: f64| power_integral(k - shape, width) / power_integral(-shape, width);
@@ -102,7 +107,7 @@ fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelE
     if scv_of(WIDEST) < scv {
         let what = format!("the squared coefficient of variation of station `{station}`");
         let need = "one that a bounded Pareto distribution of this shape can have: choose a smaller shape";
-        return Err(ModelError::Number { what, value: scv, need });
+        return Err(ModelError::Number(NumberError { what, value: scv, need }));
     }
     let (mut low, mut high) = (0.0, WIDEST);
     for _ in 0..100 {

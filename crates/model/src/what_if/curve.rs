@@ -3,9 +3,9 @@
 use super::amount::{Step, Unit};
 use super::scenario::{AxisPoints, Plan, Scenario};
 use crate::ModelError;
-use crate::csv;
 use crate::network::{Network, mix, most_servers};
 use crate::solve::{Method, Solution, solve};
+use brimful_core::csv;
 use brimful_core::model::{Model, StationKind};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -147,7 +147,7 @@ impl Found {
         Ok(Found {
             saturation_rate,
             response_time,
-            headroom: options.slos.iter().map(until).collect::<Result<_, _>>()?,
+            headroom: options.slos.iter().map(until).collect::<Result<_, ModelError>>()?,
         })
     }
 

@@ -1,8 +1,9 @@
 //! The simulator against what is known exactly: formulas, reference cases, and the laws that hold in every run.
 
-use crate::cases::{cases, model as model_of};
+use crate::cases::model as model_of;
 use crate::closed::named;
 use crate::networks::{errors, network};
+use crate::reference::cases;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::{
     Arrivals, Ended, Estimate, Method, ModelError, Service, Simulation, SimulationOptions, mmm_wait, simulate, solve,

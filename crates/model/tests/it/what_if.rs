@@ -4,8 +4,9 @@ mod bad;
 mod headroom;
 mod intervals;
 
-use crate::cases::{cases, model as model_of};
+use crate::cases::model as model_of;
 use crate::paper::server;
+use crate::reference::cases;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::{Change, Method, Scenario, StationLimit, WhatIf, WhatIfOptions, curve, solve, what_if};
 use proptest::prelude::*;

@@ -4,10 +4,11 @@ use super::outlook::headline;
 use super::{kind, requests};
 use crate::format::{fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap};
 use brimful_core::model::StationKind;
-use brimful_model::demand::Shape;
-use brimful_model::demand::calibrate::{SizeDemand, Source};
-use brimful_model::usl::PeakBasis;
-use brimful_model::{Calibrated, Interval, ScvBasis, StationLimit, UslFit};
+use brimful_estimate::calibrate::{SizeDemand, Source};
+use brimful_estimate::demand::Shape;
+use brimful_estimate::usl::PeakBasis;
+use brimful_estimate::{Calibrated, Interval, ScvBasis, UslFit};
+use brimful_model::StationLimit;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,8 +2,8 @@
 
 use super::requests;
 use crate::format::{fact, figure, harmless, number, percent, rate, shorten, table, words, wrap};
-use brimful_model::cost::{CostRow, CostTable};
-use brimful_model::forecast::{Backtest, Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
+use brimful_forecast::cost::{CostRow, CostTable};
+use brimful_forecast::{Backtest, Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 

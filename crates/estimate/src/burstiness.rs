@@ -1,0 +1,88 @@
+//! Bursty arrivals: how bursty they are, and what they do to demands.
+//!
+//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the time is cut into epochs; `b` is the share of
+//! epochs in which more arrived than on average, and `a` is the mean rate of those over the mean of all. Both depend on
+//! the length of the epoch and neither is 0 for Poisson arrivals, so they compare like with like only; the index of
+//! dispersion ([`Dispersion`]) is 1 for Poisson arrivals at every epoch. Counts are arrivals per epoch, in the order of
+//! time; epochs without any count too.
+
+mod dispersion;
+mod inflation;
+
+pub use dispersion::{Dispersion, dispersion, dispersion_curve};
+pub use inflation::{BurstDemand, BurstEffect, BurstLevel, fit_burst_demand, with_burstiness};
+
+use crate::EstimateError;
+use brimful_core::number::positive;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How bursty a sequence of counts is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BurstFactors {
+    /// Number of epochs.
+    pub epochs: usize,
+    /// λ: arrivals per second over all of them.
+    pub rate: f64,
+    /// b: share of the epochs in which more than the mean arrived.
+    pub b: f64,
+    /// λ⁺: arrivals per second in those; `None` if there are none.
+    pub rate_above: Option<f64>,
+    /// a = λ⁺/λ; `None` if no epoch is above the mean.
+    pub a: Option<f64>,
+    /// Index of dispersion of the counts: variance (n − 1) over mean.
+    pub dispersion: f64,
+    /// The largest count over the mean one.
+    pub peak_to_mean: f64,
+}
+
+/// Menascé and Almeida's a and b, and other measures of the same counts.
+pub fn burst_factors(counts: &[u64], epoch_s: f64) -> Result<BurstFactors, EstimateError> {
+    let epoch_s = positive(epoch_s, || "the length of an epoch".into())?;
+    let whole = dispersion(counts, 1)?;
+    let n = counts.len();
+    let mean = total(counts) / n as f64;
+    let above: Vec<u64> = counts.iter().copied().filter(|c| *c as f64 > mean).collect();
+    let rate_above = (!above.is_empty()).then(|| total(&above) / above.len() as f64 / epoch_s);
+    let rate = mean / epoch_s;
+    Ok(BurstFactors {
+        epochs: n,
+        rate,
+        b: above.len() as f64 / n as f64,
+        rate_above,
+        a: rate_above.map(|above| above / rate),
+        dispersion: whole.index,
+        peak_to_mean: counts.iter().max().map_or(0.0, |peak| *peak as f64) / mean,
+    })
+}
+
+fn total(counts: &[u64]) -> f64 {
+    counts.iter().map(|c| *c as f64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_without_bursts_have_no_epoch_above_the_mean() {
+        let even = burst_factors(&[5; 10], 2.0).unwrap();
+        assert_eq!((even.rate, even.b, even.a, even.rate_above), (2.5, 0.0, None, None));
+        assert_eq!((even.dispersion, even.peak_to_mean), (0.0, 1.0));
+    }
+
+    #[test]
+    fn on_for_a_fifth_of_the_time() {
+        let counts: Vec<u64> = (0..100).map(|i| if i % 5 == 0 { 50 } else { 0 }).collect();
+        let f = burst_factors(&counts, 0.5).unwrap();
+        assert_eq!((f.b, f.a, f.rate_above, f.peak_to_mean), (0.2, Some(5.0), Some(100.0), 5.0));
+        assert!((f.dispersion - 40.0 * 100.0 / 99.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_cannot_be_bursty_is_refused() {
+        assert!(burst_factors(&[0, 0, 0], 1.0).unwrap_err().to_string().contains("no arrivals"));
+        assert_eq!(burst_factors(&[3], 1.0), Err(EstimateError::TooFewObservations { needed: 2, given: 1 }));
+        assert!(burst_factors(&[3, 4], 0.0).is_err() && burst_factors(&[3, 4], f64::NAN).is_err());
+    }
+}

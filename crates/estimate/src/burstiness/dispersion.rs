@@ -1,0 +1,89 @@
+//! The index of dispersion for counts: the variance of the arrivals in a window over their mean.
+//!
+//! Cox & Lewis, *The Statistical Analysis of Series of Events*, 1966, §4.5; Gusella, IEEE JSAC 9 (1991). It is 1 for
+//! Poisson arrivals in windows of any length. Where arrivals are correlated it grows with the window towards a limit,
+//! and that limit is what long queues feel.
+//!
+//! Windows do not overlap; what does not fill one is left out. The variance of n windows of k epochs is taken about the
+//! sample's own mean, so E Î(k) = (n·I(k) − I(nk))/(n − 1): too small by (I(nk) − I(k))/(n − 1), nothing for Poisson
+//! arrivals. The interval is that of a variance of independent normal counts (χ² with n − 1 degrees of freedom): good
+//! where windows are longer than the bursts and hold some 10 arrivals, too narrow otherwise.
+
+use super::total;
+use crate::EstimateError;
+use crate::demand::Interval;
+use schemars::JsonSchema;
+use serde::Serialize;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+/// With fewer windows the index is little more than noise: its standard error is then a third of it.
+const FEWEST_WINDOWS: usize = 20;
+
+/// The index of dispersion in windows of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Dispersion {
+    /// Length of a window, in epochs.
+    pub window: usize,
+    /// How many there are.
+    pub windows: usize,
+    /// Variance (n − 1) over mean.
+    pub index: f64,
+    /// Its confidence interval.
+    pub ci95: Interval,
+}
+
+/// In windows of so many epochs, of which there must be two.
+pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateError> {
+    let windows = counts.len().checked_div(window).unwrap_or(0);
+    if windows < 2 {
+        return Err(EstimateError::TooFewObservations { needed: window.saturating_mul(2).max(2), given: counts.len() });
+    }
+    let sums: Vec<f64> = counts.chunks_exact(window).map(total).collect();
+    let mean = sums.iter().sum::<f64>() / windows as f64;
+    if mean == 0.0 {
+        return Err(EstimateError::Shape(
+            "there were no arrivals at all, so nothing can be said of their bursts".into(),
+        ));
+    }
+    let freedom = (windows - 1) as f64;
+    let squares: f64 = sums.iter().map(|s| (s - mean).powi(2)).sum();
+    let quantile = |p| ChiSquared::new(freedom).map_or(f64::NAN, |chi| chi.inverse_cdf(p));
+    let ci95 = Interval { low: squares / mean / quantile(0.975), high: squares / mean / quantile(0.025) };
+    Ok(Dispersion { window, windows, index: squares / freedom / mean, ci95 })
+}
+
+/// In windows of 1, 2, 4, … epochs, as long as there are twenty; never empty.
+pub fn dispersion_curve(counts: &[u64]) -> Result<Vec<Dispersion>, EstimateError> {
+    let first = dispersion(counts, 1)?;
+    let longer = (1..usize::BITS).map(|k| 1usize << k).take_while(|window| counts.len() / window >= FEWEST_WINDOWS);
+    [Ok(first)].into_iter().chain(longer.map(|window| dispersion(counts, window))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alternating_counts_even_out_in_pairs() {
+        let counts: Vec<u64> = (0..81).map(|i| 10 * (i % 2)).collect();
+        let curve = dispersion_curve(&counts).unwrap();
+        assert_eq!(curve.iter().map(|d| (d.window, d.windows)).collect::<Vec<_>>(), [(1, 81), (2, 40), (4, 20)]);
+        assert!(curve[0].index > 5.0 && curve[1].index == 0.0, "{curve:?}");
+    }
+
+    #[test]
+    fn the_interval_is_that_of_a_variance() {
+        // 10 windows, variance = mean: 9/χ²(9) at 97.5 and 2.5 %.
+        let counts = [4, 6, 5, 9, 1, 5, 3, 7, 8, 2];
+        let d = dispersion(&counts, 1).unwrap();
+        assert!(
+            (d.ci95.low / d.index - 9.0 / 19.0228).abs() < 1e-4 && (d.ci95.high / d.index - 9.0 / 2.70039).abs() < 1e-4
+        );
+    }
+
+    #[test]
+    fn a_window_longer_than_half_of_it_all_is_refused() {
+        assert_eq!(dispersion(&[1; 9], 5), Err(EstimateError::TooFewObservations { needed: 10, given: 9 }));
+        assert!(dispersion(&[1; 9], 0).is_err() && dispersion(&[], 1).is_err());
+    }
+}

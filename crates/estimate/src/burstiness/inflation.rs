@@ -1,0 +1,151 @@
+//! Bursts raise demands: D = D_f + α·b.
+//!
+//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the demand at the bottleneck, U/X, is measured at
+//! two levels of burstiness b or more ([`super::BurstFactors::b`], over epochs of the same length), and a line through
+//! them gives what it would be without bursts and at any other b. Queueing alone cannot do that: a saturation rate is
+//! 1/D, and Menascé et al. (CMG 1999, §6) drove a server to 202 requests per second evenly and to 131 in bursts.
+
+use crate::EstimateError;
+use crate::least_squares::fit_non_negative;
+use brimful_core::model::Model;
+use brimful_core::number::{NumberError, non_negative, positive};
+use brimful_model::{Estimate, saturation_rate};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What requests cost at one level of burstiness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BurstLevel {
+    /// b: share of epochs with more arrivals than the mean, between 0 and 1.
+    pub b: f64,
+    /// D: busy servers over throughput, in seconds; or one over the highest throughput reached.
+    pub demand: f64,
+}
+
+/// D = D_f + α·b.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BurstDemand {
+    /// D_f: without bursts, in seconds.
+    pub without_bursts: Estimate,
+    /// α, in seconds; never negative.
+    pub alpha: Estimate,
+}
+
+/// The line through at least two levels of different b; three give intervals.
+pub fn fit_burst_demand(levels: &[BurstLevel]) -> Result<BurstDemand, EstimateError> {
+    for (i, level) in levels.iter().enumerate() {
+        share(level.b, || format!("b of level {i}"))?;
+        positive(level.demand, || format!("the demand of level {i}"))?;
+    }
+    let b: Vec<f64> = levels.iter().map(|l| l.b).collect();
+    let demands: Vec<f64> = levels.iter().map(|l| l.demand).collect();
+    if levels.len() < 2 {
+        return Err(EstimateError::TooFewObservations { needed: 2, given: levels.len() });
+    }
+    let fit = fit_non_negative(&[vec![1.0; b.len()], b], &demands, &vec![1.0; levels.len()])?;
+    Ok(BurstDemand { without_bursts: fit.estimate(0), alpha: fit.estimate(1) })
+}
+
+impl BurstDemand {
+    /// D at burstiness b, in seconds.
+    pub fn demand(&self, b: f64) -> f64 {
+        self.without_bursts.value + self.alpha.value * b
+    }
+}
+
+/// A model under other bursts.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BurstEffect {
+    /// What every demand at the station was multiplied by.
+    pub factor: f64,
+    /// The model with those demands: to solve for response times.
+    pub model: Model,
+    /// Requests per second at which the model saturated.
+    pub saturation_before: f64,
+    /// Requests per second at which it now does.
+    pub saturation_rate: f64,
+    /// Where it now does.
+    pub bottleneck: String,
+}
+
+/// The model, whose demands hold at burstiness `measured_at`, at burstiness `b`: those of all classes at the station
+/// grow alike. 0 is arrivals without bursts.
+pub fn with_burstiness(
+    model: &Model,
+    station: &str,
+    demand: &BurstDemand,
+    measured_at: f64,
+    b: f64,
+) -> Result<BurstEffect, EstimateError> {
+    share(measured_at, || "the burstiness at which demands were measured".into())?;
+    share(b, || "the burstiness asked for".into())?;
+    let before = positive(demand.demand(measured_at), || "the demand at the burstiness measured".into())?;
+    let Some(index) = model.stations.iter().position(|s| s.name == station) else {
+        let names: Vec<&str> = model.stations.iter().map(|s| s.name.as_str()).collect();
+        return Err(EstimateError::Shape(format!("there is no station `{station}`: name one of {}", names.join(", "))));
+    };
+    let (saturation_before, _) = saturation_rate(model)?;
+    let factor = demand.demand(b) / before;
+    let mut inflated = model.clone();
+    if let Some(row) = inflated.demands.get_mut(index) {
+        row.iter_mut().for_each(|d| *d *= factor);
+    }
+    let (saturation_rate, bottleneck) = saturation_rate(&inflated)?;
+    Ok(BurstEffect { factor, model: inflated, saturation_before, saturation_rate, bottleneck })
+}
+
+fn share(value: f64, what: impl FnOnce() -> String) -> Result<f64, EstimateError> {
+    match non_negative(value, String::new) {
+        Ok(share) if share <= 1.0 => Ok(share),
+        _ => Err(EstimateError::Number(NumberError { what: what(), value, need: "between 0 and 1" })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model() -> Model {
+        serde_json::from_value(serde_json::json!({
+            "stations": [{ "name": "cpu", "type": "queue" }, { "name": "disk", "type": "queue" }],
+            "classes": [{ "name": "a", "type": "open", "rate": 50.0 }, { "name": "b", "type": "open", "rate": 50.0 }],
+            "demands": [[0.002, 0.006], [0.003, 0.003]],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_papers_server_in_bursts_and_without() {
+        let levels = [BurstLevel { b: 0.0, demand: 1.0 / 202.0 }, BurstLevel { b: 0.4, demand: 1.0 / 131.0 }];
+        let fit = fit_burst_demand(&levels).unwrap();
+        assert!((1.0 / fit.demand(0.0) - 202.0).abs() < 1e-9 && (1.0 / fit.demand(0.4) - 131.0).abs() < 1e-9);
+        assert_eq!(fit.alpha.ci95_half_width, None);
+    }
+
+    #[test]
+    fn bursts_move_the_bottleneck() {
+        let demand = fit_burst_demand(&[0.1, 0.2, 0.4].map(|b| BurstLevel { b, demand: 0.004 + 0.01 * b })).unwrap();
+        assert!((demand.alpha.value - 0.01).abs() < 1e-12 && demand.alpha.ci95_half_width.is_some());
+        // Measured without bursts, the CPU is the bottleneck at 250 per second; measured in bursts, the disk is without.
+        let up = with_burstiness(&model(), "cpu", &demand, 0.0, 0.4).unwrap();
+        assert!((up.saturation_before - 250.0).abs() < 1e-9 && (up.saturation_rate - 125.0).abs() < 1e-9, "{up:?}");
+        let down = with_burstiness(&model(), "cpu", &demand, 0.4, 0.0).unwrap();
+        assert_eq!(down.bottleneck, "disk");
+        assert!((down.factor - 0.5).abs() < 1e-12 && (down.saturation_rate - 1000.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_bursts_cannot_say_is_refused() {
+        let level = BurstLevel { b: 0.3, demand: 0.01 };
+        assert!(matches!(fit_burst_demand(&[level]), Err(EstimateError::TooFewObservations { needed: 2, given: 1 })));
+        assert!(matches!(fit_burst_demand(&[level; 3]), Err(EstimateError::Indistinct { .. })));
+        assert!(
+            fit_burst_demand(&[level, BurstLevel { b: 1.5, ..level }]).unwrap_err().to_string().contains("level 1")
+        );
+        assert!(fit_burst_demand(&[level, BurstLevel { demand: f64::NAN, ..level }]).is_err());
+        let fit = fit_burst_demand(&[level, BurstLevel { b: 0.5, demand: 0.009 }]).unwrap();
+        assert_eq!(fit.alpha.value, 0.0, "bursts never help");
+        assert!(with_burstiness(&model(), "gpu", &fit, 0.0, 0.1).unwrap_err().to_string().contains("cpu, disk"));
+        assert!(with_burstiness(&model(), "cpu", &fit, 0.0, -0.1).is_err());
+    }
+}

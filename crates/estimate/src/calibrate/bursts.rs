@@ -1,0 +1,115 @@
+//! How bursty the arrivals of each run were, and what bursts cost.
+//!
+//! b counts epochs with more arrivals than the mean, and there are some by chance in every run. So b is taken for 0 unless
+//! the counts are dispersed beyond doubt by more than Poisson arrivals are; then D = D_f + α·b goes through what the runs
+//! say of the mean request ([`crate::fit_burst_demand`]). Epochs are as long in all runs as in the longest one.
+
+use super::cpu::CpuFit;
+use super::runs::{Run, Runs};
+use crate::EstimateError;
+use crate::burstiness::{
+    BurstDemand, BurstFactors, BurstLevel, Dispersion, burst_factors, dispersion, dispersion_curve, fit_burst_demand,
+    with_burstiness,
+};
+use brimful_core::model::Model;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Levels of burstiness that differ by less than this are one.
+const APART: f64 = 0.05;
+
+/// Burstiness, by run and in what it costs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Bursts {
+    /// Runs of arrivals that did not wait for answers.
+    pub runs: Vec<BurstRun>,
+    /// D = D_f + α·b of the mean request of the model's mix, from at least two levels of b.
+    pub demand: Option<BurstDemand>,
+    /// b at which the model's demands hold: the mean of the runs that they stand on.
+    pub measured_at_b: f64,
+    /// Requests per second at which the model saturates at the highest b measured.
+    pub saturation_rate: Option<f64>,
+}
+
+/// Burstiness of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct BurstRun {
+    /// The Record's place in the input, from 0.
+    pub record: usize,
+    /// Length of an epoch, in seconds.
+    pub epoch_s: f64,
+    /// a and b, and other measures of the same counts.
+    pub factors: BurstFactors,
+    /// The index of dispersion, by the length of the window.
+    pub dispersion: Vec<Dispersion>,
+    /// Whether it is more than 1 beyond doubt.
+    pub bursty: bool,
+    /// b, or 0 if it is not bursty.
+    pub b: f64,
+}
+
+pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, EstimateError> {
+    let all = || runs.used.iter().chain(&runs.in_bursts);
+    let epoch_s = all().filter_map(|r| Some(r.arrivals.as_ref()?.0)).fold(0.0, f64::max);
+    let mut seen: Vec<(&Run, BurstRun)> = all().filter_map(|run| Some((run, burst_run(run, epoch_s)?))).collect();
+    seen.sort_by_key(|(run, _)| run.record);
+    let of_used: Vec<f64> =
+        seen.iter().filter(|(run, _)| runs.used.iter().any(|r| r.record == run.record)).map(|(_, b)| b.b).collect();
+    let measured_at_b = of_used.iter().fold(0.0, |sum, b| sum + b) / of_used.len().max(1) as f64;
+    let b = || seen.iter().map(|(_, s)| s.b);
+    let (lowest, highest) = (b().fold(f64::INFINITY, f64::min), b().fold(0.0, f64::max));
+    let demand = if highest - lowest < APART { None } else { fit_burst_demand(&levels(&seen, runs, cpu)).ok() };
+    let effect = demand.map(|demand| with_burstiness(model, "cpu", &demand, measured_at_b, highest)).transpose()?;
+    Ok(Bursts {
+        runs: seen.into_iter().map(|(_, burst)| burst).collect(),
+        demand,
+        measured_at_b,
+        saturation_rate: effect.map(|e| e.saturation_rate),
+    })
+}
+
+/// What the runs say of the mean request of the model's mix: their own mean requests are of other mixes.
+fn levels(seen: &[(&Run, BurstRun)], runs: &Runs, cpu: &CpuFit) -> Vec<BurstLevel> {
+    let mix = runs.mix();
+    let mean = mix.iter().zip(&cpu.demands).map(|(x, d)| x * d).sum::<f64>() / mix.iter().sum::<f64>();
+    let level = |(run, burst): &(&Run, BurstRun)| {
+        let found = cpu.explain(run, runs.servers);
+        BurstLevel { b: burst.b, demand: mean * found.measured_s / found.fitted_s }
+    };
+    seen.iter().map(level).filter(|level| level.demand.is_finite() && level.demand > 0.0).collect()
+}
+
+fn burst_run(run: &Run, epoch_s: f64) -> Option<BurstRun> {
+    let (length, counts) = run.arrivals.as_ref()?;
+    let ratio = ((epoch_s / length).round() as usize).max(1);
+    let counts: Vec<u64> =
+        counts.chunks_exact(ratio).map(|c| c.iter().fold(0, |sum: u64, n| sum.saturating_add(*n))).collect();
+    let factors = burst_factors(&counts, epoch_s).ok()?;
+    let bursty = is_bursty(&counts);
+    let b = if bursty { factors.b } else { 0.0 };
+    Some(BurstRun { record: run.record, epoch_s, factors, dispersion: dispersion_curve(&counts).ok()?, bursty, b })
+}
+
+fn is_bursty(counts: &[u64]) -> bool {
+    dispersion(counts, 1).is_ok_and(|d| d.ci95.low > 1.0)
+}
+
+impl Run {
+    /// Whether its arrivals were more bursty than chance has it.
+    pub(super) fn is_bursty(&self) -> bool {
+        self.arrivals.as_ref().is_some_and(|(_, counts)| is_bursty(counts))
+    }
+}
+
+impl Bursts {
+    pub(super) fn warning(&self) -> Option<String> {
+        let demand = self.demand.filter(|d| d.alpha.ci95_half_width.is_some_and(|ci| d.alpha.value > ci))?;
+        let b = self.runs.iter().map(|r| r.b).fold(0.0, f64::max);
+        Some(format!(
+            "a request costs {:.1} % more in the bursts that were measured (b = {b:.2}) than without: the model's demands hold \
+             at b = {:.2}",
+            100.0 * (demand.demand(b) / demand.demand(0.0) - 1.0),
+            self.measured_at_b
+        ))
+    }
+}

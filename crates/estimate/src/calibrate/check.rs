@@ -1,0 +1,88 @@
+//! Records that cannot be: of another version, or with figures that no run has. They are refused, not left out, because
+//! whatever wrote them is wrong about more than one figure.
+
+use super::figures::{completed_in_window, measured};
+use crate::EstimateError;
+use brimful_core::number::non_negative;
+use brimful_core::record::{Record, SCHEMA};
+use brimful_core::server::{CpuShares, Server};
+
+/// CPU time and CPUs are by two clocks; more than this times the CPUs is an error.
+const TOO_MUCH: f64 = 1.1;
+
+/// The most CPUs that Linux can be built for, for Records that do not say how many there were.
+const MOST_CPUS: usize = 8192;
+
+/// Shares are within this of where they may be.
+const ROUNDING: f64 = 0.01;
+
+/// The first of the Records that cannot be is an error, which counts them from 1.
+pub(super) fn check(records: &[Record], by_process: bool) -> Result<(), EstimateError> {
+    let fits = |(i, record): (usize, &Record)| {
+        possible(record, by_process)
+            .map_err(|problem| EstimateError::Input { place: format!("record {}", i + 1), problem })
+    };
+    records.iter().enumerate().try_for_each(fits)
+}
+
+fn possible(record: &Record, by_process: bool) -> Result<(), String> {
+    if record.schema != SCHEMA {
+        return Err(format!(
+            "it is a `{}`, and this version reads `{SCHEMA}`: calibrate with the version that wrote it, or measure again",
+            record.schema
+        ));
+    }
+    for (what, value) in [
+        ("window_s", record.window_s),
+        ("duration_s", record.duration_s),
+        ("rates.offered", record.rates.offered),
+        ("rates.completed", record.rates.completed),
+    ] {
+        figure(what, value)?;
+    }
+    let all: u64 = record.classes.values().map(|c| c.counts.completed).fold(0, u64::saturating_add);
+    // Rates are rounded to whole calls by class at most.
+    let most = (all as f64 + record.classes.len() as f64) * (1.0 + 1e-6);
+    if completed_in_window(record) > most {
+        return Err(format!(
+            "{} calls per second for {} s are more than the {all} that its classes completed: {REFUSED}",
+            record.rates.completed, record.window_s
+        ));
+    }
+    record.server.as_ref().map_or(Ok(()), |server| watched(record, server, by_process))
+}
+
+fn watched(record: &Record, server: &Server, by_process: bool) -> Result<(), String> {
+    for process in &server.process {
+        figure(&format!("the CPU time of {}, in cores,", process.name), process.cores)?;
+    }
+    for interval in &server.intervals {
+        figure("the length of an interval of the server", interval.length_s)?;
+        figure("the CPU time of an interval of the server, in cores,", interval.process_cores.unwrap_or(0.0))?;
+    }
+    for cpu in server.kernel.cpu.iter().chain(server.intervals.iter().filter_map(|i| i.cpu.as_ref())) {
+        let CpuShares { user, system, idle, steal, .. } = *cpu;
+        for share in [user, system, idle, steal] {
+            if !(-ROUNDING..=1.0 + ROUNDING).contains(&share) {
+                return Err(format!("a share of the CPUs' time is {share}, and shares are from 0 to 1: {REFUSED}"));
+            }
+        }
+    }
+    let cpus = if server.kernel.cpus.is_empty() { MOST_CPUS } else { server.kernel.cpus.len() };
+    let used = measured(record, by_process).map_or(0.0, |measured| measured.busy);
+    let whole: f64 = server.process.iter().map(|p| p.cores).sum();
+    if used.max(whole) > TOO_MUCH * cpus as f64 {
+        return Err(format!(
+            "the server used {} CPUs and no more than {cpus} were watched: watch all that it may use, or measure again",
+            used.max(whole)
+        ));
+    }
+    Ok(())
+}
+
+/// What to do about a Record that cannot be.
+const REFUSED: &str = "no run has such figures, so measure again";
+
+fn figure(what: &str, value: f64) -> Result<(), String> {
+    non_negative(value, || what.to_owned()).map(|_| ()).map_err(|error| format!("{error}: {REFUSED}"))
+}

@@ -1,0 +1,54 @@
+//! What mean response times tell: how variable service at the CPU is, and how long each class is elsewhere.
+
+use super::runs::{Run, Runs};
+use crate::EstimateError;
+use crate::response::{ResponseFit, ResponsePoint, fit_response};
+use brimful_core::model::Model;
+use brimful_model::exponential_wait;
+
+/// No confidence interval of a mean response time is believed to be narrower than this share of it.
+const RESPONSE_FLOOR: f64 = 0.01;
+
+pub(super) struct Elsewhere {
+    pub response: ResponseFit,
+    /// Seconds, by class.
+    pub delays: Vec<f64>,
+}
+
+/// From runs whose arrivals did not wait for answers; `None` without any. The first station is the CPU.
+pub(super) fn fit(runs: &Runs, model: &Model) -> Result<Option<Elsewhere>, EstimateError> {
+    let points: Vec<(&Run, ResponsePoint)> =
+        runs.used.iter().filter_map(|run| Some((run, point(run, model)?))).collect();
+    if points.is_empty() {
+        return Ok(None);
+    }
+    let response = fit_response(&points.iter().map(|(_, p)| *p).collect::<Vec<_>>())?;
+    let delay = |class: usize| {
+        let (mut weights, mut sum) = (0.0, 0.0);
+        for (run, point) in &points {
+            if let Some(measured) = run.class_response[class] {
+                let weight = point.weight * run.throughput[class];
+                let here = service(model, class) + point.wait_unit * (1.0 + response.scv) / 2.0;
+                weights += weight;
+                sum += weight * (measured - here);
+            }
+        }
+        if weights > 0.0 { (sum / weights).max(0.0) } else { response.delay }
+    };
+    Ok(Some(Elsewhere { delays: (0..runs.classes.len()).map(delay).collect(), response }))
+}
+
+fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
+    let (response, ci) = run.response?;
+    let cpu = &model.stations[0];
+    let rate: f64 = run.throughput.iter().sum();
+    let wait_unit = exponential_wait(&run.throughput, &model.demands[0], cpu.servers, cpu.background);
+    let ci = ci.unwrap_or(response).max(RESPONSE_FLOOR * response);
+    let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, class)).sum();
+    (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })
+}
+
+/// Time at all stations without waiting; other work slows service down.
+fn service(model: &Model, class: usize) -> f64 {
+    model.stations.iter().zip(&model.demands).map(|(s, row)| row[class] / (1.0 - s.background)).sum()
+}

@@ -1,0 +1,103 @@
+//! Which Records can be used, and whether they are of one server.
+
+use super::figures::{Pace, measured, pace};
+use crate::EstimateError;
+use brimful_core::record::{ReasonCode, Record};
+use brimful_core::server::Server;
+use std::collections::BTreeSet;
+
+/// Less than this share of what was offered, completed: past saturation.
+const KEPT_UP: f64 = 0.95;
+
+/// Whether the Record can be used, or why it cannot.
+pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
+    if record.server.is_none() {
+        return Err(
+            "nobody watched the server: let `brimful load` do so by --watch, or by --watch-from on another host".into(),
+        );
+    }
+    if !record.verdict.valid && !only_late(record) {
+        let reasons: Vec<&str> = record.verdict.reasons.iter().map(|r| r.message.as_str()).collect();
+        return Err(format!("the run is invalid: {}", reasons.join(" ")));
+    }
+    let Some(measured) = measured(record, by_process) else {
+        return Err("the CPU time of the server is not in it: name the server's program with --process".into());
+    };
+    if record.counts.scheduled == 0 {
+        return Ok(());
+    }
+    if past_saturation(record) {
+        return Err(format!(
+            "past saturation: of {:.1} calls per second {:.1} were completed and {:.1} % failed, and what failed cost time \
+             too; lower the rate, or let the run be much longer than its response times",
+            record.rates.offered,
+            record.rates.completed,
+            100.0 * failed(record)
+        ));
+    }
+    if record.classes.values().all(|c| c.counts.completed == 0) || measured.busy == 0.0 {
+        return Err("no call was completed, or none cost the server anything: look at what was requested".into());
+    }
+    Ok(())
+}
+
+/// Whether all that speaks against a run is that calls began late: its response times are spoilt, but what the server
+/// completed and what that cost it are what they are.
+pub(super) fn only_late(record: &Record) -> bool {
+    let reasons = &record.verdict.reasons;
+    !reasons.is_empty() && reasons.iter().all(|r| r.code == ReasonCode::GeneratorLate)
+}
+
+/// Whether an open load asked for more than it got.
+pub(super) fn past_saturation(record: &Record) -> bool {
+    record.rates.completed < KEPT_UP * record.rates.offered || failed(record) > 1.0 - KEPT_UP
+}
+
+/// Busy CPUs of a valid run that took all that the server had to give: past saturation, or of clients without end.
+pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
+    let valid = record.verdict.valid && record.counts.scheduled > 0;
+    let full = past_saturation(record) || pace(record) == Pace::SClients;
+    measured(record, by_process).filter(|_| valid && full).map(|measured| measured.busy)
+}
+
+/// Share of the calls.
+fn failed(record: &Record) -> f64 {
+    record.counts.errors() as f64 / record.counts.scheduled.max(1) as f64
+}
+
+/// Host and port of a target.
+pub(super) fn authority(target: &str) -> &str {
+    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}
+
+/// Refuses Records of different servers; each with its place in the input.
+pub(super) fn same_server(watched: &[(usize, &Record, &Server)]) -> Result<(), EstimateError> {
+    let Some((first, a, server)) = watched.first() else { return Ok(()) };
+    let programs = |s: &Server| s.process.iter().map(|p| p.name.clone()).collect::<BTreeSet<_>>();
+    let memory = |s: &Server| s.kernel.memory.map(|m| m.total_bytes);
+    for (i, b, other) in &watched[1..] {
+        let differs = |what: String| {
+            Err(EstimateError::Shape(format!(
+                "records {} and {} are of different servers ({what}): calibrate each server by itself",
+                first + 1,
+                i + 1
+            )))
+        };
+        if authority(&a.target) != authority(&b.target) {
+            return differs(format!("{} and {}", a.target, b.target));
+        }
+        if server.kernel.cpus != other.kernel.cpus {
+            return differs(format!("CPUs {:?} and {:?}", server.kernel.cpus, other.kernel.cpus));
+        }
+        if programs(server) != programs(other) && !server.process.is_empty() && !other.process.is_empty() {
+            return differs(format!("programs {:?} and {:?}", programs(server), programs(other)));
+        }
+        if let (Some(x), Some(y)) = (memory(server), memory(other))
+            && x != y
+        {
+            return differs(format!("{x} and {y} bytes of memory"));
+        }
+    }
+    Ok(())
+}

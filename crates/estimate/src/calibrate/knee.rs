@@ -1,0 +1,114 @@
+//! Where the throughput bends, read off the runs of the model's mix without any model: Kneedle and the universal
+//! scalability law. Runs past saturation are among them, which tell nothing of demands.
+
+use super::figures::{Pace, mean, pace};
+use super::judge::{authority, past_saturation};
+use super::runs::Runs;
+use crate::{EstimateError, Knee, LoadPoint, UslFit, find_knee, fit_usl};
+use brimful_core::record::Record;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A run whose shares all are this close to those of the model's mix is of that mix.
+const ALIKE: f64 = 0.05;
+
+/// Sensitivity of Kneedle, as its authors advise.
+const SENSITIVITY: f64 = 1.0;
+
+/// A knee this far from the model's saturation is worth a warning.
+const FAR: f64 = 0.15;
+
+const STRAIGHT: &str = "throughput follows the load as far as it was measured: measure past saturation";
+const TOO_LIGHT: &str =
+    "it needs three runs with a request or more in the server on average: measure with --clients 2, 8 and 32";
+
+/// Where the throughput was seen to bend.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct KneeCheck {
+    /// The runs of the mix, by what they offered.
+    pub measured: Vec<MeasuredLoad>,
+    /// Kneedle's knee of the throughput over the load offered, of the runs whose calls did not wait for answers.
+    pub knee: Option<Knee>,
+    /// Why there is none, and what to do about it.
+    pub knee_absent: Option<String>,
+    /// The universal scalability law of the throughput over the requests present: of closed runs if there are any, else of
+    /// those that kept up.
+    pub usl: Option<UslFit>,
+    /// Why there is none, and what to do about it.
+    pub usl_absent: Option<String>,
+}
+
+/// One run, past saturation or not.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MeasuredLoad {
+    /// The Record's place in the input, from 0.
+    pub record: usize,
+    /// Calls per second.
+    pub offered: f64,
+    /// Whole responses per second.
+    pub completed: f64,
+    /// Mean number of requests present, by Little's law (N = X·R).
+    pub present: Option<f64>,
+    /// Whether calls waited for answers.
+    pub closed: bool,
+}
+
+pub(super) fn check(records: &[Record], runs: &Runs, mix: &[f64]) -> KneeCheck {
+    let server = runs.used.first().map(|run| authority(&records[run.record].target));
+    let of_mix = |r: &Record| r.verdict.valid && Some(authority(&r.target)) == server && alike(&runs.rates(r), mix);
+    let mut measured: Vec<MeasuredLoad> = records
+        .iter()
+        .enumerate()
+        .filter(|(_, r)| of_mix(r) && pace(r) != Pace::SClients)
+        .map(|(record, r)| load(record, r))
+        .filter(|m| m.offered.is_finite() && m.offered > 0.0 && m.completed.is_finite() && m.completed > 0.0)
+        .collect();
+    measured.sort_by(|a, b| a.offered.total_cmp(&b.offered));
+    let of_open = measured.iter().filter(|m| !m.closed);
+    let throughputs: Vec<LoadPoint> = of_open.map(|m| LoadPoint { load: m.offered, throughput: m.completed }).collect();
+    let any_closed = measured.iter().any(|m| m.closed);
+    let steady = |m: &&MeasuredLoad| if any_closed { m.closed } else { !past_saturation(&records[m.record]) };
+    let concurrent = |m: &MeasuredLoad| {
+        Some(LoadPoint { load: m.present.filter(|n| n.is_finite() && *n >= 1.0)?, throughput: m.completed })
+    };
+    let present: Vec<LoadPoint> = measured.iter().filter(steady).filter_map(concurrent).collect();
+    let (knee, knee_absent) = match find_knee(&throughputs, SENSITIVITY) {
+        Ok(Some(knee)) => (Some(knee), None),
+        Ok(None) => (None, Some(STRAIGHT.to_owned())),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let (usl, usl_absent) = match fit_usl(&present) {
+        Ok(fit) => (Some(fit), None),
+        Err(EstimateError::TooFewObservations { .. }) => (None, Some(TOO_LIGHT.to_owned())),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    KneeCheck { measured, knee, knee_absent, usl, usl_absent }
+}
+
+fn load(record: usize, r: &Record) -> MeasuredLoad {
+    let completed = r.rates.completed;
+    MeasuredLoad {
+        record,
+        offered: r.rates.offered,
+        completed,
+        present: mean(r.response_time_us).map(|response| completed * response),
+        closed: pace(r) == Pace::Closed,
+    }
+}
+
+fn alike(rates: &[f64], mix: &[f64]) -> bool {
+    let (total, whole) = (rates.iter().sum::<f64>(), mix.iter().sum::<f64>());
+    total > 0.0 && rates.iter().zip(mix).all(|(a, b)| (a / total - b / whole).abs() <= ALIKE)
+}
+
+impl KneeCheck {
+    /// Of a knee that is not where the model saturates.
+    pub(super) fn warning(&self, saturation_rate: f64) -> Option<String> {
+        let knee = self.knee.filter(|knee| (knee.throughput / saturation_rate - 1.0).abs() > FAR)?;
+        Some(format!(
+            "the throughput was seen to bend at {:.0} requests per second, and the model saturates at {saturation_rate:.0}: measure \
+             more loads between the two, and look for limits that are not in the model",
+            knee.throughput
+        ))
+    }
+}

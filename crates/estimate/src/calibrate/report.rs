@@ -1,0 +1,186 @@
+//! What calibration found, and how far to trust it.
+
+use super::{Bursts, KneeCheck, OddRun};
+use crate::demand::{DemandFit, Interval, LoadDependence, SizeFit, SizePoint};
+use crate::response::ResponseFit;
+use brimful_core::model::Model;
+use brimful_model::Estimate;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A calibrated model, and how far to trust it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Calibrated {
+    /// Stations: `cpu`, the disks that were used, and `elsewhere`, a delay, if there were response times. Open classes,
+    /// at the mean rates of the runs of the mix (of all runs, if each had one class).
+    pub model: Model,
+    /// Beside [`Model::demands`], stations × classes.
+    pub uncertainty: Vec<Vec<Uncertainty>>,
+    /// Demands at `cpu` as each draw of the bootstrap had them, draws × classes: what belongs together, for intervals
+    /// of what is computed from several of them. Empty where the runs have no course.
+    #[serde(skip)]
+    pub cpu_draws: Vec<Vec<f64>>,
+    /// Where the model saturates, at the mix of its classes.
+    pub saturation: Saturation,
+    /// Classes that the runs cannot tell apart at the CPU.
+    pub merged: Vec<Merged>,
+    /// Busy CPUs without requests, of the server's own.
+    pub background: Estimate,
+    /// Of the regression at the CPU; above some 30 the intervals are wide.
+    pub condition_number: f64,
+    /// Whether requests cost more or less under load.
+    pub load_dependence: Option<LoadDependence>,
+    /// D(X) of the mix, where it depends on the load: from the lowest rate measured to saturation.
+    pub demand_curve: Vec<DemandAtRate>,
+    /// What each run that the demands stand on says of the mean request, and what they say of it.
+    pub runs: Vec<RunDemand>,
+    /// The one of them that the others' law does not explain, if there is one.
+    pub odd: Option<OddRun>,
+    /// What demands have to do with sizes, if there are at least three.
+    pub sizes: Option<SizeDemand>,
+    /// What response times told.
+    pub response: Option<ResponseFit>,
+    /// Where the throughput was seen to bend, without any model of why.
+    pub knee: KneeCheck,
+    /// How bursty arrivals were, and what that cost.
+    pub bursts: Bursts,
+    /// Records that the demands stand on, by their place in the input, from 0.
+    pub used: Vec<usize>,
+    /// Records of an idle server, likewise.
+    pub idle: Vec<usize>,
+    /// The others, and why.
+    pub left_out: Vec<LeftOut>,
+    /// What whoever uses the model should know.
+    pub warnings: Vec<String>,
+}
+
+/// How well a demand is known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Uncertainty {
+    /// What it stands on.
+    pub source: Source,
+    /// The wider of the two below; `None` where there is neither.
+    pub ci95: Option<Interval>,
+    /// Interval by the regression over the runs.
+    pub fit_ci95: Option<Interval>,
+    /// Interval by the bootstrap within the runs.
+    pub bootstrap_ci95: Option<Interval>,
+}
+
+/// What a demand stands on; the first is trusted most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Measured request by request inside the server; what its CPUs did beside that is shared alike.
+    Direct,
+    /// The utilization law, with the class alone in some of the runs.
+    SingleClassRun,
+    /// The utilization law, from runs of several mixes.
+    Regression,
+    /// A rule of proportion, because the runs cannot tell the class from others. The interval is that of their joint
+    /// demand, in proportion; how wrong the rule is, it does not say.
+    Proportional,
+    /// Response times: what is left of them beside the stations.
+    ResponseTimes,
+}
+
+/// The highest rate that a model bears.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Saturation {
+    /// Requests per second, all classes together.
+    pub rate: f64,
+    /// Its confidence interval; `None` where there is none of the demands, or where the CPU is not the bottleneck.
+    pub ci95: Option<Interval>,
+    /// The station that saturates.
+    pub bottleneck: String,
+}
+
+/// Demand of the mean request of the mix at one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DemandAtRate {
+    /// Requests per second, all classes together.
+    pub rate: f64,
+    /// CPU seconds of one.
+    pub demand_s: f64,
+}
+
+/// What one run says of the demand of its mean request, whatever its mix.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunDemand {
+    /// The Record's place in the input, from 0.
+    pub record: usize,
+    /// Requests per second, all classes together.
+    pub rate: f64,
+    /// Utilization of each of the server's CPUs.
+    pub utilization: f64,
+    /// CPU seconds of one request, as measured.
+    pub measured_s: f64,
+    /// The same as the demands have it, at this rate.
+    pub fitted_s: f64,
+}
+
+/// CPU demand by the size of the response, head included.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SizeDemand {
+    /// Names of the classes that the line goes through.
+    pub classes: Vec<String>,
+    /// Mean size and demand of each.
+    pub points: Vec<SizePoint>,
+    /// The line.
+    pub fit: SizeFit,
+}
+
+/// Classes with one demand between them.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Merged {
+    /// Their names.
+    pub classes: Vec<String>,
+    /// Their shares of the requests among them, over all runs used: the joint demand holds for these.
+    pub shares: Vec<f64>,
+    /// Demand of their mean request.
+    pub joint_demand_s: f64,
+}
+
+/// A Record that was not used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// Its place in the input, from 0.
+    pub record: usize,
+    /// Why, and what to do about it.
+    pub reason: String,
+}
+
+impl Merged {
+    pub(super) fn warning(&self) -> String {
+        format!(
+            "the runs cannot tell the classes {} apart: they share the demand of their mean request by a rule of proportion, which \
+             holds while they come in these proportions; measure each of them alone",
+            self.classes.join(", ")
+        )
+    }
+}
+
+impl Uncertainty {
+    /// None that is known.
+    pub(super) fn of(source: Source) -> Uncertainty {
+        Uncertainty { source, ci95: None, fit_ci95: None, bootstrap_ci95: None }
+    }
+
+    pub(super) fn of_fit(source: Source, fit: &DemandFit, class: usize) -> Uncertainty {
+        Uncertainty::of(source).with(interval(fit.demands[class].value, fit.demands[class].ci95_half_width), None)
+    }
+
+    /// Demands are not negative, and neither are the ends of their intervals.
+    pub(super) fn with(self, fit: Option<Interval>, bootstrap: Option<Interval>) -> Uncertainty {
+        Uncertainty { ci95: wider(fit, bootstrap), fit_ci95: fit, bootstrap_ci95: bootstrap, ..self }
+    }
+}
+
+pub(super) fn interval(value: f64, half_width: Option<f64>) -> Option<Interval> {
+    half_width.map(|half_width| Interval { low: (value - half_width).max(0.0), high: value + half_width })
+}
+
+pub(super) fn wider(a: Option<Interval>, b: Option<Interval>) -> Option<Interval> {
+    let width = |i: &Interval| i.high - i.low;
+    a.into_iter().chain(b).max_by(|a, b| width(a).total_cmp(&width(b)))
+}

@@ -1,0 +1,297 @@
+//! The runs that Records tell of: sorted into loaded, idle and useless ones, with the figures that a fit needs.
+
+use super::check::check;
+use super::figures::{self, Measured, Pace, Stretch, pace};
+use super::judge::{judge, only_late, same_server, saturated};
+use super::report::{LeftOut, Source};
+use crate::EstimateError;
+use crate::demand::Observation;
+use brimful_core::record::{ClassRecord, Record};
+use brimful_core::server::{Sampled, Server};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A load below this share of the highest is as good as none.
+const NEXT_TO_NONE: f64 = 0.01;
+
+/// Other work on the watched CPUs is worth a warning from this share of them on.
+const OTHER_WORK: f64 = 0.1;
+
+/// A server past saturation that uses less than this share of its CPUs is held up by something else.
+const USED_UP: f64 = 0.8;
+
+/// Name that a Record gives to the class of a load without classes.
+const UNNAMED: &str = "all";
+
+pub(super) struct Runs {
+    pub classes: Vec<String>,
+    pub servers: u32,
+    pub used: Vec<Run>,
+    /// Those of `used` that turned out to tell of bursts only.
+    pub in_bursts: Vec<Run>,
+    pub idle: Idle,
+    pub left_out: Vec<LeftOut>,
+    /// The largest share of the watched CPUs that others than the server's processes used.
+    others: f64,
+    /// Busy CPUs past saturation, the most of any such run.
+    saturated: Option<f64>,
+    /// Runs whose calls began late.
+    late: usize,
+    /// Whether loads without classes all were of one path.
+    one_path: bool,
+}
+
+/// One run.
+pub(super) struct Run {
+    pub record: usize,
+    /// By class.
+    pub throughput: Vec<f64>,
+    /// Busy CPUs.
+    pub busy: f64,
+    pub seconds: f64,
+    /// Utilization by name.
+    pub disks: BTreeMap<String, f64>,
+    /// Its course; empty where the Record has none.
+    pub stretches: Vec<Stretch>,
+    /// Mean response time and half width of its interval; only of calls that began in time and do not wait for answers.
+    pub response: Option<(f64, Option<f64>)>,
+    /// Mean response time by class.
+    pub class_response: Vec<Option<f64>>,
+    /// Length of an epoch and arrivals in each; only of arrivals that do not wait for answers.
+    pub arrivals: Option<(f64, Vec<u64>)>,
+    /// Bytes received, by class: of what was completed in `seconds`.
+    bytes: Vec<Option<f64>>,
+    /// CPU time of a request as the server itself measured it, by class.
+    direct: Vec<Option<Sampled>>,
+}
+
+/// What the server's host does without load; each `None` where no Record shows it.
+#[derive(Default)]
+pub(super) struct Idle {
+    pub records: Vec<usize>,
+    /// Busy CPUs, of the server's own.
+    pub busy: Option<f64>,
+    /// Share of the CPUs that is busy, whoever uses it.
+    pub share: Option<f64>,
+    pub disks: BTreeMap<String, f64>,
+}
+
+impl Runs {
+    /// Sorts the Records; an error if they are of different servers or if none is of a loaded one.
+    pub fn select(records: &[Record], servers: Option<u32>) -> Result<Runs, EstimateError> {
+        let watched: Vec<(usize, &Record, &Server)> =
+            records.iter().enumerate().filter_map(|(i, r)| Some((i, r, r.server.as_ref()?))).collect();
+        let by_process = watched.iter().any(|(_, _, s)| !s.process.is_empty());
+        check(records, by_process)?;
+        same_server(&watched)?;
+        let (mut left_out, mut usable) = (Vec::new(), Vec::new());
+        for (record, r) in records.iter().enumerate() {
+            match judge(r, by_process) {
+                Err(reason) => left_out.push(LeftOut { record, reason }),
+                Ok(()) => usable.push((record, r)),
+            }
+        }
+        let highest = usable.iter().map(|(_, r)| r.rates.completed).fold(0.0, f64::max);
+        let is_idle = |r: &Record| r.counts.scheduled == 0 || r.rates.completed < NEXT_TO_NONE * highest;
+        let (idle, loaded): (Vec<_>, Vec<_>) = usable.into_iter().partition(|(_, r)| is_idle(r));
+        if loaded.is_empty() {
+            return Err(nothing_left(&left_out));
+        }
+        let cpus = watched.iter().map(|(_, _, s)| s.kernel.cpus.len()).max().unwrap_or(0);
+        let Some(servers) = servers.or(u32::try_from(cpus).ok()).filter(|m| *m > 0) else {
+            return Err(EstimateError::Shape(
+                "no Record says how many CPUs the server has: say how many with --servers".into(),
+            ));
+        };
+        let one_path = loaded.iter().all(|(_, r)| r.target == loaded[0].1.target);
+        let completions: Vec<BTreeMap<String, &ClassRecord>> =
+            loaded.iter().map(|(_, r)| completions(r, one_path)).collect();
+        let classes: Vec<String> =
+            completions.iter().flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        let used = loaded.iter().zip(&completions).filter_map(|((record, r), by_name)| {
+            let by_class: Vec<Option<&ClassRecord>> = classes.iter().map(|c| by_name.get(c).copied()).collect();
+            run(*record, r, &classes, &by_class, by_process)
+        });
+        Ok(Runs {
+            used: used.collect(),
+            in_bursts: Vec::new(),
+            idle: what_idles(&idle, by_process, servers as usize == cpus),
+            others: loaded.iter().map(|(_, r)| figures::others(r)).fold(0.0, f64::max),
+            saturated: left_out.iter().filter_map(|l| saturated(&records[l.record], by_process)).reduce(f64::max),
+            late: loaded.iter().filter(|(_, r)| only_late(r)).count(),
+            classes,
+            servers,
+            left_out,
+            one_path,
+        })
+    }
+
+    /// Rates of the classes: of the runs of a mix, or of all runs if each had one class.
+    pub fn mix(&self) -> Vec<f64> {
+        let mixed = |r: &&Run| r.throughput.iter().filter(|x| **x > 0.0).count() > 1;
+        let mut of: Vec<&Run> = self.used.iter().filter(mixed).collect();
+        if of.is_empty() {
+            of = self.used.iter().collect();
+        }
+        let seconds: f64 = of.iter().map(|r| r.seconds).sum();
+        (0..self.classes.len()).map(|c| of.iter().map(|r| r.throughput[c] * r.seconds).sum::<f64>() / seconds).collect()
+    }
+
+    /// Completed requests of a class.
+    pub fn completed(&self, class: usize) -> f64 {
+        self.used.iter().map(|r| r.throughput[class] * r.seconds).sum()
+    }
+
+    /// Bytes of the mean response of a class.
+    pub fn size(&self, class: usize) -> Option<f64> {
+        let seen: Vec<(f64, f64)> =
+            self.used.iter().filter_map(|r| Some((r.bytes[class]?, r.throughput[class] * r.seconds))).collect();
+        let completed: f64 = seen.iter().map(|(_, completed)| completed).sum();
+        (completed > 0.0).then(|| seen.iter().map(|(bytes, _)| bytes).sum::<f64>() / completed)
+    }
+
+    /// CPU time of a request by class, as the server itself measured it; `None` unless it did of every class.
+    pub fn direct(&self) -> Option<Vec<Sampled>> {
+        let of = |class: usize| self.used.iter().filter_map(|r| r.direct[class]).reduce(pool);
+        (0..self.classes.len()).map(of).collect()
+    }
+
+    /// Where the law has a class's demand from, as long as it can tell it from others.
+    pub fn source(&self, class: usize) -> Source {
+        let alone = |r: &Run| r.throughput.iter().enumerate().all(|(c, x)| (*x > 0.0) == (c == class));
+        if self.used.iter().any(alone) { Source::SingleClassRun } else { Source::Regression }
+    }
+
+    /// Rates of the model's classes in a Record.
+    pub fn rates(&self, record: &Record) -> Vec<f64> {
+        let by_name = completions(record, self.one_path);
+        let completed = |class: &String| by_name.get(class).map_or(0.0, |c| c.counts.completed as f64);
+        self.classes.iter().map(completed).collect()
+    }
+
+    /// Names of disks that were this busy in some run.
+    pub fn disks(&self, at_least: f64) -> BTreeSet<String> {
+        let used = self.used.iter().flat_map(|r| &r.disks).filter(|(_, utilization)| **utilization >= at_least);
+        used.map(|(name, _)| name.clone()).collect()
+    }
+
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.others > OTHER_WORK {
+            warnings.push(format!(
+                "up to {:.0} % of the watched CPUs went to other work than the server's during the runs (the generator, if it ran \
+                 there, or interrupts): the model takes it that the server could have had them",
+                100.0 * self.others
+            ));
+        }
+        if self.late > 0 {
+            warnings.push(format!(
+                "in {} of the runs the generator began calls late: what they cost the server is used, their response times are not; \
+                 keep the generator off the server's CPUs with --cpus, or give it another host",
+                self.late
+            ));
+        }
+        if let Some(busy) = self.saturated.filter(|busy| *busy < USED_UP * f64::from(self.servers)) {
+            warnings.push(format!(
+                "past saturation the server used no more than {busy:.2} of {} CPUs: if it cannot use more at once, say so with \
+                 --servers; if it can, something else is its limit, and the model's saturation is too high",
+                self.servers
+            ));
+        }
+        warnings
+    }
+}
+
+impl Run {
+    /// What a station did that was this busy. The variance of a mean of random service grows with the load and falls
+    /// with the time.
+    pub fn observe(&self, busy: f64) -> Observation {
+        Observation { throughput: self.throughput.clone(), busy, weight: self.seconds / busy.max(1e-3) }
+    }
+
+    /// Requests per second, all classes together.
+    pub fn rate(&self) -> f64 {
+        self.throughput.iter().sum()
+    }
+}
+
+/// The classes that completed anything. A load without classes is one class, named by its path where there are several.
+fn completions(record: &Record, one_path: bool) -> BTreeMap<String, &ClassRecord> {
+    let path = || record.target.split_once("://").map_or("", |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
+    let name = |key: &str| match key {
+        UNNAMED if !one_path && record.classes.len() == 1 => path().to_owned(),
+        other => other.to_owned(),
+    };
+    let completed = record.classes.iter().filter(|(_, class)| class.counts.completed > 0);
+    completed.map(|(key, class)| (name(key), class)).collect()
+}
+
+fn nothing_left(left_out: &[LeftOut]) -> EstimateError {
+    let reasons: Vec<String> = left_out.iter().map(|l| format!("record {}: {}", l.record + 1, l.reason)).collect();
+    let why = if reasons.is_empty() { "measure the server under some load".into() } else { reasons.join("; ") };
+    EstimateError::Shape(format!("no Record is of a loaded server and can be used: {why}"))
+}
+
+/// The Record says of each class only what it completed in all: in the window all classes have as much of that.
+fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Run> {
+    let Measured { seconds, rate, busy } = figures::measured(r, by_process)?;
+    let completed = |c: &ClassRecord| c.counts.completed as f64;
+    let all: f64 = classes.iter().flatten().map(|c| completed(c)).sum();
+    let server = r.server.as_ref();
+    let open = pace(r) == Pace::Open;
+    let in_time = open && !only_late(r);
+    let module = |name: &String| server?.module.as_ref()?.classes.iter().find(|c| c.name == *name)?.cpu_us;
+    Some(Run {
+        record,
+        throughput: classes.iter().map(|c| c.map_or(0.0, |c| rate * completed(c) / all)).collect(),
+        busy,
+        seconds,
+        disks: server.map(figures::disks).unwrap_or_default(),
+        stretches: server.map(|s| figures::stretches(r, s, by_process)).unwrap_or_default(),
+        response: figures::mean(r.response_time_us)
+            .filter(|_| in_time)
+            .map(|mean| (mean, r.response_mean_ci95_us.map(|us| us / 1e6))),
+        class_response: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
+        arrivals: figures::arrivals(r).filter(|_| open),
+        bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64 * rate * seconds / all)).collect(),
+        direct: names.iter().map(|name| module(name).filter(sound)).collect(),
+    })
+}
+
+fn sound(times: &Sampled) -> bool {
+    let figure = |value: f64| value.is_finite() && value >= 0.0;
+    times.count > 1 && figure(times.mean) && figure(times.stddev)
+}
+
+/// Two samples as one.
+fn pool(a: Sampled, b: Sampled) -> Sampled {
+    let (n, m) = (a.count as f64, b.count as f64);
+    let apart = a.mean - b.mean;
+    let squares = (n - 1.0) * a.stddev.powi(2) + (m - 1.0) * b.stddev.powi(2) + apart * apart * n * m / (n + m);
+    Sampled {
+        count: a.count.saturating_add(b.count),
+        mean: (n * a.mean + m * b.mean) / (n + m),
+        stddev: (squares / (n + m - 1.0)).sqrt(),
+    }
+}
+
+/// Means over all idle Records, by their length. `whole`: the model's servers are all of the CPUs watched.
+fn what_idles(idle: &[(usize, &Record)], by_process: bool, whole: bool) -> Idle {
+    let measured: Vec<(Measured, &Server)> =
+        idle.iter().filter_map(|(_, r)| Some((figures::measured(r, by_process)?, r.server.as_ref()?))).collect();
+    let total: f64 = measured.iter().map(|(m, _)| m.seconds).sum();
+    let mean = |of: &dyn Fn(&Measured, &Server) -> Option<f64>| {
+        let values = measured.iter().map(|(m, server)| Some(m.seconds / total * of(m, server)?));
+        values.sum::<Option<f64>>().filter(|_| !measured.is_empty())
+    };
+    let names: BTreeSet<&String> =
+        idle.iter().filter_map(|(_, r)| r.server.as_ref()).flat_map(|s| s.kernel.disks.keys()).collect();
+    Idle {
+        records: idle.iter().map(|(i, _)| *i).collect(),
+        busy: mean(&|m, _| Some(m.busy)),
+        share: mean(&|_, s| s.kernel.cpu.map(figures::in_use)).filter(|_| whole),
+        disks: names
+            .into_iter()
+            .filter_map(|n| Some((n.clone(), mean(&|_, s| figures::disks(s).get(n).copied())?)))
+            .collect(),
+    }
+}

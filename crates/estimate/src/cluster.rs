@@ -1,0 +1,79 @@
+//! Clusters of sizes: single linkage by the minimum spanning tree.
+//!
+//! In one dimension the minimum spanning tree is the sorted sequence itself; without its k − 1 longest edges it falls
+//! into k clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request
+//! classes of Menascé et al., CMG 1999, §3.3). n values cost a sort. Sizes span orders of magnitude, so the longest
+//! edges lie among the largest values: ask for many clusters, then join what is small, as that paper did with 150.
+
+use crate::EstimateError;
+use brimful_core::number::non_negative;
+use serde::Serialize;
+
+/// Values that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cluster {
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// How many there are.
+    pub count: usize,
+    /// All of them together.
+    pub sum: f64,
+}
+
+/// `k` clusters of the values, ascending; fewer if there are fewer distinct values, none of no values. Of edges of the
+/// same length that between the smaller values goes first.
+pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
+    if k == 0 {
+        return Err(EstimateError::Shape("no clusters were asked for: ask for one or more".into()));
+    }
+    for (i, value) in values.iter().enumerate() {
+        non_negative(*value, || format!("size {i}"))?;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let edge = |i: &usize| sorted[*i] - sorted[i - 1];
+    let mut edges: Vec<usize> = (1..sorted.len()).filter(|i| edge(i) > 0.0).collect();
+    edges.sort_by(|i, j| edge(j).total_cmp(&edge(i)));
+    edges.truncate(k - 1);
+    edges.sort_unstable();
+    let starts = [0].into_iter().chain(edges.iter().copied());
+    let ends = edges.iter().copied().chain([sorted.len()]);
+    let cluster = |(start, end): (usize, usize)| {
+        let members = &sorted[start..end];
+        Some(Cluster { min: *members.first()?, max: *members.last()?, count: members.len(), sum: members.iter().sum() })
+    };
+    Ok(starts.zip(ends).filter_map(cluster).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranges(values: &[f64], k: usize) -> Vec<(f64, f64, usize)> {
+        cluster_sizes(values, k).unwrap().iter().map(|c| (c.min, c.max, c.count)).collect()
+    }
+
+    #[test]
+    fn the_longest_edges_are_cut() {
+        let values = [12.0, 0.0, 100.0, 10.0, 0.0, 101.0];
+        assert_eq!(ranges(&values, 1), [(0.0, 101.0, 6)]);
+        assert_eq!(ranges(&values, 2), [(0.0, 12.0, 4), (100.0, 101.0, 2)]);
+        assert_eq!(ranges(&values, 3), [(0.0, 0.0, 2), (10.0, 12.0, 2), (100.0, 101.0, 2)]);
+    }
+
+    #[test]
+    fn equal_values_are_never_parted() {
+        assert_eq!(ranges(&[5.0; 4], 3), [(5.0, 5.0, 4)]);
+        assert_eq!(ranges(&[], 3), []);
+        assert_eq!(ranges(&[1.0, 2.0, 3.0], 2), [(1.0, 1.0, 1), (2.0, 3.0, 2)], "of equal edges the lower");
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        assert!(cluster_sizes(&[1.0], 0).is_err());
+        assert!(cluster_sizes(&[1.0, f64::NAN], 1).unwrap_err().to_string().contains("size 1"));
+        assert!(cluster_sizes(&[-1.0], 1).is_err());
+    }
+}

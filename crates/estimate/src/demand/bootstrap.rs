@@ -1,0 +1,178 @@
+//! Confidence intervals from observations that follow one another in time: the moving-block bootstrap.
+//!
+//! Künsch, *The jackknife and the bootstrap for general stationary observations*, Annals of Statistics 17 (1989), §2.3.
+//! A series is drawn anew from blocks of ℓ consecutive observations that begin anywhere in it, joined until it is as
+//! long as it was; what depends on one another within ℓ stays together. ℓ = ⌈n^⅓⌉ of a series of n, the order at which
+//! bias and variance of the bootstrap's variance balance (Hall, Horowitz & Jing, Biometrika 82, 1995). Several series,
+//! such as runs at different loads, are drawn each from itself, so that every draw has the loads of the measurement.
+//! Intervals are the percentiles at 2.5 and 97.5 %. One seed gives one answer.
+
+use crate::EstimateError;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Fewer observations than this, in all series together, say nothing of how they scatter.
+const FEWEST: usize = 8;
+
+/// How often to draw, and from which seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resampling {
+    /// Number of draws.
+    pub draws: usize,
+    /// Seed of all randomness.
+    pub seed: u64,
+}
+
+impl Default for Resampling {
+    /// A thousand draws: the ends of the interval are then within some 5 % of its width of where more would bring them.
+    fn default() -> Self {
+        Self { draws: 1000, seed: 1 }
+    }
+}
+
+/// What a statistic would have been in other samples of the same process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bootstrap {
+    /// The statistic's values, draws × values; draws from which it could not be computed are left out.
+    pub draws: Vec<Vec<f64>>,
+    /// How many those were.
+    pub failed: usize,
+    /// ℓ, by series.
+    pub block_lengths: Vec<usize>,
+}
+
+/// A confidence interval at 95 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+impl Bootstrap {
+    /// Of one of the statistic's values.
+    pub fn interval(&self, value: usize) -> Interval {
+        self.interval_of(|draw| draw.get(value).copied())
+    }
+
+    /// Of something that follows from the statistic's values.
+    pub fn interval_of(&self, of: impl Fn(&[f64]) -> Option<f64>) -> Interval {
+        let mut sorted: Vec<f64> = self.draws.iter().filter_map(|draw| of(draw)).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Interval { low: quantile(&sorted, 0.025), high: quantile(&sorted, 0.975) }
+    }
+}
+
+/// Draws the series anew and computes the statistic of each draw.
+///
+/// The statistic answers `None` to a draw that does not determine it. When it does so to more than half of them, the
+/// observations do not determine it either.
+pub fn moving_blocks<S>(
+    series: &[Vec<S>],
+    resampling: Resampling,
+    mut statistic: impl FnMut(&[Vec<&S>]) -> Option<Vec<f64>>,
+) -> Result<Bootstrap, EstimateError> {
+    let given = series.iter().map(Vec::len).sum();
+    if given < FEWEST {
+        return Err(EstimateError::TooFewObservations { needed: FEWEST, given });
+    }
+    if resampling.draws == 0 {
+        return Err(EstimateError::Shape("an interval cannot be had from 0 draws: ask for 1000".into()));
+    }
+    let block_lengths: Vec<usize> = series.iter().map(|s| (s.len() as f64).cbrt().ceil() as usize).collect();
+    let mut rng = Pcg64::seed_from_u64(resampling.seed);
+    let draws: Vec<Vec<f64>> = (0..resampling.draws)
+        .filter_map(|_| {
+            let drawn: Vec<Vec<&S>> =
+                series.iter().zip(&block_lengths).map(|(s, length)| draw(s, *length, &mut rng)).collect();
+            statistic(&drawn).filter(|values| values.iter().all(|v| v.is_finite()))
+        })
+        .collect();
+    let failed = resampling.draws - draws.len();
+    if failed > draws.len() {
+        return Err(EstimateError::Indistinct { condition_number: f64::INFINITY });
+    }
+    Ok(Bootstrap { draws, failed, block_lengths })
+}
+
+fn draw<'a, S>(series: &'a [S], length: usize, rng: &mut Pcg64) -> Vec<&'a S> {
+    let mut drawn = Vec::with_capacity(series.len() + length);
+    while drawn.len() < series.len() {
+        let start = rng.random_range(0..=series.len() - length);
+        drawn.extend(&series[start..start + length]);
+    }
+    drawn.truncate(series.len());
+    drawn
+}
+
+/// By linear interpolation between the order statistics; NaN of nothing.
+fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = p * last as f64;
+    let (low, part) = (at.floor() as usize, at.fract());
+    sorted[low] + part * (sorted[(low + 1).min(last)] - sorted[low])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESAMPLING: Resampling = Resampling { draws: 200, seed: 7 };
+
+    fn mean(drawn: &[Vec<&f64>]) -> Option<Vec<f64>> {
+        let n = drawn.iter().map(Vec::len).sum::<usize>() as f64;
+        Some(vec![drawn.iter().flatten().copied().sum::<f64>() / n])
+    }
+
+    #[test]
+    fn blocks_stay_together_and_each_series_is_drawn_from_itself() {
+        let series = [(0..27).map(f64::from).collect::<Vec<_>>(), (100..108).map(f64::from).collect()];
+        let bootstrap = moving_blocks(&series, RESAMPLING, |drawn| {
+            assert_eq!((drawn[0].len(), drawn[1].len()), (27, 8));
+            for (block, within) in [(3, 0.0..27.0), (2, 100.0..108.0)].into_iter().zip(drawn).map(|((l, r), d)| {
+                assert!(d.iter().all(|v| r.contains(*v)), "{d:?}");
+                (l, d)
+            }) {
+                assert!(within.chunks(block).all(|b| b.windows(2).all(|w| *w[1] == *w[0] + 1.0)), "{within:?}");
+            }
+            mean(drawn)
+        })
+        .unwrap();
+        assert_eq!((bootstrap.block_lengths, bootstrap.failed), (vec![3, 2], 0));
+    }
+
+    #[test]
+    fn one_seed_one_answer() {
+        let series = [(0..40).map(|i| f64::from(i % 7)).collect::<Vec<_>>()];
+        let one = moving_blocks(&series, RESAMPLING, mean).unwrap();
+        assert_eq!(one, moving_blocks(&series, RESAMPLING, mean).unwrap());
+        assert_ne!(one, moving_blocks(&series, Resampling { seed: 8, ..RESAMPLING }, mean).unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_computed_is_left_out_until_it_is_most() {
+        let series = [vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]];
+        let mut turn = 0;
+        let mut every = |n: usize| {
+            moving_blocks(&series, RESAMPLING, |drawn| {
+                turn += 1;
+                if turn % n == 0 { Some(vec![f64::NAN]) } else { mean(drawn) }
+            })
+        };
+        assert_eq!(every(4).unwrap().failed, 50);
+        assert!(matches!(every(1), Err(EstimateError::Indistinct { .. })));
+        let few = moving_blocks(&[vec![1.0; 7]], RESAMPLING, mean);
+        assert_eq!(few, Err(EstimateError::TooFewObservations { needed: 8, given: 7 }));
+        assert!(moving_blocks(&series, Resampling { draws: 0, seed: 1 }, mean).is_err());
+    }
+
+    #[test]
+    fn quantiles() {
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), 3.0);
+        assert_eq!(quantile(&[5.0], 0.975), 5.0);
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+}

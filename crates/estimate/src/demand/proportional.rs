@@ -1,0 +1,69 @@
+//! Demands from the busy time of a single level, by a rule of proportion: Menascé, Peraino, Dinh & Dinh, CMG 1999.
+//!
+//! Eq. 1, D = U_r·T/C_r, needs each class's own utilization, which a server that runs all classes at once does not
+//! show. Eq. 2 divides the busy time in proportion to a share f_r, such as that of the bytes sent: D_r = U·f_r·T/C_r.
+//! Eq. 3 sets the busy time of classes whose demand is known otherwise aside first; Eq. 4 charges every request alike.
+
+use crate::EstimateError;
+use brimful_core::number::non_negative;
+
+/// The same demand for every class (Eq. 4): busy time over all completions.
+///
+/// `busy_s` is utilization × servers × the time measured; `completions` by class in that time.
+pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, EstimateError> {
+    let busy_s = non_negative(busy_s, || "the busy time".into())?;
+    for (class, completed) in completions.iter().enumerate() {
+        non_negative(*completed, || format!("the completions of class {class}"))?;
+    }
+    let total: f64 = completions.iter().sum();
+    if total == 0.0 {
+        return Err(EstimateError::Unobserved { class: 0 });
+    }
+    Ok(vec![busy_s / total; completions.len()])
+}
+
+/// Demands in proportion to a share, such as that of the bytes sent (Eq. 2); the busy time of classes whose demand is
+/// known otherwise is set aside first (Eq. 3).
+///
+/// `busy_s` is utilization × servers × the time measured; the rest is by class. Shares are taken as they are, so what
+/// they lack to 1 stays unattributed; that of a known class is not looked at.
+pub fn attribute_by_share(
+    busy_s: f64,
+    completions: &[f64],
+    shares: &[f64],
+    known: &[Option<f64>],
+) -> Result<Vec<f64>, EstimateError> {
+    if shares.len() != completions.len() || known.len() != completions.len() {
+        let (c, s, k) = (completions.len(), shares.len(), known.len());
+        return Err(EstimateError::Shape(format!("{c} classes, {s} shares and {k} known demands")));
+    }
+    for (class, completed) in completions.iter().enumerate() {
+        if known[class].is_none() && *completed == 0.0 {
+            return Err(EstimateError::Unobserved { class });
+        }
+        non_negative(*completed, || format!("the completions of class {class}"))?;
+        non_negative(known[class].unwrap_or(shares[class]), || format!("the share or known demand of class {class}"))?;
+    }
+    let set_aside: f64 = known.iter().zip(completions).map(|(d, c)| d.unwrap_or(0.0) * c).sum();
+    let rest = non_negative(busy_s - set_aside, || "the busy time, less that of the known classes,".into())?;
+    let demand = |class: usize| known[class].unwrap_or(rest * shares[class] / completions[class]);
+    Ok((0..completions.len()).map(demand).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_proportional_rule_refuses_what_it_cannot_divide() {
+        assert!(matches!(
+            attribute_by_share(1.0, &[10.0, 0.0], &[0.5, 0.5], &[None, None]),
+            Err(EstimateError::Unobserved { class: 1 })
+        ));
+        let error = attribute_by_share(1.0, &[10.0, 5.0], &[0.0, 1.0], &[Some(0.2), None]).unwrap_err();
+        assert!(error.to_string().contains("known classes"), "{error}");
+        assert_eq!(attribute_equally(3.0, &[10.0, 20.0]), Ok(vec![0.1, 0.1]));
+        assert_eq!(attribute_equally(3.0, &[30.0, 0.0]), Ok(vec![0.1, 0.1]));
+        assert_eq!(attribute_equally(3.0, &[0.0]), Err(EstimateError::Unobserved { class: 0 }));
+    }
+}

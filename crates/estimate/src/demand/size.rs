@@ -1,0 +1,188 @@
+//! What a request costs by the size of its response: CPU time = a + b·bytes.
+//!
+//! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) got the demand of an empty response, which no measurement of theirs was
+//! fine enough to see, as the intercept of such a line. Neither a nor b is ever negative: a line that would be is held
+//! at zero, which [`SizeFit::held_at_zero`] says. A point is called an outlier when its externally studentized residual
+//! is too large for the largest of n (Student's t with Bonferroni's correction at 5 %: Cook & Weisberg, *Residuals and
+//! Influence in Regression*, 1982, §2.2.2). Outliers are named, never dropped.
+
+use crate::EstimateError;
+use crate::least_squares::fit_non_negative;
+use brimful_core::number::non_negative;
+use brimful_model::Estimate;
+use schemars::JsonSchema;
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+const SIGNIFICANT: f64 = 0.05;
+
+/// One response, or the mean of several of the same size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SizePoint {
+    /// Size of the response.
+    pub bytes: f64,
+    /// CPU time of one request, in seconds.
+    pub cpu_s: f64,
+}
+
+/// D = a + b·bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SizeFit {
+    /// a: what a request costs whatever its size, in seconds.
+    pub per_request_s: Estimate,
+    /// b: what a byte costs, in seconds.
+    pub per_byte_s: Estimate,
+    /// Which of the two would have been negative.
+    pub held_at_zero: Option<Held>,
+    /// Share of the variance that the line explains; 1 if there is none.
+    pub r2: f64,
+    /// Standard deviation of a point about the line (n − 2 degrees of freedom), in seconds.
+    pub residual_stddev_s: f64,
+    /// Points that do not belong to the line, the farthest first.
+    pub outliers: Vec<Outlier>,
+}
+
+/// An unknown that a fit would have made negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// a.
+    PerRequest,
+    /// b.
+    PerByte,
+}
+
+/// A point far from the line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Outlier {
+    /// Which, counted from 0.
+    pub point: usize,
+    /// Its distance from the line through the others, in its own standard errors.
+    pub studentized_residual: f64,
+    /// Probability of as large a one among all points, were they alike.
+    pub p: f64,
+}
+
+impl SizeFit {
+    /// D of a response of this size.
+    pub fn demand(&self, bytes: f64) -> f64 {
+        self.per_request_s.value + self.per_byte_s.value * bytes
+    }
+}
+
+/// The line through at least three points of at least two sizes.
+pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
+    for (i, point) in points.iter().enumerate() {
+        non_negative(point.bytes, || format!("the size of point {i}"))?;
+        non_negative(point.cpu_s, || format!("the CPU time of point {i}"))?;
+    }
+    if points.len() < 3 {
+        return Err(EstimateError::TooFewObservations { needed: 3, given: points.len() });
+    }
+    let bytes: Vec<f64> = points.iter().map(|p| p.bytes).collect();
+    let cpu_s: Vec<f64> = points.iter().map(|p| p.cpu_s).collect();
+    let n = points.len();
+    if bytes.iter().all(|b| *b == bytes[0]) {
+        return Err(EstimateError::Indistinct { condition_number: f64::INFINITY });
+    }
+    let fit = fit_non_negative(&[vec![1.0; n], bytes.clone()], &cpu_s, &vec![1.0; n])?;
+    let (a, b) = (fit.values[0], fit.values[1]);
+    let residuals: Vec<f64> = points.iter().map(|p| p.cpu_s - a - b * p.bytes).collect();
+    let mean = cpu_s.iter().sum::<f64>() / n as f64;
+    let squares = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>();
+    let total = squares(&mut cpu_s.iter().map(|y| y - mean));
+    let left = squares(&mut residuals.iter().copied());
+    Ok(SizeFit {
+        per_request_s: fit.estimate(0),
+        per_byte_s: fit.estimate(1),
+        held_at_zero: match (a > 0.0, b > 0.0) {
+            (false, true) => Some(Held::PerRequest),
+            (true, false) => Some(Held::PerByte),
+            _ => None,
+        },
+        r2: if total > 0.0 { 1.0 - left / total } else { 1.0 },
+        residual_stddev_s: fit.uncertainty.map_or(0.0, |u| u.residual_stddev),
+        outliers: outliers(&bytes, &residuals),
+    })
+}
+
+/// Needs four points: with three, the line through the other two leaves nothing to judge by.
+fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
+    let n = bytes.len() as f64;
+    let Ok(t) = StudentsT::new(0.0, 1.0, n - 3.0) else { return Vec::new() };
+    let mean = bytes.iter().sum::<f64>() / n;
+    let spread: f64 = bytes.iter().map(|b| (b - mean).powi(2)).sum();
+    let left: f64 = residuals.iter().map(|r| r * r).sum();
+    // Beneath this the residuals are rounding.
+    let floor = f64::EPSILON * left;
+    let judged = bytes.iter().zip(residuals).enumerate().filter_map(|(point, (b, residual))| {
+        let free = 1.0 - 1.0 / n - (b - mean).powi(2) / spread;
+        if free <= 1e-9 {
+            return None; // The only point of its kind: the line goes through it whatever it is.
+        }
+        let others = ((left - residual * residual / free) / (n - 3.0)).max(floor);
+        let studentized_residual = residual / (others * free).sqrt();
+        let p = (2.0 * n * t.sf(studentized_residual.abs())).min(1.0);
+        (p < SIGNIFICANT).then_some(Outlier { point, studentized_residual, p })
+    });
+    let mut outliers: Vec<Outlier> = judged.collect();
+    outliers.sort_by(|a, b| b.studentized_residual.abs().total_cmp(&a.studentized_residual.abs()));
+    outliers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 to 10 MB, 2 ms and 8 ns a byte, with what is added to each.
+    fn points(noise: [f64; 10]) -> Vec<SizePoint> {
+        let of = |(i, noise)| {
+            let bytes = (i + 1) as f64 * 1e6;
+            SizePoint { bytes, cpu_s: 0.002 + 8e-9 * bytes + noise }
+        };
+        noise.into_iter().enumerate().map(of).collect()
+    }
+
+    const NOISE: [f64; 10] = [3e-4, -2e-4, 1e-4, -4e-4, 2e-4, 1e-4, -1e-4, 3e-4, -3e-4, 0.0];
+
+    #[test]
+    fn a_line_without_noise_is_recovered() {
+        let fit = fit_size(&points([0.0; 10])).unwrap();
+        assert!((fit.per_request_s.value - 0.002).abs() < 1e-14 && (fit.per_byte_s.value - 8e-9).abs() < 1e-20);
+        assert!((fit.demand(5e5) - 0.006).abs() < 1e-14 && fit.r2 > 1.0 - 1e-12);
+        assert_eq!((fit.held_at_zero, fit.outliers.len()), (None, 0), "{fit:?}");
+    }
+
+    #[test]
+    fn noise_gives_intervals_and_one_bad_point_is_named() {
+        let fit = fit_size(&points(NOISE)).unwrap();
+        let half_width = fit.per_request_s.ci95_half_width.unwrap();
+        assert!((fit.per_request_s.value - 0.002).abs() < half_width && half_width < 5e-4, "{fit:?}");
+        assert!(fit.outliers.is_empty() && fit.r2 > 0.999);
+        let mut bad = points(NOISE);
+        bad[6].cpu_s += 0.004;
+        let fit = fit_size(&bad).unwrap();
+        assert_eq!(fit.outliers.iter().map(|o| o.point).collect::<Vec<_>>(), [6]);
+        assert!(fit.outliers[0].studentized_residual > 5.0 && fit.outliers[0].p < 0.001);
+    }
+
+    #[test]
+    fn an_intercept_below_nothing_is_held_there() {
+        let points: Vec<SizePoint> =
+            points([0.0; 10]).into_iter().map(|p| SizePoint { cpu_s: p.cpu_s - 0.004, ..p }).collect();
+        let fit = fit_size(&points).unwrap();
+        assert_eq!((fit.per_request_s.value, fit.held_at_zero), (0.0, Some(Held::PerRequest)));
+        let falling = [(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)].map(|(bytes, cpu_s)| SizePoint { bytes, cpu_s });
+        let fit = fit_size(&falling).unwrap();
+        assert_eq!((fit.per_request_s.value.round(), fit.held_at_zero), (2.0, Some(Held::PerByte)));
+    }
+
+    #[test]
+    fn what_is_no_line_is_refused() {
+        let point = SizePoint { bytes: 10.0, cpu_s: 0.1 };
+        assert!(matches!(fit_size(&[point; 5]), Err(EstimateError::Indistinct { .. })));
+        assert!(matches!(fit_size(&[point; 2]), Err(EstimateError::TooFewObservations { needed: 3, given: 2 })));
+        let nan = SizePoint { cpu_s: f64::NAN, ..point };
+        assert!(fit_size(&[point, point, nan]).unwrap_err().to_string().contains("CPU time of point 2"));
+    }
+}

@@ -1,0 +1,122 @@
+//! The knee of a throughput curve, found in the points alone: Kneedle.
+//!
+//! Satopää, Albrecht, Irwin & Raghavan, *Finding a "Kneedle" in a Haystack* (ICDCS Workshops 2011), for curves that
+//! rise and bend over: both axes are brought to 0..1, and a knee is where the curve stands highest above the diagonal,
+//! once it has fallen by sensitivity × the mean distance between points since. Their smoothing is left out: a sweep has
+//! few levels, each of them a mean. It knows no queueing, which is what makes it a cross-check.
+
+use crate::EstimateError;
+use crate::usl::LoadPoint;
+use brimful_core::number::non_negative;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Where a curve bends over.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Knee {
+    /// The load there, one of those measured.
+    pub load: f64,
+    /// The throughput there.
+    pub throughput: f64,
+    /// How far the curve stands above its chord there, 0..1 of its height.
+    pub height: f64,
+}
+
+/// The first knee of the curve; `None` if it has none: it is straight, bends up, or was not measured far enough beyond.
+///
+/// The sensitivity S of the paper is 1 as a rule; the smaller, the sooner a knee is called one. Points of the same load
+/// count as their mean.
+pub fn find_knee(points: &[LoadPoint], sensitivity: f64) -> Result<Option<Knee>, EstimateError> {
+    let sensitivity = non_negative(sensitivity, || "the sensitivity".into())?;
+    let curve = means(points)?;
+    let (Some(first), Some(last)) = (curve.first(), curve.last()) else { return Ok(None) };
+    let lowest = curve.iter().map(|p| p.throughput).fold(f64::INFINITY, f64::min);
+    let highest = curve.iter().map(|p| p.throughput).fold(0.0, f64::max);
+    let (width, height) = (last.load - first.load, highest - lowest);
+    if curve.len() < 3 || !width.is_normal() || !height.is_normal() {
+        return Ok(None);
+    }
+    let above: Vec<f64> =
+        curve.iter().map(|p| (p.throughput - lowest) / height - (p.load - first.load) / width).collect();
+    let fall = sensitivity / (curve.len() - 1) as f64;
+    let mut candidate = None;
+    for i in 1..curve.len() {
+        let summit = above[i] > above[i - 1] && above.get(i + 1).is_some_and(|next| above[i] >= *next);
+        if summit && above[i] > 0.0 {
+            candidate = Some(i);
+        }
+        if let Some(knee) = candidate
+            && i > knee
+            && above[i] < above[knee] - fall
+        {
+            let LoadPoint { load, throughput } = curve[knee];
+            return Ok(Some(Knee { load, throughput, height: above[knee] }));
+        }
+    }
+    Ok(None)
+}
+
+/// In the order of load, each load once.
+fn means(points: &[LoadPoint]) -> Result<Vec<LoadPoint>, EstimateError> {
+    for (i, p) in points.iter().enumerate() {
+        non_negative(p.load, || format!("the load of point {i}"))?;
+        non_negative(p.throughput, || format!("the throughput of point {i}"))?;
+    }
+    let mut sorted = points.to_vec();
+    sorted.sort_by(|a, b| a.load.total_cmp(&b.load));
+    let mean = |same: &[LoadPoint]| LoadPoint {
+        load: same[0].load,
+        throughput: same.iter().map(|p| p.throughput).sum::<f64>() / same.len() as f64,
+    };
+    Ok(sorted.chunk_by(|a, b| a.load == b.load).map(mean).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(loads: impl Iterator<Item = u32>, x: impl Fn(f64) -> f64) -> Vec<LoadPoint> {
+        loads.map(f64::from).map(|load| LoadPoint { load, throughput: x(load) }).collect()
+    }
+
+    #[test]
+    fn a_server_that_takes_60_and_no_more_bends_at_60() {
+        let saturated = curve((0..=10).map(|i| 10 * i), |offered| offered.min(60.0));
+        let knee = find_knee(&saturated, 1.0).unwrap().unwrap();
+        assert_eq!((knee.load, knee.throughput), (60.0, 60.0));
+        let collapsing = curve((0..=10).map(|i| 10 * i), |offered| offered.min(120.0 - offered));
+        assert_eq!(find_knee(&collapsing, 1.0).unwrap().unwrap().load, 60.0);
+    }
+
+    #[test]
+    fn the_papers_own_curve() {
+        // y = −1/(x + 0.1) at ten points between 0 and 1, lifted above 0: the knee is at 2/9 (their Fig. 2: 0.22).
+        let points: Vec<LoadPoint> = (0..10)
+            .map(|i| f64::from(i) / 9.0)
+            .map(|x| LoadPoint { load: x, throughput: -1.0 / (x + 0.1) + 10.0 })
+            .collect();
+        assert!((find_knee(&points, 1.0).unwrap().unwrap().load - 2.0 / 9.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_knee_where_there_is_none() {
+        assert_eq!(find_knee(&curve(1..20, |x| 3.0 * x), 1.0), Ok(None), "straight");
+        assert_eq!(find_knee(&curve(1..20, |x| x * x), 1.0), Ok(None), "bends up");
+        assert_eq!(find_knee(&curve(1..20, |_| 7.0), 1.0), Ok(None), "flat");
+        let barely = curve((0..=10).map(|i| 10 * i), |offered| offered.min(95.0));
+        assert_eq!(find_knee(&barely, 1.0), Ok(None), "one level beyond is not enough to be sure");
+        assert!(find_knee(&barely, 0.1).unwrap().is_some(), "unless asked to be less so");
+        assert_eq!(find_knee(&[], 1.0), Ok(None));
+    }
+
+    #[test]
+    fn order_and_repeats_do_not_matter() {
+        let mut points = curve((0..=10).map(|i| 10 * i), |offered| offered.min(60.0));
+        let once = find_knee(&points, 1.0);
+        points.extend(points.clone());
+        points.reverse();
+        assert_eq!(find_knee(&points, 1.0), once);
+        points[0].throughput = f64::NAN;
+        assert!(find_knee(&points, 1.0).is_err() && find_knee(&points[1..], -1.0).is_err());
+    }
+}

@@ -1,0 +1,148 @@
+//! What utilizations cannot show: time spent outside the station, and how variable its service is.
+//!
+//! At a first-come-first-served station R = Z0 + D + W·(1 + scv)/2, with W the mean wait at the same level were the service of
+//! each class exponential ([`exponential_wait`](brimful_model::exponential_wait)) and D known from the utilizations. The relation is linear in Z0 and scv, so the mean
+//! response times at the calibration levels give both, as long as the levels' waits differ enough.
+
+use crate::EstimateError;
+use crate::least_squares::fit_non_negative;
+use brimful_core::number::non_negative;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The factor (1 + scv)/2 must be known to within this share of itself (one standard error), or exponential is assumed.
+const WORTHWHILE: f64 = 0.25;
+
+/// Mean response time at one level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResponsePoint {
+    /// W: [`exponential_wait`](brimful_model::exponential_wait) at this level, in seconds.
+    pub wait_unit: f64,
+    /// D: mean service demand at this level, in seconds.
+    pub demand: f64,
+    /// R: measured mean response time, in seconds.
+    pub response: f64,
+    /// How much it counts, such as the inverse variance of the mean. Only ratios matter; 0 leaves it out.
+    pub weight: f64,
+}
+
+/// What response times tell beyond demands.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ResponseFit {
+    /// Z0: time that every request spends elsewhere, in seconds.
+    pub delay: f64,
+    /// Squared coefficient of variation of the service times of each class.
+    pub scv: f64,
+    /// Where `scv` comes from.
+    pub basis: ScvBasis,
+    /// Standard error of `scv`, where it was fitted.
+    pub scv_standard_error: Option<f64>,
+}
+
+/// Where a coefficient of variation comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScvBasis {
+    /// Fitted.
+    Fitted,
+    /// Assumed exponential: fewer than three points.
+    TooFewPoints,
+    /// Assumed exponential: the waits differ too little, against the noise, to tell variability from delay.
+    Indistinct,
+}
+
+/// Fits Z0 ≥ 0 and scv ≥ 0; where the points do not determine both, scv = 1 and Z0 alone. Needs one point.
+pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateError> {
+    for (i, p) in points.iter().enumerate() {
+        non_negative(p.wait_unit, || format!("the wait at point {i} (leave out saturated levels)"))?;
+        non_negative(p.demand, || format!("the demand at point {i}"))?;
+        non_negative(p.response, || format!("the response time at point {i}"))?;
+        non_negative(p.weight, || format!("the weight of point {i}"))?;
+    }
+    let counted: Vec<&ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).collect();
+    if counted.len() < 3 {
+        return exponential(&counted, ScvBasis::TooFewPoints);
+    }
+    let half_wait: Vec<f64> = counted.iter().map(|p| p.wait_unit / 2.0).collect();
+    let beyond: Vec<f64> = counted.iter().map(|p| p.response - p.demand - p.wait_unit / 2.0).collect();
+    let weights: Vec<f64> = counted.iter().map(|p| p.weight).collect();
+    let fit = match fit_non_negative(&[vec![1.0; counted.len()], half_wait], &beyond, &weights) {
+        Err(EstimateError::Indistinct { .. }) => return exponential(&counted, ScvBasis::Indistinct),
+        other => other?,
+    };
+    let (delay, scv) = (fit.values[0], fit.values[1]);
+    // Judged by the noise alone: less wait than even constant service would cause is a misfit, not a lack of knowledge.
+    match fit.uncertainty.map(|u| u.noise_stddev * u.spread(1)) {
+        Some(error) if error <= WORTHWHILE * (1.0 + scv) => {
+            Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
+        }
+        _ => exponential(&counted, ScvBasis::Indistinct),
+    }
+}
+
+/// Z0 alone: the mean of what demand and an exponential wait leave over.
+fn exponential(points: &[&ResponsePoint], basis: ScvBasis) -> Result<ResponseFit, EstimateError> {
+    if points.is_empty() {
+        return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
+    }
+    let weight: f64 = points.iter().map(|p| p.weight).sum();
+    let over: f64 = points.iter().map(|p| p.weight / weight * (p.response - p.demand - p.wait_unit)).sum();
+    Ok(ResponseFit { delay: over.max(0.0), scv: 1.0, basis, scv_standard_error: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_model::mmm_wait;
+
+    const DEMAND: f64 = 0.002;
+
+    /// Levels at 20, 40 and 60 % of two servers' saturation.
+    fn points(delay: f64, scv: f64, noise: [f64; 3]) -> Vec<ResponsePoint> {
+        let at = |(fraction, noise): (f64, f64)| {
+            let wait_unit = mmm_wait(fraction * 2.0 / DEMAND, DEMAND, 2, 0.0);
+            let response = (delay + DEMAND + wait_unit * (1.0 + scv) / 2.0) * (1.0 + noise);
+            ResponsePoint { wait_unit, demand: DEMAND, response, weight: 1.0 }
+        };
+        [0.2, 0.4, 0.6].into_iter().zip(noise).map(at).collect()
+    }
+
+    #[test]
+    fn recovers_what_was_planted() {
+        for (delay, scv) in [(0.0, 0.0), (0.001, 0.0), (0.0003, 1.0), (0.0, 6.0)] {
+            let fit = fit_response(&points(delay, scv, [0.0; 3])).unwrap();
+            assert_eq!(fit.basis, ScvBasis::Fitted);
+            assert!((fit.delay - delay).abs() < 1e-12 && (fit.scv - scv).abs() < 1e-8, "{fit:?}");
+        }
+    }
+
+    #[test]
+    fn less_wait_than_deterministic_service_is_held_at_deterministic() {
+        let mut points = points(0.001, 0.0, [0.0; 3]);
+        points.iter_mut().for_each(|p| p.response -= 0.2 * p.wait_unit);
+        assert_eq!(fit_response(&points).unwrap().scv, 0.0);
+    }
+
+    #[test]
+    fn noise_that_hides_the_wait_means_exponential_and_says_so() {
+        let fit = fit_response(&points(0.01, 0.3, [0.02, -0.04, 0.02])).unwrap();
+        assert_eq!((fit.scv, fit.basis, fit.scv_standard_error), (1.0, ScvBasis::Indistinct, None));
+        assert!((fit.delay - 0.01).abs() < 0.0005, "{fit:?}");
+    }
+
+    #[test]
+    fn equal_levels_and_too_few_points_mean_exponential() {
+        let points = points(0.001, 3.0, [0.0; 3]);
+        assert_eq!(fit_response(&[points[1]; 5]).unwrap().basis, ScvBasis::Indistinct);
+        let fit = fit_response(&points[..2]).unwrap();
+        assert_eq!((fit.scv, fit.basis), (1.0, ScvBasis::TooFewPoints));
+        assert_eq!(fit_response(&[]), Err(EstimateError::TooFewObservations { needed: 1, given: 0 }));
+    }
+
+    #[test]
+    fn a_saturated_level_is_refused() {
+        let mut points = points(0.0, 1.0, [0.0; 3]);
+        points[2].wait_unit = mmm_wait(2000.0, DEMAND, 2, 0.0);
+        assert!(fit_response(&points).unwrap_err().to_string().contains("saturated"));
+    }
+}

@@ -1,0 +1,237 @@
+//! Gunther's universal scalability law, X(N) = γN/(1 + α(N − 1) + βN(N − 1)), fitted to throughputs.
+//!
+//! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1, α contention (what is done in
+//! turns), β coherency (what everyone must agree on with everyone). Nonlinear least squares: N/X is linear in 1/γ, α/γ
+//! and β/γ, which gives the start; Gauss–Newton steps that keep all three from becoming negative (non-negative least
+//! squares), halved until they improve, give the rest. Intervals are asymptotic, by the delta method, with Student's t.
+//!
+//! A law of three parameters fits most curves, so it is a cross-check of a model's saturation and never the model: with
+//! β = 0 there is no peak at all, and a peak beyond the loads measured is an extrapolation. [`Peak::basis`] says which.
+
+use crate::EstimateError;
+use crate::least_squares::{Uncertainty, fit_non_negative};
+use brimful_core::number::{non_negative, positive};
+use brimful_model::Estimate;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Steps; what converges at all does so in some 20.
+const STEPS: usize = 300;
+
+/// One measured load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct LoadPoint {
+    /// N: concurrent clients, threads or processors; 1 or more.
+    pub load: f64,
+    /// X: throughput reached.
+    pub throughput: f64,
+}
+
+/// A fitted law.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct UslFit {
+    /// α: contention.
+    pub alpha: Estimate,
+    /// β: coherency.
+    pub beta: Estimate,
+    /// γ: throughput at load 1.
+    pub gamma: Estimate,
+    /// Share of the variance of the throughputs that the law explains.
+    pub r2: f64,
+    /// Where the throughput is highest; `None` if it grows without end (β = 0) or never grows (α ≥ 1).
+    pub peak: Option<Peak>,
+}
+
+/// The highest throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Peak {
+    /// N*: √((1 − α)/β).
+    pub load: Estimate,
+    /// X(N*).
+    pub throughput: Estimate,
+    /// How far to believe it.
+    pub basis: PeakBasis,
+}
+
+/// How far to believe a peak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PeakBasis {
+    /// It lies among the loads measured, and β is more than 0 beyond doubt.
+    Measured,
+    /// It lies beyond the highest load measured.
+    Extrapolated,
+    /// β may as well be 0: its interval reaches it, or there are too few points for one.
+    Doubtful,
+}
+
+impl UslFit {
+    /// X at a load.
+    pub fn throughput(&self, load: f64) -> f64 {
+        let slowdown = 1.0 + self.alpha.value * (load - 1.0) + self.beta.value * load * (load - 1.0);
+        self.gamma.value * load / slowdown
+    }
+}
+
+/// Fits the law to at least three loads; four give intervals.
+pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
+    for (i, p) in points.iter().enumerate() {
+        non_negative(p.load - 1.0, || format!("the load of point {i}, less 1,"))?;
+        positive(p.throughput, || format!("the throughput of point {i}"))?;
+    }
+    if points.len() < 3 {
+        return Err(EstimateError::TooFewObservations { needed: 3, given: points.len() });
+    }
+    let (c, uncertainty) = gauss_newton(points, start(points)?)?;
+    let [c0, c1, c2] = c;
+    if c0 <= 0.0 {
+        return Err(EstimateError::Indistinct { condition_number: f64::INFINITY });
+    }
+    let half_width = |gradient: [f64; 3]| uncertainty.as_ref().map(|u| spread_along(u, gradient));
+    let estimate = |value, gradient| Estimate { value, ci95_half_width: half_width(gradient) };
+    let mean = points.iter().map(|p| p.throughput).sum::<f64>() / points.len() as f64;
+    let total: f64 = points.iter().map(|p| (p.throughput - mean).powi(2)).sum();
+    let beta = estimate(c2 / c0, [-c2 / (c0 * c0), 0.0, 1.0 / c0]);
+    let highest = points.iter().map(|p| p.load).fold(1.0, f64::max);
+    let peak = (c2 > 0.0 && c1 < c0).then(|| {
+        let load = ((c0 - c1) / c2).sqrt();
+        let throughput = load / residence(c, load);
+        let by = -throughput * throughput / load;
+        let basis = match beta.ci95_half_width {
+            Some(half_width) if half_width < beta.value && load <= highest => PeakBasis::Measured,
+            Some(half_width) if half_width < beta.value => PeakBasis::Extrapolated,
+            _ => PeakBasis::Doubtful,
+        };
+        Peak {
+            load: estimate(load, [0.5 / (load * c2), -0.5 / (load * c2), -0.5 * load / c2]),
+            throughput: estimate(throughput, [by, by * (load - 1.0), by * load * (load - 1.0)]),
+            basis,
+        }
+    });
+    Ok(UslFit {
+        alpha: estimate(c1 / c0, [-c1 / (c0 * c0), 1.0 / c0, 0.0]),
+        beta,
+        gamma: estimate(1.0 / c0, [-1.0 / (c0 * c0), 0.0, 0.0]),
+        r2: if total > 0.0 { 1.0 - left(points, c) / total } else { 1.0 },
+        peak,
+    })
+}
+
+/// N/X: what is linear in c = (1/γ, α/γ, β/γ).
+fn residence(c: [f64; 3], load: f64) -> f64 {
+    c[0] + c[1] * (load - 1.0) + c[2] * load * (load - 1.0)
+}
+
+/// Sum of squares of the throughputs.
+fn left(points: &[LoadPoint], c: [f64; 3]) -> f64 {
+    points.iter().map(|p| (p.throughput - p.load / residence(c, p.load)).powi(2)).sum()
+}
+
+/// N/X by linear least squares, weighted so that errors of X count alike.
+fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
+    let linear: Vec<f64> = points.iter().map(|p| p.load / p.throughput).collect();
+    let weights: Vec<f64> = points.iter().map(|p| (p.throughput * p.throughput / p.load).powi(2)).collect();
+    let columns = [0, 1, 2].map(|j| points.iter().map(|p| column(j, p.load)).collect());
+    let fit = fit_non_negative(&columns, &linear, &weights)?;
+    let mut c = [fit.values[0], fit.values[1], fit.values[2]];
+    if c[0] == 0.0 {
+        // No law at all; a hundredth of the quickest leaves the steps somewhere to go.
+        c[0] = 0.01 * linear.iter().copied().fold(f64::INFINITY, f64::min);
+    }
+    Ok(c)
+}
+
+fn column(j: usize, load: f64) -> f64 {
+    [1.0, load - 1.0, load * (load - 1.0)][j]
+}
+
+/// The least squares reached from `c`, and the uncertainty there.
+fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Option<Uncertainty>), EstimateError> {
+    let even = vec![1.0; points.len()];
+    for turn in 1.. {
+        // X(c) ≈ X − N/q²·(columns·step): solved for c + step, which must not be negative.
+        let sensitivity = |p: &LoadPoint| p.load / residence(c, p.load).powi(2);
+        let columns = [0, 1, 2].map(|j| points.iter().map(|p| sensitivity(p) * column(j, p.load)).collect());
+        let over = |p: &LoadPoint| p.load / residence(c, p.load) - p.throughput;
+        let y: Vec<f64> = points.iter().map(|p| over(p) + sensitivity(p) * residence(c, p.load)).collect();
+        let fit = fit_non_negative(&columns, &y, &even)?;
+        let now = left(points, c);
+        let towards = |share: f64| [0, 1, 2].map(|j| c[j] + share * (fit.values[j] - c[j]));
+        let better = (0..40).map(|k| towards(0.5f64.powi(k))).find(|next| next[0] > 0.0 && left(points, *next) < now);
+        let moved = |next: &[f64; 3]| (0..3).any(|j| (next[j] - c[j]).abs() > 1e-14 * c[j].abs());
+        match better.filter(moved) {
+            Some(next) if turn < STEPS => c = next,
+            _ => return Ok((c, fit.uncertainty)),
+        }
+    }
+    Err(EstimateError::Indistinct { condition_number: f64::INFINITY })
+}
+
+/// Half width of the interval of a function of c, by its gradient.
+fn spread_along(u: &Uncertainty, gradient: [f64; 3]) -> f64 {
+    let pairs = (0..3).flat_map(|i| (0..3).map(move |j| (i, j)));
+    let variance: f64 = pairs.map(|(i, j)| gradient[i] * gradient[j] * u.covariance[(i, j)]).sum();
+    u.t95 * u.residual_stddev * variance.max(0.0).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn law(alpha: f64, beta: f64, loads: &[f64]) -> Vec<LoadPoint> {
+        let x = |n: f64| 50.0 * n / (1.0 + alpha * (n - 1.0) + beta * n * (n - 1.0));
+        loads.iter().map(|n| LoadPoint { load: *n, throughput: x(*n) }).collect()
+    }
+
+    const LOADS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+
+    #[test]
+    fn a_law_without_noise_is_recovered() {
+        for (alpha, beta, basis) in [(0.03, 0.001, PeakBasis::Measured), (0.0, 1e-5, PeakBasis::Extrapolated)] {
+            let fit = fit_usl(&law(alpha, beta, &LOADS)).unwrap();
+            assert!((fit.alpha.value - alpha).abs() < 1e-9 && (fit.beta.value - beta).abs() < 1e-11, "{fit:?}");
+            assert!((fit.gamma.value - 50.0).abs() < 1e-7 && fit.r2 > 1.0 - 1e-12);
+            let peak = fit.peak.unwrap();
+            assert!((peak.load.value / ((1.0 - alpha) / beta).sqrt() - 1.0).abs() < 1e-6, "{peak:?}");
+            assert!((peak.throughput.value - fit.throughput(peak.load.value)).abs() < 1e-6);
+            assert_eq!(peak.basis, basis);
+        }
+    }
+
+    #[test]
+    fn without_coherency_there_is_no_peak() {
+        let fit = fit_usl(&law(0.1, 0.0, &LOADS)).unwrap();
+        assert!(fit.beta.value < 1e-12 && fit.peak.is_none_or(|p| p.basis != PeakBasis::Measured), "{fit:?}");
+        // More than linear: both parameters would be negative, and are held at nothing.
+        let better = LOADS.map(|n| LoadPoint { load: n, throughput: n * (1.0 + 0.002 * n) });
+        let fit = fit_usl(&better).unwrap();
+        assert_eq!((fit.alpha.value, fit.beta.value, fit.peak), (0.0, 0.0, None));
+    }
+
+    #[test]
+    fn noise_leaves_the_truth_within_the_intervals() {
+        let mut points = law(0.03, 0.001, &LOADS);
+        for (p, e) in points.iter_mut().zip([0.01, -0.02, 0.015, -0.005, 0.01, -0.01, 0.005]) {
+            p.throughput *= 1.0 + e;
+        }
+        let fit = fit_usl(&points).unwrap();
+        let peak = fit.peak.unwrap();
+        for (estimate, truth) in [(fit.alpha, 0.03), (fit.beta, 0.001), (fit.gamma, 50.0), (peak.load, 970f64.sqrt())] {
+            let half_width = estimate.ci95_half_width.unwrap();
+            assert!((estimate.value - truth).abs() < half_width && half_width < truth, "{estimate:?} {truth}");
+        }
+        let exact = fit_usl(&points[..3]).unwrap();
+        assert!(exact.alpha.ci95_half_width.is_none() && exact.peak.is_none_or(|p| p.basis == PeakBasis::Doubtful));
+    }
+
+    #[test]
+    fn what_no_law_can_be_fitted_to_is_refused() {
+        let points = law(0.03, 0.001, &LOADS);
+        assert_eq!(fit_usl(&points[..2]), Err(EstimateError::TooFewObservations { needed: 3, given: 2 }));
+        assert!(matches!(fit_usl(&[points[3]; 5]), Err(EstimateError::Indistinct { .. })));
+        let bad = |load, throughput| fit_usl(&[points[0], points[1], LoadPoint { load, throughput }]).unwrap_err();
+        assert!(bad(0.5, 1.0).to_string().contains("load of point 2"));
+        assert!(bad(4.0, f64::NAN).to_string().contains("throughput of point 2"));
+        assert!(bad(f64::INFINITY, 1.0).to_string().contains("load"));
+    }
+}

@@ -1,0 +1,216 @@
+//! What each demand stands on, and how often its interval holds the truth.
+
+use super::records::{demand, from, near, record, runs, set_cores, with};
+use brimful_core::model::Model;
+use brimful_estimate::calibrate::Source;
+use brimful_estimate::demand::Shape;
+use brimful_estimate::{Attribution, CalibrateOptions};
+use brimful_model::{Interval90, Scenario, WhatIfOptions, what_if};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use serde_json::{Value, json};
+
+fn sources(of: &[Value]) -> Vec<Source> {
+    from(of).unwrap().uncertainty[0].iter().map(|u| u.source).collect()
+}
+
+/// With the CPU time of each class's requests as measured inside the server.
+fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
+    let class = |name: &str, mean: f64| json!({ "name": name, "requests": 2000, "cpu_us": { "count": 100, "mean": mean * 1e6, "stddev": mean * 0.2e6 } });
+    r["server"]["module"] = json!({ "classes": [class("heavy", heavy), class("light", light)] });
+    r
+}
+
+/// Responses of this size.
+fn sized(mut r: Value, class: &str, bytes: f64) -> Value {
+    let completed = r["classes"][class]["counts"]["completed"].as_f64().unwrap();
+    r["classes"][class]["bytes"] = json!({ "received": (completed * bytes) as u64, "sent": 0 });
+    r
+}
+
+#[test]
+fn each_demand_says_what_it_stands_on() {
+    use Source::{Proportional, Regression, SingleClassRun};
+    let all = runs();
+    assert_eq!(sources(&all), [SingleClassRun; 2]);
+    let heavier = record("/", &[("light", 50.0), ("heavy", 80.0)]);
+    assert_eq!(sources(&[all[0].clone(), all[3].clone(), heavier.clone()]), [Regression; 2]);
+    assert_eq!(sources(&[all[0].clone(), all[1].clone(), all[3].clone(), heavier]), [Regression, SingleClassRun]);
+    assert_eq!(sources(&[all[0].clone(), all[3].clone(), all[4].clone()]), [Proportional; 2]);
+    let elsewhere = from(&all).unwrap().uncertainty.pop().unwrap();
+    assert_eq!(elsewhere[0].source, Source::ResponseTimes);
+}
+
+#[test]
+fn what_the_server_measured_itself_comes_first() {
+    // The mix alone, of which nothing else could tell the classes apart; 0.3 ms of each request are outside of what is
+    // measured.
+    let mix = [(100.0, 25.0), (200.0, 50.0), (300.0, 75.0)].map(|(light, heavy)| {
+        let mut r = record("/", &[("light", light), ("heavy", heavy)]);
+        set_cores(&mut r, 0.02 + 0.0013 * light + 0.0053 * heavy);
+        measured_inside(r, 0.005, 0.001)
+    });
+    let c = from(&[vec![record("/", &[])], mix.to_vec()].concat()).unwrap();
+    assert!(c.uncertainty[0].iter().all(|u| u.source == Source::Direct) && c.merged.is_empty(), "{c:?}");
+    assert!(near(c.model.demands[0][0], 0.0053, 1e-6) && near(c.model.demands[0][1], 0.0013, 1e-6), "{:?}", c.model);
+    // 300 samples with a spread of a fifth: 2.3 % of 5 ms.
+    let ci = c.uncertainty[0][0].fit_ci95.unwrap();
+    assert!(near((ci.high - ci.low) / 2.0, 1.96 * 0.2 * 0.005 / 300f64.sqrt(), 0.05), "{ci:?}");
+    assert!(c.warnings.is_empty(), "{:?}", c.warnings);
+}
+
+#[test]
+fn a_module_that_claims_more_than_there_was_is_told_of() {
+    let records: Vec<Value> = runs().into_iter().map(|r| measured_inside(r, 0.010, 0.002)).collect();
+    let c = from(&records).unwrap();
+    assert!(c.warnings.iter().any(|w| w.contains("Server Module")), "{:?}", c.warnings);
+    let one_class = measured_inside(record("/", &[("light", 100.0), ("other", 10.0)]), 0.005, 0.001);
+    assert_ne!(sources(&[record("/", &[]), one_class])[0], Source::Direct, "nothing was measured of `other`");
+}
+
+#[test]
+fn what_comes_together_is_shared_alike_or_by_bytes() {
+    let mixes = [100.0, 200.0].map(|x| {
+        let r = record("/", &[("light", x), ("heavy", x / 4.0)]);
+        sized(sized(r, "light", 1_000.0), "heavy", 16_000.0)
+    });
+    let records = [vec![record("/", &[])], mixes.to_vec()].concat();
+    let by = |attribution| with(&records, CalibrateOptions { attribution, ..Default::default() }).unwrap();
+    let alike = by(Attribution::Requests);
+    assert!(near(alike.model.demands[0][0], 0.0018, 1e-9) && near(alike.model.demands[0][1], 0.0018, 1e-9));
+    // 4 × 1 kB and 1 × 16 kB: a fifth of 5 × 1.8 ms for four, the rest for one.
+    let bytes = by(Attribution::Bytes);
+    assert!(near(bytes.model.demands[0][0], 0.0072, 1e-9) && near(bytes.model.demands[0][1], 0.00045, 1e-9));
+    assert!(near(bytes.merged[0].joint_demand_s, 0.0018, 1e-9));
+    assert!(near(bytes.saturation.rate, alike.saturation.rate, 1e-9), "the mix costs what it costs");
+    let unsized_records: Vec<Value> = runs().drain(3..).collect();
+    let c = with(&unsized_records, CalibrateOptions { attribution: Attribution::Bytes, ..Default::default() }).unwrap();
+    assert!(c.warnings.iter().any(|w| w.contains("how many bytes")), "{:?}", c.warnings);
+}
+
+#[test]
+fn three_sizes_make_a_line() {
+    let of = |path: &str, bytes: f64| {
+        let mut r = record(path, &[("all", 100.0)]);
+        set_cores(&mut r, 0.02 + 100.0 * (0.0005 + 2e-8 * bytes));
+        sized(r, "all", bytes)
+    };
+    let c = from(&[record("/", &[]), of("/a", 1e3), of("/b", 5e4), of("/c", 1e5), of("/d", 2e5)]).unwrap();
+    let sizes = c.sizes.unwrap();
+    assert_eq!(sizes.classes, ["/a", "/b", "/c", "/d"]);
+    assert!(
+        near(sizes.fit.per_request_s.value, 0.0005, 1e-6) && near(sizes.fit.per_byte_s.value, 2e-8, 1e-6),
+        "{sizes:?}"
+    );
+    assert_eq!(
+        from(&[record("/", &[]), of("/a", 1e3), of("/b", 5e4)]).unwrap().sizes,
+        None,
+        "two are always on a line"
+    );
+}
+
+#[test]
+fn what_load_does_to_a_demand_is_shown_and_bounded() {
+    for shape in [Shape::Idle, Shape::Busy] {
+        let mut records = vec![record("/", &[])];
+        for i in 1..=8 {
+            let u = 0.1 * f64::from(i);
+            let cost = match shape {
+                Shape::Idle => 0.001 + 0.0006 * (1.0 - u - 0.02).powi(2),
+                _ => 0.001 + 0.0006 * (u + 0.02),
+            };
+            let mut r = record("/", &[("light", (u / cost).round())]);
+            let busy = 0.02 + (u / cost).round() * cost * (1.0 + 0.002 * f64::from(i % 3 - 1));
+            set_cores(&mut r, busy);
+            records.push(r);
+        }
+        let c = from(&records).unwrap();
+        assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(shape), "{c:?}");
+        let truth = if shape == Shape::Idle { 0.001 } else { 0.0016 };
+        let ci = c.uncertainty[0][0].fit_ci95.unwrap();
+        assert!(ci.low < truth && truth < ci.high && ci.high - ci.low < 0.1 * truth, "{shape:?} {ci:?}");
+        let (first, last) = (c.demand_curve.first().unwrap(), c.demand_curve.last().unwrap());
+        assert!(near(last.demand_s, c.model.demands[0][0], 1e-6), "{first:?} {last:?}");
+        assert_eq!(first.demand_s > last.demand_s, shape == Shape::Idle);
+        assert!(c.runs.iter().all(|r| near(r.measured_s, r.fitted_s, 0.01)), "{:?}", c.runs);
+        let saturation = c.saturation.ci95.unwrap();
+        assert!(saturation.low < 0.97 / truth && 0.97 / truth < saturation.high, "{saturation:?}");
+    }
+}
+
+#[test]
+fn the_interval_of_what_is_foretold_spans_what_fits_as_well() {
+    // One nginx worker, 1294 B: requests per second and CPU µs of each up to a third of the 60,000 that it could serve.
+    let records = [(0.0, 0.0), (2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)].map(|(rate, us): (f64, f64)| {
+        let mut r = record("/", if rate > 0.0 { &[("light", 1.0)] } else { &[] });
+        for key in ["/rates/offered", "/rates/completed"] {
+            *r.pointer_mut(key).unwrap() = json!(rate);
+        }
+        if rate > 0.0 {
+            r["classes"]["light"]["counts"]["completed"] = json!((rate * 20.0) as u64);
+        }
+        (r["response_time_us"], r["server"]["disks"]) = (Value::Null, json!({}));
+        set_cores(&mut r, 1e-5 + rate * us * 1e-6);
+        r
+    });
+    let c = from(&records).unwrap();
+    assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(Shape::PerSecond));
+    let ci = c.saturation.ci95.unwrap();
+    assert!(near(c.saturation.rate, 60e3, 0.08) && ci.low < 60e3 && 60e3 < ci.high, "{:?}", c.saturation);
+}
+
+#[test]
+fn intervals_hold_the_truth_about_as_often_as_they_say() {
+    const TRIALS: u64 = 150;
+    let (mut held, mut saturation_held) = ([0, 0], 0);
+    for seed in 0..TRIALS {
+        let mut rng = Pcg64::seed_from_u64(seed);
+        // Runs differ by some 1 % for reasons of their own, and seconds by more.
+        let mut noise = |size: f64| size * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
+        let records: Vec<Value> = runs()
+            .into_iter()
+            .map(|mut r| {
+                let cores = r["server"]["process"][0]["cores"].as_f64().unwrap();
+                set_cores(&mut r, 0.02 + (cores - 0.02) * (1.0 + noise(0.01)));
+                r
+            })
+            .collect();
+        let c = from(&records).unwrap();
+        for (class, name) in ["heavy", "light"].into_iter().enumerate() {
+            let ci = c.uncertainty[0][class].ci95.unwrap();
+            held[class] += u64::from(ci.low <= demand(name) && demand(name) <= ci.high);
+        }
+        let ci = c.saturation.ci95.unwrap();
+        saturation_held += u64::from(ci.low <= 0.97 / 0.0018 && 0.97 / 0.0018 <= ci.high);
+    }
+    let share = |held: u64| held as f64 / TRIALS as f64;
+    assert!(
+        held.into_iter().chain([saturation_held]).all(|h| share(h) > 0.88),
+        "{held:?} {saturation_held} of {TRIALS}"
+    );
+}
+
+#[test]
+fn errors_of_demands_that_were_told_apart_in_mixes_are_opposed() {
+    let mut rng = Pcg64::seed_from_u64(7);
+    let mixes = [(100.0, 60.0), (200.0, 50.0), (300.0, 40.0), (150.0, 80.0), (350.0, 60.0), (250.0, 20.0)];
+    let records = mixes.map(|(light, heavy)| {
+        let mut r = record("/", &[("light", light), ("heavy", heavy)]);
+        let noise = 1.0 + 0.02 * (rng.random::<f64>() - 0.5);
+        set_cores(&mut r, 0.02 + (0.001 * light + 0.005 * heavy) * noise);
+        r
+    });
+    let c = from(&[vec![record("/", &[])], records.to_vec()].concat()).unwrap();
+    let correlation = &c.model.demand_correlation;
+    assert_eq!(correlation.len(), c.model.stations.len());
+    assert!(correlation[0][0][1] < -0.5 && correlation[0][0][0] == 1.0, "{correlation:?}");
+    let width = |model: &Model| {
+        let found = what_if(model, &Scenario::default(), &WhatIfOptions::default()).unwrap().before;
+        let Interval90 { lower, upper } = found.intervals.unwrap().saturation_rate;
+        upper.unwrap() - lower.unwrap()
+    };
+    let independent = Model { demand_correlation: Vec::new(), ..c.model.clone() };
+    assert!(width(&c.model) < 0.7 * width(&independent), "{} {}", width(&c.model), width(&independent));
+    let read: Model = serde_json::from_str(&serde_json::to_string(&c.model).unwrap()).unwrap();
+    assert_eq!(read, c.model);
+}

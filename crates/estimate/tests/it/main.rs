@@ -1,0 +1,11 @@
+//! The crate against the world: the reference cases, and Records of servers whose demands are known.
+#![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
+
+mod burstiness;
+mod calibrate;
+mod cases;
+mod demand;
+mod laws;
+#[path = "../../../model/tests/it/reference.rs"]
+mod reference;
+mod usl;

@@ -1,0 +1,43 @@
+//! When a forecast first reaches a rate.
+
+use crate::ForecastError;
+use crate::result::{Forecast, ForecastPoint};
+use crate::time::Timestamp;
+use brimful_core::number::positive;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// When arrivals reach a rate. A date is absent if it lies beyond the horizon.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Crossing {
+    /// The rate, per second.
+    pub limit_rate: f64,
+    /// It was reached within the last week of the history already; the dates are then when.
+    pub already: bool,
+    /// When the upper end of the 95 % interval reaches it: hardly before.
+    pub earliest: Option<Timestamp>,
+    /// When the likely rate reaches it.
+    pub likely: Option<Timestamp>,
+    /// When the lower end of the 95 % interval reaches it: hardly after.
+    pub latest: Option<Timestamp>,
+}
+
+/// The first step at which the rate at the peak of a step reaches a limit: an objective's or a utilization's.
+pub fn crossing(forecast: &Forecast, limit_rate: f64) -> Result<Crossing, ForecastError> {
+    positive(limit_rate, || "the rate to be reached".into())?;
+    let limit = limit_rate / forecast.peak.factor;
+    let history = &forecast.history;
+    let week = history.rates.len() - history.last_week()..history.rates.len();
+    if let Some(reached) = week.into_iter().find(|i| history.rates[*i] >= limit) {
+        let when = Some(history.time(reached));
+        return Ok(Crossing { limit_rate, already: true, earliest: when, likely: when, latest: when });
+    }
+    let first = |rate: fn(&ForecastPoint) -> f64| forecast.points.iter().find(|p| rate(p) >= limit).map(|p| p.time);
+    Ok(Crossing {
+        limit_rate,
+        already: false,
+        earliest: first(|p| p.upper95),
+        likely: first(|p| p.likely),
+        latest: first(|p| p.lower95),
+    })
+}

@@ -1,0 +1,90 @@
+//! Which history to forecast: the one given, its last weeks, or its days, and the peak within a step.
+
+use crate::ForecastError;
+use crate::options::ForecastOptions;
+use crate::series::{Daily, Series};
+use crate::time::DAY_S;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Beyond this many seconds, two weeks, a history finer than days is forecast by days.
+const HOURS_TELL_S: f64 = 14.0 * DAY_S as f64;
+
+/// Days that a history must have to be forecast by days.
+const DAYS: usize = 14;
+
+/// As many of the last days tell about steps shorter than a day.
+const RECENT_DAYS: f64 = 56.0;
+
+/// From the mean of a step to its peak.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Peak {
+    /// The highest rate within a step over the step's mean.
+    pub factor: f64,
+    /// Where it comes from.
+    pub basis: PeakBasis,
+}
+
+/// Where a ratio of peak to mean comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PeakBasis {
+    /// It was given.
+    Given,
+    /// From the finer history: exceeded on one day in twenty.
+    Learnt,
+    /// Nothing is known of what happens within a step, so the mean is taken for the peak.
+    Unknown,
+}
+
+/// A history at the step to forecast.
+pub(crate) struct History {
+    pub series: Series,
+    pub peak: Peak,
+    /// Periods of the seasons asked for, in steps of the series.
+    pub seasons: Option<Vec<usize>>,
+    /// What was made of what was given.
+    pub note: Option<String>,
+}
+
+impl History {
+    pub(crate) fn new(given: &Series, options: &ForecastOptions) -> Result<Self, ForecastError> {
+        // One that a caller put together by hand is checked as one that was read.
+        given.check()?;
+        let peak = options.peak_to_mean.map(|factor| Peak { factor, basis: PeakBasis::Given });
+        let unknown = Peak { factor: 1.0, basis: PeakBasis::Unknown };
+        let mut seasons = options.seasons.clone();
+        seasons.iter_mut().for_each(|s| {
+            s.sort_unstable();
+            s.dedup();
+        });
+        let far = options.horizon_s > HOURS_TELL_S;
+        if let Some(days) = given.daily().filter(|days| far && days.series.rates.len() >= DAYS) {
+            return Ok(Self::of_days(days, given.step_s, peak, seasons));
+        }
+        let mut series = given.clone();
+        let recent = given.steps(RECENT_DAYS * DAY_S as f64);
+        let older = series.rates.len().saturating_sub(recent);
+        let trimmed = !far && i64::from(given.step_s) < DAY_S && older > 0;
+        if trimmed {
+            series.start = series.time(older);
+            series.rates.drain(..older);
+        }
+        let note = trimmed.then(|| {
+            format!("Only the last {RECENT_DAYS} days are used: what came before says little about so short a time.")
+        });
+        Ok(Self { series, peak: peak.unwrap_or(unknown), seasons, note })
+    }
+
+    fn of_days(days: Daily, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
+        let peak = peak.unwrap_or(Peak { factor: days.peak_to_mean, basis: PeakBasis::Learnt });
+        let per_day = (DAY_S / i64::from(step_s)) as usize;
+        // A season within the day is gone.
+        let in_days = |periods: Vec<usize>| periods.into_iter().map(|p| p / per_day).filter(|p| *p > 1).collect();
+        let note = format!(
+            "More than two weeks ahead days are forecast, not steps of {step_s} s; a day's peak is taken as {:.2} times its mean.",
+            peak.factor
+        );
+        Self { series: days.series, peak, seasons: seasons.map(in_days), note: Some(note) }
+    }
+}

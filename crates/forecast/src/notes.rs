@@ -1,0 +1,134 @@
+//! What a reader of a forecast should know, in sentences.
+
+use crate::backtest::{UNHEARD_OF, WIDEST};
+use crate::fit::Fitted;
+use crate::history::PeakBasis;
+use crate::outliers::MAD;
+use crate::result::{Forecast, ForecastPoint};
+use crate::season;
+use crate::time::{DAY_S, MONTH_S};
+use crate::trend::TrendKind;
+
+/// Growth in a month is told of histories that last at least this many seconds, two months: so that there is a month to
+/// compare with the one before.
+pub(crate) const GROWTH_TELLS_S: f64 = 2.0 * MONTH_S;
+
+/// One-step errors of more than this many (robust) standard deviations are no noise.
+const JUMP: f64 = 8.0;
+
+/// Errors below this share of a history's range are rounding.
+const ROUNDING: f64 = 1e-6;
+
+/// The sentences; `wanted` are the seasons asked for, `restrained` whether a better fit would have exceeded all bounds.
+pub(crate) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize]>, restrained: bool) -> Vec<String> {
+    let (n, horizon) = (forecast.history.rates.len(), forecast.points.len());
+    let usual = season::usual(forecast.history.step_s);
+    let mut notes = Vec::new();
+    let missing: usize = forecast.history.bridged.iter().map(|gap| gap.steps).sum();
+    if missing > 0 {
+        notes.push(format!("{missing} missing values of the history were interpolated."));
+    }
+    if forecast.history.out_of_order > 0 {
+        notes.push("The history was not in the order of time and has been sorted.".into());
+    }
+    if forecast.history.mixed_offsets && i64::from(forecast.history.step_s) < DAY_S {
+        notes.push(format!(
+            "Times have more than one offset from UTC; days and hours of the day are those of {}: name the time zone to have \
+             them follow its clocks.",
+            forecast.history.zone
+        ));
+    }
+    for period in wanted.unwrap_or(&usual).iter().filter(|p| !forecast.seasons.contains(p)) {
+        notes.push(if n / 2 < *period {
+            format!(
+                "No season of {period} steps: it needs a history of {} and this one has {n}.",
+                period.saturating_mul(2)
+            )
+        } else {
+            format!("No season of {period} steps: none stands out from the noise.")
+        });
+    }
+    if let Some(first) = fitted.outliers.first() {
+        notes.push(format!(
+            "Values far from those around them ({}, the first at {}) were kept out of the trend: holidays, outages or sales \
+             come on top of this forecast.",
+            fitted.outliers.len(),
+            forecast.history.time_of_place(*first)
+        ));
+    }
+    let places = forecast.history.rates.iter().map(|r| fitted.scale.of(*r));
+    let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p), high.max(p)));
+    if let Some(at) = jump(&fitted.trend.errors, ROUNDING * (high - low)) {
+        let time = forecast.history.time_of_place(fitted.values - fitted.trend.errors.len() + at);
+        notes.push(format!(
+            "At {time} arrivals changed beyond all that came before; if that was a change for good, forecast only what follows."
+        ));
+    }
+    if forecast.peak.basis == PeakBasis::Unknown && i64::from(forecast.history.step_s) >= DAY_S {
+        notes.push("How far arrivals peak within a step is not known, so the mean is taken: give the ratio, or an hourly history.".into());
+    }
+    notes.extend(no_skill(forecast));
+    let lasts_s = n as f64 * f64::from(forecast.history.step_s);
+    if lasts_s < GROWTH_TELLS_S {
+        let days = lasts_s / DAY_S as f64;
+        notes.push(format!(
+            "No growth per month is told: that takes a history of two months, and this one lasts {days:.0} days."
+        ));
+    }
+    let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);
+    let seen = highest(&mut forecast.history.rates.iter().copied());
+    let upper = highest(&mut forecast.points.iter().map(|p: &ForecastPoint| p.upper95));
+    if restrained {
+        notes.push(format!(
+            "What fits best reaches {UNHEARD_OF} times the highest rate of the history within this horizon; it was left for \
+             the next best: look less far ahead."
+        ));
+    }
+    if upper > UNHEARD_OF * seen {
+        notes.push(format!(
+            "The 95 % interval reaches {:.0} times the highest rate of the history: so far ahead nothing is known.",
+            upper / seen
+        ));
+    }
+    if horizon > n {
+        notes.push(format!("The horizon of {horizon} steps is longer than the history of {n}: expect surprises."));
+    }
+    if forecast.widening >= WIDEST {
+        notes.push(
+            "Intervals that held little of the past were doubled, which still is too little: do not rely on them."
+                .into(),
+        );
+    }
+    match &forecast.backtest {
+        None => notes.push("The history is too short to try the forecast on its past.".into()),
+        Some(b) if b.horizon_steps < horizon => notes.push(format!(
+            "The intervals were tried {} steps ahead; beyond that they rest on the model alone.",
+            b.horizon_steps
+        )),
+        Some(_) => {}
+    }
+    notes
+}
+
+/// That repeating the last season would be as good, or is what is done.
+fn no_skill(forecast: &Forecast) -> Option<String> {
+    let (tried, naive) = forecast.backtest.as_ref().and_then(|b| Some((b.mase?, b.naive_mase?)))?;
+    let again = match forecast.seasons.iter().max() {
+        Some(period) => format!("the last {period} steps"),
+        None => "the last value".to_owned(),
+    };
+    if forecast.trend == TrendKind::SeasonalNaive {
+        return Some(format!("No method was better on the past than repeating {again}, so that is what is forecast."));
+    }
+    (tried >= naive).then(|| format!("On the past, repeating {again} was no worse than this forecast."))
+}
+
+/// The index of the largest error, if it is out of all proportion to the others and more than rounding.
+fn jump(errors: &[f64], rounding: f64) -> Option<usize> {
+    let mut sizes: Vec<f64> = errors.iter().map(|e| e.abs()).collect();
+    let largest = (0..sizes.len()).max_by(|a, b| sizes[*a].total_cmp(&sizes[*b]))?;
+    let size = sizes[largest];
+    sizes.sort_by(f64::total_cmp);
+    let median = sizes[sizes.len() / 2];
+    (size > JUMP * median / MAD && size > rounding).then_some(largest)
+}

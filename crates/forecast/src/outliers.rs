@@ -1,0 +1,85 @@
+//! Values far from all around them: holidays, outages, sales, errors. They come back to where they left, so that a trend
+//! that followed them would be wrong after each.
+//!
+//! Hampel's filter: a value more than so many median absolute deviations from the median of its neighbours is an outlier
+//! (Pearson, *Mining Imperfect Data*, 2005, §3.2). What changes for good is none: beyond a jump, most neighbours are at
+//! the new level. Where one of the last values is far off, nobody can tell, and all outliers are kept: how the earlier ones
+//! came back then says what to expect of it.
+
+/// Neighbours on each side: what lasts as long is no outlier but a change.
+const SIDE: usize = 14;
+
+/// Robust standard deviations from the median that make an outlier.
+const FAR: f64 = 5.0;
+
+/// The median absolute deviation of normal noise over its standard deviation.
+pub(crate) const MAD: f64 = 0.6745;
+
+/// Where more than this share of the values would be outliers, all are kept.
+const SHARE: f64 = 0.1;
+
+/// Puts the median of its neighbours in place of each outlier; returns their indices.
+pub(crate) fn replace(values: &mut [f64]) -> Vec<usize> {
+    let window = 2 * SIDE + 1;
+    if values.len() < window {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (i, value) in values.iter().enumerate() {
+        let first = i.saturating_sub(SIDE).min(values.len() - window);
+        let around = &values[first..first + window];
+        let center = median(around.to_vec());
+        let spread = median(around.iter().map(|v| (v - center).abs()).collect()) / MAD;
+        if spread > 0.0 && (value - center).abs() > FAR * spread {
+            found.push((i, center));
+        }
+    }
+    let last = found.last().is_some_and(|(i, _)| i + SIDE >= values.len());
+    if last || found.len() as f64 > SHARE * values.len() as f64 {
+        return Vec::new();
+    }
+    found.iter().for_each(|(i, center)| values[*i] = *center);
+    found.into_iter().map(|(i, _)| i).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line with a little of everything below 1 on it, without an order.
+    fn line(n: usize) -> Vec<f64> {
+        (0..n).map(|i| 100.0 + i as f64 / 10.0 + (i as f64 * 0.618_033_988_75).fract()).collect()
+    }
+
+    #[test]
+    fn what_comes_back_is_an_outlier_and_what_stays_is_none() {
+        let mut values = line(200);
+        values[20] = 30.0;
+        values[50..60].fill(20.0);
+        let found = replace(&mut values);
+        assert_eq!(found, [&[20][..], &(50..60).collect::<Vec<_>>()].concat());
+        for (i, (value, truth)) in values.iter().zip(line(200)).enumerate() {
+            assert!((value - truth).abs() < 2.5, "{i}: {value}, {truth}");
+        }
+        let mut jump = line(200);
+        jump[60..].iter_mut().for_each(|v| *v += 50.0);
+        assert!(replace(&mut jump).is_empty());
+        let mut end = line(200);
+        end[20] = 30.0;
+        end[195..].fill(20.0);
+        assert!(replace(&mut end).is_empty(), "it may stay so");
+    }
+
+    #[test]
+    fn what_is_common_is_no_outlier() {
+        let mut often: Vec<f64> = line(100).iter().enumerate().map(|(i, v)| v + f64::from(i % 6 == 0) * 50.0).collect();
+        assert!(replace(&mut often).is_empty());
+        assert!(replace(&mut line(100)).is_empty() && replace(&mut line(28)).is_empty());
+        assert!(replace(&mut [5.0; 60]).is_empty());
+    }
+}

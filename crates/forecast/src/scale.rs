@@ -1,0 +1,32 @@
+//! Rates, or their logarithms.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The scale on which trend and seasons add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Rates: swings stay the same as the rate grows.
+    Linear,
+    /// Logarithms of rates: swings and growth are in proportion to the rate.
+    Log,
+}
+
+impl Scale {
+    /// A rate on this scale.
+    pub(crate) fn of(self, rate: f64) -> f64 {
+        match self {
+            Self::Linear => rate,
+            Self::Log => rate.ln(),
+        }
+    }
+
+    /// The rate at a place of this scale: never negative, and finite.
+    pub(crate) fn back(self, place: f64) -> f64 {
+        match self {
+            Self::Linear => place.clamp(0.0, f64::MAX),
+            Self::Log => place.exp().min(f64::MAX),
+        }
+    }
+}

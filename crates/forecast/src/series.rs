@@ -1,0 +1,381 @@
+//! A history of arrivals at a regular step, and how it is read from foreign text.
+//!
+//! The step is the most common distance between times that follow one another. Every time must lie on it (a day may be
+//! up to an hour off, for those who change their clocks). What must be repaired is repaired where that is harmless and
+//! said; the rest is refused: a run of up to [`BRIDGE`] missing steps is bridged by a straight line as long as no more
+//! than one step in ten is made up, times in another order are sorted, a time that comes twice is an error.
+
+use crate::ForecastError;
+use crate::time::{DAY_S, ParseTimestampError, Timestamp, Written};
+use crate::zone::Zone;
+use brimful_core::csv;
+use brimful_core::number::NumberError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fmt;
+
+/// Values that a history must have.
+pub(crate) const MINIMUM: usize = 8;
+
+/// As many missing steps in a row are bridged.
+pub const BRIDGE: usize = 3;
+
+/// More arrivals per second, or in a step, than there can be; squares and products of such numbers still are numbers.
+const HIGHEST: f64 = 1e15;
+
+/// The largest share of all steps that may be bridged.
+const BRIDGED_SHARE: f64 = 0.1;
+
+/// No time is further from 1970-01-01, in seconds.
+const FAR_S: i64 = 1_000_000_000_000;
+
+/// By how much a daily time may miss its day, in seconds.
+const CLOCK_CHANGE_S: i64 = 3600;
+
+/// What the values of a history are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Arrivals within a step.
+    #[default]
+    Counts,
+    /// Arrivals per second.
+    Rates,
+}
+
+/// Arrivals at a regular step.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Series {
+    /// When the first step begins.
+    pub start: Timestamp,
+    /// The length of a step in seconds; a day is as long as the clocks make it.
+    pub step_s: u32,
+    /// Whose clocks days and seasons follow.
+    pub zone: Zone,
+    /// Mean arrivals per second within each step.
+    pub rates: Vec<f64>,
+    /// Steps that were missing and are interpolated.
+    pub bridged: Vec<Gap>,
+    /// Values that came before an earlier one and were sorted.
+    pub out_of_order: usize,
+    /// Times were written with more than one offset from UTC, and no zone was named.
+    pub mixed_offsets: bool,
+}
+
+/// A run of missing steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Gap {
+    /// When the first of them begins.
+    pub from: Timestamp,
+    /// How many there are.
+    pub steps: usize,
+}
+
+impl Series {
+    /// A series of rates, by clocks that always are as at its start; an error if one cannot be, or if the step is 0.
+    pub fn new(start: Timestamp, step_s: u32, rates: Vec<f64>) -> Result<Self, ForecastError> {
+        let series = Self::empty(start, step_s, Zone::fixed(start.offset_s()));
+        let series = Self { rates, ..series };
+        series.check()?;
+        Ok(series)
+    }
+
+    fn empty(start: Timestamp, step_s: u32, zone: Zone) -> Self {
+        let (rates, bridged) = (Vec::new(), Vec::new());
+        Self { start, step_s, zone, rates, bridged, out_of_order: 0, mixed_offsets: false }
+    }
+
+    /// What [`Series::new`] checks.
+    pub(crate) fn check(&self) -> Result<(), ForecastError> {
+        if self.step_s == 0 {
+            return Err(ForecastError::Number(NumberError {
+                what: "the step of a series".into(),
+                value: 0.0,
+                need: "at least 1 s",
+            }));
+        }
+        if let Some(i) = self.rates.iter().position(|r| !(0.0..=HIGHEST).contains(r)) {
+            let what = format!("value {i} (counted from 0) of the series");
+            return Err(ForecastError::Number(NumberError {
+                what,
+                value: self.rates[i],
+                need: "a rate, 0 to 1e15 per second",
+            }));
+        }
+        Ok(())
+    }
+
+    /// Reads a history: two columns, time and value, with or without a header (CSV; tabs and semicolons will do), or a
+    /// JSON array of `[time, value]` or `{"time": …, "value": …}`.
+    ///
+    /// Times as [`Timestamp`] reads them. A line without a value is a missing step. If no zone is given, days are those of
+    /// the offset from UTC that the times are written with (the last, if there are several), else of UTC.
+    pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
+        let text = text.trim_start_matches('\u{feff}');
+        let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
+        let by_clock = |p: Point<Written>| Point {
+            at: p.at,
+            time: zone.map_or_else(|| p.time.by_its_own_clocks(), |zone| zone.read(p.time)),
+            value: p.value,
+        };
+        let mut offsets: Vec<(i64, i32)> =
+            written.iter().filter_map(|p| Some((p.time.by_its_own_clocks().unix(), p.time.offset_s()?))).collect();
+        offsets.sort_unstable();
+        let mixed_offsets = zone.is_none() && offsets.windows(2).any(|w| w[0].1 != w[1].1);
+        let last = Zone::fixed(offsets.last().map_or(0, |(_, offset)| *offset));
+        let mut points: Vec<Point<Timestamp>> = written.into_iter().map(by_clock).collect();
+        let out_of_order = points.windows(2).filter(|w| w[1].time < w[0].time).count();
+        points.sort_by_key(|p| p.time);
+        if let Some(twice) = points.windows(2).find(|w| w[0].time.unix() == w[1].time.unix()) {
+            return Err(twice[1].at.refused(format!(
+                "{} was given on {} already: keep one of the two or add them up; where clocks change, write times with their \
+                 offset from UTC",
+                twice[1].time, twice[0].at
+            )));
+        }
+        let step_s = step(&points)?;
+        let zone = zone.cloned().unwrap_or(last);
+        let mut series = Self { out_of_order, mixed_offsets, ..regular(&points, step_s, zone)? };
+        if unit == Unit::Counts {
+            series.rates.iter_mut().for_each(|r| *r /= f64::from(step_s));
+        }
+        Ok(series)
+    }
+
+    /// When a step begins; the first after the history has the index `rates.len()`.
+    pub fn time(&self, index: usize) -> Timestamp {
+        let by = (index as i64).saturating_mul(i64::from(self.step_s));
+        if self.by_day() {
+            return self.zone.time(self.start.local().saturating_add(by).clamp(-FAR_S, FAR_S));
+        }
+        self.zone.show(self.start.after(by))
+    }
+
+    /// Steps of its last week.
+    pub(crate) fn last_week(&self) -> usize {
+        self.steps(7.0 * DAY_S as f64).clamp(1, self.rates.len().max(1))
+    }
+
+    /// Whether its steps are whole days, which are as long as the clocks make them.
+    fn by_day(&self) -> bool {
+        i64::from(self.step_s) % DAY_S == 0
+    }
+
+    /// The place of a step among those that clocks without a change would show; two have one where clocks are put back.
+    /// Where a change of clocks is no multiple of the step, that of the step itself.
+    pub(crate) fn place(&self, index: usize) -> usize {
+        let (step, shift) = (i64::from(self.step_s), self.time(index).offset_s() - self.time(0).offset_s());
+        if self.by_day() || i64::from(shift) % step != 0 {
+            return index;
+        }
+        usize::try_from(index as i64 + i64::from(shift) / step).unwrap_or(0)
+    }
+
+    /// The rates by [`Series::place`]: the mean where two steps have one, halfway where clocks leave one out.
+    pub(crate) fn by_place(&self) -> Vec<f64> {
+        let mut places: Vec<(f64, f64)> = Vec::with_capacity(self.rates.len());
+        for (i, rate) in self.rates.iter().enumerate() {
+            let place = self.place(i);
+            places.resize(places.len().max(place + 1), (0.0, 0.0));
+            places[place].0 += rate;
+            places[place].1 += 1.0;
+        }
+        let known = |(sum, count): &(f64, f64)| (*count > 0.0).then(|| sum / count);
+        let mut rates: Vec<f64> = Vec::with_capacity(places.len());
+        for (i, place) in places.iter().enumerate() {
+            let next = || places[i..].iter().find_map(known).unwrap_or(0.0);
+            let halfway = || (rates.last().copied().unwrap_or(0.0) + next()) / 2.0;
+            rates.push(known(place).unwrap_or_else(halfway));
+        }
+        rates
+    }
+
+    /// When clocks show a place.
+    pub(crate) fn time_of_place(&self, place: usize) -> Timestamp {
+        let by = (place as i64).saturating_mul(i64::from(self.step_s));
+        self.zone.time(self.start.local().saturating_add(by).clamp(-FAR_S, FAR_S))
+    }
+
+    /// How many steps make up so many seconds, rounded up.
+    pub fn steps(&self, seconds: f64) -> usize {
+        (seconds / f64::from(self.step_s)).ceil() as usize
+    }
+
+    /// The means of whole days, by the clocks of its zone, and by how much a day's highest step exceeds them; nothing if the step does not
+    /// divide a day, or no day is whole.
+    pub fn daily(&self) -> Option<Daily> {
+        let step = i64::from(self.step_s);
+        let per_day = usize::try_from(DAY_S / step).ok().filter(|n| *n > 1 && DAY_S % step == 0)?;
+        // Steps that straddle midnight belong to the day that they begin in.
+        let into_day = self.start.local().rem_euclid(DAY_S);
+        let skip = usize::try_from((DAY_S - into_day) % DAY_S / step).ok()?;
+        let skip = skip + usize::from(into_day % step != 0);
+        let rates = self.by_place();
+        let days: Vec<&[f64]> = rates.get(skip..)?.chunks_exact(per_day).collect();
+        let means: Vec<f64> = days.iter().map(|day| day.iter().sum::<f64>() / per_day as f64).collect();
+        let mut ratios: Vec<f64> = days
+            .iter()
+            .zip(&means)
+            .filter(|(_, mean)| **mean > 0.0)
+            .map(|(day, mean)| day.iter().fold(0.0, |a: f64, b| a.max(*b)) / mean)
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let peak_to_mean = *ratios.get((ratios.len() * 19).div_ceil(20).saturating_sub(1)).unwrap_or(&1.0);
+        let series = Self { start: self.time_of_place(skip), step_s: DAY_S as u32, rates: means, ..self.clone() };
+        (!series.rates.is_empty()).then_some(Daily { series, peak_to_mean })
+    }
+}
+
+/// What days look like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Daily {
+    /// The mean rate of each whole day.
+    pub series: Series,
+    /// The rate of a day's highest step over its mean, exceeded on one day in twenty.
+    pub peak_to_mean: f64,
+}
+
+/// One value of a history.
+struct Point<Time> {
+    at: Place,
+    time: Time,
+    value: f64,
+}
+
+/// Where in a text: the number of a line of CSV or of an entry of JSON, from 1.
+#[derive(Clone, Copy)]
+enum Place {
+    Line(usize),
+    Entry(usize),
+}
+
+impl Place {
+    fn refused(self, problem: impl Into<String>) -> ForecastError {
+        ForecastError::Input { place: self.to_string(), problem: problem.into() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Entry(number) => write!(f, "entry {number}"),
+        }
+    }
+}
+
+fn read_csv(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
+    let mut points = Vec::new();
+    for (i, row) in csv::read(text).into_iter().enumerate() {
+        let at = Place::Line(row.line);
+        let [time, value] = row.fields.as_slice() else {
+            return Err(at.refused(format!("{} columns: a history has two, time and value", row.fields.len())));
+        };
+        let header = i == 0 && time.parse::<Timestamp>().is_err() && value.parse::<f64>().is_err();
+        if !header {
+            points.extend(point(at, time, value)?);
+        }
+    }
+    Ok(points)
+}
+
+fn read_json(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
+    let entries: Vec<Value> = serde_json::from_str(text)
+        .map_err(|error| Place::Line(error.line()).refused(format!("no JSON array: {error}")))?;
+    let mut points = Vec::new();
+    for (i, entry) in entries.iter().enumerate() {
+        let at = Place::Entry(i + 1);
+        let fields = match entry {
+            Value::Array(pair) if pair.len() == 2 => Some((&pair[0], &pair[1])),
+            Value::Object(fields) => fields.get("time").zip(fields.get("value")),
+            _ => None,
+        };
+        let (time, value) = fields
+            .ok_or_else(|| at.refused("no entry of a history: each is [time, value] or {\"time\": …, \"value\": …}"))?;
+        let plain = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        points.extend(point(at, &plain(time), &plain(value))?);
+    }
+    Ok(points)
+}
+
+/// A point, unless its value is missing.
+fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<Written>>, ForecastError> {
+    let time = time.parse().map_err(|error: ParseTimestampError| at.refused(error.to_string()))?;
+    if value.is_empty() {
+        return Ok(None);
+    }
+    match value.parse() {
+        Ok(number) if (0.0..=HIGHEST).contains(&number) => Ok(Some(Point { at, time, value: number })),
+        _ => {
+            let value: String = value.chars().take(40).collect();
+            Err(at
+                .refused(format!("`{value}` is no number of arrivals: write 0 or more, or nothing if it is not known")))
+        }
+    }
+}
+
+/// The most common distance between times that follow one another; of several, the shortest.
+fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
+    let mut seen: HashMap<i64, usize> = HashMap::new();
+    for pair in points.windows(2) {
+        *seen.entry(pair[1].time.unix() - pair[0].time.unix()).or_default() += 1;
+    }
+    let common = seen.into_iter().max_by_key(|(step, count)| (*count, -step));
+    let (step, _) = common.ok_or(ForecastError::SeriesTooShort { given: points.len(), needed: MINIMUM })?;
+    u32::try_from(step).map_err(|_| {
+        ForecastError::Number(NumberError {
+            what: "the step of the series, in seconds,".into(),
+            value: step as f64,
+            need: "less than a century: check the times",
+        })
+    })
+}
+
+/// The points at a regular step, short gaps bridged.
+fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Series, ForecastError> {
+    let (step, first) = (i64::from(step_s), points[0].time);
+    let tolerance = if step >= DAY_S { CLOCK_CHANGE_S } else { 0 };
+    let by_day = step % DAY_S == 0;
+    // Days are counted as clocks show them.
+    let place = |time: Timestamp| if by_day { time.local() } else { time.unix() };
+    let start = if by_day { zone.time(first.local()) } else { zone.show(first) };
+    let mut series = Series::empty(start, step_s, zone);
+    let mut made_up = 0;
+    for point in points {
+        let since = place(point.time) - place(first);
+        let index = (since + step / 2).div_euclid(step);
+        if (since - index * step).abs() > tolerance || (index as usize) < series.rates.len() {
+            return Err(point.at.refused(format!(
+                "{} does not lie on the step of {step_s} s that most others have, counted from {first}: give every value the \
+                 same step (months have none: use weeks), and times with their offset from UTC where clocks change",
+                point.time
+            )));
+        }
+        let missing = index as usize - series.rates.len();
+        if missing > BRIDGE {
+            return Err(ForecastError::Gap {
+                from: series.time(series.rates.len()).to_string(),
+                steps: missing,
+                before: point.time.to_string(),
+                bridged: BRIDGE,
+            });
+        }
+        if let (Some(&last), true) = (series.rates.last(), missing > 0) {
+            series.bridged.push(Gap { from: series.time(series.rates.len()), steps: missing });
+            let slope = (point.value - last) / (missing + 1) as f64;
+            series.rates.extend((1..=missing).map(|i| last + slope * i as f64));
+            made_up += missing;
+        }
+        series.rates.push(point.value);
+    }
+    if made_up as f64 > BRIDGED_SHARE * series.rates.len() as f64 {
+        return Err(ForecastError::Gaps { missing: made_up, steps: series.rates.len() });
+    }
+    Ok(series)
+}

@@ -1,0 +1,300 @@
+//! Points in time: seconds since 1970-01-01 UTC, read from and written as what people and programs write.
+//!
+//! Arithmetic of the proleptic Gregorian calendar after Howard Hinnant, *chrono-Compatible Low-Level Date Algorithms*
+//! (2013), for years 0 to 9999. A time without an offset is one of the zone that was named, else of UTC.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// Seconds in a day.
+pub(crate) const DAY_S: i64 = 86_400;
+
+/// Mean length of a month, a twelfth of 365.25 days, in seconds.
+pub const MONTH_S: f64 = 365.25 / 12.0 * DAY_S as f64;
+
+/// From here on a bare number is milliseconds: as seconds it would lie beyond the year 5000.
+const MILLISECONDS: i64 = 100_000_000_000;
+
+/// 0000-01-01 and 10000-01-01: no time lies outside.
+const RANGE: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
+
+/// A point in time, to the second, and what clocks somewhere show then. In documents RFC 3339: `2026-03-01T00:00:00+01:00`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(into = "String")]
+#[schemars(with = "String")]
+pub struct Timestamp {
+    /// Seconds since 1970-01-01 UTC.
+    unix: i64,
+    /// By how many seconds the clocks are ahead of UTC.
+    offset_s: i32,
+}
+
+impl Timestamp {
+    /// From seconds since 1970-01-01 UTC; times outside the years 0 to 9999 become the nearest inside.
+    pub fn from_unix(seconds: i64) -> Self {
+        Self { unix: seconds.clamp(RANGE.start, RANGE.end - 1), offset_s: 0 }
+    }
+
+    /// The same time on clocks that are so many seconds ahead of UTC.
+    pub(crate) fn on_clocks(self, offset_s: i32) -> Self {
+        Self { offset_s, ..self }
+    }
+
+    /// By how many seconds the clocks are ahead of UTC.
+    pub(crate) fn offset_s(self) -> i32 {
+        self.offset_s
+    }
+
+    /// What the clocks show, as seconds since they showed 1970-01-01.
+    pub(crate) fn local(self) -> i64 {
+        self.unix + i64::from(self.offset_s)
+    }
+
+    /// Seconds since 1970-01-01 UTC.
+    pub fn unix(self) -> i64 {
+        self.unix
+    }
+
+    /// So many seconds later, by clocks that stay as they are.
+    pub fn after(self, seconds: i64) -> Self {
+        Self { offset_s: self.offset_s, ..Self::from_unix(self.unix.saturating_add(seconds)) }
+    }
+
+    /// `2026-03-01`, the day that the clocks show.
+    pub fn date(self) -> String {
+        let (year, month, day) = civil(self.local().clamp(RANGE.start, RANGE.end - 1).div_euclid(DAY_S));
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let second = self.local().clamp(RANGE.start, RANGE.end - 1).rem_euclid(DAY_S);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let offset = if self.offset_s == 0 { "Z".to_owned() } else { write_offset(self.offset_s) };
+        f.pad(&format!("{}T{hour:02}:{minute:02}:{second:02}{offset}", self.date()))
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(time: Timestamp) -> String {
+        time.to_string()
+    }
+}
+
+/// A text that is no time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no time: write 2026-03-01, 2026-03-01 14:00, 2026-03-01T14:00:00+01:00 (RFC 3339) or seconds since 1970"
+)]
+pub struct ParseTimestampError(String);
+
+impl FromStr for Timestamp {
+    type Err = ParseTimestampError;
+    /// As [`Written`]; by clocks of UTC where no offset is written.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.parse::<Written>()?.by_its_own_clocks())
+    }
+}
+
+/// A time as it was written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Written {
+    /// A point in time, and the offset from UTC if there was one.
+    Instant(i64, Option<i32>),
+    /// What clocks show, as seconds since they showed 1970-01-01.
+    Clock(i64),
+}
+
+impl Written {
+    /// The offset from UTC that it was written with.
+    pub(crate) fn offset_s(self) -> Option<i32> {
+        match self {
+            Self::Instant(_, offset) => offset,
+            Self::Clock(_) => None,
+        }
+    }
+
+    /// The time by the clocks that it was written with, else by those of UTC.
+    pub(crate) fn by_its_own_clocks(self) -> Timestamp {
+        match self {
+            Self::Instant(unix, offset) => Timestamp::from_unix(unix).on_clocks(offset.unwrap_or(0)),
+            Self::Clock(local) => Timestamp::from_unix(local),
+        }
+    }
+}
+
+impl FromStr for Written {
+    type Err = ParseTimestampError;
+    /// A date, a date and a time of day (with or without seconds, fractions cut off, and an offset from UTC), or seconds
+    /// or milliseconds since 1970, fractions cut off.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let number = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()));
+        let written = match number.map_or(text, |(whole, _)| whole).parse::<i64>() {
+            Ok(number) if number.unsigned_abs() >= MILLISECONDS.unsigned_abs() => {
+                Some(Self::Instant(number.div_euclid(1000), None))
+            }
+            Ok(number) => Some(Self::Instant(number, None)),
+            Err(_) => read(text),
+        };
+        let possible = |written: &Self| match written {
+            Self::Instant(seconds, _) | Self::Clock(seconds) => RANGE.contains(seconds),
+        };
+        written.filter(possible).ok_or_else(|| ParseTimestampError(text.chars().take(40).collect()))
+    }
+}
+
+/// A date, perhaps with a time of day.
+fn read(text: &str) -> Option<Written> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let mut parts = date.split('-');
+    let [year, month, day] = [parts.next()?, parts.next()?, parts.next()?];
+    let (year, month, day) = (digits(year, 4)?, digits(month, 2)?, digits(day, 2)?);
+    if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=month_length(year, month)).contains(&day) {
+        return None;
+    }
+    let midnight = days(year, month, day) * DAY_S;
+    if rest.is_empty() {
+        return Some(Written::Clock(midnight));
+    }
+    let rest = rest.strip_prefix(['T', 't', ' '])?;
+    let (clock, offset) = match rest.find(['Z', 'z', '+', '-']) {
+        Some(at) => (rest[..at].trim_end(), Some(read_offset(&rest[at..])?)),
+        None => (rest, None),
+    };
+    let mut parts = clock.split(':');
+    let (hour, minute) = (digits(parts.next()?, 2)?, digits(parts.next()?, 2)?);
+    let second = parts.next().map_or(Some(0), second)?;
+    // 60 is a leap second: it counts as the one that follows.
+    let sound = parts.next().is_none() && hour < 24 && minute < 60 && second <= 60;
+    let local = midnight + hour * 3600 + minute * 60 + second;
+    let written = offset.map_or(Written::Clock(local), |o| Written::Instant(local - i64::from(o), Some(o)));
+    sound.then_some(written)
+}
+
+/// Whole seconds of `07` or `07.25`.
+fn second(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, "0"));
+    let sound = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
+    sound.then(|| digits(whole, 2)).flatten()
+}
+
+/// Seconds east of UTC of `Z`, `+01:00`, `+0100` or `+01`.
+pub(crate) fn read_offset(text: &str) -> Option<i32> {
+    if text.eq_ignore_ascii_case("z") {
+        return Some(0);
+    }
+    let (sign, text) = text.split_at_checked(1)?;
+    let (hour, minute) = text.split_at_checked(2)?;
+    let minute = if minute.is_empty() { 0 } else { digits(minute.strip_prefix(':').unwrap_or(minute), 2)? };
+    let seconds = digits(hour, 2).filter(|h| *h < 24)? * 3600 + Some(minute).filter(|m| *m < 60)? * 60;
+    let seconds = i32::try_from(seconds).ok()?;
+    Some(if sign == "-" { -seconds } else { seconds })
+}
+
+/// `+01:00`: seconds east of UTC, cut to minutes.
+pub(crate) fn write_offset(seconds: i32) -> String {
+    let minutes = seconds.abs() / 60;
+    format!("{}{:02}:{:02}", if seconds < 0 { "-" } else { "+" }, minutes / 60, minutes % 60)
+}
+
+/// A number of exactly so many digits.
+fn digits(text: &str, width: usize) -> Option<i64> {
+    let sound = text.len() == width && text.bytes().all(|b| b.is_ascii_digit());
+    sound.then(|| text.parse().ok()).flatten()
+}
+
+fn month_length(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days since 1970-01-01. Years begin in March, so that the leap day is the last.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let day = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year * 365 + year / 4 - year / 100 + day - 719_468
+}
+
+/// Year, month and day so many days after 1970-01-01.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let month_of_year = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + i64::from(month_of_year <= 2);
+    (year, month_of_year, day - (153 * month + 2) / 5 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn unix(text: &str) -> i64 {
+        text.parse::<Timestamp>().unwrap_or_else(|e| panic!("{e}")).unix()
+    }
+
+    #[test]
+    fn every_way_to_write_a_time_is_read() {
+        assert_eq!(unix("1970-01-01"), 0);
+        assert_eq!(unix("2000-03-01 00:00"), 951_868_800);
+        assert_eq!(unix("2026-11-22T05:31:40Z"), 1_795_325_500);
+        for same in [
+            "2026-11-22 06:31:40+01:00",
+            "2026-11-22t05:31:40.999z",
+            "2026-11-22T00:01:40 -0530",
+            "1795325500",
+            "1795325500.75",
+        ] {
+            assert_eq!(unix(same), 1_795_325_500, "{same}");
+        }
+        assert_eq!(unix("1795325500123"), 1_795_325_500, "milliseconds");
+        assert_eq!(unix("2026-11-22 06:00+01"), 1_795_323_600);
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_with_the_ways_to_write_one() {
+        let foreign = [
+            "",
+            "time",
+            "2026-13-01",
+            "2025-02-29",
+            "1900-02-29",
+            "2026-1-1",
+            "2026-01-01T25:00",
+            "2026-01-01 00:00+1",
+        ];
+        for text in foreign.into_iter().chain(["2026-01-01x", "01/02/2026", "2026-01-01 00:00:61", "99999999999999999"])
+        {
+            let error = text.parse::<Timestamp>().expect_err(text).to_string();
+            assert!(error.contains("RFC 3339"), "{error}");
+        }
+        assert_eq!(unix("2000-02-29"), unix("2000-03-01") - DAY_S);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(seconds in RANGE) {
+            let time = Timestamp::from_unix(seconds);
+            prop_assert_eq!(time.to_string().parse(), Ok(time));
+            prop_assert_eq!(Timestamp::from_unix(seconds.div_euclid(DAY_S) * DAY_S).date().parse(),
+                Ok(Timestamp::from_unix(seconds.div_euclid(DAY_S) * DAY_S)));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,30}", digits in "[0-9:T+Z. -]{0,30}") {
+            let _ = (text.parse::<Timestamp>(), digits.parse::<Timestamp>());
+        }
+    }
+}
