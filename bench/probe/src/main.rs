@@ -11,7 +11,7 @@ mod proc_net_tcp;
 use anyhow::{Context, Result, ensure};
 use brimful_core::Nanos;
 use brimful_core::server::State;
-use brimful_monitor::{Group, Groups, Intervals, MonitorConfig, ProcessSelector, Rates, Sample, Sampler};
+use brimful_monitor::{GroupName, Groups, Intervals, MonitorConfig, ProcessSelector, Rates, Sample, Sampler};
 use clap::{Parser, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -130,7 +130,7 @@ fn sample(
 ) -> Result<BTreeMap<&'static str, Sampled>> {
     let mut samplers = Vec::new();
     for (name, ebpf) in [("ebpf", true), ("plain", false)] {
-        samplers.push((name, Sampler::open(&config(processes, &[port], &Group::ALL, ebpf))?));
+        samplers.push((name, Sampler::open(&config(processes, &[port], &GroupName::ALL, ebpf))?));
     }
     let mut measured = BTreeMap::new();
     let mut due = Instant::now();
@@ -151,7 +151,7 @@ fn sample(
                 so_far.full_us.push(us);
                 so_far.threads = threads(&sample);
             } else {
-                for group in Group::ALL {
+                for group in GroupName::ALL {
                     let (_, us) = timed(|| sampler.sample_groups(Groups::from_iter([group])));
                     if round > 0 {
                         so_far.groups_us.entry(group.name()).or_default().push(us);
@@ -176,7 +176,7 @@ fn states(port: u16, rounds: u32) -> Result<BTreeMap<&'static str, Counted>> {
         see(&mut measured, "proc_net_tcp", "/proc/net/tcp".to_owned(), counted?, us);
     }
     for (name, ebpf) in [("ebpf", true), ("plain", false)] {
-        let mut sampler = Sampler::open(&config(&[], &[port], &[Group::Connections], ebpf))?;
+        let mut sampler = Sampler::open(&config(&[], &[port], &[GroupName::Connections], ebpf))?;
         let _cold = sampler.sample();
         for _ in 0..rounds {
             let counted = counted(&mut sampler, port);
@@ -198,7 +198,7 @@ fn counted(sampler: &mut Sampler, port: u16) -> Option<(BTreeMap<State, u64>, f6
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         let (sample, us) = timed(|| sampler.sample());
-        let ports = sample.connections.map(|connections| connections.ports).unwrap_or_default();
+        let ports = sample.groups.connections.map(|connections| connections.ports).unwrap_or_default();
         if let Some(counted) = ports.into_iter().find_map(|of| of.connections.filter(|_| of.port == port)) {
             return Some((counted, us));
         }
@@ -212,8 +212,8 @@ fn lookup(ports: &[u16], rounds: u32) -> Result<BTreeMap<&'static str, LookedUp>
     ensure!(ports.len() > 1, "what one more port costs takes two of them: --ports 8080,8081");
     let mut measured = BTreeMap::new();
     for (name, ebpf) in [("ebpf", true), ("plain", false)] {
-        let mut one = Sampler::open(&config(&[], &ports[..1], &[Group::Connections], ebpf))?;
-        let mut all = Sampler::open(&config(&[], ports, &[Group::Connections], ebpf))?;
+        let mut one = Sampler::open(&config(&[], &ports[..1], &[GroupName::Connections], ebpf))?;
+        let mut all = Sampler::open(&config(&[], ports, &[GroupName::Connections], ebpf))?;
         let mut looked_up = LookedUp::default();
         for _ in 0..rounds {
             looked_up.one_port_us.extend(look_up(&mut one, ebpf));
@@ -228,14 +228,14 @@ fn lookup(ports: &[u16], rounds: u32) -> Result<BTreeMap<&'static str, LookedUp>
 /// `None` if more was done than a look-up: a dump of all connections, which `plain` makes now and then.
 fn look_up(sampler: &mut Sampler, ebpf: bool) -> Option<f64> {
     let (sample, us) = timed(|| sampler.sample());
-    let ports = sample.connections?.ports;
+    let ports = sample.groups.connections?.ports;
     let walked = !ebpf && ports.iter().any(|port| port.connections.is_some());
     (!walked && ports.iter().all(|port| port.listener.is_some())).then_some(us)
 }
 
-fn config(processes: &[ProcessSelector], ports: &[u16], groups: &[Group], ebpf: bool) -> MonitorConfig {
+fn config(processes: &[ProcessSelector], ports: &[u16], groups: &[GroupName], ebpf: bool) -> MonitorConfig {
     let mut intervals = Intervals::every(Nanos::from_secs(1));
-    for group in Group::ALL.into_iter().filter(|group| !groups.contains(group)) {
+    for group in GroupName::ALL.into_iter().filter(|group| !groups.contains(group)) {
         intervals.set(group, None);
     }
     MonitorConfig { processes: processes.to_vec(), ports: ports.to_vec(), intervals, ebpf, ..MonitorConfig::default() }
@@ -243,7 +243,7 @@ fn config(processes: &[ProcessSelector], ports: &[u16], groups: &[Group], ebpf: 
 
 /// Threads of the first program.
 fn threads(sample: &Sample) -> Option<u64> {
-    let programs = Rates::between(sample, sample).process?.figures;
+    let programs = Rates::between(sample, sample).process?.figures.process;
     programs.first()?.threads
 }
 

@@ -6,7 +6,7 @@ use brimful_core::units::{Count, ParseUnitError};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Cidr;
-use brimful_monitor::{Group, Intervals, NetNamespace, ProcessSelector};
+use brimful_monitor::{GroupName, Intervals, NetNamespace, ProcessSelector};
 use brimful_survey::GUARDIAN;
 use brimful_workload::{ArrivalsError, Process, Speed, Stage};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -230,7 +230,7 @@ pub struct WatchArgs {
     pub process: Vec<ProcessSelector>,
     /// Groups of figures to read: kernel, process, network, connections [default: all]
     #[arg(long, value_name = "GROUP,…", value_delimiter = ',')]
-    pub groups: Vec<Group>,
+    pub groups: Vec<GroupName>,
     /// How often, like 1s; of one group, like process=5s (repeatable) [default: 1s]
     #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
     pub interval: Vec<IntervalOf>,
@@ -364,7 +364,7 @@ pub enum Close {
 
 /// How often one group is read, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IntervalOf(pub Option<Group>, pub Nanos);
+pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
 
 /// A list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -492,7 +492,7 @@ mod tests {
     #[test]
     fn intervals_and_addresses() {
         assert_eq!(interval("500ms"), Ok(IntervalOf(None, Nanos::from_millis(500))));
-        assert_eq!(interval("process=5s"), Ok(IntervalOf(Some(Group::Process), Nanos::from_secs(5))));
+        assert_eq!(interval("process=5s"), Ok(IntervalOf(Some(GroupName::Process), Nanos::from_secs(5))));
         for (text, message) in
             [("0s", "10ms"), ("2h", "1h"), ("disk=1s", "kernel, process"), ("process=", "duration"), ("5", "500ms")]
         {

@@ -92,7 +92,7 @@ fn run(
     loop {
         if let Some(tick) = session.tick() {
             presence.news(&tick.sample).into_iter().for_each(|news| display.mention(news));
-            let suspended = tick.suspended();
+            let suspended = tick.rates.suspended();
             if suspended > Nanos::ZERO {
                 display.mention(format!("the machine was suspended for {}", suspended.rounded()));
             }
@@ -102,7 +102,7 @@ fn run(
             if let Some(exporter) = exporter {
                 exporter.publish(&tick.sample);
             }
-            if tick.has_figures() {
+            if !tick.rates.is_empty() {
                 intervals += 1;
                 if display.show(session)? == Flow::Leave {
                     return Ok(End::Stopped);

@@ -4,9 +4,10 @@
 
 mod thresholds;
 
+use crate::group::Stretch;
 use crate::procfs::show_cpus;
-use crate::rates::{Rates, Stretch};
-use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Process, Stall};
+use crate::rates::Rates;
+use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Process, Programs, Stall};
 use brimful_core::units::grouped;
 use thresholds::{
     BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
@@ -130,9 +131,9 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
     }
 }
 
-fn programs(process: &Stretch<Vec<Process>>, findings: &mut Vec<Finding>) {
+fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
     let seconds = process.length().as_secs_f64();
-    for program in process.figures.iter().filter(|_| seconds > 0.0) {
+    for program in process.figures.process.iter().filter(|_| seconds > 0.0) {
         let Process { name, cpu_s, run_queue_wait_s, major_faults, .. } = program;
         if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= WAITS_AT_ALL) {
             let share = wait / (wait + cpu_s);
@@ -206,8 +207,6 @@ fn losses(network: &Network, findings: &mut Vec<Finding>) {
 
 /// That nothing is wrong, with the figure that would be the first to be.
 fn fine(rates: &Rates) -> Option<Finding> {
-    let known =
-        rates.kernel.is_some() || rates.process.is_some() || rates.network.is_some() || rates.connections.is_some();
     let cores = rates.kernel.as_ref().map(|kernel| cores(&kernel.figures)).unwrap_or_default();
     let busiest = cores.iter().map(|core| busy(&core.shares)).reduce(f64::max);
     let sentence = match busiest {
@@ -217,7 +216,7 @@ fn fine(rates: &Rates) -> Option<Finding> {
         Some(share) => format!("nothing is near a limit: the CPU is {} busy", percent(share)),
         None => "nothing that is watched is near a limit".to_owned(),
     };
-    known.then_some(Finding { severity: Severity::Fine, sentence })
+    (!rates.is_empty()).then_some(Finding { severity: Severity::Fine, sentence })
 }
 
 fn percent(share: f64) -> String {
@@ -271,7 +270,7 @@ mod tests {
     fn program(cpu_s: f64, wait: f64, major_faults: u64) -> Rates {
         let (name, run_queue_wait_s, major_faults) = ("nginx".to_owned(), Some(wait), Some(major_faults));
         let process = Process { name, cpu_s, run_queue_wait_s, major_faults, ..Process::default() };
-        Rates { process: stretch(2, vec![process]), ..Rates::default() }
+        Rates { process: stretch(2, Programs { process: vec![process] }), ..Rates::default() }
     }
 
     fn network(interface: Traffic, tcp: Tcp) -> Rates {

@@ -7,13 +7,14 @@ mod tables;
 mod tally;
 
 use crate::counter::{Over, growth};
+use crate::group::{Group, Site, Stretch};
 use crate::listener::{ListenerSample, ListenerWatch};
 use crate::network::columns::Columns;
 use crate::procfs::ProcFile;
-use crate::sampler::Sample;
 use crate::sock_diag::SockDiag;
+use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
-use brimful_core::server::{Connections, Listener, Port, State};
+use brimful_core::server::{AcceptQueue, Connections, Listener, Port, Server, ServerInterval, State};
 use serde::{Deserialize, Serialize};
 use states::{PortStates, StatesWatch};
 use std::collections::BTreeMap;
@@ -48,9 +49,12 @@ pub struct PortSample {
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
+/// The group.
+pub enum ConnectionsGroup {}
+
 /// Reads them again and again.
 #[derive(Debug)]
-pub(crate) struct ConnectionsWatch {
+pub struct ConnectionsWatch {
     /// Without ports there is nothing to open.
     ports: Option<PortsWatch>,
 }
@@ -65,6 +69,75 @@ struct PortsWatch {
     opens: Columns<1>,
 }
 
+impl Group for ConnectionsGroup {
+    type Watch = ConnectionsWatch;
+    type Sample = ConnectionsSample;
+    type Figures = Connections;
+
+    const OF_NETNS: bool = true;
+
+    /// A server that is merely found in another namespace is watched there as far as that is allowed; a namespace that was
+    /// asked for is watched or is an error.
+    fn open(site: &mut Site<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
+        let (proc, ports, ebpf) = (site.root.join("proc"), site.ports, site.ebpf);
+        // Entering takes a privilege: it is not done for nothing.
+        let opened = match ports.is_empty() {
+            true => site.place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
+            false => site.place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
+        };
+        match opened {
+            Ok(watch) => Ok(Some(watch)),
+            Err(refused) if *site.netns == NetNamespace::Server => {
+                site.lacks("listener", &refused);
+                site.lacks("connections", &refused);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(watch: &mut ConnectionsWatch, buffer: &mut Vec<u8>) -> ConnectionsSample {
+        watch.ports.as_mut().map(|ports| ports.read(buffer)).unwrap_or_default()
+    }
+
+    fn sources(watch: &ConnectionsWatch, sources: &mut BTreeMap<String, String>) {
+        let none = || "none: no port was named".to_owned();
+        let ports = watch.ports.as_ref();
+        sources.insert("listener".to_owned(), ports.map_or_else(none, PortsWatch::listener_source));
+        sources.insert("connections".to_owned(), ports.map_or_else(none, |ports| ports.states.source()));
+    }
+
+    fn since(earlier: &ConnectionsSample, later: &ConnectionsSample, over: Nanos) -> Connections {
+        later.since(earlier, over)
+    }
+
+    fn over(samples: &[&ConnectionsSample], over: Nanos) -> Connections {
+        samples[samples.len() - 1].with_last_listeners(samples).since(samples[0], over)
+    }
+
+    fn merge(kept: &mut ConnectionsSample, dropped: &ConnectionsSample) {
+        for (kept, dropped) in kept.ports.iter_mut().zip(&dropped.ports) {
+            if let (Some(kept), Some(dropped)) = (&mut kept.listener, &dropped.listener) {
+                kept.accept_queue_max = kept.accept_queue_max.max(dropped.accept_queue_max);
+                kept.fullest = kept.fullest.fuller(dropped.fullest);
+            }
+        }
+    }
+
+    fn put(stretch: Stretch<Connections>, samples: &[&ConnectionsSample], _: Nanos, server: &mut Server) {
+        server.connections = with_longest_queues(stretch.figures, samples);
+    }
+
+    fn put_interval(stretch: &Stretch<Connections>, last: &ConnectionsSample, interval: &mut ServerInterval) {
+        let Connections { listener, connections, .. } = &stretch.figures;
+        interval.established = connections.as_ref().and_then(|states| states.get(&State::Established).copied());
+        let mut queues = last.ports.iter().filter_map(|port| Some(port.listener?.accept_queue)).peekable();
+        interval.accept_queue = queues.peek().is_some().then(|| queues.sum());
+        interval.dropped_per_s = listener.map(|listener| listener.dropped_per_s);
+        interval.accepted_per_s = listener.and_then(|listener| listener.accepted_per_s);
+    }
+}
+
 impl ConnectionsWatch {
     /// To be called by a thread that is in the network namespace of the ports; `net` is the directory that is /proc/net
     /// there. What is opened now stays in that namespace, and nothing is opened later. Without `ebpf` that is no source.
@@ -72,20 +145,9 @@ impl ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
 
-    pub fn read(&mut self, buffer: &mut Vec<u8>) -> ConnectionsSample {
-        self.ports.as_mut().map(|ports| ports.read(buffer)).unwrap_or_default()
-    }
-
     /// The next reading has a count of the connections, however soon after the last.
     pub fn count_anew(&mut self) {
         self.ports.iter_mut().for_each(|ports| ports.states.count_anew());
-    }
-
-    /// Where its figures come from, or why there are none.
-    pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
-        let none = || "none: no port was named".to_owned();
-        sources.insert("listener".to_owned(), self.ports.as_ref().map_or_else(none, PortsWatch::listener_source));
-        sources.insert("connections".to_owned(), self.ports.as_ref().map_or_else(none, |ports| ports.states.source()));
     }
 }
 
@@ -139,22 +201,25 @@ impl PortsWatch {
 
 impl ConnectionsSample {
     /// With the listening sockets that each port had last, if it has none any more: a server that has ended had some.
-    pub(crate) fn with_last_listeners(&self, samples: &[Sample]) -> ConnectionsSample {
+    fn with_last_listeners(&self, samples: &[&ConnectionsSample]) -> ConnectionsSample {
         let mut all = self.clone();
         for port in all.ports.iter_mut().filter(|port| port.listener.is_none()) {
-            let seen = samples.iter().rev().filter_map(|sample| sample.connections.as_ref());
-            let mut seen = seen.filter_map(|seen| seen.ports.iter().find(|seen| seen.port == port.port));
-            port.listener = seen.find_map(|seen| seen.listener);
+            port.listener = samples.iter().rev().find_map(|seen| seen.port(port.port)?.listener);
         }
         all
     }
 
+    /// One of the ports.
+    fn port(&self, number: u16) -> Option<&PortSample> {
+        self.ports.iter().find(|port| port.port == number)
+    }
+
     /// What happened since an earlier sample, `over` a time.
-    pub(crate) fn since(&self, earlier: &ConnectionsSample, over: Nanos) -> Connections {
+    fn since(&self, earlier: &ConnectionsSample, over: Nanos) -> Connections {
         let over = Over(over);
         let ports: Vec<Port> = (self.ports.iter())
             .map(|now| {
-                let before = earlier.ports.iter().find(|before| before.port == now.port);
+                let before = earlier.port(now.port);
                 let accepted = before.and_then(|before| over.per_s_of(before.accepted, now.accepted));
                 let dropped = before.and_then(|before| before.drops.zip(now.drops));
                 let listener = now.listener.zip(dropped).map(|(listener, (before, now))| {
@@ -167,6 +232,31 @@ impl ConnectionsSample {
         let all_ports = over.per_s_of(earlier.passive_opens, self.passive_opens);
         Connections { listener: together(&ports, all_ports), connections: states_together(&ports), ports }
     }
+}
+
+/// Figures that are the longest of many samples: of each port's accept queue, and of all ports' together. Not every sample
+/// has a count of the connections, perhaps not the last one: it is the latest.
+fn with_longest_queues(mut figures: Connections, samples: &[&ConnectionsSample]) -> Connections {
+    let fullest_of =
+        |queues: &mut dyn Iterator<Item = AcceptQueue>| queues.reduce(AcceptQueue::fuller).unwrap_or_default();
+    for port in &mut figures.ports {
+        let seen = samples.iter().filter_map(|sample| sample.port(port.port));
+        if let Some(listener) = &mut port.listener {
+            let queues = seen.clone().filter_map(|seen| Some(seen.listener?.accept_queue_max));
+            listener.accept_queue_max = queues.max().unwrap_or_default();
+            listener.fullest = fullest_of(&mut seen.clone().filter_map(|seen| Some(seen.listener?.fullest)));
+        }
+        port.connections = seen.rev().find_map(|seen| seen.connections.clone());
+    }
+    figures.connections = states_together(&figures.ports);
+    if let Some(listener) = &mut figures.listener {
+        let together = |sample: &&ConnectionsSample| -> u64 {
+            sample.ports.iter().filter_map(|port| Some(port.listener?.accept_queue_max)).sum()
+        };
+        listener.accept_queue_max = samples.iter().map(together).max().unwrap_or_default();
+        listener.fullest = fullest_of(&mut figures.ports.iter().filter_map(|port| Some(port.listener?.fullest)));
+    }
+    figures
 }
 
 fn listener_at(now: &ListenerSample, accepted: Option<f64>, dropped: f64) -> Listener {
@@ -205,7 +295,7 @@ fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
 }
 
 /// The connections of several ports together; `None` where none were counted.
-pub(crate) fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
+fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
     let mut counted = ports.iter().filter_map(|port| port.connections.as_ref()).peekable();
     counted.peek()?;
     let mut sum = BTreeMap::new();
@@ -218,7 +308,6 @@ pub(crate) fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::server::AcceptQueue;
 
     fn port(port: u16, accepted: Option<u64>, drops: u64, established: Option<u64>) -> PortSample {
         PortSample {

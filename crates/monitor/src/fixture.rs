@@ -1,7 +1,8 @@
 //! For tests: a made-up run, and made-up processes, that is a directory in place of /proc. Its pids are larger than any
 //! that Linux gives out, so their clocks do not exist and ticks of 10 ms stand in.
 
-use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample, Sample};
+use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample};
+use crate::{PerGroup, Sample};
 use brimful_core::Nanos;
 use brimful_core::server::AcceptQueue;
 use std::path::{Path, PathBuf};
@@ -54,13 +55,16 @@ pub fn run(n: u64) -> Vec<Sample> {
     let ticks = |k: u64| CpuTicks { user: 20 * k, system: 30 * k, idle: 140 * k, steal: 10 * k, ..CpuTicks::default() };
     let sample = |k: u64| Sample {
         at: Nanos::from_secs(10 + k),
-        kernel: Some(KernelSample {
-            cpus: [(0, ticks(k))].into(),
-            context_switches: Some(500 * k),
-            ..KernelSample::default()
-        }),
-        process: Some(vec![program(k)]),
-        connections: Some(ConnectionsSample { ports: vec![port(k)], passive_opens: Some(100 + 40 * k) }),
+        groups: PerGroup {
+            kernel: Some(KernelSample {
+                cpus: [(0, ticks(k))].into(),
+                context_switches: Some(500 * k),
+                ..KernelSample::default()
+            }),
+            process: Some(vec![program(k)]),
+            connections: Some(ConnectionsSample { ports: vec![port(k)], passive_opens: Some(100 + 40 * k) }),
+            ..PerGroup::default()
+        },
         ..Sample::default()
     };
     (0..=n).map(sample).collect()

@@ -1,186 +1,97 @@
-//! The four groups of figures, each enabled and timed on its own (WebMonitor, Almeida, Almeida & Yates 1997).
+//! What a group of figures is (WebMonitor, Almeida, Almeida & Yates 1997, Table 2): one file with one implementation of
+//! [`Group`], and one entry in the list of `groups.rs`.
 
+use crate::netns::Place;
+use crate::{MonitorError, NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
-use std::fmt;
-use std::str::FromStr;
+use brimful_core::server::{Server, ServerInterval};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Display};
+use std::path::Path;
 
-/// Figures that are read together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
-    /// The machine: CPUs, disks, paging, interrupts, context switches.
-    Kernel,
-    /// The server's programs.
-    Process,
-    /// Interfaces and TCP of the server's network namespace.
-    Network,
-    /// The server's ports: listening sockets and connections.
-    Connections,
+/// Figures that are read together: a watch reads samples, and two samples make figures.
+pub trait Group {
+    /// Keeps descriptors open, and reads.
+    type Watch: Debug;
+    /// Raw counters and nothing else: what is sent from another host, and kept.
+    type Sample: Clone + Debug + Default + Eq + Serialize + DeserializeOwned + 'static;
+    /// As in documents, and in the group's log.
+    type Figures: Clone + Debug + PartialEq + Serialize;
+
+    /// Whether the counters are a network namespace's: those of another cannot be compared with them.
+    const OF_NETNS: bool = false;
+
+    /// Opens what is read. `None` where nothing is to be read, which [`Site::lacks`] is told the reason of.
+    ///
+    /// # Errors
+    /// What was asked for cannot be watched.
+    fn open(site: &mut Site<'_>) -> Result<Option<Self::Watch>, MonitorError>;
+
+    /// Reads. The buffer is shared by all that read.
+    fn read(watch: &mut Self::Watch, buffer: &mut Vec<u8>) -> Self::Sample;
+
+    /// Tells where each kind of figures comes from, or why there are none.
+    fn sources(watch: &Self::Watch, sources: &mut BTreeMap<String, String>);
+
+    /// What happened from an earlier sample to a later one, `over` a time.
+    fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Figures;
+
+    /// The same from the first to the last of many samples, of which there is one at least.
+    fn over(samples: &[&Self::Sample], over: Nanos) -> Self::Figures {
+        Self::since(samples[0], samples[samples.len() - 1], over)
+    }
+
+    /// Keeps what only the sample that is dropped tells, where of two one is kept.
+    fn merge(_kept: &mut Self::Sample, _dropped: &Self::Sample) {}
+
+    /// Puts figures into the `server` object of a Record. They are of `samples`; totals become those of a
+    /// time of this `length`.
+    fn put(stretch: Stretch<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
+
+    /// Puts the figures of one interval, which ends with a sample, into the course of the run.
+    fn put_interval(stretch: &Stretch<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
-/// How often each group is read; `None` where it is not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Intervals([Option<Nanos>; Group::ALL.len()]);
-
-/// When each group is due: on a grid of instants of its own. What is late by more than an interval is left out, not made
-/// up for.
-#[derive(Clone, Copy, Debug)]
-pub struct Schedule {
-    intervals: Intervals,
-    due: [Nanos; Group::ALL.len()],
+/// What is to be watched, and where.
+pub struct Site<'s> {
+    /// What holds /proc and /sys.
+    pub(crate) root: &'s Path,
+    pub(crate) cpus: &'s [usize],
+    pub(crate) processes: &'s [ProcessSelector],
+    pub(crate) ports: &'s [u16],
+    pub(crate) netns: &'s NetNamespace,
+    /// What `netns` stands for.
+    pub(crate) place: &'s Place,
+    pub(crate) ebpf: bool,
+    /// In place of a source, for each kind of figures that cannot be had.
+    pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }
 
-/// Some of the groups.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Groups([bool; Group::ALL.len()]);
-
-impl Group {
-    /// All of them.
-    pub const ALL: [Group; 4] = [Group::Kernel, Group::Process, Group::Network, Group::Connections];
-
-    /// As on the command line and in the names of log files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Group::Kernel => "kernel",
-            Group::Process => "process",
-            Group::Network => "network",
-            Group::Connections => "connections",
-        }
-    }
+/// Figures of a stretch of time. Both ends are `CLOCK_MONOTONIC`, which stands still while the machine is suspended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch<T> {
+    /// Its beginning.
+    pub from: Nanos,
+    /// Its end.
+    pub to: Nanos,
+    /// How long the machine was suspended in between, which is no part of it.
+    pub suspended: Nanos,
+    /// The figures.
+    pub figures: T,
 }
 
-impl fmt::Display for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Group {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Group, String> {
-        let known = Group::ALL.into_iter().find(|group| group.name() == text);
-        known.ok_or_else(|| {
-            format!("`{text}` is no group of figures: choose among kernel, process, network and connections")
-        })
-    }
-}
-
-impl Intervals {
-    /// Bounds of every interval: it must show a burst, and must not be a load itself.
-    const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
-
-    /// The same for all groups.
-    pub fn every(interval: Nanos) -> Intervals {
-        let mut intervals = Intervals([None; Group::ALL.len()]);
-        for group in Group::ALL {
-            intervals.set(group, Some(interval));
-        }
-        intervals
-    }
-
-    /// Changes one group's; brought to between 10 ms and an hour.
-    pub fn set(&mut self, group: Group, interval: Option<Nanos>) {
-        let (least, most) = Intervals::BOUNDS;
-        self.0[group as usize] = interval.map(|interval| interval.clamp(least, most));
-    }
-
-    /// One group's.
-    pub fn of(&self, group: Group) -> Option<Nanos> {
-        self.0[group as usize]
-    }
-
-    /// The groups that are read at all.
-    pub fn enabled(&self) -> Groups {
-        Groups(self.0.map(|interval| interval.is_some()))
-    }
-
-    /// The shortest; `None` if no group is read.
-    pub fn shortest(&self) -> Option<Nanos> {
-        self.0.iter().flatten().min().copied()
+impl Site<'_> {
+    /// Says why one kind of figures cannot be had.
+    pub(crate) fn lacks(&mut self, kind: &str, why: impl Display) {
+        self.lacking.insert(kind.to_owned(), format!("none: {why}"));
     }
 }
 
-impl Schedule {
-    /// Everything is due at `start`.
-    pub fn new(intervals: Intervals, start: Nanos) -> Schedule {
-        Schedule { intervals, due: [start; Group::ALL.len()] }
-    }
-
-    /// The groups that are due; they are so again an interval later.
-    pub fn take_due(&mut self, now: Nanos) -> Groups {
-        let mut due = Groups::default();
-        for (index, interval) in self.intervals.0.iter().enumerate() {
-            let Some(interval) = interval else { continue };
-            if self.due[index] <= now {
-                due.0[index] = true;
-                let missed = (now - self.due[index]).0 / interval.0;
-                self.due[index] += Nanos((missed + 1).saturating_mul(interval.0));
-            }
-        }
-        due
-    }
-
-    /// When the next group is due; `None` if none ever is.
-    pub fn next(&self) -> Option<Nanos> {
-        let enabled = self.due.iter().zip(self.intervals.0).filter(|(_, interval)| interval.is_some());
-        enabled.map(|(due, _)| *due).min()
-    }
-}
-
-impl Groups {
-    /// Every group.
-    pub const ALL: Groups = Groups([true; Group::ALL.len()]);
-
-    /// Whether a group is among them.
-    pub fn has(self, group: Group) -> bool {
-        self.0[group as usize]
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(self) -> bool {
-        self == Groups::default()
-    }
-}
-
-impl FromIterator<Group> for Groups {
-    fn from_iter<I: IntoIterator<Item = Group>>(groups: I) -> Groups {
-        let mut set = Groups::default();
-        for group in groups {
-            set.0[group as usize] = true;
-        }
-        set
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_group_keeps_its_own_time_and_a_late_tick_is_left_out() {
-        let ms = Nanos::from_millis;
-        let mut intervals = Intervals::every(ms(100));
-        intervals.set(Group::Process, Some(ms(250)));
-        intervals.set(Group::Network, None);
-        let mut schedule = Schedule::new(intervals, ms(1000));
-        let mut due = |at| {
-            let due = schedule.take_due(ms(at));
-            (due.has(Group::Kernel), due.has(Group::Process), due.has(Group::Network), schedule.next().unwrap())
-        };
-        assert_eq!(due(999), (false, false, false, ms(1000)));
-        assert_eq!(due(1000), (true, true, false, ms(1100)));
-        assert_eq!(due(1130), (true, false, false, ms(1200)));
-        assert_eq!(due(1499), (true, true, false, ms(1500)), "three ticks of the first were missed, one is made");
-        assert_eq!(due(1500), (true, true, false, ms(1600)));
-        assert_eq!(intervals.shortest(), Some(ms(100)));
-    }
-
-    #[test]
-    fn names_are_read_back_and_others_refused() {
-        for group in Group::ALL {
-            assert_eq!(group.name().parse(), Ok(group));
-        }
-        assert!("disk".parse::<Group>().unwrap_err().contains("kernel, process, network and connections"));
-        assert!(Groups::from_iter([]).is_empty() && Groups::from_iter(Group::ALL) == Groups::ALL);
+impl<T> Stretch<T> {
+    /// How long it is.
+    pub fn length(&self) -> Nanos {
+        self.to - self.from
     }
 }

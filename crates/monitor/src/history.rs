@@ -3,6 +3,8 @@
 //! When [`MAX_SAMPLES`] are kept, every two become one, and from then on twice as many as before. Counters lose nothing
 //! by that; of the accept queue the longest length is carried over. The first sample and the last are always kept.
 
+use crate::group::Group;
+use crate::groups::Listed;
 use crate::rates::Rates;
 use crate::sampler::Sample;
 use crate::summary::summarize;
@@ -95,21 +97,12 @@ impl History {
 /// Of two samples the later stays, or the one that has more groups where they are not read equally often; and with it
 /// the longer and the fuller of the accept queues.
 fn merge(kept: &mut Sample, mut next: Sample) {
-    let groups = |sample: &Sample| {
-        let has =
-            [sample.kernel.is_some(), sample.process.is_some(), sample.network.is_some(), sample.connections.is_some()];
-        has.into_iter().filter(|has| *has).count()
-    };
-    if groups(&next) >= groups(kept) {
+    if next.count() >= kept.count() {
         std::mem::swap(kept, &mut next);
     }
-    let (Some(dropped), Some(kept)) = (&next.connections, &mut kept.connections) else { return };
-    for (dropped, kept) in dropped.ports.iter().zip(&mut kept.ports) {
-        if let (Some(dropped), Some(kept)) = (&dropped.listener, &mut kept.listener) {
-            kept.accept_queue_max = kept.accept_queue_max.max(dropped.accept_queue_max);
-            kept.fullest = kept.fullest.fuller(dropped.fullest);
-        }
-    }
+    for_each_group!(G => if let (Some(kept), Some(dropped)) = (G::of_mut(&mut kept.groups), G::of(&next.groups)) {
+        G::merge(kept, dropped);
+    });
 }
 
 #[cfg(test)]
@@ -119,7 +112,7 @@ mod tests {
     use crate::fixture::run;
 
     fn listener(sample: &mut Sample) -> &mut ListenerSample {
-        sample.connections.as_mut().unwrap().ports[0].listener.as_mut().unwrap()
+        sample.groups.connections.as_mut().unwrap().ports[0].listener.as_mut().unwrap()
     }
 
     fn sample(k: u64, accept_queue_max: u64) -> Sample {
@@ -164,10 +157,11 @@ mod tests {
         let mut history = History::default();
         let total = 5 * MAX_SAMPLES as u64;
         for k in 0..=total {
-            let sample = sample(k, 1);
-            history.push(Sample { process: sample.process.clone().filter(|_| k % 5 == 0), ..sample });
+            let mut sample = sample(k, 1);
+            sample.groups.process = sample.groups.process.filter(|_| k % 5 == 0);
+            history.push(sample);
         }
-        let having = history.samples.iter().filter(|sample| sample.process.is_some()).count();
+        let having = history.samples.iter().filter(|sample| sample.groups.process.is_some()).count();
         assert!(having > MAX_SAMPLES / 2, "{having}");
         let process = history.rates().process.unwrap();
         assert_eq!((process.from, process.to), (Nanos::ZERO, Nanos::from_millis(10 * total)));

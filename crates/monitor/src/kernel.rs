@@ -17,9 +17,10 @@ pub use stat::{CpuTicks, SoftirqSample};
 
 use crate::MonitorError;
 use crate::counter::Over;
+use crate::group::{Group, Site, Stretch};
 use crate::procfs::{self, KeptFile, ProcFile};
 use brimful_core::Nanos;
-use brimful_core::server::{Interrupts, Kernel, Memory};
+use brimful_core::server::{Interrupts, Kernel, Memory, Server, ServerInterval};
 use disk::DiskWatch;
 use pressure::PressureWatch;
 use serde::{Deserialize, Serialize};
@@ -55,9 +56,12 @@ pub struct KernelSample {
     pub pressure: PressureSample,
 }
 
+/// The group.
+pub enum KernelGroup {}
+
 /// Reads it again and again.
 #[derive(Debug)]
-pub(crate) struct KernelWatch {
+pub struct KernelWatch {
     /// Those asked for; all if empty.
     cpus: Vec<usize>,
     /// Whether any of them was online at the last reading.
@@ -69,6 +73,38 @@ pub(crate) struct KernelWatch {
     meminfo: KeptFile,
     disks: DiskWatch,
     pressure: PressureWatch,
+}
+
+impl Group for KernelGroup {
+    type Watch = KernelWatch;
+    type Sample = KernelSample;
+    type Figures = Kernel;
+
+    fn open(site: &mut Site<'_>) -> Result<Option<KernelWatch>, MonitorError> {
+        KernelWatch::open(site.root, site.cpus).map(Some)
+    }
+
+    fn read(watch: &mut KernelWatch, buffer: &mut Vec<u8>) -> KernelSample {
+        watch.read(buffer)
+    }
+
+    fn sources(watch: &KernelWatch, sources: &mut BTreeMap<String, String>) {
+        watch.sources(sources);
+    }
+
+    fn since(earlier: &KernelSample, later: &KernelSample, over: Nanos) -> Kernel {
+        later.since(earlier, over)
+    }
+
+    fn put(stretch: Stretch<Kernel>, _: &[&KernelSample], _: Nanos, server: &mut Server) {
+        server.kernel = stretch.figures;
+    }
+
+    fn put_interval(Stretch { figures, .. }: &Stretch<Kernel>, _: &KernelSample, interval: &mut ServerInterval) {
+        interval.cpu = figures.cpu;
+        interval.context_switches_per_s = figures.context_switches_per_s;
+        interval.disk_utilization = figures.disk.map(|disk| disk.utilization);
+    }
 }
 
 impl KernelWatch {

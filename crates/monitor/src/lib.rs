@@ -1,7 +1,7 @@
 //! What the server's kernel saw while it was under load, on the same clock as the load (`CLOCK_MONOTONIC`).
 //!
 //! The Kernel Module of WebMonitor (Almeida, Almeida & Yates 1997) in today's Linux: descriptors on /proc that are kept
-//! open, `sock_diag`, and eBPF where it is allowed. Its four [groups](Group) stay, each enabled and timed on its own. A
+//! open, `sock_diag`, and eBPF where it is allowed. Its four [groups](GroupName) stay, each enabled and timed on its own. A
 //! raw [`Sample`] holds counters only; [`Rates::between`] two samples is a pure function. Every figure degrades visibly:
 //! [`Server::sources`](brimful_core::server::Server::sources) says where it comes from, or why it is absent and what
 //! would bring it. The monitor measures its own cost.
@@ -16,8 +16,11 @@
 //! - [`listener_owners`]: which processes a port belongs to.
 //! - [`host::examine`]: what this host allows, and the command that mends each shortfall.
 //!
-//! A group is a file (`kernel.rs`, `program.rs` and `tree.rs`, `network.rs`, `connections.rs`) with three things in it:
-//! a *watch*, which reads; a *sample*, which it reads; and `since`, which derives figures from two samples.
+//! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`) with one implementation of [`Group`] in
+//! it, and one entry in the list of `groups.rs`.
+
+#[macro_use]
+mod groups;
 
 mod affinity;
 mod bottleneck;
@@ -36,11 +39,13 @@ mod monitor;
 mod netns;
 mod network;
 mod owner;
+mod process;
 mod procfs;
 mod program;
 mod rates;
 mod remote;
 mod sampler;
+mod schedule;
 mod search;
 mod sock_diag;
 mod summary;
@@ -50,7 +55,8 @@ mod tree;
 pub use affinity::{Former, PinGuard, cpu_count, online_cpus, pin_tree};
 pub use bottleneck::{Finding, Severity, bottleneck};
 pub use connections::{ConnectionsSample, PortSample};
-pub use group::{Group, Groups, Intervals, Schedule};
+pub use group::{Group, Stretch};
+pub use groups::{GroupName, PerGroup};
 pub use history::History;
 pub use kernel::{CpuTicks, DiskSample, KernelSample, PagingSample, PressureSample, SoftirqSample, StallSample};
 pub use listener::ListenerSample;
@@ -59,9 +65,10 @@ pub use netns::NetNamespace;
 pub use network::{InterfaceSample, NetworkSample, TcpSample};
 pub use owner::listener_owners;
 pub use program::{CpuTime, Membership, ProgramSample};
-pub use rates::{Rates, Stretch, Tracker};
+pub use rates::{Rates, Tracker};
 pub use remote::{Identity, RemoteConfig, ServeConfig, Serving, Token};
 pub use sampler::{Sample, Sampler};
+pub use schedule::{Groups, Intervals, Schedule};
 pub use tree::{CpuReading, ProcessSelector, ProcessTree};
 
 use std::io;

@@ -1,10 +1,10 @@
 //! A thread that takes samples while a load runs, or receives them from another host, and the summary of what it saw. It
 //! sleeps between samples and ends when its [`Monitor`] does.
 
-use crate::group::{Groups, Intervals, Schedule};
 use crate::history::History;
 use crate::remote::{RemoteConfig, Stream};
 use crate::sampler::{Sample, Sampler};
+use crate::schedule::{Groups, Intervals, Schedule};
 use crate::{MonitorError, NetNamespace, ProcessSelector, affinity, sys};
 use brimful_core::Nanos;
 use brimful_core::server::{ClockOffset, Overhead, Server};

@@ -15,9 +15,10 @@ pub use tcp::TcpSample;
 
 use crate::MonitorError;
 use crate::counter::Over;
+use crate::group::{Group, Site, Stretch};
 use crate::procfs::ProcFile;
 use brimful_core::Nanos;
-use brimful_core::server::Network;
+use brimful_core::server::{Network, Server, ServerInterval};
 use interfaces::Interfaces;
 use overflows::Overflows;
 use serde::{Deserialize, Serialize};
@@ -39,9 +40,12 @@ pub struct NetworkSample {
     pub tcp: TcpSample,
 }
 
+/// The group.
+pub enum NetworkGroup {}
+
 /// Reads it again and again.
 #[derive(Debug)]
-pub(crate) struct NetworkWatch {
+pub struct NetworkWatch {
     dev: NetFile,
     interfaces: Interfaces,
     softnet: NetFile,
@@ -54,6 +58,39 @@ pub(crate) struct NetworkWatch {
 struct NetFile {
     name: &'static str,
     file: Result<ProcFile, MonitorError>,
+}
+
+impl Group for NetworkGroup {
+    type Watch = NetworkWatch;
+    type Sample = NetworkSample;
+    type Figures = Network;
+
+    const OF_NETNS: bool = true;
+
+    fn open(site: &mut Site<'_>) -> Result<Option<NetworkWatch>, MonitorError> {
+        site.place.namespace.reading(&site.root.join("proc"), NetworkWatch::open).map(Some)
+    }
+
+    fn read(watch: &mut NetworkWatch, buffer: &mut Vec<u8>) -> NetworkSample {
+        watch.read(buffer)
+    }
+
+    fn sources(watch: &NetworkWatch, sources: &mut BTreeMap<String, String>) {
+        watch.sources(sources);
+    }
+
+    fn since(earlier: &NetworkSample, later: &NetworkSample, over: Nanos) -> Network {
+        later.since(earlier, over)
+    }
+
+    fn put(stretch: Stretch<Network>, _: &[&NetworkSample], _: Nanos, server: &mut Server) {
+        server.network = Some(stretch.figures);
+    }
+
+    fn put_interval(Stretch { figures, .. }: &Stretch<Network>, _: &NetworkSample, interval: &mut ServerInterval) {
+        interval.network_bytes_per_s = figures.all.map(|all| all.rx_bytes_per_s + all.tx_bytes_per_s);
+        interval.retransmitted_per_s = figures.tcp.and_then(|tcp| tcp.retransmitted_per_s);
+    }
 }
 
 impl NetworkWatch {

@@ -1,56 +1,45 @@
 //! From raw samples to figures: pure functions of two samples.
 
-use crate::connections::ConnectionsSample;
-use crate::kernel::KernelSample;
-use crate::network::NetworkSample;
-use crate::program::{Membership, ProgramSample};
+use crate::group::{Group, Stretch};
+use crate::groups::{GroupName, Kind, Listed, PerGroup};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
-use brimful_core::server::{Connections, Kernel, Network, Process};
+use brimful_core::server::LogLine;
+use serde::Serialize;
 
 /// What happened in each group up to a sample; `None` where the sample lacks the group, or is the first to have it, or
 /// the first of another network namespace.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rates {
-    /// The machine.
-    pub kernel: Option<Stretch<Kernel>>,
-    /// Each program that has figures of its own, in the order of the selectors.
-    pub process: Option<Stretch<Vec<Process>>>,
-    /// The network.
-    pub network: Option<Stretch<Network>>,
-    /// The server's ports.
-    pub connections: Option<Stretch<Connections>>,
-}
+pub type Rates = PerGroup<Stretches>;
 
-/// Figures of a stretch of time. Both ends are `CLOCK_MONOTONIC`, which stands still while the machine is suspended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch<T> {
-    /// Its beginning.
-    pub from: Nanos,
-    /// Its end.
-    pub to: Nanos,
-    /// How long the machine was suspended in between, which is no part of it.
-    pub suspended: Nanos,
-    /// The figures.
-    pub figures: T,
-}
+/// Figures of a stretch of time, if there are any.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stretches;
 
 /// Derives figures from samples as they come. Each group's stretch begins at the last sample that had it, so that
 /// groups may be sampled at different times.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     netns: Option<u64>,
-    kernel: Option<(Moment, KernelSample)>,
-    process: Option<(Moment, Vec<ProgramSample>)>,
-    network: Option<(Moment, NetworkSample)>,
-    connections: Option<(Moment, ConnectionsSample)>,
+    last: PerGroup<Last>,
 }
+
+/// The last sample of a group.
+#[derive(Clone, Debug, Default)]
+struct Last;
 
 /// When a sample was taken.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
     at: Nanos,
     suspended: Nanos,
+}
+
+impl Kind for Stretches {
+    type Of<G: Group> = Option<Stretch<G::Figures>>;
+}
+
+impl Kind for Last {
+    type Of<G: Group> = Option<(Moment, G::Sample)>;
 }
 
 impl Rates {
@@ -61,38 +50,37 @@ impl Rates {
         tracker.advance(to)
     }
 
-    /// Takes over the groups that newer figures have.
-    pub fn update(&mut self, newer: Rates) {
-        let Rates { kernel, process, network, connections } = newer;
-        self.kernel = kernel.or(self.kernel.take());
-        self.process = process.or(self.process.take());
-        self.network = network.or(self.network.take());
-        self.connections = connections.or(self.connections.take());
-    }
-
     /// Over many samples: of each group from the first that has it to the last.
     pub(crate) fn over(samples: &[Sample]) -> Rates {
-        // Another network namespace has counters of its own: those of the last one count.
-        let netns = samples.last().and_then(|sample| sample.netns);
-        let arrival = samples.iter().rposition(|sample| sample.netns != netns).map_or(0, |elsewhere| elsewhere + 1);
-        let there = &samples[arrival..];
-        Rates {
-            kernel: outermost(samples, |s| s.kernel.as_ref(), |a, b, over| b.since(a, over)),
-            process: outermost(samples, |s| s.process.as_ref(), |a, b, over| programs_since(a, b, over)),
-            network: outermost(there, |s| s.network.as_ref(), |a, b, over| b.since(a, over)),
-            connections: outermost(
-                there,
-                |s| s.connections.as_ref(),
-                |a, b, over| b.with_last_listeners(there).since(a, over),
-            ),
-        }
+        per_group!(G => over::<G>(samples))
     }
-}
 
-impl<T> Stretch<T> {
-    /// How long it is.
-    pub fn length(&self) -> Nanos {
-        self.to - self.from
+    /// Takes over the groups that newer figures have.
+    pub fn update(&mut self, mut newer: Rates) {
+        for_each_group!(G => if let Some(newer) = G::of_mut(&mut newer).take() {
+            *G::of_mut(self) = Some(newer);
+        });
+    }
+
+    /// Whether no group has any.
+    pub fn is_empty(&self) -> bool {
+        let mut empty = true;
+        for_each_group!(G => empty &= G::of(self).is_none());
+        empty
+    }
+
+    /// How long the machine was suspended meanwhile.
+    pub fn suspended(&self) -> Nanos {
+        let mut longest = Nanos::ZERO;
+        for_each_group!(G => longest = longest.max(G::of(self).as_ref().map_or(Nanos::ZERO, |stretch| stretch.suspended)));
+        longest
+    }
+
+    /// A line of JSON for the log of each group that has figures. `at` is the end by the wall clock, as [`LogLine::at`].
+    pub fn log_lines(&self, at: &str) -> Vec<(GroupName, String)> {
+        let mut lines = Vec::new();
+        for_each_group!(G => lines.extend(G::of(self).as_ref().map(|stretch| (G::NAME, log_line(at, stretch)))));
+        lines
     }
 }
 
@@ -102,15 +90,12 @@ impl Tracker {
         // Another network namespace has counters of its own.
         if self.netns != sample.netns {
             self.netns = sample.netns;
-            (self.network, self.connections) = (None, None);
+            for_each_group!(G => if G::OF_NETNS {
+                *G::of_mut(&mut self.last) = None;
+            });
         }
         let at = Moment::of(sample);
-        Rates {
-            kernel: step(&mut self.kernel, at, sample.kernel.as_ref(), |a, b, over| b.since(a, over)),
-            process: step(&mut self.process, at, sample.process.as_ref(), |a, b, over| programs_since(a, b, over)),
-            network: step(&mut self.network, at, sample.network.as_ref(), |a, b, over| b.since(a, over)),
-            connections: step(&mut self.connections, at, sample.connections.as_ref(), |a, b, over| b.since(a, over)),
-        }
+        per_group!(G => step::<G>(G::of_mut(&mut self.last), at, G::of(&sample.groups).as_ref()))
     }
 }
 
@@ -128,32 +113,38 @@ impl Moment {
     }
 }
 
-fn programs_since(earlier: &[ProgramSample], later: &[ProgramSample], over: Nanos) -> Vec<Process> {
-    let known = earlier.iter().zip(later).filter(|(_, later)| later.membership == Membership::Own);
-    known.map(|(earlier, later)| later.since(earlier, over)).collect()
+fn over<G: Listed>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
+    // Another network namespace has counters of its own: those of the last one count.
+    let netns = samples.last()?.netns;
+    let elsewhere = |sample: &Sample| G::OF_NETNS && sample.netns != netns;
+    let arrival = samples.iter().rposition(elsewhere).map_or(0, |last| last + 1);
+    let having = samples[arrival..].iter().filter_map(|sample| Some((sample, G::of(&sample.groups).as_ref()?)));
+    let (having, of_group): (Vec<&Sample>, Vec<&G::Sample>) = having.unzip();
+    let (from, to) = (Moment::of(having.first()?), Moment::of(having.last()?));
+    Some(from.until(to, |over| G::over(&of_group, over)))
 }
 
 /// Derives one group's figures and remembers the sample.
-fn step<S: Clone, T>(
-    last: &mut Option<(Moment, S)>,
+fn step<G: Group>(
+    last: &mut Option<(Moment, G::Sample)>,
     at: Moment,
-    sample: Option<&S>,
-    since: impl FnOnce(&S, &S, Nanos) -> T,
-) -> Option<Stretch<T>> {
+    sample: Option<&G::Sample>,
+) -> Option<Stretch<G::Figures>> {
     let sample = sample?;
     let (before, earlier) = last.replace((at, sample.clone()))?;
-    Some(before.until(at, |over| since(&earlier, sample, over)))
+    Some(before.until(at, |over| G::since(&earlier, sample, over)))
 }
 
-fn outermost<S, T>(
-    samples: &[Sample],
-    group: fn(&Sample) -> Option<&S>,
-    since: impl FnOnce(&S, &S, Nanos) -> T,
-) -> Option<Stretch<T>> {
-    let mut having = samples.iter().filter_map(|sample| Some((Moment::of(sample), group(sample)?)));
-    let (from, first) = having.next()?;
-    let (to, last) = having.next_back().unwrap_or((from, first));
-    Some(from.until(to, |over| since(first, last, over)))
+fn log_line<T: Serialize>(at: &str, stretch: &Stretch<T>) -> String {
+    let line = LogLine {
+        at: at.to_owned(),
+        t_s: stretch.to.as_secs_f64(),
+        length_s: stretch.length().as_secs_f64(),
+        suspended_s: stretch.suspended.as_secs_f64(),
+        figures: &stretch.figures,
+    };
+    // The types have no maps but by text, and no other way to fail.
+    serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 
 #[cfg(test)]
@@ -170,7 +161,7 @@ mod tests {
         let cpu = kernel.figures.cpu.unwrap();
         assert_eq!((cpu.user, cpu.system, cpu.idle, cpu.steal), (0.1, 0.15, 0.7, 0.05));
         assert_eq!(kernel.figures.context_switches_per_s, Some(500.0));
-        let process = &rates.process.unwrap().figures[0];
+        let process = &rates.process.unwrap().figures.process[0];
         assert!((process.cores - 0.2).abs() < 1e-9 && (process.cpu_s_user - 0.1).abs() < 1e-9);
         let listener = rates.connections.unwrap().figures.listener.unwrap();
         assert_eq!((listener.accepted_per_s, listener.dropped_per_s), (Some(40.0), 3.0));
@@ -180,7 +171,7 @@ mod tests {
     fn a_group_that_is_sampled_less_often_has_longer_stretches() {
         let mut samples = run(4);
         for skipped in [1, 3] {
-            samples[skipped].process = None;
+            samples[skipped].groups.process = None;
         }
         let mut tracker = Tracker::default();
         let lengths = samples.iter().map(|sample| {
@@ -195,7 +186,7 @@ mod tests {
     #[test]
     fn newer_figures_take_the_place_of_older_ones_group_by_group() {
         let mut samples = run(2);
-        samples[2].process = None;
+        samples[2].groups.process = None;
         samples[2].suspended = Nanos::from_secs(60);
         let mut tracker = Tracker::default();
         tracker.advance(&samples[0]);

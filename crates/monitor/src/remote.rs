@@ -1,7 +1,7 @@
 //! The server under test may be on another host: [`Serving`] samples there, and
 //! [`Monitor::connect`](crate::Monitor::connect) receives the samples here, on the generator's clock.
 //!
-//! One TCP connection, one message of JSON per line ([`protocol`], `brimful.watch/2`):
+//! One TCP connection, one message of JSON per line ([`protocol`], `brimful.watch/3`):
 //!
 //! ```text
 //!   watching side                       load generator

@@ -1,11 +1,10 @@
 //! One sample: the counters of every group that is due, read one after the other at one moment.
 
-use crate::connections::{ConnectionsSample, ConnectionsWatch};
-use crate::group::{Group, Groups};
-use crate::kernel::{KernelSample, KernelWatch};
+use crate::connections::ConnectionsWatch;
+use crate::group::{Group, Site};
+use crate::groups::{GroupName, Kind, Listed, PerGroup};
 use crate::netns::Place;
-use crate::network::{NetworkSample, NetworkWatch};
-use crate::program::ProgramSample;
+use crate::schedule::Groups;
 use crate::tree::ProcessTree;
 use crate::{MonitorConfig, MonitorError, NetNamespace, online_cpus, procfs, sys};
 use brimful_core::Nanos;
@@ -24,30 +23,54 @@ pub struct Sample {
     /// The network namespace that the network and the ports are of: a number that tells it from others while the machine
     /// runs.
     pub netns: Option<u64>,
-    /// The machine.
-    pub kernel: Option<KernelSample>,
-    /// Each program, in the order of the selectors.
-    pub process: Option<Vec<ProgramSample>>,
-    /// The network.
-    pub network: Option<NetworkSample>,
-    /// The server's ports.
-    pub connections: Option<ConnectionsSample>,
+    /// Each group's counters, if it was due.
+    pub groups: PerGroup<Counters>,
+}
+
+/// Raw counters, if they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters;
+
+impl Kind for Counters {
+    type Of<G: Group> = Option<G::Sample>;
+}
+
+/// What reads, if there is anything to read.
+#[derive(Debug, Default)]
+struct Watches;
+
+impl Kind for Watches {
+    type Of<G: Group> = Option<G::Watch>;
 }
 
 /// Takes samples.
 #[derive(Debug)]
 pub struct Sampler {
-    kernel: Option<KernelWatch>,
-    process: Option<ProcessTree>,
+    watches: PerGroup<Watches>,
     place: Place,
-    network: Option<NetworkWatch>,
-    connections: Option<ConnectionsWatch>,
-    /// Why there are no connections.
-    refused: Option<MonitorError>,
+    /// In place of a source, for each kind of figures that cannot be had.
+    lacking: BTreeMap<String, String>,
     /// Where /proc and /sys are.
     root: PathBuf,
     config: MonitorConfig,
     buffer: Vec<u8>,
+}
+
+impl Sample {
+    /// Takes over the groups that a newer sample has.
+    pub fn update(&mut self, mut newer: Sample) {
+        for_each_group!(G => if let Some(newer) = G::of_mut(&mut newer.groups).take() {
+            *G::of_mut(&mut self.groups) = Some(newer);
+        });
+        *self = Sample { groups: std::mem::take(&mut self.groups), ..newer };
+    }
+
+    /// How many groups it has.
+    pub(crate) fn count(&self) -> usize {
+        let mut count = 0;
+        for_each_group!(G => count += usize::from(G::of(&self.groups).is_some()));
+        count
+    }
 }
 
 impl Sampler {
@@ -62,58 +85,46 @@ impl Sampler {
         if let Some(&cpu) = config.cpus.iter().find(|cpu| !online.contains(cpu)) {
             return Err(MonitorError::NoSuchCpu { cpu, online: procfs::show_cpus(&online) });
         }
-        let enabled = config.intervals.enabled();
-        let kernel = enabled.has(Group::Kernel).then(|| KernelWatch::open(root, &config.cpus)).transpose()?;
-        let process = (enabled.has(Group::Process) && !config.processes.is_empty())
-            .then(|| ProcessTree::watch(root, &config.processes, &config.netns, config.ebpf))
-            .transpose()?;
         let mut sampler = Sampler {
-            kernel,
-            process,
+            watches: PerGroup::default(),
             place: Place::default(),
-            network: None,
-            connections: None,
-            refused: None,
+            lacking: BTreeMap::new(),
             root: root.to_owned(),
             config: config.clone(),
             buffer: Vec::new(),
         };
-        let pids = sampler.process.as_ref().map(ProcessTree::pids).unwrap_or_default();
-        sampler.open_network(config.netns.place(&root.join("proc"), &pids)?)?;
+        // The server's processes say which network is theirs.
+        sampler.open_groups(Place::default(), false)?;
+        let place = config.netns.place(&root.join("proc"), &sampler.pids())?;
+        sampler.open_groups(place, true)?;
         Ok(sampler)
     }
 
-    /// Opens what is of one network namespace. A server that is merely found in another is watched there as far as that
-    /// is allowed; a namespace that was asked for is watched or is an error.
-    fn open_network(&mut self, place: Place) -> Result<(), MonitorError> {
-        let Sampler { root, config: MonitorConfig { ports, intervals, netns, ebpf, .. }, .. } = &*self;
-        let (proc, enabled) = (root.join("proc"), intervals.enabled());
-        let network =
-            enabled.has(Group::Network).then(|| place.namespace.reading(&proc, NetworkWatch::open)).transpose()?;
-        let (mut connections, mut refused) = (None, None);
-        if enabled.has(Group::Connections) {
-            // Entering takes a privilege: it is not done for nothing.
-            let opened = match ports.is_empty() {
-                true => place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, *ebpf)),
-                false => place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, *ebpf)),
-            };
-            match opened {
-                Ok(watch) => connections = Some(watch),
-                Err(error) if *netns == NetNamespace::Server => refused = Some(error),
-                Err(error) => return Err(error),
+    /// Opens the groups that are of a network namespace, or the others.
+    fn open_groups(&mut self, place: Place, of_netns: bool) -> Result<(), MonitorError> {
+        let MonitorConfig { processes, ports, cpus, netns, intervals, ebpf, .. } = &self.config;
+        let (root, enabled, lacking) = (&*self.root, intervals.enabled(), &mut self.lacking);
+        let mut site = Site { root, cpus, processes, ports, netns, place: &place, ebpf: *ebpf, lacking };
+        let mut opened: PerGroup<Watches> = per_group!(G => match G::OF_NETNS == of_netns && enabled.has(G::NAME) {
+            true => G::open(&mut site)?,
+            false => None,
+        });
+        for_each_group!(G => if G::OF_NETNS == of_netns {
+            if !enabled.has(G::NAME) {
+                site.lacks(G::NAME.name(), format_args!("the group {} is not watched", G::NAME));
             }
-        }
-        (self.place, self.network, self.connections, self.refused) = (place, network, connections, refused);
+            *G::of_mut(&mut self.watches) = G::of_mut(&mut opened).take();
+        });
+        self.place = place;
         Ok(())
     }
 
     /// Goes after a server that was started anew in another network namespace, like a container's.
     fn follow(&mut self) {
-        let Some(tree) = &self.process else { return };
-        if self.config.netns != NetNamespace::Server {
+        if self.watches.process.is_none() || self.config.netns != NetNamespace::Server {
             return;
         }
-        let pids = tree.pids();
+        let pids = self.pids();
         if !self.place.is_left(&pids) {
             return;
         }
@@ -122,13 +133,18 @@ impl Sampler {
         if place.identity == self.place.identity {
             self.place = place;
         } else {
-            let _ = self.open_network(place.arrived());
+            let _ = self.open_groups(place.arrived(), true);
         }
+    }
+
+    /// The server's processes.
+    fn pids(&self) -> Vec<u32> {
+        self.watches.process.as_ref().map(ProcessTree::pids).unwrap_or_default()
     }
 
     /// An error if a program has no process.
     pub fn require_processes(&self) -> Result<(), MonitorError> {
-        self.process.as_ref().map_or(Ok(()), ProcessTree::require_all)
+        self.watches.process.as_ref().map_or(Ok(()), ProcessTree::require_all)
     }
 
     /// Reads every group that is enabled.
@@ -138,68 +154,40 @@ impl Sampler {
 
     /// The same, with connections counted anew though that would not be due yet: what is reported in the end is the end.
     pub fn last_sample(&mut self) -> Sample {
-        self.connections.iter_mut().for_each(ConnectionsWatch::count_anew);
+        self.watches.connections.iter_mut().for_each(ConnectionsWatch::count_anew);
         self.sample()
     }
 
     /// Reads some of the groups that are enabled.
     pub fn sample_groups(&mut self, due: Groups) -> Sample {
-        let due = |group| due.has(group).then_some(());
         // Searching takes far longer than reading, so all readings come after it, at one moment.
-        if let Some(tree) = due(Group::Process).and(self.process.as_mut()) {
+        if let Some(tree) = self.watches.process.as_mut().filter(|_| due.has(GroupName::Process)) {
             tree.search();
             self.follow();
         }
-        let Sampler { kernel, process, place, network, connections, buffer, .. } = self;
+        let Sampler { watches, place, buffer, .. } = self;
         Sample {
             at: sys::now(),
             suspended: sys::suspended(),
             netns: place.identity,
-            kernel: due(Group::Kernel).and(kernel.as_mut()).map(|kernel| kernel.read(buffer)),
-            process: due(Group::Process).and(process.as_mut()).map(ProcessTree::read),
-            network: due(Group::Network).and(network.as_mut()).map(|network| network.read(buffer)),
-            connections: due(Group::Connections).and(connections.as_mut()).map(|watch| watch.read(buffer)),
+            groups: per_group!(G => {
+                let watch = G::of_mut(watches).as_mut().filter(|_| due.has(G::NAME));
+                watch.map(|watch| G::read(watch, buffer))
+            }),
         }
     }
 
     /// Where each kind of figures comes from, or `none: …` with the reason and what to do about it.
     pub fn sources(&self) -> BTreeMap<String, String> {
-        let mut sources = BTreeMap::new();
-        let groups = [
-            (Group::Kernel, self.kernel.is_some()),
-            (Group::Network, self.network.is_some()),
-            (Group::Connections, self.connections.is_some()),
-        ];
-        for (group, _) in groups.into_iter().filter(|(_, watched)| !watched) {
-            sources.insert(group.to_string(), format!("none: the group {group} is not watched"));
-        }
-        if let Some(kernel) = &self.kernel {
-            kernel.sources(&mut sources);
-        }
-        match &self.process {
-            Some(tree) => tree.sources(&mut sources),
-            None => {
-                sources.insert("process".to_owned(), "none: no process was named".to_owned());
+        let mut sources = self.lacking.clone();
+        for_each_group!(G => if let Some(watch) = G::of(&self.watches) {
+            let mut own = BTreeMap::new();
+            G::sources(watch, &mut own);
+            if let Some(remark) = self.place.remark.as_ref().filter(|_| G::OF_NETNS) {
+                own.values_mut().for_each(|source| *source = format!("{source}; {remark}"));
             }
-        }
-        if let Some(network) = &self.network {
-            network.sources(&mut sources);
-        }
-        if let Some(connections) = &self.connections {
-            connections.sources(&mut sources);
-        }
-        if let Some(remark) = &self.place.remark {
-            for key in ["network", "tcp", "listener", "connections"] {
-                if let Some(source) = sources.get_mut(key) {
-                    *source = format!("{source}; {remark}");
-                }
-            }
-        }
-        if let Some(refused) = &self.refused {
-            for key in ["listener", "connections"] {
-                sources.insert(key.to_owned(), format!("none: {refused}"));
-            }
-        }
+            sources.extend(own);
+        });
         sources
     }
 }

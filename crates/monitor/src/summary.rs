@@ -1,10 +1,11 @@
 //! What was seen over a run: the `server` object of a Record.
 
-use crate::connections::states_together;
+use crate::group::Group;
+use crate::groups::Listed;
 use crate::rates::{Rates, Tracker};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
-use brimful_core::server::{AcceptQueue, Process, Server, ServerInterval, State};
+use brimful_core::server::{Server, ServerInterval};
 
 /// What was seen inside a window (everything, if there is none), and every interval. Sources and overhead are left to the
 /// caller.
@@ -14,59 +15,13 @@ use brimful_core::server::{AcceptQueue, Process, Server, ServerInterval, State};
 pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
     let mut server = Server { intervals: intervals(samples, epoch), ..Server::default() };
     let inside = inside(samples, window);
-    let rates = Rates::over(inside);
-    if let Some(kernel) = rates.kernel {
-        server.kernel = kernel.figures;
-    }
-    if let Some(process) = rates.process {
-        let length = process.length().as_secs_f64();
-        let seconds = window.map_or(length, |(start, end)| (end - start).as_secs_f64());
-        let factor = if length > 0.0 { seconds / length } else { 1.0 };
-        server.process = process.figures.into_iter().map(|process| scaled(process, factor)).collect();
-    }
-    server.network = rates.network.map(|network| network.figures);
-    if let Some(connections) = rates.connections {
-        server.connections = connections.figures;
-        for port in &mut server.connections.ports {
-            let number = port.port;
-            let seen = inside.iter().filter_map(|sample| {
-                let ports = &sample.connections.as_ref()?.ports;
-                ports.iter().find(|seen| seen.port == number)
-            });
-            let queues = seen.clone().filter_map(|seen| Some(seen.listener?.accept_queue_max));
-            let fullest = seen.clone().filter_map(|seen| Some(seen.listener?.fullest)).reduce(AcceptQueue::fuller);
-            if let Some(listener) = &mut port.listener {
-                listener.accept_queue_max = queues.max().unwrap_or_default();
-                listener.fullest = fullest.unwrap_or_default();
-            }
-            // Not every sample has a count, perhaps not the last one.
-            port.connections = seen.rev().find_map(|seen| seen.connections.clone());
-        }
-        server.connections.connections = states_together(&server.connections.ports);
-        let longest = |sample: &Sample| {
-            let ports = &sample.connections.as_ref()?.ports;
-            Some(ports.iter().filter_map(|port| port.listener).map(|listener| listener.accept_queue_max).sum())
-        };
-        if let Some(listener) = &mut server.connections.listener {
-            listener.accept_queue_max = inside.iter().filter_map(longest).max().unwrap_or_default();
-            let fullest = server.connections.ports.iter().filter_map(|port| Some(port.listener?.fullest));
-            listener.fullest = fullest.reduce(AcceptQueue::fuller).unwrap_or_default();
-        }
-    }
+    let mut rates = Rates::over(inside);
+    for_each_group!(G => if let Some(stretch) = G::of_mut(&mut rates).take() {
+        let samples: Vec<_> = inside.iter().filter_map(|sample| G::of(&sample.groups).as_ref()).collect();
+        let length = window.map_or(stretch.length(), |(start, end)| end - start);
+        G::put(stretch, &samples, length, &mut server);
+    });
     server
-}
-
-fn scaled(process: Process, factor: f64) -> Process {
-    let count = |n: u64| (n as f64 * factor).round() as u64;
-    Process {
-        cpu_s: process.cpu_s * factor,
-        cpu_s_user: process.cpu_s_user * factor,
-        cpu_s_system: process.cpu_s_system * factor,
-        run_queue_wait_s: process.run_queue_wait_s.map(|wait| wait * factor),
-        major_faults: process.major_faults.map(count),
-        context_switches: process.context_switches.map(count),
-        ..process
-    }
 }
 
 /// The course. A group that is read less often than others has figures where it was read.
@@ -76,49 +31,24 @@ fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
     tracker.advance(first);
     let mut from = first.at;
     let next = |sample| {
-        let interval = interval(from, sample, tracker.advance(sample), epoch);
+        let interval = interval(from, sample, &tracker.advance(sample), epoch);
         from = sample.at;
         interval
     };
     rest.iter().map(next).collect()
 }
 
-fn interval(from: Nanos, to: &Sample, rates: Rates, epoch: Nanos) -> ServerInterval {
-    let of_programs = |figure: fn(&Process) -> Option<f64>| -> Option<f64> {
-        let process = rates.process.as_ref().filter(|process| !process.figures.is_empty())?;
-        let total: Option<f64> = process.figures.iter().map(figure).sum();
-        let length_s = process.length().as_secs_f64();
-        total.filter(|_| length_s > 0.0).map(|total| total / length_s)
-    };
-    let (cores, cores_user) =
-        (of_programs(|process| Some(process.cpu_s)), of_programs(|process| Some(process.cpu_s_user)));
-    let run_queue_wait = of_programs(|process| process.run_queue_wait_s);
-    let network = rates.network.map(|stretch| stretch.figures);
-    let connections = rates.connections.map(|stretch| stretch.figures).unwrap_or_default();
-    let kernel = rates.kernel.map(|stretch| stretch.figures).unwrap_or_default();
-    ServerInterval {
+fn interval(from: Nanos, to: &Sample, rates: &Rates, epoch: Nanos) -> ServerInterval {
+    let mut interval = ServerInterval {
         // Negative before the load began.
         t_s: (from.0 as i128 - epoch.0 as i128) as f64 / 1e9,
         length_s: (to.at - from).as_secs_f64(),
-        cpu: kernel.cpu,
-        process_cores: cores,
-        process_cores_user: cores_user,
-        run_queue_wait,
-        context_switches_per_s: kernel.context_switches_per_s,
-        network_bytes_per_s: network
-            .as_ref()
-            .and_then(|network| network.all.map(|all| all.rx_bytes_per_s + all.tx_bytes_per_s)),
-        retransmitted_per_s: network.as_ref().and_then(|network| network.tcp?.retransmitted_per_s),
-        disk_utilization: kernel.disk.map(|disk| disk.utilization),
-        established: connections.connections.and_then(|states| states.get(&State::Established).copied()),
-        accept_queue: to.connections.as_ref().and_then(|connections| {
-            let queues: Vec<u64> =
-                connections.ports.iter().filter_map(|port| Some(port.listener?.accept_queue)).collect();
-            (!queues.is_empty()).then(|| queues.iter().sum())
-        }),
-        dropped_per_s: connections.listener.map(|listener| listener.dropped_per_s),
-        accepted_per_s: connections.listener.and_then(|listener| listener.accepted_per_s),
-    }
+        ..ServerInterval::default()
+    };
+    for_each_group!(G => if let (Some(stretch), Some(last)) = (G::of(rates), G::of(&to.groups)) {
+        G::put_interval(stretch, last, &mut interval);
+    });
+    interval
 }
 
 /// The samples inside a window, or the nearest two where it holds fewer.
@@ -137,6 +67,7 @@ fn inside(samples: &[Sample], window: Option<(Nanos, Nanos)>) -> &[Sample] {
 mod tests {
     use super::*;
     use crate::fixture::run;
+    use brimful_core::server::{AcceptQueue, State};
     use proptest::prelude::*;
 
     #[test]
@@ -173,8 +104,8 @@ mod tests {
     #[test]
     fn what_a_sample_lacks_is_absent_and_not_zero() {
         let mut samples = run(2);
-        samples[1].kernel = None;
-        samples[1].connections.as_mut().unwrap().ports[0].listener = None;
+        samples[1].groups.kernel = None;
+        samples[1].groups.connections.as_mut().unwrap().ports[0].listener = None;
         let server = summarize(&samples, Nanos::ZERO, None);
         assert_eq!((server.intervals[0].cpu, server.intervals[0].dropped_per_s), (None, None));
         assert_eq!((server.intervals[0].accept_queue, server.intervals[1].accept_queue), (None, Some(2)));
@@ -187,7 +118,7 @@ mod tests {
         for absent in [0..2, 3..5, 1..2] {
             let mut samples = run(4);
             for sample in &mut samples[absent.clone()] {
-                sample.connections.as_mut().unwrap().ports[0].listener = None;
+                sample.groups.connections.as_mut().unwrap().ports[0].listener = None;
             }
             let server = summarize(&samples, Nanos::ZERO, None);
             let listener = server.connections.listener.unwrap();
@@ -200,7 +131,7 @@ mod tests {
     fn connections_are_those_that_were_counted_last() {
         let mut samples = run(4);
         for (sample, count) in samples.iter_mut().zip([Some(1), None, Some(3), None, None]) {
-            let port = &mut sample.connections.as_mut().unwrap().ports[0];
+            let port = &mut sample.groups.connections.as_mut().unwrap().ports[0];
             port.connections = count.map(|count| [(State::Established, count)].into());
         }
         let server = summarize(&samples, Nanos::ZERO, None);

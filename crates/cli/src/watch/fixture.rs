@@ -3,7 +3,7 @@
 use brimful_core::Nanos;
 use brimful_core::server::{
     AcceptQueue, Connections, Core, CpuShares, Disk, Interrupts, Kernel, Listener, Memory, Network, Paging, Port,
-    Pressure, Process, Stall, State, Tcp, Traffic,
+    Pressure, Process, Programs, Stall, State, Tcp, Traffic,
 };
 use brimful_monitor::{Rates, Stretch};
 
@@ -91,7 +91,7 @@ pub fn busy() -> Rates {
     let ports = vec![Port { port: 80, listener, connections: states.clone() }];
     Rates {
         kernel: second(kernel),
-        process: second(vec![nginx, php]),
+        process: second(Programs { process: vec![nginx, php] }),
         network: second(network),
         connections: second(Connections { listener, connections: states, ports }),
     }

@@ -5,7 +5,7 @@ use super::plan::Plan;
 use super::session::Session;
 use crate::output;
 use brimful_core::server::{Connections, Kernel, Network, Process, State};
-use brimful_monitor::{Group, Rates};
+use brimful_monitor::{GroupName, Rates};
 use brimful_report::quantity::three_digits;
 use std::io::ErrorKind;
 use std::time::SystemTime;
@@ -24,7 +24,7 @@ pub struct Lines {
 
 /// A figure with its title and unit.
 struct Column {
-    group: Group,
+    group: GroupName,
     title: &'static str,
     unit: &'static str,
     width: usize,
@@ -32,37 +32,37 @@ struct Column {
 }
 
 const COLUMNS: [Column; 23] = [
-    of(Group::Kernel, "user", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.user)),
-    of(Group::Kernel, "system", "%", 6, |r| Some(100.0 * kernel(r)?.cpu?.system)),
-    of(Group::Kernel, "intr", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.interrupt?)),
-    of(Group::Kernel, "steal", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.steal)),
-    of(Group::Kernel, "idle", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.idle)),
-    of(Group::Kernel, "ready", "thr", 5, |r| kernel(r)?.runnable.map(|n| n as f64)),
-    of(Group::Kernel, "switch", "/s", 6, |r| kernel(r)?.context_switches_per_s),
-    of(Group::Kernel, "pg-in", "/s", 5, |r| kernel(r)?.paging?.page_ins_per_s),
-    of(Group::Kernel, "disk", "%", 5, |r| Some(100.0 * kernel(r)?.disk?.utilization)),
-    of(Group::Process, "cores", "cpus", 5, |r| programs(r, |p, _| Some(p.cores))),
-    of(Group::Process, "wait", "s/s", 5, |r| programs(r, |p, seconds| Some(p.run_queue_wait_s? / seconds))),
-    of(Group::Process, "rss", "MB", 5, |r| programs(r, |p, _| Some(p.rss_bytes as f64 / 1e6))),
-    of(Group::Process, "mj-flt", "/s", 6, |r| programs(r, |p, seconds| Some(p.major_faults? as f64 / seconds))),
-    of(Group::Network, "in", "MB/s", 5, |r| Some(network(r)?.all?.rx_bytes_per_s / 1e6)),
-    of(Group::Network, "out", "MB/s", 5, |r| Some(network(r)?.all?.tx_bytes_per_s / 1e6)),
-    of(Group::Network, "again", "/s", 5, |r| network(r)?.tcp?.retransmitted_per_s),
-    of(Group::Connections, "SYN", "/s", 6, |r| connections(r)?.listener?.syn_per_s),
-    of(Group::Connections, "accept", "/s", 6, |r| connections(r)?.listener?.accepted_per_s),
-    of(Group::Connections, "drop", "/s", 5, |r| Some(connections(r)?.listener?.dropped_per_s)),
-    of(Group::Connections, "queue", "", 5, |r| Some(connections(r)?.listener?.fullest.length as f64)),
-    of(Group::Connections, "limit", "", 5, |r| Some(connections(r)?.listener?.fullest.limit as f64)),
-    of(Group::Connections, "estab", "", 6, |r| in_state(r, State::Established)),
-    of(Group::Connections, "t-wait", "", 6, |r| in_state(r, State::TimeWait)),
+    of(GroupName::Kernel, "user", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.user)),
+    of(GroupName::Kernel, "system", "%", 6, |r| Some(100.0 * kernel(r)?.cpu?.system)),
+    of(GroupName::Kernel, "intr", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.interrupt?)),
+    of(GroupName::Kernel, "steal", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.steal)),
+    of(GroupName::Kernel, "idle", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.idle)),
+    of(GroupName::Kernel, "ready", "thr", 5, |r| kernel(r)?.runnable.map(|n| n as f64)),
+    of(GroupName::Kernel, "switch", "/s", 6, |r| kernel(r)?.context_switches_per_s),
+    of(GroupName::Kernel, "pg-in", "/s", 5, |r| kernel(r)?.paging?.page_ins_per_s),
+    of(GroupName::Kernel, "disk", "%", 5, |r| Some(100.0 * kernel(r)?.disk?.utilization)),
+    of(GroupName::Process, "cores", "cpus", 5, |r| programs(r, |p, _| Some(p.cores))),
+    of(GroupName::Process, "wait", "s/s", 5, |r| programs(r, |p, seconds| Some(p.run_queue_wait_s? / seconds))),
+    of(GroupName::Process, "rss", "MB", 5, |r| programs(r, |p, _| Some(p.rss_bytes as f64 / 1e6))),
+    of(GroupName::Process, "mj-flt", "/s", 6, |r| programs(r, |p, seconds| Some(p.major_faults? as f64 / seconds))),
+    of(GroupName::Network, "in", "MB/s", 5, |r| Some(network(r)?.all?.rx_bytes_per_s / 1e6)),
+    of(GroupName::Network, "out", "MB/s", 5, |r| Some(network(r)?.all?.tx_bytes_per_s / 1e6)),
+    of(GroupName::Network, "again", "/s", 5, |r| network(r)?.tcp?.retransmitted_per_s),
+    of(GroupName::Connections, "SYN", "/s", 6, |r| connections(r)?.listener?.syn_per_s),
+    of(GroupName::Connections, "accept", "/s", 6, |r| connections(r)?.listener?.accepted_per_s),
+    of(GroupName::Connections, "drop", "/s", 5, |r| Some(connections(r)?.listener?.dropped_per_s)),
+    of(GroupName::Connections, "queue", "", 5, |r| Some(connections(r)?.listener?.fullest.length as f64)),
+    of(GroupName::Connections, "limit", "", 5, |r| Some(connections(r)?.listener?.fullest.limit as f64)),
+    of(GroupName::Connections, "estab", "", 6, |r| in_state(r, State::Established)),
+    of(GroupName::Connections, "t-wait", "", 6, |r| in_state(r, State::TimeWait)),
 ];
 
 impl Lines {
     pub fn new(plan: &Plan) -> Lines {
         let enabled = plan.config.intervals.enabled();
         let shown = |column: &&Column| match column.group {
-            Group::Process => enabled.has(Group::Process) && !plan.config.processes.is_empty(),
-            Group::Connections => enabled.has(Group::Connections) && !plan.config.ports.is_empty(),
+            GroupName::Process => enabled.has(GroupName::Process) && !plan.config.processes.is_empty(),
+            GroupName::Connections => enabled.has(GroupName::Connections) && !plan.config.ports.is_empty(),
             group => enabled.has(group),
         };
         Lines { columns: COLUMNS.iter().filter(shown).collect(), shown: 0 }
@@ -112,7 +112,7 @@ fn short(x: f64, width: usize) -> String {
 }
 
 const fn of(
-    group: Group,
+    group: GroupName,
     title: &'static str,
     unit: &'static str,
     width: usize,
@@ -127,9 +127,9 @@ fn kernel(rates: &Rates) -> Option<&Kernel> {
 
 /// The sum over all programs, given the seconds that its totals are of.
 fn programs(rates: &Rates, figure: fn(&Process, f64) -> Option<f64>) -> Option<f64> {
-    let process = rates.process.as_ref().filter(|process| !process.figures.is_empty())?;
+    let process = rates.process.as_ref().filter(|process| !process.figures.process.is_empty())?;
     let seconds = process.length().as_secs_f64();
-    process.figures.iter().map(|program| figure(program, seconds)).sum()
+    process.figures.process.iter().map(|program| figure(program, seconds)).sum()
 }
 
 fn network(rates: &Rates) -> Option<&Network> {

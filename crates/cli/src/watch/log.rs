@@ -6,9 +6,7 @@
 use super::session::Tick;
 use crate::exit::UsageError;
 use anyhow::Context;
-use brimful_core::server::{LogLine, Programs};
-use brimful_monitor::{Group, Rates, Stretch};
-use serde::Serialize;
+use brimful_monitor::GroupName;
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -23,7 +21,7 @@ pub struct Logs(Vec<Log>);
 
 /// One group's.
 struct Log {
-    group: Group,
+    group: GroupName,
     path: PathBuf,
     /// `None` until it can be opened.
     file: Option<File>,
@@ -46,24 +44,15 @@ impl Logs {
         }
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make the directory {}: choose another with --log", directory.display()))?;
-        Ok(Logs(Group::ALL.map(|group| Log::new(group, directory)).into()))
+        Ok(Logs(GroupName::ALL.map(|group| Log::new(group, directory)).into()))
     }
 
     /// Adds what a tick tells. Troubles and their end are told once.
     pub fn write(&mut self, tick: &Tick, say: &mut impl FnMut(String)) {
         let at = humantime::format_rfc3339_millis(tick.at).to_string();
-        let Rates { kernel, process, network, connections } = &tick.rates;
-        for log in &mut self.0 {
-            let line = match log.group {
-                Group::Kernel => kernel.as_ref().map(|stretch| line(&at, stretch, &stretch.figures)),
-                Group::Process => {
-                    process.as_ref().map(|stretch| line(&at, stretch, &Programs { process: stretch.figures.clone() }))
-                }
-                Group::Network => network.as_ref().map(|stretch| line(&at, stretch, &stretch.figures)),
-                Group::Connections => connections.as_ref().map(|stretch| line(&at, stretch, &stretch.figures)),
-            };
-            if let Some(line) = line {
-                log.add(line);
+        for (group, line) in tick.rates.log_lines(&at) {
+            for log in self.0.iter_mut().filter(|log| log.group == group) {
+                log.add(line.clone());
                 log.flush(say);
             }
         }
@@ -80,20 +69,8 @@ impl Logs {
     }
 }
 
-fn line<T>(at: &str, stretch: &Stretch<T>, figures: &impl Serialize) -> String {
-    let line = LogLine {
-        at: at.to_owned(),
-        t_s: stretch.to.as_secs_f64(),
-        length_s: stretch.length().as_secs_f64(),
-        suspended_s: stretch.suspended.as_secs_f64(),
-        figures,
-    };
-    // The types have no maps but by text, and no other way to fail.
-    serde_json::to_string(&line).unwrap_or_default() + "\n"
-}
-
 impl Log {
-    fn new(group: Group, directory: &Path) -> Log {
+    fn new(group: GroupName, directory: &Path) -> Log {
         Log {
             group,
             path: directory.join(format!("{group}.jsonl")),

@@ -5,7 +5,7 @@ use crate::args::{IntervalOf, WatchArgs};
 use crate::exit::{Exit, UsageError};
 use brimful_core::Nanos;
 use brimful_core::units::Count;
-use brimful_monitor::{Group, Intervals, MonitorConfig, NetNamespace, ProcessSelector};
+use brimful_monitor::{GroupName, Intervals, MonitorConfig, NetNamespace, ProcessSelector};
 use std::io::IsTerminal;
 
 /// Without `--interval`.
@@ -47,8 +47,8 @@ impl Plan {
         let mut intervals = intervals(args)?;
         if args.once {
             // One interval is enough only if all groups have the same.
-            let longest = Group::ALL.iter().filter_map(|&group| intervals.of(group)).max();
-            for group in Group::ALL {
+            let longest = GroupName::ALL.iter().filter_map(|&group| intervals.of(group)).max();
+            for group in GroupName::ALL {
                 intervals.set(group, intervals.of(group).and(longest));
             }
         }
@@ -94,7 +94,7 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
         }
         intervals.set(*group, Some(*interval));
     }
-    for group in Group::ALL {
+    for group in GroupName::ALL {
         if !args.groups.is_empty() && !args.groups.contains(&group) {
             intervals.set(group, None);
         }

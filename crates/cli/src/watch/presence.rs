@@ -26,7 +26,7 @@ impl Presence {
 
     /// What is to be said of a sample: that a program is missing, and when it comes and goes.
     pub fn news(&mut self, sample: &Sample) -> Vec<String> {
-        let programs = sample.process.iter().flatten();
+        let programs = sample.groups.process.iter().flatten();
         let mut news = Vec::new();
         for ((selector, state), program) in self.programs.iter_mut().zip(programs) {
             let is_there = !program.pids.is_empty() || program.membership == Membership::Shared;
@@ -61,16 +61,18 @@ impl Presence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_monitor::ProgramSample;
+    use brimful_monitor::{PerGroup, ProgramSample};
+
+    fn sample(programs: Vec<ProgramSample>) -> Sample {
+        Sample { groups: PerGroup { process: Some(programs), ..PerGroup::default() }, ..Sample::default() }
+    }
 
     #[test]
     fn each_change_is_told_once() {
         let mut presence = Presence::new(&[ProcessSelector::Name("nginx".to_owned()), ProcessSelector::Pid(7)]);
         let mut news = |nginx: &[u32], other: &[u32]| {
             let program = |pids: &[u32]| ProgramSample { pids: pids.into(), ..ProgramSample::default() };
-            presence
-                .news(&Sample { process: Some(vec![program(nginx), program(other)]), ..Sample::default() })
-                .join("; ")
+            presence.news(&sample(vec![program(nginx), program(other)])).join("; ")
         };
         assert_eq!(news(&[], &[7]), "no process named `nginx` is running yet: waiting for one");
         assert_eq!(news(&[], &[7]), "");
@@ -86,7 +88,7 @@ mod tests {
         let mut news = |https| {
             let [http, https] =
                 [Membership::Hidden, https].map(|membership| ProgramSample { membership, ..ProgramSample::default() });
-            presence.news(&Sample { process: Some(vec![http, https]), ..Sample::default() }).join("; ")
+            presence.news(&sample(vec![http, https])).join("; ")
         };
         let hidden = "the process that listens on TCP port 80 cannot be seen by this user: run as root";
         assert_eq!(news(Membership::Shared), hidden);

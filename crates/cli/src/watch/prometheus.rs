@@ -45,13 +45,7 @@ impl Exporter {
 
     /// Takes over the groups that a sample has.
     pub fn publish(&self, sample: &Sample) {
-        let Sample { at, suspended, netns, kernel, process, network, connections } = sample.clone();
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        (latest.at, latest.suspended, latest.netns) = (at, suspended, netns);
-        latest.kernel = kernel.or(latest.kernel.take());
-        latest.process = process.or(latest.process.take());
-        latest.network = network.or(latest.network.take());
-        latest.connections = connections.or(latest.connections.take());
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).update(sample.clone());
     }
 }
 

@@ -124,26 +124,6 @@ impl Session {
     }
 }
 
-impl Tick {
-    /// Whether a stretch of time ends with it. The first sample of each group only begins one.
-    pub fn has_figures(&self) -> bool {
-        let Rates { kernel, process, network, connections } = &self.rates;
-        kernel.is_some() || process.is_some() || network.is_some() || connections.is_some()
-    }
-
-    /// How long the machine was suspended before it.
-    pub fn suspended(&self) -> Nanos {
-        let Rates { kernel, process, network, connections } = &self.rates;
-        let stretches = [
-            kernel.as_ref().map(|stretch| stretch.suspended),
-            process.as_ref().map(|stretch| stretch.suspended),
-            network.as_ref().map(|stretch| stretch.suspended),
-            connections.as_ref().map(|stretch| stretch.suspended),
-        ];
-        stretches.into_iter().flatten().max().unwrap_or_default()
-    }
-}
-
 fn now() -> Nanos {
     clock(ClockId::Monotonic)
 }

@@ -2,7 +2,7 @@
 //! wrap, CPUs and disks come and go, the machine sleeps, a tick is late.
 
 use super::*;
-use crate::{Rates, Sample};
+use crate::{PerGroup, Rates, Sample};
 use brimful_core::server::{Disk, Pressure, Stall};
 use std::fs;
 use std::path::PathBuf;
@@ -279,8 +279,8 @@ fn cpus_come_and_go() {
 fn time_asleep_is_no_time() {
     let mut machine = Machine::of("5.10");
     let mut sample = |at, suspended| {
-        let kernel = Some(machine.read());
-        let sample = Sample { at: seconds(at), suspended: seconds(suspended), kernel, ..Sample::default() };
+        let groups = PerGroup { kernel: Some(machine.read()), ..PerGroup::default() };
+        let sample = Sample { at: seconds(at), suspended: seconds(suspended), groups, ..Sample::default() };
         // A second of CPU 0; CPU 1 was taken out to sleep and is back for half a second, its idle time anew.
         machine.change(
             "stat",

@@ -1,15 +1,16 @@
 //! What the two sides say to each other.
 
 use super::token::Nonce;
-use crate::group::{Group, Intervals};
+use crate::groups::GroupName;
 use crate::sampler::Sample;
+use crate::schedule::Intervals;
 use brimful_core::Nanos;
 use brimful_core::server::Overhead;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The protocol; the number grows when two versions of brimful cannot understand each other.
-pub const PROTOCOL: &str = "brimful.watch/2";
+pub const PROTOCOL: &str = "brimful.watch/3";
 
 /// The longest message of a client.
 pub const LONGEST_REQUEST: usize = 4 << 10;
@@ -85,13 +86,13 @@ pub enum Answer {
 
 /// Intervals as they travel.
 pub fn by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
-    Group::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.of(group)?))).collect()
+    GroupName::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.of(group)?))).collect()
 }
 
 /// And back: as often as is wanted, of the groups that there are. Intervals keep to their bounds, whatever is wanted.
 pub fn intervals(every: &BTreeMap<String, Nanos>, there_are: Intervals) -> Intervals {
     let mut intervals = there_are;
-    for group in Group::ALL {
+    for group in GroupName::ALL {
         let wanted = there_are.of(group).and(every.get(group.name()).copied());
         intervals.set(group, wanted);
     }
@@ -123,21 +124,21 @@ mod tests {
         assert_eq!(misunderstanding(PROTOCOL, "there:1"), None);
         let about = |protocol| misunderstanding(protocol, "there:1").unwrap();
         assert!(about("brimful.watch/1").ends_with("update brimful on there:1"));
-        assert!(about("brimful.watch/3").ends_with("update brimful on this host"));
+        assert!(about("brimful.watch/4").ends_with("update brimful on this host"));
         assert!(about("SSH-2.0").contains("check the port"));
     }
 
     #[test]
     fn only_groups_that_there_are_can_be_wanted() {
         let mut there_are = Intervals::every(Nanos::from_secs(1));
-        there_are.set(Group::Network, None);
+        there_are.set(GroupName::Network, None);
         let wanted = by_group(Intervals::every(Nanos::from_millis(50)));
         let mut expected = Intervals::every(Nanos::from_millis(50));
-        expected.set(Group::Network, None);
+        expected.set(GroupName::Network, None);
         assert_eq!(intervals(&wanted, there_are), expected);
         let strange = [("kernel".to_owned(), Nanos::ZERO), ("none".to_owned(), Nanos::MAX)].into();
-        assert_eq!(intervals(&strange, there_are).of(Group::Kernel), Some(Nanos::from_millis(10)));
-        assert_eq!(intervals(&strange, there_are).of(Group::Process), None);
+        assert_eq!(intervals(&strange, there_are).of(GroupName::Kernel), Some(Nanos::from_millis(10)));
+        assert_eq!(intervals(&strange, there_are).of(GroupName::Process), None);
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn sampler(namespace: Option<&Namespace>, ports: &[u16], ebpf: bool) -> Sampler 
 }
 
 fn ports(sampler: &mut Sampler) -> Vec<PortSample> {
-    sampler.sample().connections.unwrap().ports
+    sampler.sample().groups.connections.unwrap().ports
 }
 
 fn counts(sampler: &mut Sampler) -> Option<Counts> {
@@ -268,6 +268,6 @@ fn a_count_rests_and_several_ports_share_it() {
     next(&mut sampler, [Some(0), Some(40), Some(0)]);
     let more: Vec<TcpStream> = namespace.inside(|| connect(2));
     next(&mut sampler, [None; 3]); // it rests again
-    assert_eq!(established(sampler.last_sample().connections.unwrap().ports), [Some(0), Some(42), Some(0)]);
+    assert_eq!(established(sampler.last_sample().groups.connections.unwrap().ports), [Some(0), Some(42), Some(0)]);
     drop((clients, more));
 }

@@ -112,7 +112,7 @@ fn each_port_has_its_own_and_the_one_without_is_named() {
     let mut sampler = sampler(&[first.port(), idle_at.port(), second.port()]);
     let waiting: Vec<OwnedFd> = [first, second, second].map(begin_connect).into();
     wait_for("both listeners with what waits for them", || {
-        let ports = sampler.sample().connections.unwrap().ports;
+        let ports = sampler.sample().groups.connections.unwrap().ports;
         let found: Vec<_> = ports.iter().map(|port| port.listener.map(|l| (l.accept_queue, l.backlog))).collect();
         (found == [Some((1, 3)), None, Some((2, 5))]).then_some(())
     });
@@ -182,10 +182,10 @@ fn a_server_that_this_user_may_not_look_into_has_no_figures() {
         let hidden = wait_for("the holder as a program of its own", || {
             let mut sampler = Sampler::open(&config).unwrap();
             let samples = [sampler.sample(), sampler.sample()];
-            let program = &samples[1].process.as_ref()?[0];
+            let program = &samples[1].groups.process.as_ref()?[0];
             (program.membership == Membership::Hidden).then_some((samples, sampler.sources().remove("process")))
         });
-        (Rates::between(&hidden.0[0], &hidden.0[1]).process.unwrap().figures, hidden.1.unwrap())
+        (Rates::between(&hidden.0[0], &hidden.0[1]).process.unwrap().figures.process, hidden.1.unwrap())
     };
     let (figures, source) = std::thread::scope(|scope| scope.spawn(look).join().unwrap());
     assert_eq!(figures, [], "not known, which is not zero");

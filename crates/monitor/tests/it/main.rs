@@ -131,12 +131,12 @@ fn begin_connect(address: SocketAddr) -> OwnedFd {
 
 /// The only port's listener.
 fn listener_of(sample: &Sample) -> Option<ListenerSample> {
-    sample.connections.as_ref()?.ports[0].listener
+    sample.groups.connections.as_ref()?.ports[0].listener
 }
 
 /// What was dropped at the only port.
 fn drops_of(sample: &Sample) -> u64 {
-    sample.connections.as_ref().unwrap().ports[0].drops.unwrap()
+    sample.groups.connections.as_ref().unwrap().ports[0].drops.unwrap()
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Drop for Waiting {
 }
 
 fn tcp(sample: &Sample) -> TcpSample {
-    sample.network.as_ref().unwrap().tcp
+    sample.groups.network.as_ref().unwrap().tcp
 }
 
 /// Samples until it looks as expected: a busy kernel may finish a handshake after `connect` has returned.
@@ -82,7 +82,17 @@ fn settled(sampler: &mut Sampler, expected: impl Fn(&Sample) -> bool) -> Sample 
 }
 
 fn interfaces(sample: &Sample) -> Vec<&str> {
-    sample.network.as_ref().unwrap().interfaces.as_ref().unwrap().iter().map(|interface| &*interface.name).collect()
+    sample
+        .groups
+        .network
+        .as_ref()
+        .unwrap()
+        .interfaces
+        .as_ref()
+        .unwrap()
+        .iter()
+        .map(|interface| &*interface.name)
+        .collect()
 }
 
 #[test]
@@ -144,7 +154,7 @@ fn the_owner_of_a_port_is_looked_for_where_the_port_is() {
         let mut sampler = Sampler::open(&config).unwrap();
         sampler.require_processes().unwrap();
         wait_for("its owner", || {
-            let program = sampler.sample().process.unwrap().remove(0);
+            let program = sampler.sample().groups.process.unwrap().remove(0);
             (*program.pids == [process.0.id()]).then_some(())
         });
     }
@@ -262,7 +272,7 @@ fn without_the_privilege_what_can_be_read_is_read_and_the_rest_says_the_command(
 
     let mut found = found.unwrap();
     let sample = found.sample();
-    assert_eq!((interfaces(&sample), &sample.connections), (vec!["lo"], &None));
+    assert_eq!((interfaces(&sample), &sample.groups.connections), (vec!["lo"], &None));
     let sources = found.sources();
     assert!(sources["listener"].starts_with("none: cannot enter") && sources["listener"].contains(&command));
     assert!(sources["network"].contains("/proc/net/dev"), "{}", sources["network"]);

@@ -3,7 +3,7 @@
 use crate::{BURN, OWN_NS, PATIENCE, Shell, copy_of_sleep, listener, near, open_socket, wait_for};
 use brimful_core::server::Process;
 use brimful_monitor::{
-    Group, Intervals, Monitor, MonitorConfig, ProcessSelector, ProgramSample, Rates, Sample, Sampler,
+    GroupName, Intervals, Monitor, MonitorConfig, ProcessSelector, ProgramSample, Rates, Sample, Sampler,
 };
 use brimful_monitor::{NetNamespace, listener_owners, online_cpus};
 use rustix::net::{bind, listen, sockopt};
@@ -41,7 +41,7 @@ impl Drop for Killed {
 /// Watches processes only.
 fn watch(selectors: &[ProcessSelector], ebpf: bool) -> Sampler {
     let mut intervals = Intervals::every(brimful_core::Nanos::from_millis(100));
-    for group in [Group::Kernel, Group::Network, Group::Connections] {
+    for group in [GroupName::Kernel, GroupName::Network, GroupName::Connections] {
         intervals.set(group, None);
     }
     let config = MonitorConfig { processes: selectors.to_vec(), intervals, ebpf, ..MonitorConfig::default() };
@@ -55,7 +55,7 @@ fn source(sampler: &Sampler) -> String {
 }
 
 fn programs(sampler: &mut Sampler) -> Vec<ProgramSample> {
-    sampler.sample().process.unwrap()
+    sampler.sample().groups.process.unwrap()
 }
 
 fn program(sampler: &mut Sampler) -> ProgramSample {
@@ -64,7 +64,7 @@ fn program(sampler: &mut Sampler) -> ProgramSample {
 
 /// The only program's figures.
 fn between(from: &Sample, to: &Sample) -> Process {
-    Rates::between(from, to).process.unwrap().figures.remove(0)
+    Rates::between(from, to).process.unwrap().figures.process.remove(0)
 }
 
 /// Samples until the program looks as expected. Searches through /proc rest for a second or two.
@@ -303,11 +303,12 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();
             let seconds = stretch.length().as_secs_f64();
             let accounted = |process: &Process| process.run_queue_wait_s.unwrap() + process.cpu_s;
-            let all = stretch.figures.iter().all(|process| (accounted(process) - seconds).abs() < 0.1 * seconds);
+            let all =
+                stretch.figures.process.iter().all(|process| (accounted(process) - seconds).abs() < 0.1 * seconds);
             all.then_some(stretch)
         });
         let seconds = stretch.length().as_secs_f64();
-        for process in &stretch.figures {
+        for process in &stretch.figures.process {
             let waited = process.run_queue_wait_s.unwrap();
             assert!(waited > 0.4 * seconds, "eBPF {ebpf}: waited {waited} s of {seconds} s: {process:?}");
             assert_eq!((process.running, process.threads, process.processes), (Some(1), Some(1), 1));

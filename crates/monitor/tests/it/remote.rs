@@ -161,12 +161,12 @@ fn proof(token: &Token, statement: &str) -> String {
 
 /// Greets, hears the client's hello, and answers it as one who knows the token.
 fn welcome(socket: &mut TcpStream, token: &Token) -> Option<String> {
-    socket.write_all(greeting("brimful.watch/2").as_bytes()).ok()?;
+    socket.write_all(greeting("brimful.watch/3").as_bytes()).ok()?;
     let mut hello = String::new();
     BufReader::new(&*socket).read_line(&mut hello).ok()?;
     let message: serde_json::Value = serde_json::from_str(&hello).ok()?;
     let nonce = message["hello"]["nonce"].as_str()?;
-    let proof = proof(token, &format!("brimful.watch/2 server {NONCE} {nonce}"));
+    let proof = proof(token, &format!("brimful.watch/3 server {NONCE} {nonce}"));
     writeln!(socket, "{{\"welcome\":{{\"proof\":\"{proof}\"}}}}").ok()?;
     Some(hello)
 }
@@ -235,7 +235,7 @@ fn who_does_not_know_the_token_is_told_nothing() {
         stranger.read_to_string(&mut heard).unwrap();
         let lines: Vec<&str> = heard.lines().collect();
         assert!(
-            matches!(lines[..], [greeting, no] if greeting.contains("brimful.watch/2") && no.contains("refused")),
+            matches!(lines[..], [greeting, no] if greeting.contains("brimful.watch/3") && no.contains("refused")),
             "{heard}"
         );
         assert!(!heard.contains(token.reveal()));
@@ -346,7 +346,7 @@ fn a_few_clients_at_a_time_each_with_what_it_wants() {
     let served = Monitor::connect(&remote(serving.address(), &token));
     assert!(served.is_err_and(|error| error.to_string().contains("4000000")));
     let mut nothing = MonitorConfig::default().intervals;
-    for group in brimful_monitor::Group::ALL {
+    for group in brimful_monitor::GroupName::ALL {
         nothing.set(group, None);
     }
     let (serving, token, _) = serve(MonitorConfig { intervals: nothing, ..MonitorConfig::default() }, None);
@@ -390,12 +390,12 @@ fn who_is_not_brimful_is_recognized() {
     assert!(hears("").contains("closed the connection"));
     assert!(hears(vec![b'x'; 5 << 20]).contains("a line of more than 4194304 bytes"));
     assert!(hears(greeting("brimful.watch/0")).contains("update brimful on 127.0.0.1:"));
-    assert!(hears(greeting("brimful.watch/3")).contains("update brimful on this host"));
+    assert!(hears(greeting("brimful.watch/4")).contains("update brimful on this host"));
     let before = "{\"greeting\":{\"protocol\":\"brimful.watch/1\",\"version\":\"0.1.0\"}}\n";
     assert!(hears(before).contains("update brimful on 127.0.0.1:"));
     assert!(hears(greeting("other/1")).contains("check the port"));
-    assert!(hears(greeting("brimful.watch/2") + "{\"refused\":\"go\\u0007away\"}\n").contains(r"go\u0007away"));
-    assert!(hears(greeting("brimful.watch/2") + "{\"clock\":{\"at\":1}}\n").contains("what was not asked"));
+    assert!(hears(greeting("brimful.watch/3") + "{\"refused\":\"go\\u0007away\"}\n").contains(r"go\u0007away"));
+    assert!(hears(greeting("brimful.watch/3") + "{\"clock\":{\"at\":1}}\n").contains("what was not asked"));
 }
 
 proptest! {

@@ -39,7 +39,7 @@ impl Watch {
     /// Both must say the same. In a namespace that is as young as the watch all counters begin at zero.
     fn arrivals(&mut self) -> Arrivals {
         let [by_ebpf, without] = self.0.each_mut().map(|sampler| {
-            let connections = sampler.sample().connections.unwrap();
+            let connections = sampler.sample().groups.connections.unwrap();
             let accepted = connections.ports[0].accepted.or(connections.passive_opens).unwrap();
             Arrivals { accepted, dropped: connections.ports[0].drops.unwrap() }
         });

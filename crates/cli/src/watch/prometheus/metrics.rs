@@ -18,17 +18,17 @@ const BLOCK_BYTES: u64 = 512;
 pub fn text(sample: &Sample) -> String {
     let mut page = Page::default();
     monitor(&mut page);
-    if let Some(sample) = &sample.kernel {
+    if let Some(sample) = &sample.groups.kernel {
         kernel(&mut page, sample);
     }
-    if let Some(programs) = &sample.process {
+    if let Some(programs) = &sample.groups.process {
         let known = programs.iter().filter(|program| program.membership == Membership::Own);
         process(&mut page, &known.collect::<Vec<_>>());
     }
-    if let Some(sample) = &sample.network {
+    if let Some(sample) = &sample.groups.network {
         network(&mut page, sample);
     }
-    if let Some(sample) = &sample.connections {
+    if let Some(sample) = &sample.groups.connections {
         connections(&mut page, sample);
     }
     page.0
@@ -275,6 +275,7 @@ fn connections(page: &mut Page, ConnectionsSample { ports, .. }: &ConnectionsSam
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_monitor::PerGroup;
     use std::collections::BTreeSet;
 
     fn page() -> String {
@@ -282,7 +283,7 @@ mod tests {
         let ticks = CpuTicks { user: 150, system: 300, idle: 1000, steal: 5, interrupt: 50, io_wait: 100 };
         let listener = ListenerSample { accept_queue: 3, backlog: 511, sockets: 1, ..ListenerSample::default() };
         let states = [(brimful_core::server::State::Established, 12)].into();
-        text(&Sample {
+        let groups = PerGroup {
             kernel: Some(KernelSample {
                 cpus: [(0, ticks), (1, ticks)].into(),
                 context_switches: Some(123_456_789_012),
@@ -307,8 +308,8 @@ mod tests {
                 ],
                 ..ConnectionsSample::default()
             }),
-            ..Sample::default()
-        })
+        };
+        text(&Sample { groups, ..Sample::default() })
     }
 
     #[test]

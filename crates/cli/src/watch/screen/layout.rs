@@ -233,7 +233,7 @@ mod tests {
     fn a_terminal_obeys_nothing_but_this_program() {
         let mut rates = fixture::busy();
         if let Some(process) = &mut rates.process {
-            process.figures[0].name = "\x1b[2J\u{202e}x".to_owned();
+            process.figures.process[0].name = "\x1b[2J\u{202e}x".to_owned();
         }
         if let Some(network) = &mut rates.network {
             let eth0 = network.figures.interfaces.remove("eth0").unwrap();
@@ -260,7 +260,7 @@ mod tests {
     fn tiny_terminals_break_nothing_and_say_what_is_left_out() {
         let mut rates = fixture::busy();
         let process = rates.process.as_mut().unwrap();
-        process.figures = vec![process.figures[0].clone(); 30];
+        process.figures.process = vec![process.figures.process[0].clone(); 30];
         let picture = picture(rates);
         for (width, height) in [(1, 1), (10, 3), (40, 10), (80, 24), (149, 24), (150, 8), (300, 100)] {
             drawn(&picture, width, height);

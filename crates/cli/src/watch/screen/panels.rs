@@ -9,7 +9,7 @@ use super::style::{Style, cell, flow, known, number, percent};
 use brimful_core::server::{Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic};
 use brimful_core::text::one_line;
 use brimful_core::units::grouped;
-use brimful_monitor::Group;
+use brimful_monitor::GroupName;
 use brimful_report::quantity::size;
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
@@ -135,11 +135,11 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
         ("maj/s", 6, 1),
         ("switch/s", 9, 0),
     ];
-    let process = picture.rates.process.as_ref().filter(|_| picture.shows(Group::Process))?;
+    let process = picture.rates.process.as_ref().filter(|_| picture.shows(GroupName::Process))?;
     let seconds = process.length().as_secs_f64();
     let per_s = |n: u64| number(n as f64 / seconds);
     let mut panel = Panel::new("programs", &COLUMNS, width, picture.style);
-    for program in &process.figures {
+    for program in &process.figures.process {
         let Process { cpu_s, run_queue_wait_s, processes, .. } = program;
         let share = |part: f64| if *cpu_s > 0.0 { program.cores * part / cpu_s } else { 0.0 };
         let waits = run_queue_wait_s.map(|wait| if wait > 0.0 { wait / (wait + cpu_s) } else { 0.0 });
@@ -172,7 +172,7 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
         ("t-wait", 8, 0),
     ];
     let Connections { ports, .. } =
-        &picture.rates.connections.as_ref().filter(|_| picture.shows(Group::Connections))?.figures;
+        &picture.rates.connections.as_ref().filter(|_| picture.shows(GroupName::Connections))?.figures;
     let style = picture.style;
     let mut panel = Panel::new("ports   accept queue", &COLUMNS, width, style);
     for Port { port, listener, connections } in ports {
@@ -217,7 +217,7 @@ pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
         ("errors/s", 9, 2),
         ("drops/s", 9, 3),
     ];
-    let network = &picture.rates.network.as_ref().filter(|_| picture.shows(Group::Network))?.figures;
+    let network = &picture.rates.network.as_ref().filter(|_| picture.shows(GroupName::Network))?.figures;
     let style = picture.style;
     let mut panel = Panel::new("network", &COLUMNS, width, style);
     let (mut used, idle): (Vec<_>, Vec<_>) =

@@ -5,7 +5,7 @@ use crate::watch::plan::Plan;
 use crate::watch::session::Session;
 use brimful_core::Nanos;
 use brimful_core::server::Kernel;
-use brimful_monitor::{Finding, Group, Groups, Rates};
+use brimful_monitor::{Finding, GroupName, Groups, Rates};
 use std::collections::BTreeMap;
 
 /// How long a notice stays.
@@ -30,7 +30,7 @@ pub struct Picture {
     notice: Option<(String, Nanos)>,
     /// Groups that are sampled.
     pub enabled: Groups,
-    hidden: Vec<Group>,
+    hidden: Vec<GroupName>,
     pub paused: bool,
     pub help: bool,
     pub style: Style,
@@ -41,7 +41,7 @@ impl Picture {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let intervals = &plan.config.intervals;
         let mut every: Vec<(Nanos, Vec<&str>)> = Vec::new();
-        for group in Group::ALL {
+        for group in GroupName::ALL {
             let Some(interval) = intervals.of(group) else { continue };
             match every.iter_mut().find(|(other, _)| *other == interval) {
                 Some((_, groups)) => groups.push(group.name()),
@@ -96,28 +96,28 @@ impl Picture {
     }
 
     /// Whether a group has its place.
-    pub fn shows(&self, group: Group) -> bool {
+    pub fn shows(&self, group: GroupName) -> bool {
         self.enabled.has(group) && !self.hidden.contains(&group)
     }
 
     /// The machine, if it has its place.
     pub fn kernel(&self) -> Option<&Kernel> {
-        self.rates.kernel.as_ref().filter(|_| self.shows(Group::Kernel)).map(|stretch| &stretch.figures)
+        self.rates.kernel.as_ref().filter(|_| self.shows(GroupName::Kernel)).map(|stretch| &stretch.figures)
     }
 
     pub fn press(&mut self, key: char) {
         match key {
             ' ' => self.paused = !self.paused,
             '?' | 'h' => self.help = !self.help,
-            'k' => self.toggle(Group::Kernel),
-            'p' => self.toggle(Group::Process),
-            'n' => self.toggle(Group::Network),
-            'c' => self.toggle(Group::Connections),
-            _ => {}
+            // A group's key is its initial.
+            _ => GroupName::ALL
+                .into_iter()
+                .filter(|group| group.name().starts_with(key))
+                .for_each(|group| self.toggle(group)),
         }
     }
 
-    fn toggle(&mut self, group: Group) {
+    fn toggle(&mut self, group: GroupName) {
         match self.hidden.iter().position(|&hidden| hidden == group) {
             Some(index) => drop(self.hidden.remove(index)),
             None => self.hidden.push(group),

@@ -1,0 +1,136 @@
+//! The list of the groups. Whatever is done for every group is written once: `per_group!` makes one thing of each,
+//! `for_each_group!` does something with each.
+
+use crate::group::Group;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What there is one of for each group.
+pub trait Kind {
+    /// A group's.
+    type Of<G: Group>;
+}
+
+/// A group that is in the list.
+pub trait Listed: Group + Sized {
+    /// Its name.
+    const NAME: GroupName;
+
+    /// What is its own.
+    fn of<K: Kind>(all: &PerGroup<K>) -> &K::Of<Self>;
+
+    /// The same, to be changed.
+    fn of_mut<K: Kind>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
+}
+
+macro_rules! groups {
+    ($d:tt $($(#[$doc:meta])* $field:ident $Name:ident $Group:path,)+) => {
+        /// Names of the groups.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum GroupName {
+            $($(#[$doc])* $Name,)+
+        }
+
+        impl GroupName {
+            /// All of them.
+            pub const ALL: [GroupName; [$(stringify!($field)),+].len()] = [$(GroupName::$Name),+];
+
+            /// As on the command line, in documents and in the names of log files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(GroupName::$Name => stringify!($field),)+
+                }
+            }
+        }
+
+        /// One thing of each group; `K` says what.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct PerGroup<K: Kind> {
+            $($(#[$doc])* pub $field: K::Of<$Group>,)+
+        }
+
+        $(impl Listed for $Group {
+            const NAME: GroupName = GroupName::$Name;
+
+            fn of<K: Kind>(all: &PerGroup<K>) -> &K::Of<Self> {
+                &all.$field
+            }
+
+            fn of_mut<K: Kind>(all: &mut PerGroup<K>) -> &mut K::Of<Self> {
+                &mut all.$field
+            }
+        })+
+
+        /// A [`PerGroup`] of what an expression is for each group `G`.
+        macro_rules! per_group {
+            ($d G:ident => $d each:expr) => {
+                $crate::groups::PerGroup { $($field: { type $d G = $Group; $d each },)+ }
+            };
+        }
+
+        /// Evaluates an expression for each group `G`.
+        macro_rules! for_each_group {
+            ($d G:ident => $d each:expr) => {{ $({ type $d G = $Group; $d each })+ }};
+        }
+    };
+}
+
+groups! { $
+    /// The machine: CPUs, disks, paging, interrupts, context switches.
+    kernel Kernel crate::kernel::KernelGroup,
+    /// The server's programs.
+    process Process crate::process::ProcessGroup,
+    /// Interfaces and TCP of the server's network namespace.
+    network Network crate::network::NetworkGroup,
+    /// The server's ports: listening sockets and connections.
+    connections Connections crate::connections::ConnectionsGroup,
+}
+
+impl fmt::Display for GroupName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for GroupName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GroupName, String> {
+        GroupName::ALL.into_iter().find(|group| group.name() == text).ok_or_else(|| {
+            let [first @ .., last] = GroupName::ALL.map(GroupName::name);
+            format!("`{text}` is no group of figures: choose among {} and {last}", first.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_refused() {
+        for group in GroupName::ALL {
+            assert_eq!(group.name().parse(), Ok(group));
+        }
+        assert!("disk".parse::<GroupName>().unwrap_err().contains("kernel, process, network and connections"));
+    }
+
+    #[test]
+    fn each_group_has_what_is_called_like_it() {
+        struct Names;
+        impl Kind for Names {
+            type Of<G: Group> = GroupName;
+        }
+        let mut names: PerGroup<Names> = per_group!(G => G::NAME);
+        assert_eq!((names.kernel, names.connections), (GroupName::Kernel, GroupName::Connections));
+        let mut seen = Vec::new();
+        for_each_group!(G => {
+            seen.push(*G::of(&names));
+            *G::of_mut(&mut names) = GroupName::Kernel;
+        });
+        assert_eq!(seen, GroupName::ALL);
+        assert_eq!(names.connections, GroupName::Kernel);
+    }
+}

@@ -1,0 +1,73 @@
+//! Process group: the server's programs. Which processes they are says `tree.rs`, what they used `program.rs`.
+
+use crate::MonitorError;
+use crate::group::{Group, Site, Stretch};
+use crate::program::{Membership, ProgramSample};
+use crate::tree::ProcessTree;
+use brimful_core::Nanos;
+use brimful_core::server::{Process, Programs, Server, ServerInterval};
+use std::collections::BTreeMap;
+
+/// The group.
+pub enum ProcessGroup {}
+
+impl Group for ProcessGroup {
+    type Watch = ProcessTree;
+    /// Each program, in the order of the selectors.
+    type Sample = Vec<ProgramSample>;
+    /// Those that have figures of their own.
+    type Figures = Programs;
+
+    fn open(site: &mut Site<'_>) -> Result<Option<ProcessTree>, MonitorError> {
+        if site.processes.is_empty() {
+            site.lacks("process", "no process was named");
+            return Ok(None);
+        }
+        ProcessTree::watch(site.root, site.processes, site.netns, site.ebpf).map(Some)
+    }
+
+    fn read(watch: &mut ProcessTree, _: &mut Vec<u8>) -> Vec<ProgramSample> {
+        watch.read()
+    }
+
+    fn sources(watch: &ProcessTree, sources: &mut BTreeMap<String, String>) {
+        watch.sources(sources);
+    }
+
+    fn since(earlier: &Vec<ProgramSample>, later: &Vec<ProgramSample>, over: Nanos) -> Programs {
+        let own = earlier.iter().zip(later).filter(|(_, later)| later.membership == Membership::Own);
+        Programs { process: own.map(|(earlier, later)| later.since(earlier, over)).collect() }
+    }
+
+    fn put(stretch: Stretch<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
+        let (seen, wanted) = (stretch.length().as_secs_f64(), length.as_secs_f64());
+        let factor = if seen > 0.0 { wanted / seen } else { 1.0 };
+        server.process = stretch.figures.process.into_iter().map(|process| scaled(process, factor)).collect();
+    }
+
+    fn put_interval(stretch: &Stretch<Programs>, _: &Vec<ProgramSample>, interval: &mut ServerInterval) {
+        let (programs, seconds) = (&stretch.figures.process, stretch.length().as_secs_f64());
+        if programs.is_empty() || seconds <= 0.0 {
+            return;
+        }
+        let per_s = |figure: fn(&Process) -> Option<f64>| -> Option<f64> {
+            programs.iter().map(figure).sum::<Option<f64>>().map(|total| total / seconds)
+        };
+        interval.process_cores = per_s(|program| Some(program.cpu_s));
+        interval.process_cores_user = per_s(|program| Some(program.cpu_s_user));
+        interval.run_queue_wait = per_s(|program| program.run_queue_wait_s);
+    }
+}
+
+fn scaled(process: Process, factor: f64) -> Process {
+    let count = |n: u64| (n as f64 * factor).round() as u64;
+    Process {
+        cpu_s: process.cpu_s * factor,
+        cpu_s_user: process.cpu_s_user * factor,
+        cpu_s_system: process.cpu_s_system * factor,
+        run_queue_wait_s: process.run_queue_wait_s.map(|wait| wait * factor),
+        major_faults: process.major_faults.map(count),
+        context_switches: process.context_switches.map(count),
+        ..process
+    }
+}

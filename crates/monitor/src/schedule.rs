@@ -1,0 +1,137 @@
+//! When each group is read: every one is enabled and timed on its own.
+
+use crate::groups::GroupName;
+use brimful_core::Nanos;
+
+/// How often each group is read; `None` where it is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Intervals([Option<Nanos>; GroupName::ALL.len()]);
+
+/// When each group is due: on a grid of instants of its own. What is late by more than an interval is left out, not made
+/// up for.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    intervals: Intervals,
+    due: [Nanos; GroupName::ALL.len()],
+}
+
+/// Some of the groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Groups([bool; GroupName::ALL.len()]);
+
+impl Intervals {
+    /// Bounds of every interval: it must show a burst, and must not be a load itself.
+    const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
+
+    /// The same for all groups.
+    pub fn every(interval: Nanos) -> Intervals {
+        let mut intervals = Intervals([None; GroupName::ALL.len()]);
+        for group in GroupName::ALL {
+            intervals.set(group, Some(interval));
+        }
+        intervals
+    }
+
+    /// Changes one group's; brought to between 10 ms and an hour.
+    pub fn set(&mut self, group: GroupName, interval: Option<Nanos>) {
+        let (least, most) = Intervals::BOUNDS;
+        self.0[group as usize] = interval.map(|interval| interval.clamp(least, most));
+    }
+
+    /// One group's.
+    pub fn of(&self, group: GroupName) -> Option<Nanos> {
+        self.0[group as usize]
+    }
+
+    /// The groups that are read at all.
+    pub fn enabled(&self) -> Groups {
+        Groups(self.0.map(|interval| interval.is_some()))
+    }
+
+    /// The shortest; `None` if no group is read.
+    pub fn shortest(&self) -> Option<Nanos> {
+        self.0.iter().flatten().min().copied()
+    }
+}
+
+impl Schedule {
+    /// Everything is due at `start`.
+    pub fn new(intervals: Intervals, start: Nanos) -> Schedule {
+        Schedule { intervals, due: [start; GroupName::ALL.len()] }
+    }
+
+    /// The groups that are due; they are so again an interval later.
+    pub fn take_due(&mut self, now: Nanos) -> Groups {
+        let mut due = Groups::default();
+        for (index, interval) in self.intervals.0.iter().enumerate() {
+            let Some(interval) = interval else { continue };
+            if self.due[index] <= now {
+                due.0[index] = true;
+                let missed = (now - self.due[index]).0 / interval.0;
+                self.due[index] += Nanos((missed + 1).saturating_mul(interval.0));
+            }
+        }
+        due
+    }
+
+    /// When the next group is due; `None` if none ever is.
+    pub fn next(&self) -> Option<Nanos> {
+        let enabled = self.due.iter().zip(self.intervals.0).filter(|(_, interval)| interval.is_some());
+        enabled.map(|(due, _)| *due).min()
+    }
+}
+
+impl Groups {
+    /// Every group.
+    pub const ALL: Groups = Groups([true; GroupName::ALL.len()]);
+
+    /// Whether a group is among them.
+    pub fn has(self, group: GroupName) -> bool {
+        self.0[group as usize]
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self == Groups::default()
+    }
+}
+
+impl FromIterator<GroupName> for Groups {
+    fn from_iter<I: IntoIterator<Item = GroupName>>(groups: I) -> Groups {
+        let mut set = Groups::default();
+        for group in groups {
+            set.0[group as usize] = true;
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_group_keeps_its_own_time_and_a_late_tick_is_left_out() {
+        let ms = Nanos::from_millis;
+        let mut intervals = Intervals::every(ms(100));
+        intervals.set(GroupName::Process, Some(ms(250)));
+        intervals.set(GroupName::Network, None);
+        let mut schedule = Schedule::new(intervals, ms(1000));
+        let mut due = |at| {
+            let due = schedule.take_due(ms(at));
+            (
+                due.has(GroupName::Kernel),
+                due.has(GroupName::Process),
+                due.has(GroupName::Network),
+                schedule.next().unwrap(),
+            )
+        };
+        assert_eq!(due(999), (false, false, false, ms(1000)));
+        assert_eq!(due(1000), (true, true, false, ms(1100)));
+        assert_eq!(due(1130), (true, false, false, ms(1200)));
+        assert_eq!(due(1499), (true, true, false, ms(1500)), "three ticks of the first were missed, one is made");
+        assert_eq!(due(1500), (true, true, false, ms(1600)));
+        assert_eq!(intervals.shortest(), Some(ms(100)));
+        assert!(Groups::from_iter([]).is_empty() && Groups::from_iter(GroupName::ALL) == Groups::ALL);
+    }
+}
