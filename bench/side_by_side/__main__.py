@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from . import host, report
-from .cases import CASES, Case
+from .case import Case
+from .cases import CASES
 from .entry import Entry, Setting
 from .measure import Bench
 from .tools import Failed, Programs, output

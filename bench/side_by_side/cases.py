@@ -1,14 +1,10 @@
 """The cases, and what brimful is required to reach in each."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from . import measure
+from .case import Case, Requirement
 from .entry import (
-    Entry,
     ab,
     brimful,
-    brimful_with,
     h2load,
     hey,
     httperf,
@@ -19,44 +15,6 @@ from .entry import (
     wrk,
     wrk2,
 )
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A bound on a metric of brimful, or on its ratio to the same metric of another generator."""
-
-    text: str
-    metric: str
-    required: float | None
-    aim: float | None = None
-    against: str | None = None
-    at_least: bool = False
-
-    def meets(self, value: float, bound: float) -> bool:
-        return value >= bound if self.at_least else value <= bound
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
-    title: str
-    server: str
-    entries: tuple[Entry, ...]
-    # What its table shows, and of which of these it shows brimful's ratio to the others.
-    columns: tuple[str, ...]
-    compared: tuple[str, ...] = ()
-    requirements: tuple[Requirement, ...] = ()
-    measure: Callable[..., dict] = measure.load
-    rate: int = 0
-    # One run, as long as --growth-seconds says.
-    long: bool = False
-
-    @property
-    def probe(self) -> Entry:
-        """brimful in this case with the engine of its own choice."""
-        flags = next(entry.flags for entry in self.entries if entry.tool.startswith("brimful"))
-        return brimful_with("auto", *flags)
-
 
 CPU = "cpu_us_per_request"
 COST = (CPU, "core_us_per_request", "requests_per_s", "peak_rss_mib")
@@ -115,8 +73,8 @@ def lateness(rate: int, requirements: tuple[Requirement, ...]) -> Case:
         SEEN,
         ("lateness_p50_us", "lateness_p99_us"),
         requirements,
-        measure.late,
-        rate,
+        rate=rate,
+        measure=measure.late,
     )
 
 
@@ -129,6 +87,7 @@ CASES = (
         COST,
         (CPU, "requests_per_s", "peak_rss_mib"),
         (ratio("wrk", 0.95, 0.85), ratio("h2load", 0.95, 0.85)),
+        measure=measure.load,
     ),
     Case(
         "keep-alive-trivial",
@@ -138,6 +97,7 @@ CASES = (
         COST,
         (CPU, "requests_per_s", "peak_rss_mib"),
         (ratio("wrk", 0.88, 0.78),),
+        measure=measure.load,
     ),
     Case(
         "pipelined-trivial",
@@ -147,6 +107,7 @@ CASES = (
         COST,
         (CPU, "requests_per_s"),
         (ratio("wrk", 0.70, 0.58),),
+        measure=measure.load,
     ),
     Case(
         "pipelined-nginx",
@@ -155,6 +116,7 @@ CASES = (
         PIPELINED,
         COST,
         (CPU, "requests_per_s"),
+        measure=measure.load,
     ),
     Case(
         "new-connection",
@@ -172,6 +134,7 @@ CASES = (
         ("connections", *COST),
         (CPU, "requests_per_s"),
         (ratio("wrk", 0.82, 0.72), ratio("httperf", 0.65, 0.55)),
+        measure=measure.load,
     ),
     Case(
         "fixed-20k",
@@ -181,6 +144,7 @@ CASES = (
         COST,
         (CPU,),
         (ratio("wrk2", 1.3, 1.0),),
+        measure=measure.load,
     ),
     lateness(
         1_000,
@@ -204,6 +168,7 @@ CASES = (
         ("cpu_percent", CPU, "requests_per_s"),
         (CPU,),
         (ratio("httperf", 0.20, 0.10),),
+        measure=measure.load,
     ),
     Case(
         "abandoned",
@@ -213,6 +178,7 @@ CASES = (
         ("attempts_per_s", "ignored_per_s", "cpu_percent", "peak_rss_mib"),
         ("attempts_per_s",),
         (Requirement("abandoned attempts/s", "ignored_per_s", 40_000, 60_000, at_least=True),),
+        measure=measure.load,
     ),
     Case(
         "overload",
@@ -222,6 +188,7 @@ CASES = (
         ("overload_factor", "attempts_per_s", "requests_per_s", "cpu_percent"),
         ("overload_factor",),
         (Requirement("offered connections/s ÷ capacity", "overload_factor", 50, 300, at_least=True),),
+        measure=measure.load,
     ),
     Case(
         "memory",
@@ -231,7 +198,7 @@ CASES = (
         ("bytes_per_connection", "few_rss_kib", "many_rss_kib"),
         (),
         (Requirement("bytes per connection", "bytes_per_connection", 1536, 512),),
-        measure.held,
+        measure=measure.held,
     ),
     Case(
         "growth",
@@ -241,7 +208,7 @@ CASES = (
         ("growth_kib_per_min", "growth_low_kib_per_min", "growth_high_kib_per_min", "peak_rss_mib"),
         (),
         (Requirement("growth above chance, KiB/min", "growth_low_kib_per_min", 0),),
-        measure.growth,
+        measure=measure.growth,
         long=True,
     ),
 )

@@ -12,15 +12,13 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from . import host, lateness, stats
+from .case import Case
 from .entry import Entry, Setting
 from .servers import Nginx, Server, Trivial
 from .tools import Failed, Programs
-
-if TYPE_CHECKING:
-    from .cases import Case
 
 SCRIPTS = Path(__file__).parent / "scripts"
 # How often a running generator's memory is read.
@@ -165,12 +163,12 @@ class Generator:
         self._errors.close()
 
 
-def load(bench: Bench, case: "Case", entry: Entry, seconds: int) -> dict:
+def load(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     """The ordinary measurement: what a request costs, as counted by the server."""
     return loaded(bench, case, entry, seconds)[1]
 
 
-def growth(bench: Bench, case: "Case", entry: Entry, seconds: int) -> dict:
+def growth(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     """The same over a long run, whose memory is watched once it has settled, after a tenth of it."""
     finished, run = loaded(bench, case, entry, seconds)
     slope, half_width = stats.slope([(at, kib) for at, kib in finished.memory if at > finished.wall_s / 10])
@@ -183,7 +181,7 @@ def growth(bench: Bench, case: "Case", entry: Entry, seconds: int) -> dict:
     return run | {"memory_kib": [kib for _, kib in finished.memory][:: round(1 / PERIOD_S)]}
 
 
-def loaded(bench: Bench, case: "Case", entry: Entry, seconds: int) -> tuple[Finished, dict]:
+def loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Finished, dict]:
     server = bench.start(case.server)
     try:
         before, attempts, ignored = server.counted(), host.connection_attempts(), host.ignored_attempts()
@@ -202,7 +200,7 @@ def loaded(bench: Bench, case: "Case", entry: Entry, seconds: int) -> tuple[Fini
     return finished, {"command": finished.command, "values": values} | own_account(finished)
 
 
-def late(bench: Bench, case: "Case", entry: Entry, seconds: int) -> dict:
+def late(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     """Lateness, by the arrivals that the server has noted, and by the generator's own account if it gives one."""
     seconds += entry.extra_seconds
     server = bench.start("stamp", room=round(case.rate * seconds * 1.2) + 1000)
@@ -220,7 +218,7 @@ def late(bench: Bench, case: "Case", entry: Entry, seconds: int) -> dict:
     return {"command": finished.command, "values": values} | own
 
 
-def held(bench: Bench, case: "Case", entry: Entry, _seconds: int) -> dict:
+def held(bench: Bench, case: Case, entry: Entry, _seconds: int) -> dict:
     """Memory per open connection: the difference between many and few."""
     few, many = (held_kib(bench, case, entry, number) for number in HELD)
     return {
@@ -233,7 +231,7 @@ def held(bench: Bench, case: "Case", entry: Entry, _seconds: int) -> dict:
     }
 
 
-def held_kib(bench: Bench, case: "Case", entry: Entry, number: int) -> int:
+def held_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
     """Resident memory with so many connections open, each of which has had its answer."""
     server = bench.start(case.server)
     # Ample time to connect them all and to wait for the answers.

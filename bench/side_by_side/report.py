@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from .cases import CASES, Case, Requirement
+from .case import Case, Requirement
+from .cases import CASES
 from .stats import spread
 from .tools import KNOWN
 
