@@ -1,21 +1,12 @@
 //! What is shown meanwhile: a screen, lines, or nothing.
 
-use super::events::Events;
+use super::events::{Events, Flow};
 use super::lines::Lines;
 use super::plan::{Plan, View};
 use super::screen::Screen;
 use super::session::Session;
 use crate::output::say;
 use ratatui::crossterm::event;
-
-/// What comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// More of it.
-    Stay,
-    /// The end: the user wants it, or nobody reads any more.
-    Leave,
-}
 
 /// One of them.
 pub enum Display {

@@ -18,6 +18,15 @@ pub enum Event {
     Client(String),
 }
 
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// More of it.
+    Stay,
+    /// The end: the user wants it, or nobody reads any more.
+    Leave,
+}
+
 /// Where they come from.
 pub struct Events {
     receiver: Receiver<Event>,
@@ -36,7 +45,7 @@ impl Events {
         progress::on_stop(hang_up, move || {
             if std::mem::replace(&mut before, true) {
                 // The process may end here, whatever the loop is at.
-                super::screen::restore();
+                ratatui::restore();
             }
             // Fails when the loop has ended.
             let _ = stop.send(Event::Stop);

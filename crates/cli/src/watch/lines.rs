@@ -1,6 +1,6 @@
 //! One line for each interval, in fixed columns, for pipes and plain terminals: like vmstat.
 
-use super::display::Flow;
+use super::events::Flow;
 use super::plan::Plan;
 use super::session::Session;
 use crate::output;

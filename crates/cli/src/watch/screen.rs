@@ -8,7 +8,7 @@ mod panels;
 mod picture;
 mod style;
 
-use super::display::Flow;
+use super::events::Flow;
 use super::plan::Plan;
 use super::session::Session;
 use anyhow::Context;
@@ -24,11 +24,6 @@ pub struct Screen {
     picture: Picture,
     /// To be said once more when the screen is gone.
     notices: Vec<String>,
-}
-
-/// Gives the terminal back, if it was taken.
-pub fn restore() {
-    ratatui::restore();
 }
 
 impl Screen {
@@ -90,7 +85,7 @@ impl Screen {
 
     /// What Ctrl-Z does elsewhere: the shell has the terminal until it wants this to go on.
     fn stop(&mut self) -> anyhow::Result<()> {
-        restore();
+        ratatui::restore();
         kill_process(getpid(), Signal::TSTP)?;
         self.terminal = ratatui::try_init()?;
         Ok(())
@@ -113,6 +108,6 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        restore();
+        ratatui::restore();
     }
 }
