@@ -27,6 +27,7 @@ mod scripted;
 mod shard;
 mod sources;
 mod sweep;
+mod turns;
 
 pub use clock::Clock;
 pub use host::CpuTime;
@@ -36,9 +37,10 @@ pub use sources::{Cidr, CidrError};
 use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload};
 use io::{Epoll, Io, Settings, SocketOptions, Uring};
-use shard::{Shard, ShardUse};
+use shard::Shard;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use turns::ShardUse;
 
 /// What every shard of a run is told.
 #[derive(Clone, Debug)]

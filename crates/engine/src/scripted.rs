@@ -4,7 +4,8 @@
 use crate::clock::Clock;
 use crate::io::{Happened, Io, Settings, Token};
 use crate::pacing::Waited;
-use crate::shard::{Shard, ShardUse};
+use crate::shard::Shard;
+use crate::turns::ShardUse;
 use crate::{ClassRequests, Close, Config, Engine, EngineError, Progress, Wire};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};

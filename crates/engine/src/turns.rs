@@ -1,0 +1,253 @@
+//! A shard's turns: asks the workload what is due, begins it, and waits. What becomes of it is told in `exchange.rs`.
+//!
+//! Due times come first: the schedule is looked at again after everything that has happened, so that no batch of responses can
+//! hold up a call that has come due. A generator that is behind reads responses before it begins calls, on the connections that
+//! the responses left idle; were calls begun first, each would need a new connection and it would fall further behind.
+
+use crate::connection::{Call, Connection, Phase};
+use crate::contention;
+use crate::deadlines::Armed;
+use crate::host::{self, CpuTime};
+use crate::io::Io;
+use crate::pacing::Waited;
+use crate::shard::{RESET, Shard};
+use crate::{EngineError, Progress};
+use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, Workload};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Calls begun in a row before the sockets are looked at.
+const BURST: usize = 8;
+/// A call that has not begun this long after the window's end never will: the load stays bounded in time.
+const OVERRUN: Nanos = Nanos::from_secs(1);
+/// How often the live figures are refreshed.
+const PUBLISH: Nanos = Nanos::from_millis(100);
+/// A turn that takes so much longer than planned has held up what was to be sent in it.
+const HELD_UP: Nanos = Nanos::from_millis(1);
+/// Longest time that something asked for while events are handled is kept from the kernel.
+const HELD: Nanos = Nanos::from_micros(10);
+/// What a shard has used.
+#[derive(Debug)]
+pub struct ShardUse {
+    pub duration: Nanos,
+    pub interrupted: bool,
+    pub cpu: CpuTime,
+    pub busy: f64,
+    pub longest_gap: Nanos,
+    pub max_open: u64,
+    /// For how long the thread was ready to run and something else had the CPU.
+    pub cpu_wait: Option<Nanos>,
+}
+
+impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
+    /// Runs to the end. The observer has then seen every scheduled call end.
+    pub fn run(mut self, stop: &AtomicBool, progress: &Progress) -> Result<(O, ShardUse), EngineError> {
+        // Takes longer than the first call may be late.
+        self.cpu_wait_before = contention::thread_cpu_wait();
+        self.clock.wait_for_start();
+        self.cpu_before = host::thread_cpu_time();
+        let (mut published, mut published_at) = (0, Nanos::ZERO);
+        let mut busy = None;
+        let interrupted = loop {
+            self.behind = self.begin_due(BURST);
+            self.expire();
+            if self.done && (self.in_flight == 0 || self.nothing_more_to_wait_for()) {
+                break false;
+            }
+            if stop.load(Ordering::Relaxed) {
+                break true;
+            }
+            if self.now >= published_at + PUBLISH {
+                progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
+                (published, published_at) = (self.ended, self.now);
+            }
+            // Not diluted by the wait for the last answers.
+            let begun_all = self.done && self.now >= PUBLISH;
+            if busy.is_none() && (begun_all || self.now >= self.config.window) {
+                busy = Some(self.busy());
+            }
+            self.wait()?;
+        };
+        self.break_off();
+        self.note_gap(Waited::default());
+        self.io.flush()?;
+        progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
+        let used = ShardUse {
+            duration: self.now,
+            interrupted,
+            cpu: host::thread_cpu(),
+            longest_gap: self.longest_gap,
+            busy: busy.unwrap_or_else(|| self.busy()),
+            max_open: self.connections.max_open,
+            cpu_wait: contention::thread_cpu_wait()
+                .zip(self.cpu_wait_before)
+                .map(|(after, before)| Nanos(after.0.saturating_sub(before.0))),
+        };
+        Ok((self.observer, used))
+    }
+
+    /// Share of the time so far with work to do: what was not spent waiting, or what CPU time was used without spinning,
+    /// whichever is more. The former sees a thread that is kept from its CPU, the latter work that the kernel does while it is
+    /// asked to wait.
+    fn busy(&self) -> f64 {
+        let cpu = host::thread_cpu_time().0.saturating_sub(self.cpu_before.0 + self.waited.spun.0);
+        let elsewhere = self.now.0.saturating_sub(self.waited.total.0);
+        cpu.max(elsewhere).min(self.now.0) as f64 / self.now.0.max(1) as f64
+    }
+
+    /// Attempts that only the kernel gives up, after minutes, do not hold up the end.
+    fn nothing_more_to_wait_for(&self) -> bool {
+        let longest = OVERRUN.max(self.config.response_timeout);
+        self.config.connect_timeout.is_none() && self.now > self.config.window + longest
+    }
+
+    /// Begins at most `limit` of the calls that are due, and learns when to ask again. Returns whether more may be due.
+    fn begin_due(&mut self, limit: usize) -> bool {
+        self.next_due = Nanos::ZERO;
+        for nth in 0..limit {
+            // Pipelined calls begin within a fraction of a microsecond, and to look at the clock for each is much of that.
+            let now = if nth == 0 || self.config.pipeline == 1 { self.tick() } else { self.now };
+            self.next_due = match self.workload.next(now, self.in_flight) {
+                Next::Due { due, call } => {
+                    self.begin(due, call, now);
+                    continue;
+                }
+                Next::NotBefore(due) => due,
+                Next::WaitForOutcome => Nanos::MAX,
+                Next::Done => {
+                    self.done = true;
+                    Nanos::MAX
+                }
+            };
+            return false;
+        }
+        true
+    }
+
+    fn begin(&mut self, due: Nanos, spec: CallSpec, now: Nanos) {
+        let class = spec.class;
+        let stamp = self.connections.fresh_stamp();
+        let observed = O::PerCall::default();
+        let (last, sent_at, first_byte_at, received) = (false, None, None, 0);
+        let mut call = Call { class, due, observed, stamp, last, sent_at, first_byte_at, received };
+        self.in_flight += 1;
+        self.observer.on(&mut call.observed, &Event::Scheduled { class, due });
+        if now > self.config.window + OVERRUN {
+            return self.end(call, End::Unfinished { sent: false }, 0);
+        }
+        self.observer.on(&mut call.observed, &Event::Begun { at: now });
+        match self.connections.available() {
+            Some(slot) => self.give(slot, call, now),
+            None => {
+                let mut connection = Connection::new(Phase::Connecting, self.config.pipeline);
+                load(&mut connection, call, self.config.calls_per_connection);
+                self.attempt(connection, now);
+            }
+        }
+    }
+
+    /// Has an existing connection bear the call.
+    fn give(&mut self, slot: u32, call: Call<O::PerCall>, now: Nanos) {
+        let lifetime = self.config.calls_per_connection;
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        load(connection, call, lifetime);
+        let open = connection.phase == Phase::Open;
+        let first = connection.calls.len() == 1;
+        self.connections.list(slot);
+        if open {
+            if first {
+                self.expect_response(slot);
+            }
+            self.send_last(slot, now);
+        }
+    }
+
+    fn wait(&mut self) -> Result<(), EngineError> {
+        let until =
+            [self.connecting.next(), self.responding.next()].into_iter().flatten().fold(self.next_due, Nanos::min);
+        self.held_since = None;
+        let waited = self.io.wait(self.clock, until)?;
+        self.waited.total += waited.total;
+        self.waited.spun += waited.spun;
+        self.note_gap(waited);
+        let (open, known) = (self.connections.open(), self.io.attempts_have_begun());
+        while let Some((token, happened)) = self.io.next() {
+            self.happened(token, happened);
+            if self.next_due <= self.now && (!self.behind || self.connections.available().is_some()) {
+                // As many as one read may have made room for.
+                self.begin_due(self.config.pipeline);
+            }
+            if self.held_since.is_some_and(|since| self.now > since + HELD) {
+                self.io.flush()?;
+                self.held_since = None;
+            }
+        }
+        self.connections.count_open(open, known);
+        self.sweep.looked(waited.looked, self.io.left_unread(), open);
+        Ok(())
+    }
+
+    /// How long this turn took beyond what it slept by its own will: a thread that was stopped, or kept from its CPU, does not
+    /// see it otherwise.
+    fn note_gap(&mut self, waited: Waited) {
+        let ended = self.tick();
+        let gap = ended - self.turn_began - waited.total + waited.overslept;
+        self.longest_gap = self.longest_gap.max(gap);
+        if gap > HELD_UP {
+            // What was to be sent in this turn may have left at its end only.
+            self.connecting.postpone(self.turn_began, gap);
+            self.responding.postpone(self.turn_began, gap);
+        }
+        self.turn_began = ended;
+    }
+
+    /// Ends what is overdue. What came in time may still lie in the sockets, after the generator was kept from reading: a
+    /// deadline counts once everything has been read that was there when it passed.
+    fn expire(&mut self) {
+        let read_until = self.sweep.read_until();
+        loop {
+            let connections = &self.connections;
+            let attempt = |armed: Armed| {
+                connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Connecting && c.stamp == armed.stamp)
+            };
+            let answer = |armed: Armed| {
+                connections.get(armed.slot).is_some_and(|c| match c.phase {
+                    Phase::Open => c.awaits(armed.stamp),
+                    Phase::Closing => c.stamp == armed.stamp,
+                    Phase::Connecting => false,
+                })
+            };
+            if let Some(armed) = self.connecting.expired(read_until, attempt) {
+                self.drop_attempt(armed.slot, End::Abandoned);
+            } else if let Some(armed) = self.responding.expired(read_until, answer) {
+                // The calls behind the one that is overdue lose their connection.
+                let sent_by = read_until - self.config.response_timeout;
+                self.drop_connection(armed.slot, |nth, call| {
+                    let overdue = nth == 0 || call.sent_at.is_some_and(|at| at <= sent_by);
+                    if overdue { End::TimedOut } else { RESET }
+                });
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Ends everything that is still under way.
+    fn break_off(&mut self) {
+        self.tick();
+        // What was begun since the last look has not been counted.
+        self.connections.count_open(self.connections.open(), true);
+        for slot in self.connections.slots() {
+            match self.connections.get(slot).map(|connection| connection.phase) {
+                Some(Phase::Connecting) => self.drop_attempt(slot, End::Unfinished { sent: false }),
+                _ => self.drop_connection(slot, |_, _| End::Unfinished { sent: true }),
+            }
+        }
+    }
+}
+
+/// Puts a call into a connection's queue.
+fn load<P>(connection: &mut Connection<P>, mut call: Call<P>, lifetime: Option<u64>) {
+    connection.begun += 1;
+    call.last = lifetime.is_some_and(|lifetime| connection.begun >= lifetime);
+    connection.calls.push_back(call);
+}
