@@ -1,8 +1,9 @@
 // The three charts of a survey. Their levels are those of the whole mix; levels of a single class are in the tables.
 import type uPlot from "uplot";
-import { error, level as share, percent, rate, seconds, timeUnit } from "./format.ts";
+import { error, level as share, percent, rate, seconds, timeUnit, type Format } from "./format.ts";
 import { axis, colour, decades, entry, figure, knee, line, marks, paint, silent, tick, type Chart, type Mark } from "./plot.ts";
-import { mixLevels, ROLES, type Comparison, type Level, type Role, type Survey } from "./survey.ts";
+import type { Comparison, Level, Role } from "./documents/survey.ts";
+import { mixLevels, ROLES, type Survey } from "./survey.ts";
 import { figures, table, words } from "./table.ts";
 
 const OFFERED = "offered load (requests per second)";
@@ -16,7 +17,7 @@ function throughput(survey: Survey): Chart {
   const of = (level: Level) => level.throughput;
   const saturation = survey.saturation_rate.predicted;
   // The predicted line turns at the saturation rate, where no level need lie.
-  const corner = saturation === null ? [] : [{ x: saturation, predicted: saturation }];
+  const corner = saturation == null ? [] : [{ x: saturation, predicted: saturation }];
   const { data, points, readout } = compared(levels, of, rate, corner);
   return {
     id: "throughput",
@@ -49,7 +50,7 @@ function responseTime(survey: Survey): Chart {
   const levels = mixLevels(survey);
   const of = (level: Level) => level.response_time_s;
   const { data, points, readout } = compared(levels, of, seconds, []);
-  const values = levels.flatMap((l) => [of(l).predicted, of(l).measured].filter((x) => x !== null && x > 0)) as number[];
+  const values = levels.flatMap((l) => [of(l).predicted, of(l).measured].filter((x) => x != null && x > 0)) as number[];
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const steep = high > 50 * low;
   return {
@@ -87,7 +88,7 @@ const PARTS = ["user", "system", "steal", "idle"] as const;
 const PART_NAMES = { user: "user", system: "system", steal: "stolen by the hypervisor", idle: "idle" };
 
 function cpu(survey: Survey): Chart {
-  const levels = mixLevels(survey).filter((level) => level.cpu !== null);
+  const levels = mixLevels(survey).filter((level) => level.cpu != null);
   const part = (level: Level, name: (typeof PARTS)[number]) => level.cpu?.[name] ?? 0;
   const upTo = (level: Level, i: number) => PARTS.slice(0, i + 1).reduce((sum, name) => sum + part(level, name), 0);
   // Later series paint over earlier ones, so the tallest comes first.
@@ -154,24 +155,24 @@ const ROLE_NAMES = Object.keys(ROLES) as Role[];
 function compared(
   levels: Level[],
   of: (level: Level) => Comparison,
-  format: (x: number | null) => string,
+  format: Format,
   extra: { x: number; predicted: number }[],
 ): { data: uPlot.AlignedData; points: Mark[]; readout: Chart["readout"] } {
   const rows: { x: number; predicted: number | null; level: Level | null }[] = [
-    ...levels.map((level) => ({ x: level.offered, predicted: of(level).predicted, level })),
+    ...levels.map((level) => ({ x: level.offered, predicted: of(level).predicted ?? null, level })),
     ...extra.map(({ x, predicted }) => ({ x, predicted, level: null })),
   ].sort((a, b) => a.x - b.x);
   const measured = (role: Role) => rows.map(({ level }) => (level?.role === role ? of(level).measured : null));
   const points = levels.flatMap((level) => {
     const { measured: y, measured_ci95_half_width: half } = of(level);
-    return y === null ? [] : [{ x: level.offered, y, role: level.role, half }];
+    return y == null ? [] : [{ x: level.offered, y, role: level.role, half }];
   });
   const readout = rows.map(({ level }) => {
-    if (level === null) return null;
+    if (level == null) return null;
     const { predicted, measured, error: e, measured_ci95_half_width: half } = of(level);
     return [
       `${rate(level.offered)} offered, ${ROLES[level.role]}`,
-      `measured ${format(measured)}${half === null ? "" : ` ± ${format(half)}`}`,
+      `measured ${format(measured)}${half == null ? "" : ` ± ${format(half)}`}`,
       `predicted ${format(predicted)}`,
       `error ${error(e)}`,
     ] as const;

@@ -1,6 +1,6 @@
 // Elements. Text always goes in as text: nothing on this page is ever parsed as HTML.
 
-export type Child = Node | string | null;
+export type Child = Node | string | null | undefined;
 
 // Control characters, and what changes the direction of writing: names in a document may be others' choice, and are not to look
 // like something else.
@@ -21,7 +21,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== undefined) element.setAttribute(key, visible(String(value)));
   }
-  element.append(...children.filter((child) => child !== null).map((child) => (typeof child === "string" ? visible(child) : child)));
+  element.append(...children.filter((child) => child != null).map((child) => (typeof child === "string" ? visible(child) : child)));
   return element;
 }
 

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { h, svg, type Child } from "./dom.ts";
 import { number } from "./format.ts";
-import type { Role } from "./survey.ts";
+import type { Role } from "./documents/survey.ts";
 
 export interface Chart {
   /** The figure's `data-chart`. */
@@ -32,7 +32,7 @@ export interface Mark {
   y: number;
   role: Role;
   /** Half the length of the interval bar. */
-  half: number | null;
+  half: number | null | undefined;
 }
 
 /** One shape per role, in a box of −6…6: told apart without colour. */
@@ -194,7 +194,7 @@ export function marks(u: uPlot, list: Mark[]): void {
       const left = u.valToPos(x, "x");
       ctx.strokeStyle = colour(role);
       ctx.lineWidth = 1.5;
-      if (half !== null) {
+      if (half != null) {
         const low = y - half > (u.scales["y"]?.min ?? 0) ? u.valToPos(y - half, "y") : u.over.clientHeight;
         const high = u.valToPos(y + half, "y");
         ctx.beginPath();
@@ -216,8 +216,8 @@ export function marks(u: uPlot, list: Mark[]): void {
 }
 
 /** The predicted saturation rate: a dashed upright line with its name beside it, at the top or the bottom of the plot. */
-export function knee(u: uPlot, rate: number | null, at: "top" | "bottom"): void {
-  if (rate !== null) upright(u, rate, ["predicted saturation", `${number(rate)}/s`], at);
+export function knee(u: uPlot, rate: number | null | undefined, at: "top" | "bottom"): void {
+  if (rate != null) upright(u, rate, ["predicted saturation", `${number(rate)}/s`], at);
 }
 
 /** A dashed upright line with words to its left, or to its right where there is no room. */

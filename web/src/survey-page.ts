@@ -3,7 +3,8 @@ import { charts } from "./charts.ts";
 import { h, type Child } from "./dom.ts";
 import { count, date, error, level as share, NONE, number, percent, rate, seconds } from "./format.ts";
 import { empty, section, type Page } from "./page.ts";
-import { bottleneck, busyLevels, missing, read, ROLES, type Demand, type Level, type Station, type Survey } from "./survey.ts";
+import type { Demand, Level, Station } from "./documents/survey.ts";
+import { bottleneck, busyLevels, missing, read, ROLES, type Survey } from "./survey.ts";
 import { figures, table, words, type Column } from "./table.ts";
 
 export function surveyPage(json: string): Page {
@@ -48,7 +49,7 @@ function notices(survey: Survey): HTMLElement[] {
     const reasons = survey.verdict.reasons.map((reason) => h("li", { "data-reason": reason.code }, reason.message));
     boxes.push(h("div", { class: "notice" }, h("strong", {}, "Do not trust these numbers:"), h("ul", {}, ...reasons)));
   }
-  if (survey.stopped !== null) {
+  if (survey.stopped != null) {
     const lacking = missing(survey);
     boxes.push(
       h(
@@ -69,14 +70,14 @@ function keyFigures(survey: Survey): HTMLElement {
   const errors = busy.map((l) => l.response_time_s.error ?? 0);
   const off = errors.length > 0 ? errors.reduce((sum, e) => sum + Math.abs(e), 0) / errors.length : null;
   const slowest = bottleneck(survey);
-  const times = survey.client_max_rate !== null && saturation.predicted ? survey.client_max_rate / saturation.predicted : null;
+  const times = survey.client_max_rate != null && saturation.predicted ? survey.client_max_rate / saturation.predicted : null;
   return h(
     "dl",
     { class: "figures" },
     saturationCard(survey.verdict.valid, value("saturation.predicted", saturation.predicted, rate(saturation.predicted)), [
       "measured ",
       value("saturation.measured", saturation.measured, rate(saturation.measured)),
-      interval === null ? null : ` ± ${rate(interval)}`,
+      interval == null ? null : ` ± ${rate(interval)}`,
       ", error ",
       value("saturation.error", saturation.error, error(saturation.error)),
     ]),
@@ -86,10 +87,10 @@ function keyFigures(survey: Survey): HTMLElement {
         : busy.map((l) => `${error(l.response_time_s.error)} at ${share(l.fraction)}`).join(", "),
     ]),
     card("Bottleneck demand", "bottleneck.demand", slowest?.seconds ?? null, seconds(slowest?.seconds), [
-      slowest === null ? "no demand was fitted" : `per request of the mix at ${slowest.station.name}`,
+      slowest == null ? "no demand was fitted" : `per request of the mix at ${slowest.station.name}`,
     ]),
     card("Client maximum", "client_max_rate", survey.client_max_rate, rate(survey.client_max_rate), [
-      times === null ? "what this client can offer" : `${times < 10 ? number(times) : count(times)} times the predicted saturation`,
+      times == null ? "what this client can offer" : `${times < 10 ? number(times) : count(times)} times the predicted saturation`,
     ]),
   );
 }
@@ -101,11 +102,11 @@ function saturationCard(valid: boolean, predicted: HTMLElement, measured: Child[
     : h("div", {}, h("dt", {}, "Saturation"), h("dd", { class: "big" }, "not determined"), h("dd", {}, "predicted ", predicted, ", ", ...measured));
 }
 
-function card(title: string, key: string, raw: number | null, text: string, note: Child[]): HTMLElement {
+function card(title: string, key: string, raw: number | null | undefined, text: string, note: Child[]): HTMLElement {
   return h("div", {}, h("dt", {}, title), h("dd", { class: "big" }, value(key, raw, text)), h("dd", {}, ...note));
 }
 
-function value(key: string, raw: number | null, text: string): HTMLElement {
+function value(key: string, raw: number | null | undefined, text: string): HTMLElement {
   return h("span", { "data-key": key, "data-value": raw ?? "" }, text);
 }
 
@@ -133,7 +134,7 @@ function levels(survey: Survey): HTMLElement {
     words("verdict", "valid", (l) => (l.verdict.valid ? "yes" : `no: ${l.verdict.reasons.map((r) => r.message).join(" ")}`)),
   ];
   const closed = figures<Level>("clients", "clients", (l) => l.clients, count);
-  if (survey.levels.some((l) => l.clients !== null)) columns.splice(4, 0, closed);
+  if (survey.levels.some((l) => l.clients != null)) columns.splice(4, 0, closed);
   return section(
     "Levels",
     "Every level, in the order of its load. The model was fitted to the calibration levels alone and frozen; held-out levels test it. Error is predicted over measured, less one. Lateness is the load generator’s own: it must be small beside the response times.",
@@ -181,7 +182,7 @@ function stations(survey: Survey): HTMLElement {
     words("name", "station", (s) => s.name),
     words("type", "type", (s) => s.type),
     figures("servers", "servers", (s) => (queue(s) ? s.servers : null), count),
-    words("scheduling", "scheduling", (s) => (queue(s) ? s.scheduling.toUpperCase() : "")),
+    words("scheduling", "scheduling", (s) => (queue(s) ? (s.scheduling ?? "ps").toUpperCase() : "")),
     figures("scv", "variability (SCV)", (s) => (queue(s) ? s.scv : null), number),
     figures("background", "background", (s) => (queue(s) ? s.background : null), percent),
   ];

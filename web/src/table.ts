@@ -9,7 +9,8 @@ export interface Column<Row> {
   title: string;
   /** Columns of one group stand side by side under its name. */
   group?: string | undefined;
-  number?: (row: Row) => number | null;
+  /** Not known where it is null, or left out. */
+  number?: (row: Row) => number | null | undefined;
   text: (row: Row) => string;
 }
 
@@ -20,7 +21,7 @@ export function words<Row>(key: string, title: string, text: (row: Row) => strin
 export function figures<Row>(
   key: string,
   title: string,
-  number: (row: Row) => number | null,
+  number: (row: Row) => number | null | undefined,
   format: Format,
   group?: string,
 ): Column<Row> {

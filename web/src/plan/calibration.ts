@@ -1,37 +1,12 @@
 // The page of a calibration: the demands and how well they are known, and what the runs say against them.
+import type { Calibration, Model, Station } from "../documents/calibration.ts";
 import { number, percent, rate, seconds } from "../format.ts";
 import { type Chart } from "../plot.ts";
 import { section, type Page } from "../page.ts";
 import { figures, table, words, type Column } from "../table.ts";
 import { lines } from "./lines.ts";
-import { kind, type Model, type Station } from "./model.ts";
+import { kind } from "./model.ts";
 import { facts, planPage } from "./parts.ts";
-
-interface Interval {
-  low: number;
-  high: number;
-}
-
-interface Calibration {
-  headline: string;
-  records: string[];
-  model: Model;
-  uncertainty: { source: string; ci95: Interval | null }[][];
-  saturation: { rate: number | null; ci95: Interval | null; bottleneck: string };
-  background: { value: number };
-  condition_number: number;
-  demand_curve: { rate: number; demand_s: number }[];
-  runs: { record: number; rate: number; utilization: number; measured_s: number; fitted_s: number }[];
-  knee: {
-    measured: { record: number; offered: number; completed: number }[];
-    knee: { load: number; throughput: number } | null;
-    usl: { peak: { throughput: { value: number } } | null } | null;
-  };
-  used: number[];
-  idle: number[];
-  left_out: { record: number; reason: string }[];
-  warnings: string[];
-}
 
 const SOURCES: Record<string, string> = {
   direct: "inside the server",
@@ -68,7 +43,7 @@ function throughputChart(found: Calibration): Chart {
   const levels = [
     { y: found.saturation.rate, words: `model: ${rate(found.saturation.rate)}` },
     { y: usl?.peak?.throughput.value ?? null, words: `USL: ${rate(usl?.peak?.throughput.value)}` },
-  ].flatMap(({ y, words: text }) => (y === null ? [] : [{ y, words: text }]));
+  ].flatMap(({ y, words: text }) => (y == null ? [] : [{ y, words: text }]));
   return lines({
     id: "throughput",
     title: "Throughput of the runs, and where it must end",

@@ -1,52 +1,11 @@
 // The page of a forecast: history and what is to come, the limit, and what each configuration would hold.
+import type { CostTable, Forecasted, ForecastPoint } from "../documents/forecast.ts";
 import { error, number, percent, rate } from "../format.ts";
 import { type Chart } from "../plot.ts";
 import { section, type Page } from "../page.ts";
 import { figures, table, words, type Column } from "../table.ts";
 import { day, lines } from "./lines.ts";
 import { bars, facts, planPage } from "./parts.ts";
-
-interface Forecasted {
-  headline: string;
-  limit: { rate: number; reason: string } | null;
-  crossing: { already: boolean; earliest: string | null; likely: string | null; latest: string | null } | null;
-  history: { start: string; step_s: number; rates: number[] };
-  present_rate: number;
-  present_peak_rate: number;
-  peak: { factor: number };
-  growth_per_month: number | null;
-  seasons: number[];
-  backtest: { origins: number; horizon_steps: number; coverage80: number; coverage95: number; mase: number | null; naive_mase: number | null } | null;
-  trend: string;
-  points: Point[];
-  notes: string[];
-  cost: Cost | null;
-}
-
-interface Point {
-  time: string;
-  likely: number;
-  lower80: number;
-  upper80: number;
-  lower95: number;
-  upper95: number;
-}
-
-interface Cost {
-  months: number;
-  cheapest: string | null;
-  cheapest_safe: string | null;
-  rows: {
-    name: string;
-    price_per_month: number;
-    capacity: number | null;
-    cost_per_million_now: number | null;
-    cost_per_million_at_capacity: number | null;
-    headroom: number | null;
-    months_of_headroom: number | null;
-    crossing: { already: boolean; earliest: string | null; likely: string | null } | null;
-  }[];
-}
 
 export function forecastPage(found: Forecasted): Page {
   const { backtest } = found;
@@ -58,7 +17,7 @@ export function forecastPage(found: Forecasted): Page {
     found.cost && costs(found.cost, found),
     facts([
       ["now", `${rate(found.present_rate)} on average over the last week, ${rate(found.present_peak_rate)} at its peak`],
-      ["growth", found.growth_per_month === null ? "not known" : `${error(found.growth_per_month)} a month`],
+      ["growth", found.growth_per_month == null ? "not known" : `${error(found.growth_per_month)} a month`],
       ["seasons", found.seasons.length > 0 ? `${found.seasons.join(", ")} steps` : "none"],
       ...(backtest
         ? [["back-test", `from ${backtest.origins} earlier points, up to ${backtest.horizon_steps} steps ahead: ${percent(backtest.coverage80)} of what came was within the 80 % interval, ${percent(backtest.coverage95)} within the 95 % interval${skill(found)}`] as [string, string]]
@@ -92,7 +51,7 @@ function arrivals(found: Forecasted): Chart {
   const points = chunks(found.points, stretch);
   const none = past.map(() => null);
   const tail = points.map(() => null);
-  const of = (pick: (p: Point) => number) => [...none, ...points.map((chunk) => peak(chunk.map(pick)))];
+  const of = (pick: (p: ForecastPoint) => number) => [...none, ...points.map((chunk) => peak(chunk.map(pick)))];
   const likely = crossing?.likely && !crossing.already ? crossing.likely : null;
   const what = found.peak.factor > 1 || stretch > 1 ? "peak arrivals per second" : "arrivals per second";
   return lines({
@@ -128,12 +87,12 @@ function chunks<T>(list: T[], length: number): T[][] {
   return Array.from({ length: Math.floor(list.length / length) }, (_, i) => list.slice(i * length, (i + 1) * length));
 }
 
-function costs(cost: Cost, found: Forecasted): HTMLElement {
+function costs(cost: CostTable, found: Forecasted): HTMLElement {
   const end = Math.max(...found.points.map((p) => p.likely)) * found.peak.factor;
-  const until = (row: Cost["rows"][number], time: "likely" | "earliest") =>
-    row.crossing === null ? "" : row.crossing.already ? "too small" : (row.crossing[time]?.slice(0, 10) ?? "beyond the horizon");
+  const until = (row: CostTable["rows"][number], time: "likely" | "earliest") =>
+    row.crossing == null ? "" : row.crossing.already ? "too small" : (row.crossing[time]?.slice(0, 10) ?? "beyond the horizon");
   const note = (name: string) => (name === cost.cheapest_safe ? "cheapest that surely lasts" : name === cost.cheapest ? "cheapest that likely lasts" : "");
-  const columns: Column<Cost["rows"][number]>[] = [
+  const columns: Column<CostTable["rows"][number]>[] = [
     words("name", "configuration", (row) => row.name),
     figures("price", "price a month", (row) => row.price_per_month, number),
     figures("capacity", "capacity", (row) => row.capacity, rate),

@@ -9,7 +9,7 @@ export function planPage(
   headline: string,
   caveats: string[],
   drawn: Chart[],
-  ...content: (HTMLElement | null)[]
+  ...content: (HTMLElement | null | undefined)[]
 ): Page {
   const figures = drawn.map(figure);
   return {
@@ -18,7 +18,7 @@ export function planPage(
       h("header", {}, h("p", { class: "kicker" }, `brimful plan ${what}`), h("h1", { "data-key": "headline" }, unbroken(headline))),
       ...(caveats.length > 0 ? [notice(caveats)] : []),
       ...(figures.length > 0 ? [h("section", { class: "first" }, ...figures.map(({ element }) => element))] : []),
-      ...content.filter((part) => part !== null),
+      ...content.filter((part) => part != null),
     ],
     start: () => figures.forEach(({ start }) => start()),
   };

@@ -1,39 +1,17 @@
 // The page of a solved model: how response times and utilizations grow with the load, and where the time goes.
+import type { Curve, Model, Solved } from "../documents/solution.ts";
+import type { Solution } from "../documents/what-if.ts";
 import { number, percent, rate, seconds } from "../format.ts";
 import { type Chart } from "../plot.ts";
 import { section, type Page } from "../page.ts";
 import { figures, table, words, type Column } from "../table.ts";
 import { COLOURS, lines } from "./lines.ts";
-import { between, kind, offered, sum, type Curve, type Intervals, type Model, type Solution, type StationLimit } from "./model.ts";
+import { between, kind, offered, sum } from "./model.ts";
 import { bars, facts, planPage } from "./parts.ts";
-
-interface Estimate {
-  value: number;
-  ci95_half_width: number | null;
-}
-
-interface Simulation {
-  throughput: Estimate[];
-  response_time: ({ mean: Estimate; p95: Estimate } | null)[];
-  utilization: Estimate[][];
-  run: { seed: number; events: number; time_s: number };
-}
-
-/** Without a formula the solution's own keys are missing. */
-interface Solved extends Partial<Solution> {
-  headline: string;
-  model: Model;
-  limits: StationLimit[];
-  intervals: Intervals | null;
-  response_percentiles: { p50: number; p95: number; p99: number }[];
-  curve: Curve | null;
-  simulation: Simulation | null;
-  caveats: string[];
-}
 
 export function solutionPage(solved: Solved): Page {
   const { model, curve, simulation } = solved;
-  const drawn = curve === null ? [] : [responseChart(curve, solved), utilizationChart(curve, solved)];
+  const drawn = curve == null ? [] : [responseChart(curve, solved), utilizationChart(curve, solved)];
   const found = solved.method === undefined ? null : (solved as Solved & Solution);
   const run = simulation?.run;
   return planPage(

@@ -1,37 +1,12 @@
 // The page of a what-if: before and after side by side, or a model along a range.
+import type { Changed, Curve, Headroom, Outlook } from "../documents/what-if.ts";
 import { error, number, percent, rate, seconds, type Format } from "../format.ts";
 import { type Chart } from "../plot.ts";
 import { section, type Page } from "../page.ts";
 import { figures, table, words, type Column } from "../table.ts";
 import { COLOURS, lines, sample } from "./lines.ts";
-import { between, offered, type Curve, type Intervals, type Model, type Solution, type StationLimit } from "./model.ts";
+import { between, offered } from "./model.ts";
 import { bars, facts, planPage } from "./parts.ts";
-
-interface Outlook {
-  model: Model;
-  solution: Solution | null;
-  unsolved: string | null;
-  stations: StationLimit[];
-  headroom: Headroom[];
-  intervals: Intervals | null;
-}
-
-interface Headroom {
-  slo: string;
-  now: number | null;
-  met: boolean;
-  until: "never" | "always" | { rate?: number; population?: number };
-}
-
-interface Changed {
-  headline: string;
-  changes: string[];
-  before: Outlook;
-  after: Outlook | null;
-  curve: Curve | null;
-  load_curves: { before: Curve; after: Curve } | null;
-  caveats: string[];
-}
 
 export function whatIfPage(changed: Changed): Page {
   const { before, after, curve, load_curves: loads } = changed;
@@ -76,7 +51,7 @@ function loadChart(before: Curve, after: Curve): Chart {
     ],
     uprights: limits.flatMap((point, i) => {
       const x = point.saturation_rate;
-      return x === null ? [] : [{ x, words: [i === 0 ? "before" : "after", rate(x)], at: i === 0 ? ("bottom" as const) : ("top" as const) }];
+      return x == null ? [] : [{ x, words: [i === 0 ? "before" : "after", rate(x)], at: i === 0 ? ("bottom" as const) : ("top" as const) }];
     }),
     log: true,
   });
@@ -95,7 +70,7 @@ function alongChart(curve: Curve): Chart {
     colour: COLOURS[c]!,
   }));
   const mean = { name: "all", values: curve.points.map((p) => p.steady?.mean_response_time ?? null), colour: "s6", dash: [4, 3] };
-  const full = curve.points.find((p) => p.steady === null);
+  const full = curve.points.find((p) => p.steady == null);
   return lines({
     id: "along",
     title: `Mean response time along ${curve.axes[0]!.subject}`,
@@ -117,7 +92,7 @@ function saturationChart(curve: Curve): Chart {
     summary: `Chart: saturation rate at ${curve.points.length} points.`,
     x: place(curve),
     y: { title: "requests per second", format: rate },
-    lines: [{ name: "saturation", values: curve.points.map((p) => p.saturation_rate), colour: "s1" }],
+    lines: [{ name: "saturation", values: curve.points.map((p) => p.saturation_rate ?? null), colour: "s1" }],
   });
 }
 
@@ -146,7 +121,7 @@ function classes(before: Outlook, after: Outlook): HTMLElement {
   const next = (c: number) => after.solution?.response_time[c] ?? null;
   const change = (c: number) => {
     const [a, b] = [old(c), next(c)];
-    return a === null || b === null ? null : b / a - 1;
+    return a == null || b == null ? null : b / a - 1;
   };
   const R = "mean response time";
   const columns: Column<number>[] = [
@@ -162,13 +137,13 @@ function classes(before: Outlook, after: Outlook): HTMLElement {
   return section("Classes", "A class that is new has no before.", table("classes", "Classes before and after", columns, after.model.classes.map((_, c) => c)));
 }
 
-function objectives(before: Outlook, after: Outlook | null): HTMLElement {
+function objectives(before: Outlook, after: Outlook | null | undefined): HTMLElement {
   const until = ({ until: u }: Headroom) =>
-    u === "never" ? "at no load" : u === "always" ? "at any load" : u.rate !== undefined ? rate(u.rate) : `${number(u.population)} customers`;
+    u === "never" ? "at no load" : u === "always" ? "at any load" : "rate" in u ? rate(u.rate) : `${number(u.population)} customers`;
   const now = (h: Headroom) => `${h.slo.includes("utilization") ? percent(h.now) : seconds(h.now)} ${h.met ? "✓" : "✗"}`;
   const columns: Column<number>[] = [words("slo", "objective", (i) => before.headroom[i]!.slo)];
   for (const [name, outlook] of [["before", before], ["after", after]] as const) {
-    if (outlook === null) continue;
+    if (outlook == null) continue;
     columns.push({ ...words(`${name}.now`, "now", (i: number) => now(outlook.headroom[i]!)), group: name });
     columns.push({ ...words(`${name}.until`, "met up to", (i: number) => until(outlook.headroom[i]!)), group: name });
     const { intervals } = outlook;

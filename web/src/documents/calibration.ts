@@ -1,0 +1,435 @@
+// Written by document-types.mjs from schema/calibration.schema.json.
+
+/** The document. */
+export interface Calibration {
+  /** Busy CPUs without requests, of the server's own. */
+  background: Estimate;
+  /** How bursty arrivals were, and what that cost. */
+  bursts: Bursts;
+  /** Of the regression at the CPU; above some 30 the intervals are wide. */
+  condition_number: number;
+  /** D(X) of the mix, where it depends on the load: from the lowest rate measured to saturation. */
+  demand_curve: DemandAtRate[];
+  /** In one sentence: what limits, and at which rate. */
+  headline: string;
+  /** Records of an idle server, likewise. */
+  idle: number[];
+  /** Where the throughput was seen to bend, without any model of why. */
+  knee: KneeCheck;
+  /** The others, and why. */
+  left_out: LeftOut[];
+  /** What saturates first, and what after it. */
+  limits: StationLimit[];
+  /** Whether requests cost more or less under load. */
+  load_dependence?: LoadDependence | null;
+  /** Classes that the runs cannot tell apart at the CPU. */
+  merged: Merged[];
+  /** Stations: `cpu`, the disks that were used, and `elsewhere`, a delay, if there were response times. Open classes, at the mean rates of the runs of the mix (of all runs, if each had one class). */
+  model: Model;
+  /** The one of them that the others' law does not explain, if there is one. */
+  odd?: OddRun | null;
+  /** The Records' names, in the order of their indices elsewhere. */
+  records: string[];
+  /** What response times told. */
+  response?: ResponseFit | null;
+  /** What each run that the demands stand on says of the mean request, and what they say of it. */
+  runs: RunDemand[];
+  /** Where the model saturates, at the mix of its classes. */
+  saturation: Saturation;
+  /** [`SCHEMA`]. */
+  schema: string;
+  /** What demands have to do with sizes, if there are at least three. */
+  sizes?: SizeDemand | null;
+  /** Beside [`Model::demands`], stations × classes. */
+  uncertainty: Uncertainty[][];
+  /** Records that the demands stand on, by their place in the input, from 0. */
+  used: number[];
+  /** What whoever uses the model should know. */
+  warnings: string[];
+}
+
+/** D = D_f + α·b. */
+export interface BurstDemand {
+  /** α, in seconds; never negative. */
+  alpha: Estimate;
+  /** D_f: without bursts, in seconds. */
+  without_bursts: Estimate;
+}
+
+/** How bursty a sequence of counts is. */
+export interface BurstFactors {
+  /** a = λ⁺/λ; `None` if no epoch is above the mean. */
+  a?: number | null;
+  /** b: share of the epochs in which more than the mean arrived. */
+  b: number;
+  /** Index of dispersion of the counts: variance (n − 1) over mean. */
+  dispersion: number;
+  /** Number of epochs. */
+  epochs: number;
+  /** The largest count over the mean one. */
+  peak_to_mean: number;
+  /** λ: arrivals per second over all of them. */
+  rate: number;
+  /** λ⁺: arrivals per second in those; `None` if there are none. */
+  rate_above?: number | null;
+}
+
+/** Burstiness of one run. */
+export interface BurstRun {
+  /** b, or 0 if it is not bursty. */
+  b: number;
+  /** Whether it is more than 1 beyond doubt. */
+  bursty: boolean;
+  /** The index of dispersion, by the length of the window. */
+  dispersion: Dispersion[];
+  /** Length of an epoch, in seconds. */
+  epoch_s: number;
+  /** a and b, and other measures of the same counts. */
+  factors: BurstFactors;
+  /** The Record's place in the input, from 0. */
+  record: number;
+}
+
+/** Burstiness, by run and in what it costs. */
+export interface Bursts {
+  /** D = D_f + α·b of the mean request of the model's mix, from at least two levels of b. */
+  demand?: BurstDemand | null;
+  /** b at which the model's demands hold: the mean of the runs that they stand on. */
+  measured_at_b: number;
+  /** Runs of arrivals that did not wait for answers. */
+  runs: BurstRun[];
+  /** Requests per second at which the model saturates at the highest b measured. */
+  saturation_rate?: number | null;
+}
+
+/** One class of request. */
+export interface Class {
+  /** Its name. */
+  name: string;
+  /** Customers of a closed class. */
+  population?: number | null;
+  /** Urgency at stations that serve by priority: the smaller, the sooner. */
+  priority?: number;
+  /** Arrivals per second of an open class. */
+  rate?: number | null;
+  /** Think time of a closed class, in seconds. */
+  think?: number;
+  /** Whether its requests come from outside. */
+  type: ClassKind;
+}
+
+/** Whether a class is fed from outside. */
+export type ClassKind = "open" | "closed";
+
+/** Demand of the mean request of the mix at one rate. */
+export interface DemandAtRate {
+  /** CPU seconds of one. */
+  demand_s: number;
+  /** Requests per second, all classes together. */
+  rate: number;
+}
+
+/** The index of dispersion in windows of one length. */
+export interface Dispersion {
+  /** Its confidence interval. */
+  ci95: Interval;
+  /** Variance (n − 1) over mean. */
+  index: number;
+  /** Length of a window, in epochs. */
+  window: number;
+  /** How many there are. */
+  windows: number;
+}
+
+/** A number that was fitted or simulated. */
+export interface Estimate {
+  /** Half width of its 95 % confidence interval; `None` where the data leave no freedom to judge it by. */
+  ci95_half_width?: number | null;
+  /** Its value. */
+  value: number;
+}
+
+/** An unknown that a fit would have made negative. */
+export type Held = "per_request" | "per_byte";
+
+/** A confidence interval at 95 %. */
+export interface Interval {
+  /** Its upper end. */
+  high: number;
+  /** Its lower end. */
+  low: number;
+}
+
+/** Classes that were measured only together: their demands at the station come from that of their mean request by a rule of proportion, which holds while they come in these proportions. */
+export interface JointDemand {
+  /** The classes' names, at least two. */
+  classes: string[];
+  /** The classes' shares of the requests among them; together 1. */
+  shares: number[];
+  /** The station's name. */
+  station: string;
+}
+
+/** Where a curve bends over. */
+export interface Knee {
+  /** How far the curve stands above its chord there, 0..1 of its height. */
+  height: number;
+  /** The load there, one of those measured. */
+  load: number;
+  /** The throughput there. */
+  throughput: number;
+}
+
+/** Where the throughput was seen to bend. */
+export interface KneeCheck {
+  /** Kneedle's knee of the throughput over the load offered, of the runs whose calls did not wait for answers. */
+  knee?: Knee | null;
+  /** Why there is none, and what to do about it. */
+  knee_absent?: string | null;
+  /** The runs of the mix, by what they offered. */
+  measured: MeasuredLoad[];
+  /** The universal scalability law of the throughput over the requests present: of closed runs if there are any, else of those that kept up. */
+  usl?: UslFit | null;
+  /** Why there is none, and what to do about it. */
+  usl_absent?: string | null;
+}
+
+/** A Record that was not used. */
+export interface LeftOut {
+  /** Why, and what to do about it. */
+  reason: string;
+  /** Its place in the input, from 0. */
+  record: number;
+}
+
+/** Demands that depend on the load. */
+export interface LoadDependence {
+  /** D in seconds, by class, without the term. */
+  demands: Estimate[];
+  /** The F statistic. */
+  f: number;
+  /** Its probability under constant demands, corrected for the number of shapes tried. */
+  p: number;
+  /** How. */
+  shape: Shape;
+  /** w: busy servers for [`Shape::PerSecond`], else seconds per request. */
+  weight: Estimate;
+}
+
+/** One run, past saturation or not. */
+export interface MeasuredLoad {
+  /** Whether calls waited for answers. */
+  closed: boolean;
+  /** Whole responses per second. */
+  completed: number;
+  /** Calls per second. */
+  offered: number;
+  /** Mean number of requests present, by Little's law (N = X·R). */
+  present?: number | null;
+  /** The Record's place in the input, from 0. */
+  record: number;
+}
+
+/** Classes with one demand between them. */
+export interface Merged {
+  /** Their names. */
+  classes: string[];
+  /** Demand of their mean request. */
+  joint_demand_s: number;
+  /** Their shares of the requests among them, over all runs used: the joint demand holds for these. */
+  shares: number[];
+}
+
+/** A network of stations visited by classes of request. */
+export interface Model {
+  /** Who visits. */
+  classes: Class[];
+  /** Half widths of the demands' 95 % confidence intervals in seconds, stations × classes, as calibration found them. Empty, or 0 where one is not known: it is then taken as exact. */
+  demand_ci95_half_width?: number[][];
+  /** How the errors of the classes' demands at one station hang together: stations × classes × classes, correlation coefficients as calibration found them. Empty: they are independent. Those of two stations always are. */
+  demand_correlation?: number[][][];
+  /** Service demand in seconds, stations × classes: total time one request of the class needs at the station. */
+  demands: number[][];
+  /** Classes whose demands at a station are known only together. Their rates keep these proportions. */
+  joint_demands?: JointDemand[];
+  /** Where requests spend time. */
+  stations: Station[];
+}
+
+/** A run whose CPU time is not what the others say. */
+export interface OddRun {
+  /** Busy CPUs, as measured. */
+  busy: number;
+  /** Busy CPUs at its rates by the law of the other runs. */
+  expected: number;
+  /** Probability of one so far out in some run, if all are good. */
+  p: number;
+  /** The Record's place in the input, from 0. */
+  record: number;
+  /** The difference in its standard errors (externally studentized residual). */
+  residual: number;
+}
+
+/** A point far from the line. */
+export interface Outlier {
+  /** Probability of as large a one among all points, were they alike. */
+  p: number;
+  /** Which, counted from 0. */
+  point: number;
+  /** Its distance from the line through the others, in its own standard errors. */
+  studentized_residual: number;
+}
+
+/** The highest throughput. */
+export interface Peak {
+  /** How far to believe it. */
+  basis: PeakBasis;
+  /** N*: √((1 − α)/β). */
+  load: Estimate;
+  /** X(N*). */
+  throughput: Estimate;
+}
+
+/** How far to believe a peak. */
+export type PeakBasis = "measured" | "extrapolated" | "doubtful";
+
+/** What response times tell beyond demands. */
+export interface ResponseFit {
+  /** Where `scv` comes from. */
+  basis: ScvBasis;
+  /** Z0: time that every request spends elsewhere, in seconds. */
+  delay: number;
+  /** Squared coefficient of variation of the service times of each class. */
+  scv: number;
+  /** Standard error of `scv`, where it was fitted. */
+  scv_standard_error?: number | null;
+}
+
+/** What one run says of the demand of its mean request, whatever its mix. */
+export interface RunDemand {
+  /** The same as the demands have it, at this rate. */
+  fitted_s: number;
+  /** CPU seconds of one request, as measured. */
+  measured_s: number;
+  /** Requests per second, all classes together. */
+  rate: number;
+  /** The Record's place in the input, from 0. */
+  record: number;
+  /** Utilization of each of the server's CPUs. */
+  utilization: number;
+}
+
+/** The highest rate that a model bears. */
+export interface Saturation {
+  /** The station that saturates. */
+  bottleneck: string;
+  /** Its confidence interval; `None` where there is none of the demands, or where the CPU is not the bottleneck. */
+  ci95?: Interval | null;
+  /** Requests per second, all classes together. */
+  rate: number;
+}
+
+/** The order of service at a queueing station. */
+export type Scheduling = "ps" | "fcfs" | "priority" | "preemptive";
+
+/** Where a coefficient of variation comes from. */
+export type ScvBasis = "fitted" | "too_few_points" | "indistinct";
+
+/** How the cost of a request depends on the load. */
+export type Shape = "per_second" | "idle" | "busy";
+
+/** CPU demand by the size of the response, head included. */
+export interface SizeDemand {
+  /** Names of the classes that the line goes through. */
+  classes: string[];
+  /** The line. */
+  fit: SizeFit;
+  /** Mean size and demand of each. */
+  points: SizePoint[];
+}
+
+/** D = a + b·bytes. */
+export interface SizeFit {
+  /** Which of the two would have been negative. */
+  held_at_zero?: Held | null;
+  /** Points that do not belong to the line, the farthest first. */
+  outliers: Outlier[];
+  /** b: what a byte costs, in seconds. */
+  per_byte_s: Estimate;
+  /** a: what a request costs whatever its size, in seconds. */
+  per_request_s: Estimate;
+  /** Share of the variance that the line explains; 1 if there is none. */
+  r2: number;
+  /** Standard deviation of a point about the line (n − 2 degrees of freedom), in seconds. */
+  residual_stddev_s: number;
+}
+
+/** One response, or the mean of several of the same size. */
+export interface SizePoint {
+  /** Size of the response. */
+  bytes: number;
+  /** CPU time of one request, in seconds. */
+  cpu_s: number;
+}
+
+/** What a demand stands on; the first is trusted most. */
+export type Source = "direct" | "single_class_run" | "regression" | "proportional" | "response_times";
+
+/** One station. */
+export interface Station {
+  /** Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it. */
+  background?: number;
+  /** Its name. */
+  name: string;
+  /** Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says. */
+  rate_multipliers?: number[];
+  /** The order of service. */
+  scheduling?: Scheduling;
+  /** Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0 deterministic. What all classes together come to follows from their demands and rates. Processor sharing does not feel it. */
+  scv?: number;
+  /** Parallel servers of a queueing station. */
+  servers?: number;
+  /** In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At least what the classes' unequal demands come to by themselves. */
+  total_scv?: number | null;
+  /** Whether requests queue at it. */
+  type: StationKind;
+}
+
+/** Whether requests queue at a station. */
+export type StationKind = "queue" | "delay";
+
+/** A station and what it can take. */
+export interface StationLimit {
+  /** The rate of all classes together, at their present mix, at which it saturates. */
+  saturation_rate: number;
+  /** Its name. */
+  station: string;
+  /** Share of what it can give to our classes that is in use; 1 or more if it cannot keep up. */
+  utilization: number;
+}
+
+/** How well a demand is known. */
+export interface Uncertainty {
+  /** Interval by the bootstrap within the runs. */
+  bootstrap_ci95?: Interval | null;
+  /** The wider of the two below; `None` where there is neither. */
+  ci95?: Interval | null;
+  /** Interval by the regression over the runs. */
+  fit_ci95?: Interval | null;
+  /** What it stands on. */
+  source: Source;
+}
+
+/** A fitted law. */
+export interface UslFit {
+  /** α: contention. */
+  alpha: Estimate;
+  /** β: coherency. */
+  beta: Estimate;
+  /** γ: throughput at load 1. */
+  gamma: Estimate;
+  /** Where the throughput is highest; `None` if it grows without end (β = 0) or never grows (α ≥ 1). */
+  peak?: Peak | null;
+  /** Share of the variance of the throughputs that the law explains. */
+  r2: number;
+}

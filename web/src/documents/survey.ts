@@ -1,0 +1,248 @@
+// Written by document-types.mjs from schema/survey.schema.json.
+
+/** One survey. */
+export interface Survey {
+  /** Share of the server's CPUs that was busy before any load. */
+  background?: number | null;
+  /** The version of brimful that made it. */
+  brimful_version: string;
+  /** The client's CPUs. */
+  client_cpus: number[];
+  /** The highest rate this client was found to offer without being the limit itself. */
+  client_max_rate?: number | null;
+  /** The command line. */
+  command: string[];
+  /** What one request costs. */
+  demands: Demand[];
+  /** FNV-1a of the frozen model and its predictions, in hexadecimal: shows that nothing was changed afterwards. */
+  frozen?: string | null;
+  /** What the server can take; of a survey that is not valid, that this was not determined. */
+  headline: string;
+  /** The load levels, in the order of their offered load. */
+  levels: Level[];
+  /** The model as it was frozen before any held-out level was measured. Its demands are those of a busy server, which `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without stations if the survey ended before there was a model. */
+  model: Model;
+  /** Path of the report, if one was written. */
+  report?: string | null;
+  /** The server's capacity, in calls per second. */
+  saturation_rate: Comparison;
+  /** [`SCHEMA`]. */
+  schema: string;
+  /** Seed of all randomness. */
+  seed: number;
+  /** The server's CPUs. */
+  server_cpus: number[];
+  /** Wall-clock time of the start, RFC 3339. */
+  started_at: string;
+  /** Where the survey stopped, if it did not reach its end. */
+  stopped?: Stopped | null;
+  /** What was surveyed. */
+  url: string;
+  /** Whether the numbers can be trusted. */
+  verdict: Verdict;
+  /** What a call costs the server beyond its demand when it finds it idle; it is this times the square of the share of time in which the server's CPUs are idle. */
+  wakeup_s?: number | null;
+}
+
+/** One class of request. */
+export interface Class {
+  /** Its name. */
+  name: string;
+  /** Customers of a closed class. */
+  population?: number | null;
+  /** Urgency at stations that serve by priority: the smaller, the sooner. */
+  priority?: number;
+  /** Arrivals per second of an open class. */
+  rate?: number | null;
+  /** Think time of a closed class, in seconds. */
+  think?: number;
+  /** Whether its requests come from outside. */
+  type: ClassKind;
+}
+
+/** Whether a class is fed from outside. */
+export type ClassKind = "open" | "closed";
+
+/** A prediction beside its measurement. */
+export interface Comparison {
+  /** predicted ÷ measured − 1, signed. */
+  error?: number | null;
+  /** What was then measured. */
+  measured?: number | null;
+  /** Half width of the measurement's 95 % confidence interval (batch means). */
+  measured_ci95_half_width?: number | null;
+  /** What the frozen model said. */
+  predicted?: number | null;
+}
+
+/** Shares of CPU time; `user`, `system`, `idle` and `steal` are together 1. */
+export interface CpuShares {
+  /** Idle, waiting for disks included. */
+  idle?: number;
+  /** Part of `system`: interrupts and what they leave to do, like most of TCP's receiving side. */
+  interrupt?: number | null;
+  /** Part of `idle`: while a thread waited for a disk. */
+  io_wait?: number | null;
+  /** Taken by the hypervisor. */
+  steal?: number;
+  /** Kernel, interrupts included. */
+  system?: number;
+  /** User mode, niced and guests included. */
+  user?: number;
+}
+
+/** The fitted service demand of one class at one station. */
+export interface Demand {
+  /** Half width of its 95 % confidence interval. */
+  ci95_half_width?: number | null;
+  /** The class. */
+  class: string;
+  /** The demand, in seconds per request. */
+  seconds: number;
+  /** The station. */
+  station: string;
+  /** The true demand, where the server tells it: CPU time per call by its own account, while it was saturated. */
+  truth?: number | null;
+}
+
+/** Classes that were measured only together: their demands at the station come from that of their mean request by a rule of proportion, which holds while they come in these proportions. */
+export interface JointDemand {
+  /** The classes' names, at least two. */
+  classes: string[];
+  /** The classes' shares of the requests among them; together 1. */
+  shares: number[];
+  /** The station's name. */
+  station: string;
+}
+
+/** One load level. */
+export interface Level {
+  /** Share and cost of each class in this level. */
+  classes: LevelClass[];
+  /** Clients of a closed level; open levels have none. */
+  clients?: number | null;
+  /** Where the time of the server's CPUs went. */
+  cpu?: CpuShares | null;
+  /** Share of the calls that failed. */
+  error_share: number;
+  /** The planned load over the saturation rate as it was known when the level was planned. */
+  fraction: number;
+  /** Median lateness of the generator. */
+  lateness_p50_s?: number | null;
+  /** 99th percentile of the same. */
+  lateness_p99_s?: number | null;
+  /** Offered load, calls per second; for a closed level, what its clients came to. */
+  offered: number;
+  /** Percentiles of the measured response time. */
+  response_percentiles_s: Percentiles;
+  /** Mean response time, from due to last byte. */
+  response_time_s: Comparison;
+  /** What the level is for. */
+  role: Role;
+  /** Whole responses per second. */
+  throughput: Comparison;
+  /** Of the server's CPUs by the server's processes. */
+  utilization: Comparison;
+  /** Whether this level can be trusted. */
+  verdict: Verdict;
+  /** How long load was offered. */
+  window_s: number;
+  /** What was requested: `mix`, or the name of the one class. */
+  workload: string;
+}
+
+/** One class at one level. */
+export interface LevelClass {
+  /** Its name. */
+  name: string;
+  /** Mean response time. */
+  response_time_s: Comparison;
+  /** Whole responses per second. */
+  throughput: number;
+}
+
+/** A network of stations visited by classes of request. */
+export interface Model {
+  /** Who visits. */
+  classes: Class[];
+  /** Half widths of the demands' 95 % confidence intervals in seconds, stations × classes, as calibration found them. Empty, or 0 where one is not known: it is then taken as exact. */
+  demand_ci95_half_width?: number[][];
+  /** How the errors of the classes' demands at one station hang together: stations × classes × classes, correlation coefficients as calibration found them. Empty: they are independent. Those of two stations always are. */
+  demand_correlation?: number[][][];
+  /** Service demand in seconds, stations × classes: total time one request of the class needs at the station. */
+  demands: number[][];
+  /** Classes whose demands at a station are known only together. Their rates keep these proportions. */
+  joint_demands?: JointDemand[];
+  /** Where requests spend time. */
+  stations: Station[];
+}
+
+/** Percentiles of a response time. */
+export interface Percentiles {
+  /** Median. */
+  p50?: number | null;
+  /** 95th. */
+  p95?: number | null;
+  /** 99th. */
+  p99?: number | null;
+}
+
+/** One reason not to trust a run. */
+export interface Reason {
+  /** For scripts. */
+  code: ReasonCode;
+  /** For people: what happened and what to do next. */
+  message: string;
+}
+
+/** The reasons a script can tell apart. */
+export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "descriptors" | "ports" | "memory" | "beyond_client_max" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete";
+
+/** What a level is for. */
+export type Role = "calibration" | "held_out" | "past_saturation";
+
+/** The order of service at a queueing station. */
+export type Scheduling = "ps" | "fcfs" | "priority" | "preemptive";
+
+/** One station. */
+export interface Station {
+  /** Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it. */
+  background?: number;
+  /** Its name. */
+  name: string;
+  /** Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says. */
+  rate_multipliers?: number[];
+  /** The order of service. */
+  scheduling?: Scheduling;
+  /** Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0 deterministic. What all classes together come to follows from their demands and rates. Processor sharing does not feel it. */
+  scv?: number;
+  /** Parallel servers of a queueing station. */
+  servers?: number;
+  /** In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At least what the classes' unequal demands come to by themselves. */
+  total_scv?: number | null;
+  /** Whether requests queue at it. */
+  type: StationKind;
+}
+
+/** Whether requests queue at a station. */
+export type StationKind = "queue" | "delay";
+
+/** Where and why a survey stopped early. */
+export interface Stopped {
+  /** At which level. */
+  level: string;
+  /** Why. */
+  reason: string;
+}
+
+/** Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went well is a valid measurement of a failing server. */
+export interface Verdict {
+  /** The share of the scheduled calls that failed, however. Absent where there was no call, and like `failing`. */
+  error_share?: number | null;
+  /** Whether more calls failed than were completed, or none was completed; those that this host had no means for do not count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the verdict is not of one run. */
+  failing?: boolean | null;
+  /** Why not valid. */
+  reasons: Reason[];
+  /** True when there are no reasons against it: what was measured is the server, not the generator. */
+  valid: boolean;
+}
