@@ -8,10 +8,12 @@ use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Cidr;
 use brimful_monitor::{GroupName, Intervals, NetNamespace, ProcessSelector};
 use brimful_survey::GUARDIAN;
-use brimful_workload::{ArrivalsError, Process, Speed, Stage};
+use brimful_workload::{ArrivalsError, Process, Shard, Speed, Stage};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::Timestamp;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 /// Tells how much traffic a web server can take, where its time goes, and what it will need next.
 #[derive(Debug, Parser)]
@@ -111,6 +113,13 @@ pub struct LoadArgs {
     /// At most this many calls
     #[arg(short = 'n', long, value_name = "N")]
     pub requests: Option<Count>,
+    /// Make part I of N of this load, as N processes with the same other flags do, here or on other hosts; `brimful merge` makes one
+    /// Record of theirs
+    #[arg(long, value_name = "I/N", value_parser = shard, requires = "seed")]
+    pub shard: Option<Shard>,
+    /// Start at this instant, like 2026-03-01T14:00:00Z or seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub start_at: Option<SystemTime>,
     /// HTTP method
     #[arg(short, long, default_value = "GET", conflicts_with = "workload")]
     pub method: String,
@@ -419,6 +428,22 @@ fn cpu_list(text: &str) -> Result<CpuList, String> {
     Ok(CpuList(cpus))
 }
 
+/// Reads `1/4`.
+fn shard(text: &str) -> Result<Shard, String> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
+    match numbers {
+        Some((i, n)) if (1..=n).contains(&i) && n <= 1 << 20 => Ok(Shard { index: i - 1, count: n }),
+        _ => Err(format!("`{text}` is no part of a load: write it like 1/4, up to 4/4")),
+    }
+}
+
+/// Reads RFC 3339, with any offset, and seconds since 1970.
+fn instant(text: &str) -> Result<SystemTime, String> {
+    let since_1970 = || SystemTime::UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(text.parse().ok()?).ok()?);
+    let at = text.parse::<Timestamp>().ok().map(SystemTime::from).or_else(since_1970);
+    at.ok_or_else(|| format!("`{text}` is no instant: write it like 2026-03-01T14:00:00Z or 1772373600.5"))
+}
+
 fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
     match text.strip_prefix("trace:") {
         Some(file) => Ok(Arrivals::Trace(file.into())),
@@ -477,6 +502,21 @@ mod tests {
         assert_eq!(cpu_list("0,2-3,2"), Ok(CpuList(vec![0, 2, 3])));
         for text in ["", "a", "3-1", "-1", "1,,2", "99999"] {
             assert!(cpu_list(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_and_instants() {
+        assert_eq!(shard("2/4"), Ok(Shard { index: 1, count: 4 }));
+        for text in ["", "1", "0/2", "3/2", "1/0", "-1/2", "a/b", "1/2/3", "1/99999999"] {
+            assert!(shard(text).is_err(), "{text}");
+        }
+        let at = |seconds: f64| Ok(SystemTime::UNIX_EPOCH + Duration::from_secs_f64(seconds));
+        assert_eq!(instant("1772373600.5"), at(1_772_373_600.5));
+        assert_eq!(instant("2026-03-01T14:00:00.5Z"), at(1_772_373_600.5));
+        assert_eq!(instant("2026-03-01T15:00:00+01:00"), at(1_772_373_600.0));
+        for text in ["", "now", "2026-03-01", "2026-03-01T14:00:00", "-1", "NaN", "inf", "1e300"] {
+            assert!(instant(text).is_err(), "{text}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! `brimful load`: one load, one Record.
 
-use crate::args::{Arrivals, Close, Engine, Http, LoadArgs, RequestArgs};
+use crate::args::{Arrivals, Close, Engine, Http, LoadArgs, OutputArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, deliver, say};
 use crate::{command_line, progress, token};
@@ -34,14 +34,19 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let live = Progress::default();
     let mut record = progress::during("load", plan.window, &live, args.output.quiet, || run(&plan, &stop, &live))?;
     record.calibration = found.and_then(|record| record.calibration);
-    let json = brimful_report::json::record(&record)?;
-    let text = if args.output.json { json.clone() } else { brimful_report::load::text(&record) };
+    deliver_record(&record, &args.output, out)
+}
+
+/// Shows the Record, and what a script has to make of it.
+pub fn deliver_record(record: &Record, args: &OutputArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
+    let json = brimful_report::json::record(record)?;
+    let text = if args.json { json.clone() } else { brimful_report::load::text(record) };
     deliver(out, &json, &text)?;
     // The text has it already.
-    if let Some(warning) = brimful_report::load::warning(&record).filter(|_| args.output.json && !args.output.quiet) {
+    if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {
         say(&warning);
     }
-    Ok(exit::of_run(&record))
+    Ok(exit::of_run(record))
 }
 
 /// Whether there is no load to run once the client's maximum is known.
@@ -100,6 +105,12 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         let class = &mut plan.workload.classes[0];
         class.method.clone_from(&args.method);
         class.body.clone_from(&args.data);
+    }
+    plan.shard = args.shard;
+    plan.start_at = args.start_at;
+    if args.start_at.is_some_and(|at| at <= SystemTime::now()) {
+        let message = "the instant of --start-at is over: give all shards one that is some seconds ahead";
+        return Err(UsageError(message.to_owned()).into());
     }
     plan.monitor = watched(args, plan.endpoint.address.port())?;
     Ok(plan)
@@ -194,6 +205,8 @@ pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result
         response_timeout: args.timeout,
         threads: args.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,
+        shard: None,
+        start_at: None,
         seed: args.seed.unwrap_or_else(clock),
         monitor: None,
         command: command_line::for_documents(args),

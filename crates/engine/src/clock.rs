@@ -15,6 +15,11 @@ impl Clock {
         Clock { epoch_ns: monotonic_ns() + delay.0 }
     }
 
+    /// A clock whose zero is at this instant of `CLOCK_MONOTONIC`, but not sooner than `delay` from now.
+    pub(crate) fn starting_at(epoch: Nanos, delay: Nanos) -> Clock {
+        Clock { epoch_ns: epoch.0.max(monotonic_ns() + delay.0) }
+    }
+
     /// Time since the start.
     #[inline]
     pub fn now(self) -> Nanos {

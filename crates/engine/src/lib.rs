@@ -69,6 +69,8 @@ pub struct Config {
     /// Connections to open before the start, over all shards, for the first calls to find. Without them a high rate begins
     /// with a storm of connection attempts, which keep-alive clients that have been there for a while would not make.
     pub warm_connections: u64,
+    /// When to start, on `CLOCK_MONOTONIC`; where that is over before all threads are up, as soon as they are.
+    pub start: Nanos,
     /// The schedule's length: calls that are still not begun well past it never will be.
     pub window: Nanos,
     /// Shard `i` runs on the `i`-th of these, cyclically; empty leaves it to the kernel.
@@ -216,7 +218,7 @@ where
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
     let watch = contention::Watch::start(&config.cpus);
     // Far enough ahead for every thread to be up: no shard starts late.
-    let clock = Clock::starting_in(Nanos::from_millis(2 + 5 * shards.len() as u64));
+    let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
     let finished: Vec<Result<(O, ShardUse), EngineError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = shards
             .into_iter()

@@ -164,6 +164,7 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
         receive_buffer: None,
         warm_connections: 0,
         window: Nanos::from_secs(60),
+        start: Nanos::ZERO,
         cpus: Vec::new(),
         engine: Engine::Auto,
     };

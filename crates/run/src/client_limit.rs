@@ -84,7 +84,16 @@ pub fn find(
 pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunError> {
     let (calls, window) = LOOK;
     let pace = Pace::Closed { clients: 1, think: Nanos::ZERO };
-    let plan = RunPlan { pace, calls, window, monitor: None, warm_connections: 0, ..like.clone() };
+    let plan = RunPlan {
+        pace,
+        calls,
+        window,
+        monitor: None,
+        warm_connections: 0,
+        shard: None,
+        start_at: None,
+        ..like.clone()
+    };
     let record = run(&plan, stop, &Progress::default())?;
     match record.bytes.received.checked_div(record.counts.completed) {
         Some(size) => Ok(Bytes(size)),
@@ -117,6 +126,8 @@ impl Bench {
             endpoint,
             workload,
             window: RUN,
+            shard: None,
+            start_at: None,
             calls: u64::MAX,
             warm_connections: like.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
             // What cannot be answered by then is not waited for.

@@ -7,7 +7,9 @@ use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
 use brimful_stats::Pacing;
-use brimful_workload::{Arrivals, Extent, Process, Speed, Stage, Trace};
+use brimful_workload::{Arrivals, Extent, Process, Shard, Speed, Stage, Trace};
+
+use std::time::SystemTime;
 
 /// Everything that decides a run.
 #[derive(Clone, Debug)]
@@ -50,6 +52,10 @@ pub struct RunPlan {
     pub threads: u64,
     /// As in [`Config`].
     pub cpus: Vec<usize>,
+    /// Which part of the load this process makes; `None` where it makes all of it.
+    pub shard: Option<Shard>,
+    /// When to start; `None` is at once.
+    pub start_at: Option<SystemTime>,
     /// Seed of all randomness.
     pub seed: u64,
     /// The highest rate this client can offer without being the limit, per second, if that is known.
@@ -179,10 +185,16 @@ impl RunPlan {
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
             warm_connections: if calls_per_connection == Some(1) { 0 } else { self.warm_connections },
+            start: Nanos::ZERO,
             window: self.window,
             cpus: self.cpus.clone(),
             engine: self.engine,
         })
+    }
+
+    /// The shards of this process, one for each thread.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = Shard> {
+        self.shard.unwrap_or(Shard::WHOLE).split(self.threads)
     }
 
     pub(crate) fn pacing(&self) -> Pacing {

@@ -2,13 +2,13 @@
 
 use crate::{Pace, RunError, RunPlan, Watched};
 use brimful_core::Nanos;
-use brimful_core::record::{Generator, Record};
-use brimful_engine::{Progress, Run};
+use brimful_core::record::{Generator, Record, ShardOrigin};
+use brimful_engine::{Clock, Progress, Run};
 use brimful_monitor::{Monitor, MonitorError};
 use brimful_stats::{Account, Collector, Facts, Pacing, derive};
 use brimful_workload::{Closed, Extent, Mix, Open, SClients, Shard};
-use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 /// Runs it, until it is done or `stop` is set.
 ///
@@ -16,17 +16,22 @@ use std::time::SystemTime;
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
 pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Record, RunError> {
     plan.validate()?;
-    let config = plan.engine_config()?;
+    let mut config = plan.engine_config()?;
     let extent = Extent { window: plan.window, calls: plan.calls };
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let mix = plan.workload.mix();
     let window = plan.planned_window()?;
+    if let Some(at) = plan.start_at {
+        wait_until_shortly_before(at, stop);
+    }
     let collector = || Collector::new(Account::new(&names, window));
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
-    let started_at = SystemTime::now();
+    // Who is stopped while waiting for it does not wait on.
+    let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(on_monotonic_clock);
+    config.start = agreed.unwrap_or(Nanos::ZERO);
     // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
     let shard_mix = |shard: Shard| Mix::new(&mix, plan.seed.wrapping_add(shard.index));
-    let shards = || Shard::split(plan.threads);
+    let shards = || plan.shards();
     let run = match plan.pace {
         Pace::Closed { clients, think } => {
             let closed = |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), collector()));
@@ -46,7 +51,35 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
             brimful_engine::run(&config, shards().map(open).collect(), stop, progress)?
         }
     };
-    Ok(plan.record(run, window, started_at, monitor))
+    Ok(plan.record(run, window, agreed, monitor))
+}
+
+/// Sleeps until there is just time enough to get ready, or until `stop` is set: then the start is over.
+fn wait_until_shortly_before(at: SystemTime, stop: &AtomicBool) {
+    const GET_READY: Duration = Duration::from_secs(2);
+    const LOOK: Duration = Duration::from_millis(50);
+    while let Some(left) = at.duration_since(SystemTime::now()).ok().and_then(|left| left.checked_sub(GET_READY))
+        && !stop.load(Ordering::Relaxed)
+    {
+        std::thread::sleep(left.min(LOOK));
+    }
+}
+
+/// `CLOCK_MONOTONIC` now, and when the wall clock shows `at` if nobody sets it.
+fn on_monotonic_clock(at: SystemTime) -> Nanos {
+    let now = Clock::starting_in(Nanos::ZERO).epoch_ns();
+    let left = at.duration_since(SystemTime::now()).unwrap_or_default();
+    Nanos(now + left.as_nanos() as u64)
+}
+
+/// The wall clock at an instant of `CLOCK_MONOTONIC` that is over.
+fn on_wall_clock(at: Nanos) -> SystemTime {
+    let ago = Nanos(Clock::starting_in(Nanos::ZERO).epoch_ns()) - at;
+    SystemTime::now() - Duration::from_nanos(ago.0)
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
 impl Watched {
@@ -59,7 +92,7 @@ impl Watched {
 }
 
 impl RunPlan {
-    fn record(&self, run: Run<Collector>, window: Nanos, started_at: SystemTime, monitor: Option<Monitor>) -> Record {
+    fn record(&self, run: Run<Collector>, window: Nanos, agreed: Option<Nanos>, monitor: Option<Monitor>) -> Record {
         // Clients who make a number of calls offer load until the last of them has its answer.
         let by_number = self.calls < u64::MAX && self.pacing() != Pacing::Open;
         let window = if run.interrupted || by_number { window.min(run.duration) } else { window };
@@ -78,8 +111,15 @@ impl RunPlan {
             max_rate: self.client_max,
             host: run.host,
         };
+        let origin = |shard: Shard| ShardOrigin {
+            index: shard.index + 1,
+            of: shard.count,
+            host: host_name(),
+            offset_us: agreed.map(|agreed| (epoch - agreed).as_micros_f64()),
+            lost_at_s: None,
+        };
         let facts = Facts {
-            started_at: humantime::format_rfc3339_millis(started_at).to_string(),
+            started_at: humantime::format_rfc3339_micros(on_wall_clock(epoch)).to_string(),
             started_monotonic_ns: run.started_monotonic_ns,
             duration: run.duration,
             window,
@@ -90,7 +130,7 @@ impl RunPlan {
             generator,
             server,
             pacing: self.pacing(),
-            shards: Vec::new(),
+            shards: self.shard.map(origin).into_iter().collect(),
         };
         derive(&run.observer.into_account(), facts)
     }

@@ -551,6 +551,8 @@ mod tests {
             engine: brimful_engine::Engine::Auto,
             threads: 1,
             cpus: Vec::new(),
+            shard: None,
+            start_at: None,
             seed: 1,
             client_max: None,
             monitor: None,

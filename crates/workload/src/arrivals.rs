@@ -104,6 +104,23 @@ impl Arrivals {
         Arrivals::of(Ticks::even(), Curve::Trace(trace, speed))
     }
 
+    /// Passes over `n` calls. Where ticks are counted that is one step, however many; the gaps of a Poisson process and of
+    /// those built on it have to be drawn one by one, as each takes a number of draws that nobody knows beforehand.
+    pub(crate) fn pass(&mut self, n: u64) {
+        if let Some(but_one) = n.checked_sub(1) {
+            match &mut self.ticks {
+                Ticks::Even { index } => *index = index.saturating_add(but_one),
+                ticks @ Ticks::Exponential { .. } => {
+                    for _ in 0..but_one {
+                        ticks.next();
+                    }
+                }
+            }
+            // The call after it may not be due before it.
+            self.next();
+        }
+    }
+
     fn of(ticks: Ticks, curve: Curve) -> Arrivals {
         Arrivals { ticks, curve, last: Nanos::ZERO }
     }

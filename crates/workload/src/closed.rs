@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn shards_share_clients_and_calls() {
         let extent = Extent { calls: 103, ..FOREVER };
-        let per_shard = Shard::split(4).map(|s| run(closed(10, Nanos::ZERO, extent, s), Nanos(1), 1000).len());
+        let per_shard = Shard::WHOLE.split(4).map(|s| run(closed(10, Nanos::ZERO, extent, s), Nanos(1), 1000).len());
         assert_eq!(per_shard.collect::<Vec<_>>(), [26, 26, 26, 25]);
     }
 

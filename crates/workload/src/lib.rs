@@ -1,7 +1,9 @@
 //! What is due, and when: arrival processes, the mix of request classes, and the open and closed workloads made of them.
 //!
 //! Everything here is a pure function of a seed. A schedule split over N shards is the same schedule as unsplit: each
-//! shard walks the whole of it and keeps every N-th call, so sharding changes who makes a call and nothing else.
+//! shard keeps every N-th call, so sharding changes who makes a call and nothing else. It passes over the calls of the
+//! others in one step where due times follow from the index alone (constant and on/off arrivals, stages of them,
+//! traces), and by drawing their gaps where they are random.
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -31,9 +33,9 @@ impl Shard {
     /// The whole schedule.
     pub const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// Every shard of `count`.
-    pub fn split(count: u64) -> impl Iterator<Item = Shard> {
-        (0..count).map(move |index| Shard { index, count })
+    /// Its parts, `n` of them. Into how many the other shards are split makes no difference to it.
+    pub fn split(self, n: u64) -> impl Iterator<Item = Shard> {
+        (0..n).map(move |part| Shard { index: self.index + self.count * part, count: self.count * n })
     }
 
     /// How many of `n` things are this shard's, when thing `i` belongs to shard `i mod count`.

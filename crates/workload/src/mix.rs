@@ -38,6 +38,13 @@ impl Mix {
         });
         Ok(Mix { cumulative: cumulative.collect(), rng: rng(seed, 2) })
     }
+
+    /// Passes over `n` calls in one step: each takes one number of the generator, which can leap.
+    pub(crate) fn pass(&mut self, n: u64) {
+        if self.cumulative.len() > 1 {
+            self.rng.advance(u128::from(n));
+        }
+    }
 }
 
 impl Iterator for Mix {

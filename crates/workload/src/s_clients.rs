@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn shards_share_attempts_and_calls() {
-        let per_shard: Vec<_> = Shard::split(3).map(|s| due(&mut s_clients(8, 7, s), T).len()).collect();
+        let per_shard: Vec<_> = Shard::WHOLE.split(3).map(|s| due(&mut s_clients(8, 7, s), T).len()).collect();
         assert_eq!(per_shard, [3, 2, 2]);
-        let mut all: Vec<_> = Shard::split(3).flat_map(|s| due(&mut s_clients(8, 99, s), T)).collect();
+        let mut all: Vec<_> = Shard::WHOLE.split(3).flat_map(|s| due(&mut s_clients(8, 99, s), T)).collect();
         all.sort_unstable();
         assert_eq!(all, due(&mut s_clients(8, 99, Shard::WHOLE), T));
     }

@@ -62,6 +62,7 @@ impl Plan {
             receive_buffer: None,
             warm_connections: 0,
             window: Nanos::from_secs(5),
+            start: Nanos::ZERO,
             cpus: Vec::new(),
         };
         Plan { config, calls: 100, shards: 1 }
@@ -158,7 +159,7 @@ impl Plan {
         observer: impl Fn() -> O,
         control: &Control,
     ) -> Run<O> {
-        let shards = Shard::split(self.shards).map(|shard| (workload(shard), observer())).collect();
+        let shards = Shard::WHOLE.split(self.shards).map(|shard| (workload(shard), observer())).collect();
         let run = run(&self.config, shards, &control.stop, &control.progress).unwrap();
         match self.config.engine {
             Engine::Epoll => assert_eq!(run.engine, "epoll"),
