@@ -31,6 +31,8 @@ pub enum Command {
     Survey(Box<SurveyArgs>),
     /// Generate one load and report it
     Load(Box<LoadArgs>),
+    /// Make one Record of those of the shards of a load
+    Merge(Box<MergeArgs>),
     /// Watch a server: its programs, its port, the network and the machine
     Watch(Box<WatchArgs>),
     /// Plan by a queueing model: solve it, change it, calibrate it, forecast
@@ -147,6 +149,17 @@ pub struct LoadArgs {
     /// What to request and how.
     #[command(flatten)]
     pub request: RequestArgs,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `brimful merge`.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// Records that `brimful load --shard I/N --out FILE` wrote, one of each shard; - is stdin
+    #[arg(value_name = "RECORD", required = true)]
+    pub records: Vec<PathBuf>,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -6,6 +6,7 @@ use brimful_forecast::ForecastError;
 use brimful_model::ModelError;
 use brimful_monitor::MonitorError;
 use brimful_run::RunError;
+use brimful_stats::StatsError;
 use brimful_survey::SurveyError;
 use std::process::ExitCode;
 
@@ -51,6 +52,7 @@ pub fn of(error: &anyhow::Error) -> Exit {
         || error.is::<ModelError>()
         || error.is::<EstimateError>()
         || error.is::<ForecastError>()
+        || error.is::<StatsError>()
         || error.downcast_ref::<RunError>().is_some_and(RunError::is_usage)
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
         || error.downcast_ref::<MonitorError>().is_some_and(MonitorError::is_usage);

@@ -83,6 +83,10 @@ fn deliver_calibration(record: &Record, args: &LoadArgs, out: Option<OutFile>) -
 }
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
+    if args.start_at.is_some_and(|at| at <= SystemTime::now()) {
+        let message = "the instant of --start-at is over: give all shards one that is some seconds ahead";
+        return Err(UsageError(message.to_owned()).into());
+    }
     let pace = pace(args)?;
     let scheduled = match &pace {
         Pace::Stages { stages, .. } => Some(Stage::total(stages)),
@@ -108,10 +112,6 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     }
     plan.shard = args.shard;
     plan.start_at = args.start_at;
-    if args.start_at.is_some_and(|at| at <= SystemTime::now()) {
-        let message = "the instant of --start-at is over: give all shards one that is some seconds ahead";
-        return Err(UsageError(message.to_owned()).into());
-    }
     plan.monitor = watched(args, plan.endpoint.address.port())?;
     Ok(plan)
 }

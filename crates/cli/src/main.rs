@@ -9,10 +9,12 @@ mod command_line;
 mod doctor;
 mod exit;
 mod load;
+mod merge;
 mod output;
 mod plan;
 mod progress;
 mod put_back;
+mod record;
 mod survey;
 mod target;
 mod token;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Survey(args) => survey::main(&args),
         Command::Load(args) => load::main(&args),
+        Command::Merge(args) => merge::main(&args),
         Command::Watch(args) => watch::main(&args),
         Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),

@@ -4,7 +4,7 @@ pub mod args;
 mod calibrate;
 mod forecast;
 mod load_curve;
-mod model;
+pub mod model;
 mod solve;
 mod what_if;
 

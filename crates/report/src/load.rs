@@ -11,6 +11,9 @@ use brimful_core::server::Server;
 /// From this share of failed calls on, the 99th percentile of those that completed is not that of all.
 const LOUD: f64 = 0.01;
 
+/// So many missing shards are named.
+const MOST_NAMED: usize = 10;
+
 /// What a table shows of a distribution of times.
 type Figure = fn(&Summary) -> f64;
 
@@ -195,8 +198,29 @@ fn classes(record: &Record) -> Vec<String> {
 
 /// What a reader might miss in the figures: that they are of fewer calls, or of something else, than was meant.
 fn notes(record: &Record) -> Vec<String> {
-    let notes = answers(record).into_iter().chain(interrupted(record)).map(|note| format!("note: {note}"));
+    let notes = answers(record)
+        .into_iter()
+        .chain(interrupted(record))
+        .chain(shards(record))
+        .map(|note| format!("note: {note}"));
     failures(record).into_iter().chain(notes).collect()
+}
+
+/// Which parts of a load these figures are of.
+fn shards(record: &Record) -> Option<String> {
+    let of = record.shards.first()?.of;
+    let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
+    let missing: Vec<String> =
+        (1..=of).filter(|index| !there.contains(index)).take(MOST_NAMED).map(|index| index.to_string()).collect();
+    let etc = if of as usize - there.len() > missing.len() { ", …" } else { "" };
+    Some(match (there.len(), &missing[..]) {
+        (_, []) => format!("These are all {of} shards of the load."),
+        (1, _) => format!("This is shard {}/{of} of a load: `brimful merge` it with the others.", there[0]),
+        (_, missing) => {
+            let missing = missing.join(", ") + etc;
+            format!("Of the {of} shards of the load these are {}; missing: {missing}. Merge them as well.", there.len())
+        }
+    })
 }
 
 /// How many calls failed, how, what the times are then of, and what to check where nothing was completed.
@@ -379,7 +403,9 @@ fn time_or_dash(us: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::record::{Generator, HostContention, Rates, Reason, ReasonCode, SCHEMA, StatusCounts, Traffic};
+    use brimful_core::record::{
+        Generator, HostContention, Pacing, Rates, Reason, ReasonCode, SCHEMA, ShardOrigin, StatusCounts, Traffic,
+    };
     use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Process};
     use std::collections::BTreeMap;
 
@@ -418,6 +444,7 @@ mod tests {
             window_s: 180.0,
             command: vec!["brimful".to_owned()],
             target: "http://127.0.0.1:8080/".to_owned(),
+            pacing: Pacing::Open,
             seed: 1,
             interrupted: false,
             verdict: Verdict::from_reasons(vec![]),
@@ -631,6 +658,24 @@ Load             one generator        two  difference (95 %)
             assert!(text.contains(part), "{part} is missing from:\n{text}");
         }
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+
+    #[test]
+    fn parts_of_a_load_are_called_so() {
+        let note = |of, there: &[u64]| {
+            let shards = there.iter().map(|index| ShardOrigin { index: *index, of, ..ShardOrigin::default() });
+            notes(&Record { shards: shards.collect(), ..record() }).pop().unwrap_or_default()
+        };
+        assert_eq!(note(4, &[]), notes(&record()).pop().unwrap_or_default());
+        assert_eq!(note(2, &[1, 2]), "note: These are all 2 shards of the load.");
+        assert_eq!(note(2, &[2]), "note: This is shard 2/2 of a load: `brimful merge` it with the others.");
+        let missing = "note: Of the 4 shards of the load these are 2; missing: 2, 4. Merge them as well.";
+        assert_eq!(note(4, &[1, 3]), missing);
+        assert!(
+            note(99, &[1, 3]).contains("missing: 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, …. Merge"),
+            "{}",
+            note(99, &[1, 3])
+        );
     }
 
     #[test]

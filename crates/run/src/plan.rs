@@ -1,12 +1,12 @@
 //! What decides a run, and what of it only the whole can tell.
 
 use crate::{Endpoint, RunError};
+use brimful_core::record::Pacing;
 use brimful_core::workload::Workload;
 use brimful_core::{Nanos, Rate};
 use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
-use brimful_stats::Pacing;
 use brimful_workload::{Arrivals, Extent, Process, Shard, Speed, Stage, Trace};
 
 use std::time::SystemTime;

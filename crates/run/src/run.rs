@@ -2,10 +2,10 @@
 
 use crate::{Pace, RunError, RunPlan, Watched};
 use brimful_core::Nanos;
-use brimful_core::record::{Generator, Record, ShardOrigin};
+use brimful_core::record::{Generator, Pacing, Record, ShardOrigin};
 use brimful_engine::{Clock, Progress, Run};
 use brimful_monitor::{Monitor, MonitorError};
-use brimful_stats::{Account, Collector, Facts, Pacing, derive};
+use brimful_stats::{Account, Collector, Facts, derive};
 use brimful_workload::{Closed, Extent, Mix, Open, SClients, Shard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};

@@ -125,9 +125,8 @@ impl Observer for Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::Pacing;
     use crate::{Facts, derive};
-    use brimful_core::record::{Generator, ReasonCode, Traffic};
+    use brimful_core::record::{Generator, Pacing, ReasonCode, Traffic};
 
     fn us(us: u64) -> Nanos {
         Nanos::from_micros(us)

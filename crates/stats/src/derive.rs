@@ -8,9 +8,9 @@
 
 use crate::account::Account;
 use crate::tally::Tally;
-use crate::verdict::{Evidence, Pacing, judge};
+use crate::verdict::{Evidence, judge};
 use brimful_core::Nanos;
-use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
+use brimful_core::record::{ClassRecord, Generator, Pacing, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
 use std::collections::BTreeMap;
 
@@ -80,6 +80,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         window_s: facts.window.as_secs_f64(),
         command: facts.command,
         target: facts.target,
+        pacing: facts.pacing,
         seed: facts.seed,
         interrupted: facts.interrupted,
         verdict,

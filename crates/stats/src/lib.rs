@@ -18,6 +18,7 @@
 //! └ batch        confidence interval of the mean response time
 //! derive         Account, Facts → Record
 //! └ verdict      was it the server that was measured, or the generator?
+//! merge          Records of shards → the Record of their load
 //! ```
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod derive;
 mod distribution;
 mod error;
 mod histogram;
+mod merge;
 mod reply_rate;
 mod series;
 mod student;
@@ -40,7 +42,8 @@ pub use collector::{Collector, PerCall};
 pub use derive::{Facts, derive};
 pub use distribution::Distribution;
 pub use error::{StatsError, Unlike};
+pub use merge::merge;
 pub use reply_rate::ReplySampler;
 pub use series::Series;
 pub use student::t_95;
-pub use verdict::{Evidence, Pacing, judge};
+pub use verdict::{Evidence, judge};

@@ -6,7 +6,7 @@
 
 use brimful_core::Nanos;
 use brimful_core::account::Limited;
-use brimful_core::record::{ClassRecord, Counts, Generator, Reason, ReasonCode, Summary, Verdict};
+use brimful_core::record::{ClassRecord, Counts, Generator, Pacing, Reason, ReasonCode, Summary, Verdict};
 use std::collections::BTreeMap;
 
 /// The busiest thread may have had work for this share of its time. Near 1 it is a saturated server itself: work waits
@@ -44,17 +44,6 @@ const GAP_SHARE: f64 = 0.01;
 
 /// But for preemptions, which short runs on busy virtual machines meet now and then.
 const GAP_TOLERATED_S: f64 = 0.1;
-
-/// What decides when calls are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pacing {
-    /// A schedule of their own, whatever the server does.
-    Open,
-    /// Clients who wait for their answers.
-    Closed,
-    /// S-Clients, who keep connection attempts under way and abandon those that take too long.
-    SClients,
-}
 
 /// What a verdict rests on.
 #[derive(Clone, Copy, Debug)]

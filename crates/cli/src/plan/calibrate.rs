@@ -4,6 +4,7 @@ use super::args::CalibrateArgs;
 use super::{model, page};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
+use crate::record;
 use brimful_core::record::Record;
 use brimful_estimate::{CalibrateOptions, EstimateError, calibrate};
 use brimful_model::{Scenario, WhatIfOptions, what_if};
@@ -13,7 +14,7 @@ use brimful_report::plan::calibration::{Calibration, text};
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
-    let records: Vec<Record> = args.records.iter().map(|path| record(path)).collect::<Result<_, _>>()?;
+    let records: Vec<Record> = args.records.iter().map(|path| record::read(path)).collect::<Result<_, _>>()?;
     let options =
         CalibrateOptions { servers: args.servers, attribution: args.attribution.into(), ..CalibrateOptions::default() };
     let calibrated = calibrate(&records, options).map_err(|error| naming(error, args))?;
@@ -31,14 +32,6 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     deliver(out, &model, &shown)?;
     written?;
     Ok(Exit::Ok)
-}
-
-fn record(path: &std::path::Path) -> anyhow::Result<Record> {
-    let text = model::text(path)?;
-    Ok(model::from_json(&text).map_err(|error| {
-        let name = model::name(path);
-        UsageError(format!("{name} is not a Record ({error}): write Records with `brimful load --watch --out FILE`"))
-    })?)
 }
 
 /// The error, and which file each Record that it counts is.

@@ -10,6 +10,7 @@ fn help_is_what_was_reviewed() {
         ("help-brimful.txt", &["--help"][..]),
         ("help-survey.txt", &["survey", "--help"]),
         ("help-load.txt", &["load", "--help"]),
+        ("help-merge.txt", &["merge", "--help"]),
         ("help-watch.txt", &["watch", "--help"]),
         ("help-plan.txt", &["plan", "--help"]),
         ("help-plan-calibrate.txt", &["plan", "calibrate", "--help"]),

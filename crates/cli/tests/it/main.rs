@@ -13,6 +13,7 @@ mod examples;
 mod foreign_text;
 mod help;
 mod load;
+mod merge;
 mod output;
 mod plan;
 mod plan_calibrate;

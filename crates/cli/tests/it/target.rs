@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-fn start(args: &[&str]) -> (Running, String) {
+pub fn start(args: &[&str]) -> (Running, String) {
     let mut target = Running::start(brimful(&[&["target", "--listen", "127.0.0.1:0"], args].concat()));
     let line = target.stdout_line();
     let address = line.trim_end().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}")).to_owned();

@@ -1,9 +1,9 @@
 //! Laws of the observers, for any run: nothing is lost, and how a run is split does not matter.
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
-use brimful_core::record::{Generator, Record};
+use brimful_core::record::{Generator, Pacing, Record, ShardOrigin};
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
-use brimful_stats::{Account, Collector, Distribution, Facts, Pacing, PerCall, derive};
+use brimful_stats::{Account, Collector, Distribution, Facts, PerCall, derive, merge};
 use proptest::prelude::*;
 
 const WINDOW: Nanos = Nanos::from_secs(400);
@@ -204,6 +204,23 @@ proptest! {
         prop_assert_eq!(Account::unpack(&account.pack()), Ok(account));
     }
 
+    /// As `brimful merge` does it, from nothing but the documents, whatever order they are named in, and two and one as
+    /// well as three.
+    #[test]
+    fn merged_records_are_the_record_of_all(calls in calls(), order in Just([0, 1, 2]).prop_shuffle()) {
+        let of_shards = |account: &Account, indices: &[u64]| {
+            let shards = indices.iter().map(|index| ShardOrigin { index: *index, of: 3, ..ShardOrigin::default() });
+            Record { shards: shards.collect(), ..record(account) }
+        };
+        let parts = shards(&calls, 3);
+        let whole = of_shards(&seen(calls.iter()), &[1, 2, 3]);
+        let records = order.map(|i| (format!("{i}.json"), of_shards(&parts[i], &[i as u64 + 1])));
+        prop_assert_eq!(&merge(records.to_vec()).unwrap(), &whole);
+        let [a, b, c] = records;
+        let two = ("two.json".to_owned(), merge(vec![a, b]).unwrap());
+        prop_assert_eq!(merge(vec![c, two]).unwrap(), whole);
+    }
+
     #[test]
     fn no_document_panics(
         calls in calls(), text in ".{0,80}", bytes in prop::collection::vec(any::<u8>(), 0..120), at in 0_usize..100, n: u64,
@@ -235,4 +252,35 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn records_that_are_not_of_one_load_are_refused_by_name() {
+    let shard = |index, of| vec![ShardOrigin { index, of, ..ShardOrigin::default() }];
+    let first = || Record { shards: shard(1, 2), ..record(&account()) };
+    let second = || Record { shards: shard(2, 2), ..first() };
+    let refusal = |other: Record| {
+        let records = vec![("b.json".to_owned(), other), ("a.json".to_owned(), first())];
+        merge(records).unwrap_err().to_string()
+    };
+    let other_window = Account::new(&["a", "b", "c"].map(str::to_owned), Nanos::from_secs(1)).pack();
+    let mut damaged = second();
+    if let Some(account) = &mut damaged.account {
+        account.interval_s = 3;
+    }
+    for (other, said) in [
+        (first(), "b.json and a.json both hold shard 1/2: name"),
+        (Record { shards: shard(2, 3), ..first() }, "the number of shards of the one is 2, that of the other 3"),
+        (Record { seed: 2, ..second() }, "the seed of the one is 1, that of the other 2"),
+        (Record { target: "http://b/".to_owned(), ..second() }, "that of the other http://b/; merge runs that differ"),
+        (Record { pacing: Pacing::Closed, ..second() }, "the pace of the one is open, that of the other closed"),
+        (Record { account: Some(other_window), ..second() }, "to last differently long (400s and 1s)"),
+        (Record { shards: Vec::new(), ..second() }, "b.json: it is a whole load and no part of one"),
+        (Record { account: None, ..second() }, "b.json: it has no `account`, which merging needs"),
+        (damaged, "b.json: its account is damaged (intervals of a length"),
+    ] {
+        let refusal = refusal(other);
+        assert!(refusal.contains(said), "{refusal}");
+    }
+    assert!(merge(Vec::new()).unwrap_err().to_string().contains("name the Records"));
 }

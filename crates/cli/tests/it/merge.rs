@@ -1,0 +1,160 @@
+//! `brimful load --shard` and `brimful merge`: parts of a load, and the whole of them.
+
+use crate::documents;
+use crate::plan::Files;
+use crate::program::{Done, Running, brimful, run, share_machine};
+use crate::target;
+use brimful_core::record::Record;
+use brimful_stats::Account;
+use serde_json::{Value, json};
+use std::time::{Duration, SystemTime};
+
+const CLASSES: &str = r#"
+    [[class]]
+    name = "light"
+    path = "/light"
+    weight = 0.7
+
+    [[class]]
+    name = "heavy"
+    path = "/heavy"
+    weight = 0.3
+"#;
+
+/// A load of two classes, of two shards that started together, and the same by one process.
+struct Runs {
+    files: Files,
+    shards: [Record; 2],
+    whole: Record,
+}
+
+fn runs(load: &[&str]) -> Runs {
+    let files = Files::new();
+    let workload = files.write("workload.toml", CLASSES);
+    let _machine = share_machine();
+    let (_target, address) = target::start(&["--service", "light=50us,heavy=200us"]);
+    let start = |more: &[&str]| {
+        let common = ["load", &address, "--json", "--workload", &workload, "--seed", "7"];
+        Running::start(brimful(&[&common, load, more].concat()))
+    };
+    let record = |running: Running| documents::record(&running.finish().exits(&[0, 4]).stdout);
+    let agreed = SystemTime::now() + Duration::from_secs(2);
+    let agreed = agreed.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64().to_string();
+    // A shard may have as many threads as it likes.
+    let shards = [("1/2", "1"), ("2/2", "2")];
+    let shards = shards.map(|(shard, threads)| start(&["--shard", shard, "--start-at", &agreed, "--threads", threads]));
+    let shards = shards.map(record);
+    let runs = Runs { files, shards, whole: record(start(&[])) };
+    for (i, record) in runs.shards.iter().enumerate() {
+        runs.files.write(&format!("{}.json", i + 1), serde_json::to_string(record).unwrap());
+        let [shard] = &record.shards[..] else { panic!("{:?}", record.shards) };
+        assert_eq!((shard.index, shard.of), (i as u64 + 1, 2));
+        assert!(shard.offset_us.is_some_and(|offset| offset >= 0.0) && !shard.host.is_empty(), "{shard:?}");
+    }
+    assert!(runs.whole.shards.is_empty());
+    runs
+}
+
+impl Runs {
+    fn merge(&self, names: &[&str], flags: &[&str]) -> Done {
+        let paths: Vec<String> = names.iter().map(|name| crate::plan::word(&self.files.path(name))).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        run(&[&["merge"], &paths[..], flags].concat())
+    }
+
+    /// The second shard's Record, changed, as `changed.json`.
+    fn change(&self, change: impl FnOnce(&mut Value)) {
+        let mut record = serde_json::to_value(&self.shards[1]).unwrap();
+        change(&mut record);
+        self.files.write("changed.json", record.to_string());
+    }
+}
+
+#[test]
+fn two_shards_of_a_schedule_are_the_schedule() {
+    let runs = runs(&["--rate", "300", "--arrivals", "poisson", "--duration", "1200ms"]);
+    let [a, b] = &runs.shards;
+    let merged = documents::record(&runs.merge(&["2.json", "1.json"], &["--json"]).exits(&[0, 4]).stdout);
+    assert_eq!(merged.counts.scheduled, runs.whole.counts.scheduled);
+    assert_eq!((merged.rates.offered, merged.window_s), (runs.whole.rates.offered, 1.2));
+    for (name, class) in &runs.whole.classes {
+        assert_eq!(merged.classes[name].counts.scheduled, class.counts.scheduled, "{name}");
+    }
+    let offered = |record: &Record| record.intervals.iter().map(|i| i.offered).take(2).collect::<Vec<_>>();
+    assert_eq!(offered(&merged), offered(&runs.whole));
+
+    let account = |record: &Record| Account::unpack(record.account.as_ref().unwrap()).unwrap();
+    let both = account(a).merge(account(b)).unwrap();
+    assert_eq!(account(&merged), both, "bin for bin");
+    assert_eq!(merged.generator.threads, 3);
+    assert_eq!(merged.generator.busy, a.generator.busy.max(b.generator.busy));
+    assert_eq!(merged.shards, [&a.shards[..], &b.shards].concat());
+    assert_eq!(merged.started_at, a.started_at.clone().min(b.started_at.clone()));
+
+    let text = runs.merge(&["1.json", "2.json"], &[]).exits(&[0, 4]).stdout;
+    assert!(text.contains("note: These are all 2 shards of the load.") && text.contains("Verdict"), "{text}");
+    let one = runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout;
+    assert!(one.contains("note: This is shard 2/2 of a load: `brimful merge` it with the others."), "{one}");
+
+    // Whoever started them one after the other is told that this was no load of that rate.
+    runs.change(|record| record["started_at"] = json!("2024-01-01T00:00:00Z"));
+    assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give them all one --start-at"));
+    assert_eq!(runs.merge(&["1.json", "changed.json"], &["--quiet"]).stderr, "");
+}
+
+#[test]
+fn shards_share_the_clients_and_the_calls_of_a_closed_loop() {
+    let runs = runs(&["--clients", "5", "--requests", "101", "--timeout", "1m"]);
+    let counts = |record: &Record| (record.counts.scheduled, record.counts.completed);
+    assert_eq!(runs.shards.iter().map(counts).collect::<Vec<_>>(), [(51, 51), (50, 50)]);
+    let merged = documents::record(&runs.merge(&["1.json", "2.json"], &["--json"]).exits(&[0, 4]).stdout);
+    assert_eq!((counts(&merged), counts(&runs.whole)), ((101, 101), (101, 101)));
+    assert!(merged.generator.max_open_connections <= 5, "{:?}", merged.generator);
+    assert_eq!(merged.window_s, runs.shards[0].window_s.max(runs.shards[1].window_s), "until the last answer of all");
+}
+
+#[test]
+fn what_cannot_be_merged_says_why() {
+    let runs = runs(&["--rate", "100", "--requests", "20"]);
+    let refused = |message: &str| runs.merge(&["1.json", "changed.json"], &[]).fails(2, message);
+    runs.merge(&["1.json", "1.json"], &[]).fails(2, "both hold shard 1/2: name each Record once");
+    runs.merge(&["1.json", "none.json"], &[]).fails(2, "none.json");
+    let whole = serde_json::to_string(&runs.whole).unwrap();
+    for (text, message) in [
+        ("", "EOF while parsing"),
+        ("{}", "changed.json is not a Record (missing field"),
+        ("# Markdown", "changed.json is not a Record"),
+        (&whole[..whole.len() / 2], "changed.json is not a Record"),
+        (r#"{"schema": "brimful.survey/1"}"#, "it is a `brimful.survey/1`, and a Record is a `brimful.record/1`"),
+        (&whole, "changed.json: it is a whole load and no part of one"),
+    ] {
+        runs.files.write("changed.json", text);
+        refused(message);
+    }
+    runs.change(|record| record["schema"] = json!("brimful.record/2"));
+    refused("it is a `brimful.record/2`");
+    runs.change(|record| drop(record.as_object_mut().unwrap().remove("account")));
+    refused("it has no `account`, which merging needs: it was written by an older brimful");
+    runs.change(|record| record["account"]["classes"][0]["name"] = json!("other"));
+    refused("are not of one load: their classes differ (light, heavy and other, heavy)");
+    runs.change(|record| record["account"]["window_ns"] = json!(1));
+    refused("are not of one load: they were to last differently long");
+    runs.change(|record| record["account"]["classes"][0]["response_time"]["histogram"] = json!("AAAA"));
+    refused("changed.json: its account is damaged (a histogram: it is cut short)");
+    runs.change(|record| record["shards"][0]["of"] = json!(3));
+    refused("the number of shards of the one is 2, that of the other 3");
+    runs.change(|record| record["seed"] = json!(8));
+    refused("the seed of the one is 7, that of the other 8");
+    runs.change(|record| record["target"] = json!("http://elsewhere/"));
+    refused("that of the other http://elsewhere/; merge runs that differ in --shard only");
+    run(&["merge"]).fails(2, "<RECORD>");
+}
+
+#[test]
+fn parts_and_instants_that_are_none_are_refused() {
+    let load = |flags: &[&str]| run(&[&["load", "http://127.0.0.1:1/", "--rate", "10"], flags].concat());
+    load(&["--shard", "3/2", "--seed", "1"]).fails(2, "write it like 1/4, up to 4/4");
+    load(&["--shard", "1/2"]).fails(2, "--seed");
+    load(&["--start-at", "tomorrow"]).fails(2, "write it like 2026-03-01T14:00:00Z");
+    load(&["--start-at", "1772373600"]).fails(2, "the instant of --start-at is over");
+}

@@ -1,0 +1,155 @@
+//! The Records of the shards of one load, which several processes or hosts have made, as the Record of that load: their
+//! Accounts are merged exactly, what the generators used is added up, and the verdict is judged anew.
+
+use crate::account::Account;
+use crate::derive::{Facts, derive};
+use crate::error::{StatsError, Unlike};
+use brimful_core::Nanos;
+use brimful_core::record::{Generator, HostContention, Record, ShardOrigin};
+use std::collections::BTreeSet;
+
+/// Merges Records, each under the name by which the user knows it, in any order. That shards are missing is no error: the
+/// Record then says which there are.
+///
+/// # Errors
+/// [`StatsError`] when one of them has no account, or they are not the shards of one load.
+pub fn merge(mut records: Vec<(String, Record)>) -> Result<Record, StatsError> {
+    records.sort_by_key(|(_, record)| record.shards.iter().map(|shard| shard.index).min());
+    let mut parts = records.into_iter().map(Part::read);
+    let first = parts.next().ok_or(StatsError::Nothing)??;
+    let whole = parts.try_fold(first, |sum, part| sum.and(part?))?;
+    Ok(derive(&whole.account, whole.facts))
+}
+
+/// What one Record, or several once they are merged, says.
+struct Part {
+    /// The Records, by the names of their first shards.
+    names: Vec<(ShardOrigin, String)>,
+    account: Account,
+    facts: Facts,
+}
+
+impl Part {
+    fn read((name, record): (String, Record)) -> Result<Part, StatsError> {
+        let read = || {
+            if record.shards.is_empty() {
+                return Err(StatsError::NotAShard);
+            }
+            Account::unpack(record.account.as_ref().ok_or(StatsError::NoAccount)?)
+        };
+        match read() {
+            Ok(account) => {
+                let names = record.shards.iter().map(|shard| (shard.clone(), name.clone())).collect();
+                Ok(Part { names, account, facts: Facts::of(record) })
+            }
+            Err(source) => Err(StatsError::In { name, source: Box::new(source) }),
+        }
+    }
+
+    fn and(mut self, other: Part) -> Result<Part, StatsError> {
+        for (theirs, second) in &other.names {
+            if let Some((shard, first)) =
+                self.names.iter().find(|(ours, _)| ours.index == theirs.index && ours.of == theirs.of)
+            {
+                let (first, second) = (first.clone(), second.clone());
+                return Err(StatsError::SameShard { first, second, shard: format!("{}/{}", shard.index, shard.of) });
+            }
+        }
+        let not_one_load = |unlike| StatsError::NotOneLoad {
+            first: self.names[0].1.clone(),
+            second: other.names[0].1.clone(),
+            unlike,
+        };
+        if let Some(unlike) = self.facts.unlike(&other.facts) {
+            return Err(not_one_load(unlike));
+        }
+        let account = self.account.merge(other.account).map_err(not_one_load)?;
+        self.names.extend(other.names);
+        Ok(Part { names: self.names, account, facts: self.facts.and(other.facts) })
+    }
+}
+
+impl Facts {
+    /// What a Record says that does not follow from its Account.
+    fn of(record: Record) -> Facts {
+        Facts {
+            started_at: record.started_at,
+            started_monotonic_ns: record.started_monotonic_ns,
+            duration: Nanos::from_secs_f64(record.duration_s),
+            window: Nanos::from_secs_f64(record.window_s),
+            command: record.command,
+            target: record.target,
+            seed: record.seed,
+            interrupted: record.interrupted,
+            generator: record.generator,
+            server: record.server,
+            pacing: record.pacing,
+            shards: record.shards,
+        }
+    }
+
+    /// What differs that the shards of a load have in common.
+    fn unlike(&self, other: &Facts) -> Option<Unlike> {
+        let shards = |facts: &Facts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
+        let differing = |what, of: &dyn Fn(&Facts) -> String| {
+            let (first, second) = (of(self), of(other));
+            (first != second).then_some(Unlike::Other { what, first, second })
+        };
+        differing("target", &|facts| facts.target.clone())
+            .or_else(|| differing("number of shards", &shards))
+            .or_else(|| differing("seed", &|facts| facts.seed.to_string()))
+            .or_else(|| differing("pace", &|facts| format!("{:?}", facts.pacing).to_lowercase()))
+    }
+
+    /// Of both together. The clock is that of the Record with what the monitor saw, which is anchored on it.
+    fn and(mut self, other: Facts) -> Facts {
+        let clock = if self.server.is_none() && other.server.is_some() {
+            other.started_monotonic_ns
+        } else {
+            self.started_monotonic_ns
+        };
+        self.shards.extend(other.shards);
+        self.shards.sort_by_key(|shard| shard.index);
+        Facts {
+            // RFC 3339 in UTC is in the order of time.
+            started_at: self.started_at.min(other.started_at),
+            started_monotonic_ns: clock,
+            duration: self.duration.max(other.duration),
+            window: self.window.max(other.window),
+            interrupted: self.interrupted || other.interrupted,
+            generator: together(self.generator, other.generator),
+            server: self.server.or(other.server),
+            ..self
+        }
+    }
+}
+
+/// What two generators were: what they used and could do is added up, what speaks against them is the worse of both.
+fn together(a: Generator, b: Generator) -> Generator {
+    let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+    // A host that does not say is no reason to pass over what the other says.
+    let worse = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
+    Generator {
+        cpu_s: sum(a.cpu_s, b.cpu_s),
+        cpu_user_s: sum(a.cpu_user_s, b.cpu_user_s),
+        cpu_system_s: sum(a.cpu_system_s, b.cpu_system_s),
+        busy: a.busy.max(b.busy),
+        longest_gap_s: worse(a.longest_gap_s, b.longest_gap_s),
+        threads: a.threads + b.threads,
+        max_open_connections: a.max_open_connections + b.max_open_connections,
+        engine: a
+            .engine
+            .split(", ")
+            .chain(b.engine.split(", "))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+            .join(", "),
+        max_rate: sum(a.max_rate, b.max_rate),
+        host: HostContention {
+            cpu_wait_s: worse(a.host.cpu_wait_s, b.host.cpu_wait_s),
+            throttled_s: worse(a.host.throttled_s, b.host.throttled_s),
+            steal: worse(a.host.steal, b.host.steal),
+        },
+    }
+}
