@@ -12,6 +12,7 @@ use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
 use brimful_run::{Endpoint, Pace, RunPlan, Watched, client_limit, run};
 use brimful_workload::{Process, Speed, Stage, Trace};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -31,8 +32,9 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         return deliver_calibration(record, args, out);
     }
     plan.client_max = found.as_ref().and_then(|record| record.generator.max_rate);
-    let live = Progress::default();
-    let mut record = progress::during("load", plan.window, &live, args.output.quiet, || run(&plan, &stop, &live))?;
+    plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
+    let load = || run(&plan, &stop, &Progress::default());
+    let mut record = progress::during("load", plan.window, plan.live.as_deref(), load)?;
     record.calibration = found.and_then(|record| record.calibration);
     deliver_record(&record, &args.output, out)
 }
@@ -207,6 +209,7 @@ pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result
         cpus,
         shard: None,
         start_at: None,
+        live: None,
         seed: args.seed.unwrap_or_else(clock),
         monitor: None,
         command: command_line::for_documents(args),

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use brimful_core::Nanos;
-use brimful_engine::Progress;
+use brimful_stats::{Live, SoFar};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
@@ -12,20 +12,23 @@ use std::time::{Duration, Instant};
 
 /// Runs shorter than this need no progress.
 const WORTH_SHOWING: Nanos = Nanos::from_secs(2);
-const REFRESH: Duration = Duration::from_millis(200);
+const REFRESH: Duration = Duration::from_millis(500);
 
-/// Shows how a run of about `lasts` gets on while `body` runs it.
-pub fn during<T>(what: &str, lasts: Nanos, live: &Progress, quiet: bool, body: impl FnOnce() -> T) -> T {
-    if quiet || lasts < WORTH_SHOWING || !std::io::stderr().is_terminal() {
-        return body();
-    }
+/// Whether the progress of a run of about `lasts` is worth showing, and there is somebody to see it.
+pub fn is_shown(lasts: Nanos, quiet: bool) -> bool {
+    !quiet && lasts >= WORTH_SHOWING && std::io::stderr().is_terminal()
+}
+
+/// Shows how a run of about `lasts` gets on while `body` runs it, if it can be looked at.
+pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnce() -> T) -> T {
+    let Some(live) = live else { return body() };
     let bar = bar(what, lasts);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let began = Instant::now();
             while !done.load(Ordering::Relaxed) {
-                show(&bar, began, lasts, live.ended.load(Ordering::Relaxed));
+                show(&bar, began, lasts, &described(&live.so_far()));
                 std::thread::park_timeout(REFRESH);
             }
         });
@@ -34,6 +37,19 @@ pub fn during<T>(what: &str, lasts: Nanos, live: &Progress, quiet: bool, body: i
         bar.finish_and_clear();
         result
     })
+}
+
+/// What has become of the calls so far, and how long the latest took.
+fn described(so_far: &SoFar) -> String {
+    let counts = so_far.counts();
+    let failed = match counts.errors() {
+        0 => String::new(),
+        errors => format!(", {errors} failed"),
+    };
+    // The last interval has only begun.
+    let latest = so_far.intervals().iter().rev().skip(1).find_map(|interval| interval.p99_us);
+    let time = latest.map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).rounded()));
+    format!("{} calls completed{failed}{time}", counts.completed)
 }
 
 /// A bar over `lasts`.
@@ -47,11 +63,11 @@ pub fn bar(what: &str, lasts: Nanos) -> ProgressBar {
 }
 
 /// Brings a bar up to date; a schedule without an end shows elapsed time alone.
-pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, ended: u64) {
+pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, calls: &str) {
     let elapsed = began.elapsed();
     bar.set_position((elapsed.as_millis() as u64).min(lasts.0 / 1_000_000));
     let of = if lasts < Nanos::from_secs(86_400) { format!(" of {lasts}") } else { String::new() };
-    bar.set_message(format!("{:.0}s{of}, {ended} calls ended", elapsed.as_secs_f64()));
+    bar.set_message(format!("{:.0}s{of}, {calls}", elapsed.as_secs_f64()));
 }
 
 /// Sets a flag on Ctrl-C, a request to terminate, or when the terminal is closed, as by a lost ssh connection.

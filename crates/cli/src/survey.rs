@@ -142,7 +142,8 @@ impl Display {
                         if *before == 0 {
                             *before = ended.max(1);
                         }
-                        progress::show(bar, *began, *lasts, ended.saturating_sub(*before));
+                        let ended = format!("{} calls ended", ended.saturating_sub(*before));
+                        progress::show(bar, *began, *lasts, &ended);
                     }
                     std::thread::park_timeout(Duration::from_millis(200));
                 }

@@ -151,6 +151,10 @@ pub trait Observer {
     /// One event of one call.
     fn on(&mut self, call: &mut Self::PerCall, event: &Event);
 
+    /// Lets others look on, about ten times a second and at the end of the run. Called where the shard comes by anyway, between
+    /// calls; must take no longer than some microseconds and wait for nobody.
+    fn publish(&mut self, _now: Nanos) {}
+
     /// Takes in what another shard's observer has seen. Associative and commutative.
     fn merge(&mut self, other: Self);
 }
@@ -162,6 +166,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on(&mut self, call: &mut Self::PerCall, event: &Event) {
         self.0.on(&mut call.0, event);
         self.1.on(&mut call.1, event);
+    }
+
+    fn publish(&mut self, now: Nanos) {
+        self.0.publish(now);
+        self.1.publish(now);
     }
 
     fn merge(&mut self, other: Self) {

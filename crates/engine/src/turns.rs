@@ -58,6 +58,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             }
             if self.now >= published_at + PUBLISH {
                 progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
+                self.observer.publish(self.now);
                 (published, published_at) = (self.ended, self.now);
             }
             // Not diluted by the wait for the last answers.
@@ -71,6 +72,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         self.note_gap(Waited::default());
         self.io.flush()?;
         progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
+        self.observer.publish(self.now);
         let used = ShardUse {
             duration: self.now,
             interrupted,

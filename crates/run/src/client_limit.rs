@@ -92,6 +92,7 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunErro
         warm_connections: 0,
         shard: None,
         start_at: None,
+        live: None,
         ..like.clone()
     };
     let record = run(&plan, stop, &Progress::default())?;
@@ -128,6 +129,7 @@ impl Bench {
             window: RUN,
             shard: None,
             start_at: None,
+            live: None,
             calls: u64::MAX,
             warm_connections: like.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
             // What cannot be answered by then is not waited for.

@@ -7,8 +7,10 @@ use brimful_core::{Nanos, Rate};
 use brimful_engine::{Cidr, ClassRequests, Close, Config, Engine, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
+use brimful_stats::Live;
 use brimful_workload::{Arrivals, Extent, Process, Shard, Speed, Stage, Trace};
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Everything that decides a run.
@@ -62,6 +64,8 @@ pub struct RunPlan {
     pub client_max: Option<f64>,
     /// What to watch meanwhile.
     pub monitor: Option<Watched>,
+    /// Where it shows what it has seen so far, to those who look on.
+    pub live: Option<Arc<Live>>,
     /// For the Record.
     pub command: Vec<String>,
 }

@@ -24,7 +24,11 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     if let Some(at) = plan.start_at {
         wait_until_shortly_before(at, stop);
     }
-    let collector = || Collector::new(Account::new(&names, window));
+    let account = || Account::new(&names, window);
+    let collector = || match &plan.live {
+        Some(live) => Collector::shown(account(), live),
+        None => Collector::new(account()),
+    };
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
     // Who is stopped while waiting for it does not wait on.
     let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(on_monotonic_clock);

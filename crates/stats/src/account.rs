@@ -79,7 +79,7 @@ impl Account {
         self.limited.descriptors += other.limited.descriptors;
         self.limited.ports += other.limited.ports;
         self.limited.memory += other.limited.memory;
-        self.series.merge(other.series);
+        self.series.merge(&other.series);
         self.replies.merge(&other.replies);
         self.batches.merge(other.batches);
         Ok(())

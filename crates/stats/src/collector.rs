@@ -6,6 +6,7 @@
 //! [`derive`]: crate::derive()
 
 use crate::account::Account;
+use crate::live::{Live, Place, show};
 use crate::tally::{Tally, count_end};
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
 
@@ -13,6 +14,8 @@ use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
 #[derive(Clone, Debug)]
 pub struct Collector {
     account: Account,
+    /// Where others look on.
+    place: Option<Place>,
 }
 
 /// What a [`Collector`] remembers of one call.
@@ -28,7 +31,12 @@ pub struct PerCall {
 impl Collector {
     /// Goes on with this Account, usually a new one.
     pub fn new(account: Account) -> Collector {
-        Collector { account }
+        Collector { account, place: None }
+    }
+
+    /// The same, for others to look on.
+    pub fn shown(account: Account, live: &Live) -> Collector {
+        Collector { account, place: Some(live.place()) }
     }
 
     /// What it has seen.
@@ -110,6 +118,12 @@ impl Observer for Collector {
             }
             Event::FirstByte { at } => call.first_byte = Some(at),
             Event::Ended(ref outcome) => self.ended(call, outcome),
+        }
+    }
+
+    fn publish(&mut self, now: Nanos) {
+        if let Some(place) = &self.place {
+            show(&self.account, now, place);
         }
     }
 

@@ -16,6 +16,7 @@
 //! ├ series       the course of the run, in at most 300 intervals
 //! ├ reply_rate   throughput in samples of five seconds
 //! └ batch        confidence interval of the mean response time
+//! live           what Accounts have seen so far, for those who look on
 //! derive         Account, Facts → Record
 //! └ verdict      was it the server that was measured, or the generator?
 //! merge          Records of shards → the Record of their load
@@ -29,6 +30,7 @@ mod derive;
 mod distribution;
 mod error;
 mod histogram;
+mod live;
 mod merge;
 mod reply_rate;
 mod series;
@@ -42,6 +44,7 @@ pub use collector::{Collector, PerCall};
 pub use derive::{Facts, derive};
 pub use distribution::Distribution;
 pub use error::{StatsError, Unlike};
+pub use live::{Live, SoFar};
 pub use merge::merge;
 pub use reply_rate::ReplySampler;
 pub use series::Series;

@@ -73,17 +73,29 @@ impl Series {
     }
 
     /// Everything the other has seen.
-    pub fn merge(&mut self, mut other: Series) {
+    pub fn merge(&mut self, other: &Series) {
         while self.doublings < other.doublings {
             self.widen();
         }
-        while other.doublings < self.doublings {
-            other.widen();
+        let finer = self.doublings - other.doublings;
+        for (i, theirs) in other.slots[..other.used].iter().enumerate() {
+            self.slots[i >> finer].add(theirs);
+            self.used = self.used.max((i >> finer) + 1);
         }
-        self.used = self.used.max(other.used);
-        for (slot, theirs) in self.slots.iter_mut().zip(&other.slots[..other.used]) {
-            slot.add(theirs);
+    }
+
+    /// Makes this what the other is, of which it is an earlier state: copies the intervals that have changed since. None changes
+    /// without a count of it.
+    pub fn catch_up(&mut self, other: &Series) {
+        let all = self.doublings != other.doublings;
+        let used = self.used.max(other.used);
+        for (slot, theirs) in self.slots[..used].iter_mut().zip(&other.slots) {
+            if all || slot.counts() != theirs.counts() {
+                slot.clear();
+                slot.add(theirs);
+            }
         }
+        (self.doublings, self.used) = (other.doublings, other.used);
     }
 
     /// The intervals from the start to `end`, and on to the last event if that is later.
@@ -173,6 +185,10 @@ impl Slot {
         Slot { offered: 0, sent: 0, completed: 0, errors: 0, response_us: touched(LONGEST_US, DIGITS) }
     }
 
+    fn counts(&self) -> [u64; 4] {
+        [self.offered, self.sent, self.completed, self.errors]
+    }
+
     fn add(&mut self, other: &Slot) {
         self.offered += other.offered;
         self.sent += other.sent;
@@ -258,9 +274,9 @@ mod tests {
             if i < 100 { &mut short } else { &mut long }.completed(s(i as f64), s(0.001 * i as f64));
         }
         let mut merged = short.clone();
-        merged.merge(long.clone());
+        merged.merge(&long);
         assert_eq!(merged.intervals(s(700.0)), whole.intervals(s(700.0)));
-        long.merge(short);
+        long.merge(&short);
         assert_eq!(long.intervals(s(700.0)), whole.intervals(s(700.0)));
     }
 }

@@ -553,6 +553,7 @@ mod tests {
             cpus: Vec::new(),
             shard: None,
             start_at: None,
+            live: None,
             seed: 1,
             client_max: None,
             monitor: None,

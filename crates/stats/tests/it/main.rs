@@ -1,9 +1,9 @@
 //! Laws of the observers, for any run: nothing is lost, and how a run is split does not matter.
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
-use brimful_core::record::{Generator, Pacing, Record, ShardOrigin};
+use brimful_core::record::{Generator, Interval, Pacing, Record, ShardOrigin};
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
-use brimful_stats::{Account, Collector, Distribution, Facts, PerCall, derive, merge};
+use brimful_stats::{Account, Collector, Distribution, Facts, Live, PerCall, derive, merge};
 use proptest::prelude::*;
 
 const WINDOW: Nanos = Nanos::from_secs(400);
@@ -196,6 +196,36 @@ proptest! {
         prop_assert_eq!(summary.max, times[times.len() - 1] as f64 / 1e3);
         let mean = times.iter().sum::<u64>() as f64 / times.len() as f64 / 1e3;
         prop_assert!(close(summary.mean, mean, 1e-12));
+    }
+
+    /// Whoever looks on sees what the Record of that moment would say, from whatever was shown before, and whatever could
+    /// not be shown because somebody was looking.
+    #[test]
+    fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
+        let live = Live::default();
+        let mut collectors = [(); 2].map(|()| Collector::shown(account(), &live));
+        let mut last = Nanos::ZERO;
+        for (i, call) in calls.iter().enumerate() {
+            let mut memory = PerCall::default();
+            for event in call.events() {
+                collectors[i % 2].on(&mut memory, &event);
+                if let Event::Ended(outcome) = event {
+                    last = last.max(outcome.at);
+                }
+            }
+            if shown_after.contains(&i) {
+                collectors[i % 2].publish(last);
+            }
+        }
+        collectors.iter_mut().for_each(|collector| collector.publish(last));
+        let (shown, record) = (live.so_far(), record(&seen(calls.iter())));
+        prop_assert_eq!(shown.counts(), record.counts);
+        prop_assert_eq!(shown.at, last);
+        let used = |intervals: Vec<Interval>| {
+            let events = |i: &Interval| i.offered + i.sent + i.completed + i.errors;
+            intervals.into_iter().filter(|i| events(i) > 0).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(used(shown.intervals()), used(record.intervals));
     }
 
     #[test]
