@@ -68,6 +68,21 @@ pub struct Station {
     /// Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
     #[serde(default)]
     pub background: f64,
+    /// What a request costs more, or less, while the servers are partly idle; the demands are then those at saturation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_cost: Option<IdleCost>,
+}
+
+/// How the demands of a queue depend on its load: a request of each class that visits needs `seconds`·I^`power` more than
+/// its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IdleCost {
+    /// In seconds, at an idle station. Above 0 for a server that has to wake up; below, where requests get in one another's
+    /// way, and cost less the fewer there are.
+    pub seconds: f64,
+    /// How fast it fades as the load grows: 1 with the idleness, 2 with its square.
+    pub power: u32,
 }
 
 impl Default for Station {
@@ -82,6 +97,7 @@ impl Default for Station {
             scv: exponential(),
             total_scv: None,
             background: 0.0,
+            idle_cost: None,
         }
     }
 }

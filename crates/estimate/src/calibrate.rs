@@ -9,8 +9,8 @@
 //!
 //! A demand has two intervals: that of the regression, from how far the runs are from one law, and that of a bootstrap
 //! of the seconds within each run ([`crate::demand::moving_blocks`]), from how they scatter. The wider of the two is given as
-//! the interval. Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has those at saturation:
-//! there it must be right, and a request that costs more at leisure has the time.
+//! the interval. Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has those at saturation
+//! and what a request costs beside them while the server is partly idle.
 //!
 //! Runs whose arrivals came in bursts tell what bursts cost, and nothing else if steady runs are there; runs past
 //! saturation tell where the throughput bends, as a check of the model.
@@ -33,8 +33,9 @@ pub use odd::OddRun;
 pub use report::{Calibrated, DemandAtRate, LeftOut, Merged, RunDemand, Saturation, SizeDemand, Source, Uncertainty};
 
 use crate::EstimateError;
+use crate::demand::joint_demands;
 use crate::demand::{Resampling, SizePoint, fit_size};
-use brimful_core::model::{Class, ClassKind, JointDemand, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::Record;
 use brimful_model::correlation::identity;
 use brimful_model::saturation_rate;
@@ -80,13 +81,18 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         scheduling: Scheduling::Fcfs,
         ..Station::default()
     };
-    model.stations.push(Station { servers: runs.servers, background: cpu.capacity_taken(&runs), ..station("cpu") });
+    model.stations.push(Station {
+        servers: runs.servers,
+        background: cpu.capacity_taken(&runs),
+        idle_cost: cpu.idle_cost(),
+        ..station("cpu")
+    });
     model.demands.push(cpu.demands.clone());
-    model.joint_demands = joint(&model.classes, "cpu", &cpu.merged);
+    model.joint_demands = joint_demands(&model.classes, "cpu", &cpu.merged);
     uncertainty.push(cpu.uncertainty.clone());
     model.demand_correlation.push(cpu.correlation());
     for disk in disks {
-        model.joint_demands.extend(joint(&model.classes, &disk.name, &disk.merged));
+        model.joint_demands.extend(joint_demands(&model.classes, &disk.name, &disk.merged));
         model.stations.push(Station { background: disk.background, ..station(&disk.name) });
         model.demands.push(disk.demands);
         uncertainty.push(disk.uncertainty);
@@ -151,20 +157,6 @@ fn half_widths(model: &Model, uncertainty: &[Vec<Uncertainty>]) -> Vec<Vec<f64>>
         known.ci95.map_or(0.0, |ci| (ci.high - demand).max(demand - ci.low).max(0.0))
     };
     model.demands.iter().zip(uncertainty).map(|(row, known)| row.iter().zip(known).map(half_width).collect()).collect()
-}
-
-/// What is known only together at a station, at the model's mix.
-fn joint(classes: &[Class], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
-    let of = |group: &Vec<usize>| {
-        let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
-        let total: f64 = rates.iter().sum();
-        (total > 0.0).then(|| JointDemand {
-            station: station.to_owned(),
-            classes: group.iter().map(|class| classes[*class].name.clone()).collect(),
-            shares: rates.into_iter().map(|rate| rate / total).collect(),
-        })
-    };
-    merged.iter().filter_map(of).collect()
 }
 
 fn merged(runs: &Runs, cpu: &CpuFit) -> Vec<Merged> {

@@ -25,6 +25,7 @@ pub use proportional::{attribute_by_share, attribute_equally};
 pub use size::{Held, Outlier, SizeFit, SizePoint, fit_size};
 
 use crate::EstimateError;
+use brimful_core::model::{Class, JointDemand};
 use brimful_core::number::non_negative;
 use brimful_model::Estimate;
 use law::{Joint, Law};
@@ -38,6 +39,13 @@ pub struct Observation {
     pub busy: f64,
     /// How much it counts: inverse variance, or duration. Only ratios matter; 0 leaves it out.
     pub weight: f64,
+}
+
+impl Observation {
+    /// Over so many seconds: the variance of a mean of random service grows with the load and falls with the time.
+    pub fn over(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
+        Self { throughput, busy, weight: seconds / busy.max(1e-3) }
+    }
 }
 
 /// Work that is there without requests, in busy servers.
@@ -128,6 +136,20 @@ pub(crate) fn check(classes: usize, observations: &[Observation], background: Ba
         non_negative(o.weight, || format!("the weight of observation {i}"))?;
     }
     Ok(())
+}
+
+/// What is known only together at a station, at the model's mix.
+pub(crate) fn joint_demands(classes: &[Class], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
+    let of = |group: &Vec<usize>| {
+        let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
+        let total: f64 = rates.iter().sum();
+        (total > 0.0).then(|| JointDemand {
+            station: station.to_owned(),
+            classes: group.iter().map(|class| classes[*class].name.clone()).collect(),
+            shares: rates.into_iter().map(|rate| rate / total).collect(),
+        })
+    };
+    merged.iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

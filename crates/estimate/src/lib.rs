@@ -2,6 +2,7 @@
 //!
 //! - [`mod@calibrate`]: Records to a model.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule, with intervals.
+//! - [`server`]: the server that a survey measures, fitted and predicted. [`window`]: what one Record shows.
 //! - [`burstiness`]: how bursty arrivals are, what they do to demands.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
 //! - [`usl`], [`knee`]: where a throughput curve bends, without any model of why. [`cluster`]: classes by size.
@@ -18,7 +19,9 @@ mod error;
 pub mod knee;
 mod least_squares;
 pub mod response;
+pub mod server;
 pub mod usl;
+pub mod window;
 
 pub use burstiness::{
     BurstDemand, BurstEffect, BurstFactors, BurstLevel, Dispersion, burst_factors, dispersion_curve, fit_burst_demand,
@@ -33,4 +36,6 @@ pub use demand::{
 pub use error::EstimateError;
 pub use knee::{Knee, find_knee};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
+pub use server::{CalibrationRun, Prediction, ServerFacts, ServerFit};
 pub use usl::{LoadPoint, UslFit, fit_usl};
+pub use window::{Observed, measured};

@@ -11,6 +11,7 @@
 
 use crate::ModelError;
 use crate::network::Network;
+use crate::under_load;
 use brimful_core::model::{ClassKind, Model, Station, StationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -83,7 +84,7 @@ pub fn balanced_job_bounds(model: &Model) -> Result<Bounds, ModelError> {
 
 /// A closed network whose classes all visit something.
 fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
-    let network = Network::new(model)?;
+    let network = under_load::network(model)?;
     network.check_visits()?;
     match model.classes.iter().find(|class| class.kind == ClassKind::Open) {
         Some(class) => {

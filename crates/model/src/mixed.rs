@@ -27,7 +27,7 @@ pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>
     let mut split = Model { classes: network.model.classes.clone(), ..Model::default() };
     for (station, demands) in network.model.stations.iter().zip(&network.demands) {
         let servers = if station.kind == StationKind::Queue { f64::from(station.servers) } else { 1.0 };
-        split.stations.push(Station { servers: 1, background: 0.0, ..station.clone() });
+        split.stations.push(Station { servers: 1, background: 0.0, idle_cost: None, ..station.clone() });
         split.demands.push(demands.iter().map(|d| d / servers).collect());
         split.stations.push(Station { kind: StationKind::Delay, ..Station::default() });
         split.demands.push(demands.iter().map(|d| d * (servers - 1.0) / servers).collect());

@@ -5,6 +5,7 @@
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
+use crate::idle_law::station_demands;
 use crate::joint;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
@@ -14,8 +15,12 @@ use std::collections::HashSet;
 /// A model whose parts fit together.
 pub(crate) struct Network<'a> {
     pub(crate) model: &'a Model,
-    /// D/(1 − b).
+    /// D under the load of the open classes ([`crate::idle_law`]).
+    pub(crate) nominal: Vec<Vec<f64>>,
+    /// The same over 1 − b.
     pub(crate) demands: Vec<Vec<f64>>,
+    /// D/(1 − b) at saturation.
+    saturated: Vec<Vec<f64>>,
     /// λ by class; 0 for a closed one.
     pub(crate) rates: Vec<f64>,
     /// N by class; 0 for an open one.
@@ -31,14 +36,33 @@ impl<'a> Network<'a> {
     pub(crate) fn new(model: &'a Model) -> Result<Self, ModelError> {
         let mut network = Self::stable_or_not(model)?;
         network.check_stable()?;
-        let customers = usize::try_from(network.customers()).unwrap_or(usize::MAX);
+        network.dependent = network.dependent();
+        Ok(network)
+    }
+
+    fn dependent(&self) -> Vec<Option<OpenLoad>> {
+        let customers = usize::try_from(self.customers()).unwrap_or(usize::MAX);
         let dependent = |(k, station): (usize, &Station)| {
             let (levels, alpha) = (station.rate_multipliers.len(), &station.rate_multipliers);
             let rate = |n: usize| alpha[n.min(levels) - 1];
-            (levels > 0).then(|| OpenLoad::new(rate, levels, network.open_load(k), customers))
+            (levels > 0).then(|| OpenLoad::new(rate, levels, self.open_load(k), customers))
         };
-        network.dependent = model.stations.iter().enumerate().map(dependent).collect();
-        Ok(network)
+        self.model.stations.iter().enumerate().map(dependent).collect()
+    }
+
+    /// With other demands: those under some load.
+    pub(crate) fn with_demands(self, nominal: Vec<Vec<f64>>) -> Result<Self, ModelError> {
+        let stations = || self.model.stations.iter().zip(&nominal);
+        let scv = |(s, row): (&Station, &Vec<f64>)| scv_of_each(s, row, &self.rates, &self.population);
+        let scv = stations().map(scv).collect::<Result<_, _>>()?;
+        let demands = stations().map(slowed).collect();
+        Ok(Self { scv, demands, nominal, ..self })
+    }
+
+    /// Demands of the document where the classes are served at these rates.
+    pub(crate) fn demands_at(&self, rates: &[f64]) -> Vec<Vec<f64>> {
+        let under_load = |(station, row): (&Station, &Vec<f64>)| station_demands(station, row, rates);
+        self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
     }
 
     /// The same, even if some station cannot keep up; without what rate multipliers come to.
@@ -60,21 +84,21 @@ impl<'a> Network<'a> {
         check_names("stations", model.stations.iter().map(|s| &s.name))?;
         check_names("classes", model.classes.iter().map(|c| &c.name))?;
         joint::check(model)?;
-        let slowed = |(s, row): (&Station, &Vec<f64>)| match s.kind {
-            StationKind::Queue => row.iter().map(|d| d / (1.0 - s.background)).collect(),
-            StationKind::Delay => row.clone(),
-        };
         let rates = model.classes.iter().map(rate).collect::<Result<Vec<f64>, _>>()?;
         let population = model.classes.iter().map(population).collect::<Result<Vec<u32>, _>>()?;
-        let scv = |(s, row): (&Station, &Vec<f64>)| scv_of_each(s, row, &rates, &population);
-        Ok(Self {
+        let under_load = |(station, row): (&Station, &Vec<f64>)| station_demands(station, row, &rates);
+        let nominal = model.stations.iter().zip(&model.demands).map(under_load).collect();
+        let network = Self {
             model,
-            demands: model.stations.iter().zip(&model.demands).map(slowed).collect(),
-            scv: model.stations.iter().zip(&model.demands).map(scv).collect::<Result<_, _>>()?,
+            nominal: Vec::new(),
+            demands: Vec::new(),
+            saturated: model.stations.iter().zip(&model.demands).map(slowed).collect(),
+            scv: Vec::new(),
             rates,
             population,
             dependent: Vec::new(),
-        })
+        };
+        network.with_demands(nominal)
     }
 
     /// The indices of the closed classes.
@@ -96,10 +120,12 @@ impl<'a> Network<'a> {
     /// Infinite if no queue has any work.
     pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
         let load = |k: usize| match self.model.stations[k].kind {
-            StationKind::Queue => products(&self.demands[k], mix).sum::<f64>() / most_servers(&self.model.stations[k]),
+            StationKind::Queue => {
+                products(&self.saturated[k], mix).sum::<f64>() / most_servers(&self.model.stations[k])
+            }
             StationKind::Delay => 0.0,
         };
-        let loads = (0..self.demands.len()).map(|k| (k, load(k))).filter(|(_, load)| *load > 0.0);
+        let loads = (0..self.saturated.len()).map(|k| (k, load(k))).filter(|(_, load)| *load > 0.0);
         let busiest = loads.reduce(|a, b| if b.1 > a.1 { b } else { a });
         busiest.map_or((f64::INFINITY, None), |(k, load)| (mix.iter().sum::<f64>() / load, Some(k)))
     }
@@ -109,7 +135,8 @@ impl<'a> Network<'a> {
         let mix = mix(&self.rates);
         let (saturation_rate, bottleneck) = self.capacity(&mix);
         let Some(k) = bottleneck else { return Ok(()) };
-        let utilization = self.open_load(k) / most_servers(&self.model.stations[k]);
+        let work: f64 = products(&self.saturated[k], &self.rates).sum();
+        let utilization = work / most_servers(&self.model.stations[k]);
         if utilization < 1.0 {
             return Ok(());
         }
@@ -119,6 +146,14 @@ impl<'a> Network<'a> {
     /// A station's name; empty for none.
     pub(crate) fn name(&self, station: Option<usize>) -> String {
         station.map(|k| self.model.stations[k].name.clone()).unwrap_or_default()
+    }
+}
+
+/// Demands, slowed down by what other work takes of a queue.
+fn slowed((station, demands): (&Station, &Vec<f64>)) -> Vec<f64> {
+    match station.kind {
+        StationKind::Queue => demands.iter().map(|d| d / (1.0 - station.background)).collect(),
+        StationKind::Delay => demands.clone(),
     }
 }
 
@@ -281,7 +316,29 @@ fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Resul
     if station.total_scv.is_some() && station.scv != Station::default().scv {
         return Err(ModelError::Shape(format!("station `{name}` has both `scv` and `total_scv`: give one of them")));
     }
+    check_idle_cost(station)?;
     check_multipliers(station)
+}
+
+fn check_idle_cost(station: &Station) -> Result<(), ModelError> {
+    let Some(cost) = station.idle_cost else { return Ok(()) };
+    let name = &station.name;
+    let wrong = |what: &str, value, need| {
+        let what = format!("the {what} of the idle_cost of station `{name}`");
+        Err(ModelError::Number(NumberError { what, value, need }))
+    };
+    if !cost.seconds.is_finite() {
+        return wrong("seconds", cost.seconds, "finite");
+    }
+    if !(1..=2).contains(&cost.power) {
+        return wrong("power", f64::from(cost.power), "1 or 2");
+    }
+    if station.kind == StationKind::Queue && station.rate_multipliers.is_empty() {
+        return Ok(());
+    }
+    let text =
+        format!("station `{name}` cannot have an idle_cost: it is a delay, or has rate multipliers; leave out one");
+    Err(ModelError::Shape(text))
 }
 
 /// Rate multipliers at most: what open classes do to them takes their square.

@@ -28,6 +28,7 @@ mod sojourn;
 use crate::ModelError;
 use crate::network::{Network, mix};
 use crate::solve::Solution;
+use crate::under_load;
 use brimful_core::model::Model;
 use inversion::tail;
 use nalgebra::Complex;
@@ -49,7 +50,7 @@ pub fn response_distributions<'a>(
     if !fits {
         return Err(ModelError::Shape("the solution is of another model: solve this one".into()));
     }
-    Ok(ResponseDistributions { network: Network::new(model)?, solution })
+    Ok(ResponseDistributions { network: under_load::network(model)?, solution })
 }
 
 impl ResponseDistributions<'_> {

@@ -26,6 +26,7 @@
 use crate::ModelError;
 use crate::closed::{approximate, effort};
 use crate::network::{Network, mix, products, servers};
+use crate::under_load;
 use crate::{by_simulation, mixed, open};
 use brimful_core::model::Model;
 use brimful_core::number::NumberError;
@@ -89,7 +90,7 @@ pub struct Solution {
 /// Errors: what does not fit together, a number that cannot be, a class that visits nothing, a station that the open
 /// classes overload, and what the method cannot do.
 pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
-    let network = Network::new(model)?;
+    let network = under_load::network(model)?;
     network.check_visits()?;
     let (method, why) = match method {
         Method::Auto => choose(&network),
@@ -160,7 +161,7 @@ impl Solution {
         }
         let mix = mix(&throughput);
         let (saturation_rate, bottleneck) = network.capacity(&mix);
-        let utilization = model.stations.iter().zip(&model.demands);
+        let utilization = model.stations.iter().zip(&network.nominal);
         let utilization = utilization.map(|(s, d)| products(d, &throughput).map(|b| b / servers(s)).collect());
         Ok(Self {
             method,

@@ -1,12 +1,13 @@
 //! The survey's document, from what was predicted and what was measured, however far the survey came.
 
 use crate::SurveyError;
-use crate::fit::{Fit, OPERATING};
 use crate::survey::{Halt, Surveyor};
 use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};
 use brimful_core::units::per_second;
+use brimful_estimate::ServerFit;
+use brimful_estimate::server::OPERATING;
 
 impl Surveyor<'_> {
     /// Sums up. `halt` is what ended the survey early, if anything did.
@@ -38,7 +39,10 @@ impl Surveyor<'_> {
         }
         let saturation = Comparison {
             measured_ci95_half_width: self.measured_saturation.and_then(|(_, ci)| ci),
-            ..Comparison::of(self.fit.as_ref().map(Fit::saturation), self.measured_saturation.map(|(rate, _)| rate))
+            ..Comparison::of(
+                self.fit.as_ref().map(ServerFit::saturation),
+                self.measured_saturation.map(|(rate, _)| rate),
+            )
         };
         let verdict = Verdict::from_reasons(std::mem::take(&mut self.reasons));
         Ok(Survey {

@@ -12,9 +12,6 @@ pub enum SurveyError {
     /// From the monitor.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
-    /// From the model.
-    #[error("the measurements do not make a model: {0}")]
-    Model(#[from] brimful_model::ModelError),
     /// From the fit.
     #[error("the measurements do not make a model: {0}")]
     Estimate(#[from] brimful_estimate::EstimateError),
@@ -35,7 +32,7 @@ impl SurveyError {
         match self {
             SurveyError::Run(error) => error.is_usage(),
             SurveyError::Monitor(error) => error.is_usage(),
-            SurveyError::Unfit(_) | SurveyError::Model(_) | SurveyError::Estimate(_) => true,
+            SurveyError::Unfit(_) | SurveyError::Estimate(_) => true,
             SurveyError::Guardian(_) | SurveyError::Target(_) => false,
         }
     }

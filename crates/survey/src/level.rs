@@ -1,12 +1,12 @@
 //! One load level: run it, and read off it what the fit and the comparison need.
 
 use crate::SurveyError;
-use crate::fit::Prediction;
 use crate::server::{Server, Used};
-use brimful_core::record::{Reason, ReasonCode, Record, Verdict};
+use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::CpuShares;
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_engine::Progress;
+use brimful_estimate::{Observed, Prediction};
 use brimful_run::{Pace, RunPlan, run};
 use std::sync::atomic::AtomicBool;
 
@@ -23,8 +23,8 @@ pub struct Measured {
     pub record: Record,
     /// CPU time of the server's processes from before the first call to after the last.
     pub used: Used,
-    /// Completed calls per second over the same stretch, by class in the order of the workload: what `used` was spent on.
-    pub throughput: Vec<f64>,
+    /// What the server's processes did while load was offered, by class in the order of the workload.
+    observed: Option<Observed>,
 }
 
 /// Offers the load and watches the server.
@@ -36,10 +36,10 @@ pub fn measure(
 ) -> Result<Measured, SurveyError> {
     let (record, used) = server.watch(|| run(plan, stop, progress));
     let record = record?;
-    let wall = used.wall.as_secs_f64();
-    let completed = |name: &String| record.classes.get(name).map_or(0, |class| class.counts.completed) as f64;
-    let throughput = plan.workload.classes.iter().map(|class| completed(&class.name) / wall).collect();
-    Ok(Measured { record, used, throughput })
+    let classes: Vec<Option<&ClassRecord>> =
+        plan.workload.classes.iter().map(|class| record.classes.get(&class.name)).collect();
+    let observed = Observed::of(&record, &classes, true);
+    Ok(Measured { record, used, observed })
 }
 
 impl Measured {
@@ -48,16 +48,19 @@ impl Measured {
         self.record.response_time_us.map(|summary| summary.mean / 1e6)
     }
 
-    /// Busy servers while load was offered, from the monitor's samples.
-    pub fn busy_in_window(&self) -> Option<f64> {
-        let intervals = &self.record.server.as_ref()?.intervals;
-        let inside = intervals
-            .iter()
-            .filter(|i| i.process_cores.is_some() && i.t_s >= 0.0 && i.t_s + i.length_s <= self.record.window_s + 1e-6);
-        let (cpu, length) = inside.fold((0.0, 0.0), |(cpu, length), interval| {
-            (cpu + interval.process_cores.unwrap_or_default() * interval.length_s, length + interval.length_s)
-        });
-        (length > 0.0).then_some(cpu / length)
+    /// What the server did while load was offered.
+    pub fn observed(&self) -> Result<&Observed, SurveyError> {
+        self.observed.as_ref().ok_or_else(|| {
+            SurveyError::Unfit(
+                "the monitor could not tell the CPU time of the server's processes: `brimful doctor` says what it may read"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// Busy servers meanwhile.
+    fn busy_in_window(&self) -> Option<f64> {
+        self.observed.as_ref().map(|observed| observed.busy)
     }
 
     /// Where the time of the server's CPUs went.

@@ -6,7 +6,6 @@
 
 mod document;
 mod error;
-mod fit;
 mod guardian;
 mod level;
 mod server;

@@ -2,7 +2,6 @@
 //! that were predicted.
 
 use crate::SurveyError;
-use crate::fit::{Calibration, Facts, Fit, Prediction};
 use crate::level::{About, Measured, measure};
 use crate::server::{DemoServer, Server, demo_service, is_alive, truth};
 use brimful_core::model::Model;
@@ -12,6 +11,7 @@ use brimful_core::units::per_second;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Progress;
+use brimful_estimate::{CalibrationRun, Prediction, ServerFacts, ServerFit};
 use brimful_monitor::{Monitor, ProcessSelector};
 use brimful_run::{Endpoint, Pace, RunPlan, Watched, client_limit};
 use brimful_target::Truth;
@@ -153,8 +153,8 @@ pub(crate) struct Surveyor<'a> {
     runs: u64,
     pub(crate) client_max: Option<f64>,
     pub(crate) background: Option<f64>,
-    calibration: Vec<Calibration>,
-    pub(crate) fit: Option<Fit>,
+    calibration: Vec<CalibrationRun>,
+    pub(crate) fit: Option<ServerFit>,
     pub(crate) frozen: Option<String>,
     /// What the reference server told before and after the closed level.
     pub(crate) truth: Option<(Truth, Truth)>,
@@ -268,7 +268,7 @@ impl<'a> Surveyor<'a> {
     }
 
     fn calibrate(&mut self, probe: f64, idle_busy: f64) -> Result<(), Halt> {
-        let mut facts = Facts {
+        let mut facts = ServerFacts {
             classes: self.like.workload.classes.iter().map(|class| class.name.clone()).collect(),
             mix: self.like.workload.mix(),
             servers: self.server.servers(),
@@ -296,7 +296,7 @@ impl<'a> Surveyor<'a> {
             }
         }
         facts.background = facts.background.min(self.others_under_load());
-        self.fit = Some(Fit::new(facts, &self.calibration)?);
+        self.fit = Some(ServerFit::new(facts, &self.calibration)?);
         Ok(())
     }
 
@@ -320,8 +320,9 @@ impl<'a> Surveyor<'a> {
             plan.workload = workload.clone();
             let measured = self.measure_once(&plan)?;
             self.check(&measured)?;
-            let completed: f64 = measured.throughput.iter().sum();
-            let found = f64::from(self.server.servers()) * completed / measured.used.busy().max(1e-9);
+            let observed = measured.observed()?;
+            let completed: f64 = observed.throughput.iter().sum();
+            let found = f64::from(self.server.servers()) * completed / observed.busy.max(1e-9);
             let settled = (found / capacity - 1.0).abs() < SETTLED;
             capacity = found;
             if settled {
@@ -366,12 +367,8 @@ impl<'a> Surveyor<'a> {
         self.check(&measured)?;
         let response = measured.response().filter(|_| name == "mix");
         let ci = measured.record.response_mean_ci95_us.map(|us| us / 1e6);
-        self.calibration.push(Calibration {
-            throughput: measured.throughput.clone(),
-            busy: measured.used.busy(),
-            seconds: measured.used.wall.as_secs_f64(),
-            response: response.map(|mean| (mean, ci)),
-        });
+        self.calibration
+            .push(CalibrationRun { observed: measured.observed()?.clone(), response: response.map(|mean| (mean, ci)) });
         Ok(measured)
     }
 
@@ -388,7 +385,7 @@ impl<'a> Surveyor<'a> {
     }
 
     fn held_out(&mut self, fraction: f64, length: f64, prediction: &Prediction) -> Result<(), Halt> {
-        let saturation = self.fit.as_ref().map_or(0.0, Fit::saturation);
+        let saturation = self.fit.as_ref().map_or(0.0, ServerFit::saturation);
         let rate = fraction * saturation;
         let lasts = Nanos::from_secs_f64(length * self.plan.level.as_secs_f64());
         let what = format!("held out: {:.0} %, {}", 100.0 * fraction, per_second(rate));
@@ -515,7 +512,7 @@ impl<'a> Surveyor<'a> {
     }
 
     pub(crate) fn model(&self) -> Model {
-        self.fit.as_ref().map(Fit::model).unwrap_or_default()
+        self.fit.as_ref().map(ServerFit::model).unwrap_or_default()
     }
 }
 
@@ -527,8 +524,24 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fit::tests::a_fit;
+    use brimful_estimate::Observed;
     use brimful_testkit::RawServer;
+
+    /// The fit of a server that needs 100 µs for a call.
+    fn a_fit() -> ServerFit {
+        let facts = ServerFacts {
+            classes: vec!["all".to_owned()],
+            mix: vec![1.0],
+            servers: 1,
+            idle_busy: 0.0,
+            background: 0.0,
+        };
+        let run = |rate: f64| CalibrationRun {
+            observed: Observed { seconds: 4.0, throughput: vec![rate], busy: rate * 100e-6 },
+            response: Some((150e-6, None)),
+        };
+        ServerFit::new(facts, &[2000.0, 4000.0, 6000.0].map(run)).unwrap()
+    }
 
     fn run_plan(endpoint: Endpoint) -> RunPlan {
         RunPlan {

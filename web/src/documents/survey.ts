@@ -105,6 +105,14 @@ export interface Demand {
   truth?: number | null;
 }
 
+/** How the demands of a queue depend on its load: a request of each class that visits needs `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other work. */
+export interface IdleCost {
+  /** How fast it fades as the load grows: 1 with the idleness, 2 with its square. */
+  power: number;
+  /** In seconds, at an idle station. Above 0 for a server that has to wake up; below, where requests get in one another's way, and cost less the fewer there are. */
+  seconds: number;
+}
+
 /** Classes that were measured only together: their demands at the station come from that of their mean request by a rule of proportion, which holds while they come in these proportions. */
 export interface JointDemand {
   /** The classes' names, at least two. */
@@ -208,6 +216,8 @@ export type Scheduling = "ps" | "fcfs" | "priority" | "preemptive";
 export interface Station {
   /** Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it. */
   background?: number;
+  /** What a request costs more, or less, while the servers are partly idle; the demands are then those at saturation. */
+  idle_cost?: IdleCost | null;
   /** Its name. */
   name: string;
   /** Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says. */

@@ -97,6 +97,14 @@ export interface Headroom {
   until: Until;
 }
 
+/** How the demands of a queue depend on its load: a request of each class that visits needs `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other work. */
+export interface IdleCost {
+  /** How fast it fades as the load grows: 1 with the idleness, 2 with its square. */
+  power: number;
+  /** In seconds, at an idle station. Above 0 for a server that has to wake up; below, where requests get in one another's way, and cost less the fewer there are. */
+  seconds: number;
+}
+
 /** From the 5 % to the 95 % quantile. */
 export interface Interval90 {
   /** Its lower end; `None` without end. */
@@ -206,6 +214,8 @@ export interface Solution {
 export interface Station {
   /** Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it. */
   background?: number;
+  /** What a request costs more, or less, while the servers are partly idle; the demands are then those at saturation. */
+  idle_cost?: IdleCost | null;
   /** Its name. */
   name: string;
   /** Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says. */

@@ -37,6 +37,12 @@ fn is_planned_with(survey: &Survey, document: &str) {
     let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
     assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
     assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
+    // The survey's own prediction at the rates of its model is what the model is solved to.
+    let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
+    if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
+        let response = level.response_time_s.predicted.unwrap();
+        assert!(close(solved["mean_response_time"].as_f64().unwrap(), response), "{level:?}: {solved:#}");
+    }
     let said = plan(&["solve", &path]).exits(&[0]).stderr;
     assert_eq!(said.contains("NOT VALID"), !survey.verdict.valid, "{said}");
 }

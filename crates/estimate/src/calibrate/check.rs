@@ -1,8 +1,8 @@
 //! Records that cannot be: of another version, or with figures that no run has. They are refused, not left out, because
 //! whatever wrote them is wrong about more than one figure.
 
-use super::figures::{completed_in_window, measured};
 use crate::EstimateError;
+use crate::window::{completed_in_window, measured};
 use brimful_core::number::non_negative;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Server};

@@ -13,11 +13,12 @@ use crate::EstimateError;
 use crate::correlation::of_covariance;
 use crate::demand::collinear::COLLINEAR;
 use crate::demand::law::Law;
-use crate::demand::load::beyond_constant;
+use crate::demand::load::{Servers, Term, beyond_constant};
 use crate::demand::{
     Background, Bootstrap, DemandFit, Interval, LoadDependence, Observation, Resampling, attribute_by_share, check,
     counted, moving_blocks,
 };
+use brimful_core::model::IdleCost;
 use brimful_model::Estimate;
 use brimful_model::correlation::identity;
 
@@ -58,8 +59,9 @@ pub(super) fn fit(
     let known: Option<Vec<f64>> = direct.as_ref().map(|d| d.iter().map(|class| class.mean / 1e6).collect());
     let (law, constant) = set_bursts_aside(runs, known.as_deref())?;
     let observations = observe(&runs.used);
-    let load_dependence = beyond_constant(&law, &constant, &counted(&observations), runs.servers);
-    let odd = odd::find(&law, &runs.used, &observations, runs.servers);
+    let servers = Servers::new(runs.servers, runs.idle.others(runs.servers));
+    let load_dependence = beyond_constant(&law, &constant, &counted(&observations), servers);
+    let odd = odd::find(&law, &runs.used, &observations, servers);
     warn(runs, &law, &constant, known.as_deref(), warnings);
     warnings.extend(load_dependence.as_ref().map(|load| warning(load, runs)));
     let fit = load_dependence.as_ref().map_or(&constant, LoadDependence::fit).clone();
@@ -69,7 +71,7 @@ pub(super) fn fit(
     let factors = factors(runs, &merged, options.attribution, warnings);
     let sampled =
         |class: usize| direct.as_ref().map_or(0.0, |d| d[class].stddev / 1e6 / (d[class].count as f64).sqrt());
-    let law = Law { term: load_dependence.as_ref().map(|l| (l.shape, f64::from(runs.servers))), ..law };
+    let law = Law { term: load_dependence.as_ref().map(|l| Term { shape: l.shape, servers }), ..law };
     let mut cpu = CpuFit {
         demands: fitted.iter().zip(&factors).map(|(d, factor)| d * factor).collect(),
         uncertainty: Vec::new(),
@@ -183,7 +185,7 @@ fn factors(runs: &Runs, merged: &[Vec<usize>], by: Attribution, warnings: &mut V
 /// the runs have no course to draw from.
 fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
     let series: Vec<Vec<Stretch>> = runs.used.iter().map(|r| r.stretches.clone()).collect();
-    let (per_request, fixed) = law.term.map_or((0.0, 0.0), |(shape, _)| shape.at_saturation());
+    let (per_request, fixed) = law.term.map_or((0.0, 0.0), |term| term.shape.at_saturation());
     let statistic = |drawn: &[Vec<&Stretch>]| {
         let observations: Vec<Observation> =
             runs.used.iter().zip(drawn).map(|(run, drawn)| redraw(run, drawn)).collect();
@@ -214,6 +216,11 @@ impl CpuFit {
     pub fn capacity_taken(&self, runs: &Runs) -> f64 {
         let own = self.fixed / f64::from(runs.servers);
         own.max(own - self.background.value / f64::from(runs.servers) + runs.idle.share.unwrap_or(0.0)).min(0.99)
+    }
+
+    /// How the demands depend on the load, as the model has it.
+    pub fn idle_cost(&self) -> Option<IdleCost> {
+        self.load_dependence.as_ref().and_then(|load| load.shape.idle_cost(load.weight.value))
     }
 
     /// Demands of each draw of the bootstrap.

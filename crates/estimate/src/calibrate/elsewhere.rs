@@ -4,7 +4,7 @@ use super::runs::{Run, Runs};
 use crate::EstimateError;
 use crate::response::{ResponseFit, ResponsePoint, fit_response};
 use brimful_core::model::Model;
-use brimful_model::exponential_wait;
+use brimful_model::{exponential_wait, station_demands};
 
 /// No confidence interval of a mean response time is believed to be narrower than this share of it.
 const RESPONSE_FLOOR: f64 = 0.01;
@@ -28,7 +28,7 @@ pub(super) fn fit(runs: &Runs, model: &Model) -> Result<Option<Elsewhere>, Estim
         for (run, point) in &points {
             if let Some(measured) = run.class_response[class] {
                 let weight = point.weight * run.throughput[class];
-                let here = service(model, class) + point.wait_unit * (1.0 + response.scv) / 2.0;
+                let here = service(model, run, class) + point.wait_unit * (1.0 + response.scv) / 2.0;
                 weights += weight;
                 sum += weight * (measured - here);
             }
@@ -42,13 +42,19 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     let (response, ci) = run.response?;
     let cpu = &model.stations[0];
     let rate: f64 = run.throughput.iter().sum();
-    let wait_unit = exponential_wait(&run.throughput, &model.demands[0], cpu.servers, cpu.background);
+    let wait_unit = exponential_wait(&run.throughput, &under(model, run, 0), cpu.servers, cpu.background);
     let ci = ci.unwrap_or(response).max(RESPONSE_FLOOR * response);
-    let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, class)).sum();
+    let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, run, class)).sum();
     (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })
 }
 
 /// Time at all stations without waiting; other work slows service down.
-fn service(model: &Model, class: usize) -> f64 {
-    model.stations.iter().zip(&model.demands).map(|(s, row)| row[class] / (1.0 - s.background)).sum()
+fn service(model: &Model, run: &Run, class: usize) -> f64 {
+    let stations = model.stations.iter().enumerate();
+    stations.map(|(k, station)| under(model, run, k)[class] / (1.0 - station.background)).sum()
+}
+
+/// Demands at a station under the load of a run.
+fn under(model: &Model, run: &Run, station: usize) -> Vec<f64> {
+    station_demands(&model.stations[station], &model.demands[station], &run.throughput)
 }

@@ -1,10 +1,8 @@
-//! What one Record says.
-//!
-//! CPU time is that of the server's processes if they were watched in any run, because others' time is then not in it but
-//! for what interrupts do on their behalf; else that of the CPUs.
+//! What one Record says besides what its window shows ([`crate::window`]).
 
+use crate::window::{course, in_use, overlap};
 use brimful_core::record::{Interval, Record, Summary};
-use brimful_core::server::{CpuShares, Server, ServerInterval};
+use brimful_core::server::Server;
 use std::collections::BTreeMap;
 
 /// When calls of a run are due.
@@ -34,82 +32,6 @@ pub(super) fn pace(record: &Record) -> Pace {
         (true, false) => Pace::Closed,
         (false, false) => Pace::Open,
     }
-}
-
-/// Completions and CPU time of one and the same stretch of a run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Measured {
-    /// Its length.
-    pub seconds: f64,
-    /// Completed per second in it, all classes.
-    pub rate: f64,
-    /// Busy CPUs in it.
-    pub busy: f64,
-}
-
-/// What is measured while load is offered, from the first to the last of the monitor's samples there: what comes before
-/// (set-up) and after (answers still awaited) is left out of both figures. `None` if the Record has no CPU time, or no length.
-pub(super) fn measured(record: &Record, by_process: bool) -> Option<Measured> {
-    let server = record.server.as_ref()?;
-    let whole = busy(server, by_process)?;
-    let window = (0.0, record.window_s.min(record.duration_s));
-    let completed = completed_in_window(record);
-    let course = course(server, by_process).unwrap_or_default();
-    let inside: Vec<(Span, f64)> =
-        course.into_iter().filter(|((a, b), _)| *a >= window.0 && *b <= window.1 && b > a).collect();
-    let seconds: f64 = inside.iter().map(|((a, b), _)| b - a).sum();
-    let (seconds, completed, busy) = if seconds > 0.0 {
-        let share = |spans: &mut dyn Iterator<Item = Span>| {
-            let of =
-                |span| record.intervals.iter().map(move |i| i.completed as f64 * covered(i, window, span)).sum::<f64>();
-            spans.map(of).sum::<f64>()
-        };
-        let all = share(&mut [window].into_iter());
-        let share = if all > 0.0 { share(&mut inside.iter().map(|(span, _)| *span)) / all } else { seconds / window.1 };
-        let busy = inside.iter().map(|((a, b), busy)| busy * (b - a)).sum::<f64>() / seconds;
-        (seconds, completed * share, busy)
-    } else {
-        (window.1, completed, whole)
-    };
-    (seconds > 0.0).then(|| Measured { seconds, rate: completed / seconds, busy })
-}
-
-/// Calls that were completed while load was offered.
-pub(super) fn completed_in_window(record: &Record) -> f64 {
-    record.rates.completed * record.window_s
-}
-
-/// From when to when, in seconds since the start.
-type Span = (f64, f64);
-
-fn overlap((a, b): Span, (c, d): Span) -> f64 {
-    (b.min(d) - a.max(c)).max(0.0)
-}
-
-/// The share of what an interval has in the window that is in a span within it.
-fn covered(interval: &Interval, window: Span, span: Span) -> f64 {
-    let own = (interval.t_s, interval.t_s + interval.length_s);
-    let in_window = overlap(own, window);
-    if in_window > 0.0 { overlap(own, span) / in_window } else { 0.0 }
-}
-
-/// Busy CPUs by the monitor's intervals; `None` if some of them have no figure of their own.
-fn course(server: &Server, by_process: bool) -> Option<Vec<(Span, f64)>> {
-    let cpus = server.kernel.cpus.len() as f64;
-    let busy = |i: &ServerInterval| if by_process { i.process_cores } else { i.cpu.map(|c| in_use(c) * cpus) };
-    server.intervals.iter().map(|i| Some(((i.t_s, i.t_s + i.length_s), busy(i)?))).collect()
-}
-
-/// Busy CPUs over the window, as the monitor summed it up.
-fn busy(server: &Server, by_process: bool) -> Option<f64> {
-    if by_process {
-        return (!server.process.is_empty()).then(|| server.process.iter().map(|p| p.cores).sum());
-    }
-    Some(in_use(server.kernel.cpu?) * server.kernel.cpus.len() as f64)
-}
-
-pub(super) fn in_use(cpu: CpuShares) -> f64 {
-    (1.0 - cpu.idle).clamp(0.0, 1.0)
 }
 
 /// Share of the watched CPUs that others than the watched processes used.

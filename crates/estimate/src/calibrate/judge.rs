@@ -1,7 +1,8 @@
 //! Which Records can be used, and whether they are of one server.
 
-use super::figures::{Pace, measured, pace};
+use super::figures::{Pace, pace};
 use crate::EstimateError;
+use crate::window::measured;
 use brimful_core::record::{ReasonCode, Record};
 use brimful_core::server::Server;
 use std::collections::BTreeSet;

@@ -6,8 +6,8 @@
 //! (Bonferroni), and if it is more than 2 % of the CPU time.
 
 use super::runs::Run;
-use crate::demand::load::beyond_constant;
-use crate::demand::{DemandFit, Observation, Shape, law::Law};
+use crate::demand::load::{Servers, Term, beyond_constant};
+use crate::demand::{DemandFit, Observation, law::Law};
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -34,7 +34,7 @@ pub struct OddRun {
 }
 
 /// `law` is without load dependence.
-pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: u32) -> Option<OddRun> {
+pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: Servers) -> Option<OddRun> {
     let against_others = |i: usize| {
         let others: Vec<&Observation> =
             observations.iter().enumerate().filter(|(j, o)| *j != i && o.weight > 0.0).map(|(_, o)| o).collect();
@@ -42,7 +42,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
         let shape = beyond_constant(law, &constant, &others, servers).map(|dependence| dependence.shape);
         let (fit, term) = match shape {
             Some(shape) => {
-                let term = Some((shape, f64::from(servers)));
+                let term = Some(Term { shape, servers });
                 (Law { term, ..law.clone() }.fit(&others).ok()?, term)
             }
             None => (constant, None),
@@ -63,12 +63,12 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
 /// Busy servers of an observation by a fit of others, and the standard error of the difference to what is measured.
 fn expected(
     fit: &DemandFit,
-    term: Option<(Shape, f64)>,
+    term: Option<Term>,
     others: &[&Observation],
     observation: &Observation,
 ) -> Option<(f64, f64)> {
     let x = &observation.throughput;
-    let term = term.map_or(0.0, |(shape, servers)| shape.of(observation, servers));
+    let term = term.map_or(0.0, |term| term.of(observation));
     let requests: f64 = x.iter().zip(&fit.demands).map(|(x, d)| x * d.value).sum();
     let busy = fit.background.value + requests + term * fit.term.map_or(0.0, |w| w.value);
     let mean_weight = others.iter().map(|o| o.weight).sum::<f64>() / others.len() as f64;

@@ -1,11 +1,12 @@
 //! The runs that Records tell of: sorted into loaded, idle and useless ones, with the figures that a fit needs.
 
 use super::check::check;
-use super::figures::{self, Measured, Pace, Stretch, pace};
+use super::figures::{self, Pace, Stretch, pace};
 use super::judge::{judge, only_late, same_server, saturated};
 use super::report::{LeftOut, Source};
 use crate::EstimateError;
 use crate::demand::Observation;
+use crate::window::{Measured, Observed, in_use, measured};
 use brimful_core::record::{ClassRecord, Record};
 use brimful_core::server::{Sampled, Server};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +74,14 @@ pub(super) struct Idle {
     /// Share of the CPUs that is busy, whoever uses it.
     pub share: Option<f64>,
     pub disks: BTreeMap<String, f64>,
+}
+
+impl Idle {
+    /// Share of the CPUs that others than the server use.
+    pub fn others(&self, servers: u32) -> f64 {
+        let own = self.busy.unwrap_or(0.0) / f64::from(servers);
+        self.share.map_or(0.0, |share| (share - own).max(0.0))
+    }
 }
 
 impl Runs {
@@ -202,10 +211,9 @@ impl Runs {
 }
 
 impl Run {
-    /// What a station did that was this busy. The variance of a mean of random service grows with the load and falls
-    /// with the time.
+    /// What a station did that was this busy.
     pub fn observe(&self, busy: f64) -> Observation {
-        Observation { throughput: self.throughput.clone(), busy, weight: self.seconds / busy.max(1e-3) }
+        Observation::over(self.seconds, self.throughput.clone(), busy)
     }
 
     /// Requests per second, all classes together.
@@ -231,18 +239,17 @@ fn nothing_left(left_out: &[LeftOut]) -> EstimateError {
     EstimateError::Shape(format!("no Record is of a loaded server and can be used: {why}"))
 }
 
-/// The Record says of each class only what it completed in all: in the window all classes have as much of that.
 fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Run> {
-    let Measured { seconds, rate, busy } = figures::measured(r, by_process)?;
-    let completed = |c: &ClassRecord| c.counts.completed as f64;
-    let all: f64 = classes.iter().flatten().map(|c| completed(c)).sum();
+    let Observed { seconds, throughput, busy } = Observed::of(r, classes, by_process)?;
+    let all: f64 = classes.iter().flatten().map(|c| c.counts.completed as f64).sum();
+    let rate: f64 = throughput.iter().sum();
     let server = r.server.as_ref();
     let open = pace(r) == Pace::Open;
     let in_time = open && !only_late(r);
     let module = |name: &String| server?.module.as_ref()?.classes.iter().find(|c| c.name == *name)?.cpu_us;
     Some(Run {
         record,
-        throughput: classes.iter().map(|c| c.map_or(0.0, |c| rate * completed(c) / all)).collect(),
+        throughput,
         busy,
         seconds,
         disks: server.map(figures::disks).unwrap_or_default(),
@@ -276,19 +283,19 @@ fn pool(a: Sampled, b: Sampled) -> Sampled {
 
 /// Means over all idle Records, by their length. `whole`: the model's servers are all of the CPUs watched.
 fn what_idles(idle: &[(usize, &Record)], by_process: bool, whole: bool) -> Idle {
-    let measured: Vec<(Measured, &Server)> =
-        idle.iter().filter_map(|(_, r)| Some((figures::measured(r, by_process)?, r.server.as_ref()?))).collect();
-    let total: f64 = measured.iter().map(|(m, _)| m.seconds).sum();
+    let idle_measured: Vec<(Measured, &Server)> =
+        idle.iter().filter_map(|(_, r)| Some((measured(r, by_process)?, r.server.as_ref()?))).collect();
+    let total: f64 = idle_measured.iter().map(|(m, _)| m.seconds).sum();
     let mean = |of: &dyn Fn(&Measured, &Server) -> Option<f64>| {
-        let values = measured.iter().map(|(m, server)| Some(m.seconds / total * of(m, server)?));
-        values.sum::<Option<f64>>().filter(|_| !measured.is_empty())
+        let values = idle_measured.iter().map(|(m, server)| Some(m.seconds / total * of(m, server)?));
+        values.sum::<Option<f64>>().filter(|_| !idle_measured.is_empty())
     };
     let names: BTreeSet<&String> =
         idle.iter().filter_map(|(_, r)| r.server.as_ref()).flat_map(|s| s.kernel.disks.keys()).collect();
     Idle {
         records: idle.iter().map(|(i, _)| *i).collect(),
         busy: mean(&|m, _| Some(m.busy)),
-        share: mean(&|_, s| s.kernel.cpu.map(figures::in_use)).filter(|_| whole),
+        share: mean(&|_, s| s.kernel.cpu.map(in_use)).filter(|_| whole),
         disks: names
             .into_iter()
             .filter_map(|n| Some((n.clone(), mean(&|_, s| figures::disks(s).get(n).copied())?)))

@@ -1,10 +1,11 @@
 //! The utilization law of one station with its unknowns, and least squares for them.
 //!
 //! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U): k_r is what is known of a class beforehand, D_g one unknown for each group
-//! of classes, w·f the term of a load-dependent demand ([`Shape`]).
+//! of classes, w·f the term of a load-dependent demand ([`Term`]).
 
 use super::collinear::merge_collinear;
-use super::{Background, DemandFit, Observation, Shape};
+use super::load::Term;
+use super::{Background, DemandFit, Observation};
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
 use brimful_model::Estimate;
@@ -18,8 +19,7 @@ pub(crate) struct Law {
     /// Seconds by class.
     pub known: Vec<f64>,
     pub background: Background,
-    /// A term, and the servers of the station.
-    pub term: Option<(Shape, f64)>,
+    pub term: Option<Term>,
 }
 
 /// How the unknowns of a fit vary together: groups, then the term, then the background.
@@ -54,7 +54,7 @@ impl Law {
     /// From checked observations of positive weight.
     pub fn fit(&self, counted: &[&Observation]) -> Result<DemandFit, EstimateError> {
         let mut columns = columns(&self.groups, counted);
-        columns.extend(self.term.map(|(shape, servers)| counted.iter().map(|o| shape.of(o, servers)).collect()));
+        columns.extend(self.term.map(|term| counted.iter().map(|o| term.of(o)).collect()));
         let background = match self.background {
             Background::Known(busy) => busy,
             Background::Fitted => {

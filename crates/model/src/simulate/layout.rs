@@ -9,6 +9,7 @@ use super::service::{Sampler, Service};
 use super::world::MOST_PRESENT;
 use crate::ModelError;
 use crate::network::{Network, most_servers, servers};
+use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
 use brimful_core::number::NumberError;
 
@@ -52,7 +53,7 @@ pub(super) struct Class {
 impl Layout {
     pub(super) fn new(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
-        let network = Network::new(model)?;
+        let network = under_load::network(model)?;
         let lines = urgency(&model.classes);
         let service = |i: usize| options.service.get(i).copied().unwrap_or_default();
         let arrivals = |c: usize| options.arrivals.get(c).copied().unwrap_or_default();
@@ -80,7 +81,8 @@ impl Station {
     fn new(network: &Network<'_>, index: usize, service: Service, lines: &[usize]) -> Result<Station, ModelError> {
         let model = network.model;
         let station = &model.stations[index];
-        let following = |class: usize| (index + 1..model.stations.len()).find(|next| model.demands[*next][class] > 0.0);
+        let following =
+            |class: usize| (index + 1..model.stations.len()).find(|next| network.nominal[*next][class] > 0.0);
         let queues = station.kind == StationKind::Queue;
         Ok(Station {
             name: station.name.clone(),
@@ -88,7 +90,7 @@ impl Station {
             sampler: Sampler::new(service, network.scv[index], &station.name)?,
             capacity: if queues { most_servers(station) * (1.0 - station.background) } else { f64::INFINITY },
             servers: servers(station),
-            demands: model.demands[index].clone(),
+            demands: network.nominal[index].clone(),
             next: (0..model.classes.len()).map(following).collect(),
         })
     }
@@ -96,7 +98,7 @@ impl Station {
 
 impl Class {
     fn new(network: &Network<'_>, index: usize, arrivals: Arrivals) -> Result<Class, ModelError> {
-        let (class, demands) = (&network.model.classes[index], &network.model.demands);
+        let (class, demands) = (&network.model.classes[index], &network.nominal);
         let first = demands.iter().position(|row| row[index] > 0.0);
         let first = first.ok_or_else(|| ModelError::VisitsNothing { class: class.name.clone() })?;
         let (rate, population) = (network.rates[index], network.population[index]);

@@ -100,6 +100,7 @@ impl Edit {
         let factor = self.checked("a speed", amount.apply(1.0, number), |f| f > 0.0)?;
         let half_widths = model.demand_ci95_half_width.get_mut(k).into_iter().flatten();
         model.demands[k].iter_mut().chain(half_widths).for_each(|d| *d /= factor);
+        model.stations[k].idle_cost.iter_mut().for_each(|cost| cost.seconds /= factor);
         self.change_background(&mut model.stations[k], |b| b / factor)
     }
 

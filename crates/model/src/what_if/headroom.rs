@@ -12,6 +12,7 @@ use crate::error::significant;
 use crate::network::{Network, most_servers};
 use crate::percentile::{percentile, share_within};
 use crate::solve::{Method, Solution, is_simulated, solve};
+use crate::under_load;
 use brimful_core::Slo;
 use brimful_core::model::{Model, StationKind};
 use brimful_core::slo::Measure;
@@ -52,7 +53,7 @@ pub enum Until {
 pub fn headroom(model: &Model, method: Method, slo: &Slo) -> Result<Headroom, ModelError> {
     let objective = Objective::new(slo, model)?;
     let now = match solve(model, method) {
-        Ok(solution) => Some(objective.measure(&Network::new(model)?, &solution)),
+        Ok(solution) => Some(objective.measure(&under_load::network(model)?, &solution)),
         Err(ModelError::Unstable { .. }) => None,
         Err(error) => return Err(error),
     };
@@ -124,7 +125,7 @@ impl Objective {
 
     /// Whether it is met; cheaper than the measure itself.
     fn is_met(&self, model: &Model, solution: &Solution) -> Result<bool, ModelError> {
-        let network = Network::new(model)?;
+        let network = under_load::network(model)?;
         Ok(match self.what {
             What::Percentile(class, percent) => share_within(&network, solution, class, self.limit) > percent / 100.0,
             _ => self.measure(&network, solution) < self.limit,

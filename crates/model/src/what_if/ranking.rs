@@ -20,12 +20,20 @@ pub struct StationLimit {
 pub(super) fn ranking(network: &Network<'_>, throughput: &[f64]) -> Vec<StationLimit> {
     let mix = mix(throughput);
     let total: f64 = mix.iter().sum();
-    let queues = network.model.stations.iter().zip(&network.demands).filter(|(s, _)| s.kind == StationKind::Queue);
-    let limit = |(station, demands): (&brimful_core::model::Station, &Vec<f64>)| {
-        let load = |rates: &[f64]| products(demands, rates).sum::<f64>() / most_servers(station);
-        let saturation_rate = total / load(&mix);
-        let limit = StationLimit { station: station.name.clone(), saturation_rate, utilization: load(throughput) };
-        saturation_rate.is_finite().then_some(limit)
+    let under_load = network.demands_at(throughput);
+    let queues = (0..under_load.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
+    let limit = |k: usize| {
+        let station = &network.model.stations[k];
+        let load = |demands: &[f64], rates: &[f64]| {
+            products(demands, rates).sum::<f64>() / most_servers(station) / (1.0 - station.background)
+        };
+        let saturation_rate = total / load(&network.model.demands[k], &mix);
+        let utilization = load(&under_load[k], throughput);
+        saturation_rate.is_finite().then(|| StationLimit {
+            station: station.name.clone(),
+            saturation_rate,
+            utilization,
+        })
     };
     let mut limits: Vec<StationLimit> = queues.filter_map(limit).collect();
     limits.sort_by(|a, b| a.saturation_rate.total_cmp(&b.saturation_rate));

@@ -5,7 +5,7 @@ use brimful_core::model::Model;
 use brimful_estimate::calibrate::Source;
 use brimful_estimate::demand::Shape;
 use brimful_estimate::{Attribution, CalibrateOptions};
-use brimful_model::{Interval90, Scenario, WhatIfOptions, what_if};
+use brimful_model::{Interval90, Method, Scenario, WhatIfOptions, solve, what_if};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::{Value, json};
@@ -116,8 +116,9 @@ fn what_load_does_to_a_demand_is_shown_and_bounded() {
         for i in 1..=8 {
             let u = 0.1 * f64::from(i);
             let cost = match shape {
-                Shape::Idle => 0.001 + 0.0006 * (1.0 - u - 0.02).powi(2),
-                _ => 0.001 + 0.0006 * (u + 0.02),
+                // Without load 3 % are busy, of which the server's own are 2.
+                Shape::Idle => 0.001 + 0.0006 * (1.0 - u - 0.03).powi(2),
+                _ => 0.001 + 0.0006 * (u + 0.03),
             };
             let mut r = record("/", &[("light", (u / cost).round())]);
             let busy = 0.02 + (u / cost).round() * cost * (1.0 + 0.002 * f64::from(i % 3 - 1));
@@ -133,6 +134,13 @@ fn what_load_does_to_a_demand_is_shown_and_bounded() {
         assert!(near(last.demand_s, c.model.demands[0][0], 1e-6), "{first:?} {last:?}");
         assert_eq!(first.demand_s > last.demand_s, shape == Shape::Idle);
         assert!(c.runs.iter().all(|r| near(r.measured_s, r.fitted_s, 0.01)), "{:?}", c.runs);
+        // Whoever solves the model under the load of a run gets that run's utilization.
+        for run in &c.runs {
+            let mut model = c.model.clone();
+            model.classes[0].rate = Some(run.rate);
+            let solved = solve(&model, Method::Auto).unwrap();
+            assert!(near(solved.utilization[0][0] / run.rate, run.fitted_s, 1e-6), "{shape:?} {run:?} {solved:?}");
+        }
         let saturation = c.saturation.ci95.unwrap();
         assert!(saturation.low < 0.97 / truth && 0.97 / truth < saturation.high, "{saturation:?}");
     }

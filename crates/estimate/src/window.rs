@@ -1,0 +1,116 @@
+//! The one reading of a Record: what the server completed, and what CPU time that took it, over one and the same window.
+//!
+//! CPU time is that of the server's processes if they were watched, because others' time is then not in it but for what
+//! interrupts do on their behalf; else that of the CPUs.
+
+use crate::demand::Observation;
+use brimful_core::record::{ClassRecord, Interval, Record};
+use brimful_core::server::{CpuShares, Server, ServerInterval};
+
+/// What a server did in the window of a Record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Length of the window.
+    pub seconds: f64,
+    /// Completed requests per second, by class.
+    pub throughput: Vec<f64>,
+    /// Busy CPUs.
+    pub busy: f64,
+}
+
+impl Observed {
+    /// By these classes of the Record, `None` where it has none of that name. The Record says of each class only what it
+    /// completed in all: in the window all classes have as much of that. `by_process`: as in [`measured`].
+    pub fn of(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
+        let Measured { seconds, rate, busy } = measured(record, by_process)?;
+        let completed = |class: &ClassRecord| class.counts.completed as f64;
+        let all: f64 = classes.iter().flatten().map(|class| completed(class)).sum();
+        let share = |class: &Option<&ClassRecord>| match class {
+            Some(class) if all > 0.0 => completed(class) / all,
+            _ => 0.0,
+        };
+        Some(Self { seconds, throughput: classes.iter().map(|class| rate * share(class)).collect(), busy })
+    }
+
+    /// For the utilization law.
+    pub fn observation(&self) -> Observation {
+        Observation::over(self.seconds, self.throughput.clone(), self.busy)
+    }
+}
+
+/// Completions and CPU time of one and the same stretch of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// Its length.
+    pub seconds: f64,
+    /// Completed per second in it, all classes.
+    pub rate: f64,
+    /// Busy CPUs in it.
+    pub busy: f64,
+}
+
+/// What is measured while load is offered, from the first to the last of the monitor's samples there: what comes before
+/// (set-up) and after (answers still awaited) is left out of both figures. `by_process`: the CPU time of the server's
+/// processes, else that of all CPUs watched. `None` if the Record has no CPU time, or no length.
+pub fn measured(record: &Record, by_process: bool) -> Option<Measured> {
+    let server = record.server.as_ref()?;
+    let whole = busy(server, by_process)?;
+    let window = (0.0, record.window_s.min(record.duration_s));
+    let completed = completed_in_window(record);
+    let course = course(server, by_process).unwrap_or_default();
+    let inside: Vec<(Span, f64)> =
+        course.into_iter().filter(|((a, b), _)| *a >= window.0 && *b <= window.1 && b > a).collect();
+    let seconds: f64 = inside.iter().map(|((a, b), _)| b - a).sum();
+    let (seconds, completed, busy) = if seconds > 0.0 {
+        let share = |spans: &mut dyn Iterator<Item = Span>| {
+            let of =
+                |span| record.intervals.iter().map(move |i| i.completed as f64 * covered(i, window, span)).sum::<f64>();
+            spans.map(of).sum::<f64>()
+        };
+        let all = share(&mut [window].into_iter());
+        let share = if all > 0.0 { share(&mut inside.iter().map(|(span, _)| *span)) / all } else { seconds / window.1 };
+        let busy = inside.iter().map(|((a, b), busy)| busy * (b - a)).sum::<f64>() / seconds;
+        (seconds, completed * share, busy)
+    } else {
+        (window.1, completed, whole)
+    };
+    (seconds > 0.0).then(|| Measured { seconds, rate: completed / seconds, busy })
+}
+
+/// Calls that were completed while load was offered.
+pub(crate) fn completed_in_window(record: &Record) -> f64 {
+    record.rates.completed * record.window_s
+}
+
+/// From when to when, in seconds since the start.
+pub(crate) type Span = (f64, f64);
+
+pub(crate) fn overlap((a, b): Span, (c, d): Span) -> f64 {
+    (b.min(d) - a.max(c)).max(0.0)
+}
+
+/// The share of what an interval has in the window that is in a span within it.
+fn covered(interval: &Interval, window: Span, span: Span) -> f64 {
+    let own = (interval.t_s, interval.t_s + interval.length_s);
+    let in_window = overlap(own, window);
+    if in_window > 0.0 { overlap(own, span) / in_window } else { 0.0 }
+}
+
+/// Busy CPUs by the monitor's intervals; `None` if some of them have no figure of their own.
+pub(crate) fn course(server: &Server, by_process: bool) -> Option<Vec<(Span, f64)>> {
+    let cpus = server.kernel.cpus.len() as f64;
+    let busy = |i: &ServerInterval| if by_process { i.process_cores } else { i.cpu.map(|c| in_use(c) * cpus) };
+    server.intervals.iter().map(|i| Some(((i.t_s, i.t_s + i.length_s), busy(i)?))).collect()
+}
+
+/// Busy CPUs over the window, as the monitor summed it up.
+fn busy(server: &Server, by_process: bool) -> Option<f64> {
+    if by_process {
+        return (!server.process.is_empty()).then(|| server.process.iter().map(|p| p.cores).sum());
+    }
+    Some(in_use(server.kernel.cpu?) * server.kernel.cpus.len() as f64)
+}
+
+pub(crate) fn in_use(cpu: CpuShares) -> f64 {
+    (1.0 - cpu.idle).clamp(0.0, 1.0)
+}
