@@ -7,6 +7,7 @@ use crate::support::{Control, Plan, until};
 use brimful_core::workload::Class;
 use brimful_core::{End, Nanos};
 use brimful_engine::{Clock, Close, Engine};
+use brimful_stats::{Account, Collector, Live};
 use brimful_testkit::{RawServer, Request, Step, free_port, script, with_length};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
@@ -19,6 +20,7 @@ on_each_engine!(
     a_server_that_dies_is_reset_then_refused,
     a_listener_that_comes_back_is_found_again,
     shards_account_for_the_same_calls,
+    who_looks_on_sees_a_run_as_it_goes_and_its_end,
 );
 
 fn a_port_where_nothing_listens_refuses(case: Case) {
@@ -88,6 +90,23 @@ fn a_listener_that_comes_back_is_found_again(case: Case) {
         assert!(!there || completed(call.end()), "the server was there: {call:?}");
         assert!(!absent || !completed(call.end()), "the server was away: {call:?}");
     }
+}
+
+fn who_looks_on_sees_a_run_as_it_goes_and_its_end(case: Case) {
+    let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello"))]));
+    let mut plan = Plan::new(case, server.addr()).calls(u64::MAX);
+    plan.shards = 2;
+    let (live, control) = (Live::default(), Control::default());
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            until(|| live.so_far().counts().completed >= 20);
+            control.stop.store(true, Ordering::Relaxed);
+        });
+        let collector = || Collector::shown(Account::new(&["all".to_owned()], plan.config.window), &live);
+        plan.drive(|shard| plan.constant(400.0, shard), collector, &control)
+    });
+    assert!(run.interrupted, "it was seen before its end");
+    assert_eq!(live.so_far().counts(), run.observer.into_account().counts());
 }
 
 fn shards_account_for_the_same_calls(case: Case) {
