@@ -157,7 +157,7 @@ impl Display {
 }
 
 fn summary(level: &Level) -> String {
-    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded().to_string());
+    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded());
     let busy = level.utilization.measured.map_or("-".to_owned(), |u| format!("{:.0} %", 100.0 * u));
     let doubt = if level.verdict.valid { "" } else { "; in doubt" };
     format!(

@@ -5,6 +5,7 @@
 //! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
+//! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
 //! - [`csv`], [`number`]: comma-separated values; numbers held to what they may be.
 //!
 //! Nothing here does I/O.
@@ -15,6 +16,7 @@ pub mod csv;
 pub mod event;
 pub mod model;
 pub mod number;
+pub mod quantity;
 pub mod record;
 pub mod secret;
 pub mod server;

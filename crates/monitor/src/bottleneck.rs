@@ -7,8 +7,8 @@ mod thresholds;
 use crate::group::Stretch;
 use crate::procfs::show_cpus;
 use crate::rates::Rates;
+use brimful_core::quantity::grouped;
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Process, Programs, Stall};
-use brimful_core::units::grouped;
 use thresholds::{
     BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
     RETRANSMITTED_AT_ALL, STEAL, SWAP, WAITS, WAITS_AT_ALL,

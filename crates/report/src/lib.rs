@@ -8,7 +8,6 @@ pub mod html;
 pub mod json;
 pub mod load;
 pub mod plan;
-pub mod quantity;
 pub mod server;
 pub mod survey;
 

@@ -3,8 +3,8 @@
 //!
 //! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
 
-use crate::quantity::{percent, size, time};
 use crate::server::digest;
+use brimful_core::quantity::{bytes, percent, seconds};
 use brimful_core::record::{ClassRecord, ClientCalibration, ClientLevel, Counts, Record, ReplyRate, Summary, Verdict};
 use brimful_core::server::Server;
 
@@ -37,9 +37,14 @@ pub fn text(record: &Record) -> String {
     groups.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
+/// Microseconds.
+fn time(us: f64) -> String {
+    seconds(us / 1e6)
+}
+
 fn total(record: &Record) -> Vec<String> {
     let Counts { scheduled, established, sent, completed, .. } = record.counts;
-    let took = time(record.duration_s * 1e6);
+    let took = seconds(record.duration_s);
     let what =
         format!("{scheduled} calls, {established} connections, {sent} requests and {completed} responses in {took}");
     vec![labelled("Total", &what)]
@@ -66,7 +71,7 @@ fn connections(record: &Record) -> Vec<String> {
 
 fn requests(record: &Record) -> Vec<String> {
     let rate = format!("{:.1}/s sent of {:.1}/s offered", record.rates.sent, record.rates.offered);
-    let size = ratio(record.bytes.sent as f64, record.counts.sent as f64).map_or("-".to_owned(), size);
+    let size = ratio(record.bytes.sent as f64, record.counts.sent as f64).map_or("-".to_owned(), bytes);
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
@@ -78,7 +83,7 @@ fn replies(record: &Record) -> Vec<String> {
         }
         _ => "-".to_owned(),
     };
-    let size = ratio(record.bytes.received as f64, record.counts.completed as f64).map_or("-".to_owned(), size);
+    let size = ratio(record.bytes.received as f64, record.counts.completed as f64).map_or("-".to_owned(), bytes);
     let status = record.counts.status;
     let status = format!("2xx {}, 3xx {}, 4xx {}, 5xx {}", status.s2xx, status.s3xx, status.s4xx, status.s5xx);
     vec![
@@ -102,7 +107,7 @@ fn samples(rate: &ReplyRate) -> String {
 fn resources(record: &Record) -> Vec<String> {
     let generator = &record.generator;
     let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
-    let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", time(s * 1e6), share(s));
+    let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", seconds(s), share(s));
     // What is not known is not shown as zero.
     let spent = match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => spent("user ", user) + &spent("system ", system),
@@ -117,7 +122,7 @@ fn resources(record: &Record) -> Vec<String> {
     let rate = |bytes: u64| ratio(bytes as f64, record.duration_s).unwrap_or(0.0);
     let (received, sent) = (rate(record.bytes.received), rate(record.bytes.sent));
     let megabits = 8.0 * (received + sent) / 1e6;
-    let network = format!("{}/s received, {}/s sent ({megabits:.1} Mbit/s)", size(received), size(sent));
+    let network = format!("{}/s received, {}/s sent ({megabits:.1} Mbit/s)", bytes(received), bytes(sent));
     let mut lines = vec![labelled("CPU time", &cpu), labelled("Network", &network)];
     lines.extend(generator.max_rate.map(|max| {
         let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
@@ -266,7 +271,7 @@ fn what_to_check(record: &Record) -> String {
 }
 
 fn interrupted(record: &Record) -> Option<String> {
-    let offered = time(record.window_s * 1e6);
+    let offered = seconds(record.window_s);
     record.interrupted.then(|| format!("The run was interrupted; load was offered for {offered}."))
 }
 
@@ -509,7 +514,7 @@ Request size     72 B
 
 Reply rate       148.3/s; 36 samples of 5 s: min 139.8, mean 148.3 ± 0.9 (95 %), max 150.3, stddev 2.7
 Reply time       4.60 ms to the first byte, 50.0 µs to transfer the rest (means)
-Reply size       1246 B, head included
+Reply size       1,246 B, head included
 Reply status     2xx 26701, 3xx 0, 4xx 0, 5xx 0
 
 CPU time         user 5.53 s (3.0 %), system 12.4 s (6.7 %), busiest of 1 threads 12.3 % busy (epoll)
@@ -520,11 +525,11 @@ Errors           299 of 27000 calls: abandoned 0, refused 0, reset 0, timed out 
 
 Times             response    service    connect  first byte   lateness
 mean               5.00 ms    4.65 ms     300 µs     4.60 ms    8.00 µs
-stddev             2.50 ms    2.33 ms     150 µs     2.30 ms    4.00 µs
+stddev             2.50 ms    2.32 ms     150 µs     2.30 ms    4.00 µs
 min                 500 µs     465 µs    30.0 µs      460 µs     800 ns
-50 %               4.50 ms    4.18 ms     270 µs     4.14 ms    7.20 µs
+50 %               4.50 ms    4.19 ms     270 µs     4.14 ms    7.20 µs
 90 %               10.0 ms    9.30 ms     600 µs     9.20 ms    16.0 µs
-95 %               15.0 ms    13.9 ms     900 µs     13.8 ms    24.0 µs
+95 %               15.0 ms    14.0 ms     900 µs     13.8 ms    24.0 µs
 99 %               25.0 ms    23.2 ms    1.50 ms     23.0 ms    40.0 µs
 99.9 %             40.0 ms    37.2 ms    2.40 ms     36.8 ms    64.0 µs
 max                50.0 ms    46.5 ms    3.00 ms     46.0 ms    80.0 µs
@@ -583,7 +588,7 @@ Verdict          valid; 1 of 1000 calls failed (0.1 %)
             (Counts { client_limited: 10, ..Counts::default() }, "The verdict says what this host lacked"),
         ] {
             let line = advice(counts);
-            assert!(line.starts_with("WARNING: 10 of 10 calls failed (100.0 %): "), "{line}");
+            assert!(line.starts_with("WARNING: 10 of 10 calls failed (100 %): "), "{line}");
             assert!(line.contains("No call was completed, so there are no times.") && line.contains(part), "{line}");
             assert_eq!(line.contains("listens at"), counts.refused + counts.abandoned > 0, "{line}");
         }
@@ -650,7 +655,7 @@ Load             one generator        two  difference (95 %)
             "Reply rate       0.0/s (too short a run for samples of 5 s)\n",
             "Reply time       -\n",
             "max                      -          -          -           -    80.0 µs\n",
-            "WARNING: 10 of 10 calls failed (100.0 %): refused 10. No call was completed, so there are no times. Check that \
+            "WARNING: 10 of 10 calls failed (100 %): refused 10. No call was completed, so there are no times. Check that \
              a server listens at http://127.0.0.1:8080/, and that --connect-timeout leaves it time to accept.\n",
             "note: The run was interrupted; load was offered for 1.50 s.\n",
         ];

@@ -6,7 +6,7 @@
 mod groups;
 mod layout;
 
-use crate::quantity::{percent, size, time};
+use brimful_core::quantity::{self, bytes, percent};
 use brimful_core::server::{AcceptQueue, Core, CpuShares, Disk, Listener, Network, Process, Server};
 use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
@@ -43,8 +43,8 @@ fn cpu_in_words(cpu: &CpuShares, cores: &[Core]) -> String {
 
 fn program_in_words(process: &Process) -> String {
     let waited = process.run_queue_wait_s.filter(|&wait| wait > 0.0);
-    let waited = waited.map_or(String::new(), |wait| format!(" (waited {} for a CPU)", time(wait * 1e6)));
-    format!("{} {}{waited}", process.name, time(process.cpu_s * 1e6))
+    let waited = waited.map_or(String::new(), |wait| format!(" (waited {} for a CPU)", quantity::seconds(wait)));
+    format!("{} {}{waited}", process.name, quantity::seconds(process.cpu_s))
 }
 
 fn listener_in_words(listener: &Listener) -> String {
@@ -55,7 +55,7 @@ fn listener_in_words(listener: &Listener) -> String {
 
 fn network_in_words(network: &Network) -> Option<String> {
     let all = network.all?;
-    let (received, sent) = (size(all.rx_bytes_per_s), size(all.tx_bytes_per_s));
+    let (received, sent) = (bytes(all.rx_bytes_per_s), bytes(all.tx_bytes_per_s));
     let again = network.tcp.and_then(|tcp| tcp.retransmitted_per_s);
     let again = again.map_or(String::new(), |again| format!("; {again:.1} segments/s sent again"));
     Some(format!("{received}/s received, {sent}/s sent{again}"))
@@ -73,8 +73,8 @@ pub fn text(server: &Server) -> String {
     }
     let overhead = &server.overhead;
     let cells = vec![
-        ("monitor_cpu_s", vec![time(overhead.monitor_cpu_s * 1e6)]),
-        ("per_sample_us", vec![time(overhead.per_sample_us)]),
+        ("monitor_cpu_s", vec![quantity::seconds(overhead.monitor_cpu_s)]),
+        ("per_sample_us", vec![quantity::seconds(overhead.per_sample_us / 1e6)]),
         ("samples", vec![overhead.samples.to_string()]),
     ];
     groups.push(facts("overhead", &[], cells));

@@ -416,8 +416,8 @@ mod tests {
         let mut late = run(calls((50_000.0, 99_000.0), 60_000.0));
         late.totals.counts = Counts { sent: 900, completed: 900, unsent_at_end: 100, ..late.totals.counts };
         assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
-        let expected = "The generator fell so far behind that 100 of 1000 calls were never begun, and it began calls 50ms late on \
-                        average, one in a hundred more than 99ms; the mean response time of 60ms includes lateness. Lower --rate";
+        let expected = "The generator fell so far behind that 100 of 1000 calls were never begun, and it began calls 50 ms late on \
+                        average, one in a hundred more than 99 ms; the mean response time of 60 ms includes lateness. Lower --rate";
         assert!(late.message().starts_with(expected), "{}", late.message());
     }
 
@@ -436,8 +436,8 @@ mod tests {
             assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
             assert_eq!(
                 late.message(),
-                "The generator began calls 1.23ms late on average, one in a hundred more than 3ms; the mean response \
-                 time of 4ms includes lateness. Lower --rate or --clients, give the generator more --threads, or keep it \
+                "The generator began calls 1.23 ms late on average, one in a hundred more than 3 ms; the mean response \
+                 time of 4 ms includes lateness. Lower --rate or --clients, give the generator more --threads, or keep it \
                  off the server's CPUs with --cpus."
             );
         }
@@ -452,8 +452,8 @@ mod tests {
             ..run(calls((5_000.0, 9_000.0), 203_000.0))
         };
         assert_eq!(mixed.codes(), [ReasonCode::GeneratorLate]);
-        let expected = "The generator began calls of class `light` 5ms late on average, one in a hundred more than 9ms; \
-                        their mean response time of 6ms includes lateness. ";
+        let expected = "The generator began calls of class `light` 5 ms late on average, one in a hundred more than 9 ms; \
+                        their mean response time of 6 ms includes lateness. ";
         assert!(mixed.message().starts_with(expected), "{}", mixed.message());
     }
 
@@ -475,14 +475,14 @@ mod tests {
         for pacing in [Pacing::Open, Pacing::Closed] {
             let stalled = stopped(1.0, 10, pacing);
             assert_eq!(stalled.codes(), [ReasonCode::GeneratorStalled]);
-            assert!(stalled.message().starts_with("The generator stood still for 1s, which is in the rates"));
+            assert!(stalled.message().starts_with("The generator stood still for 1 s, which is in the rates"));
             assert!(stalled.message().contains("SIGSTOP"));
             assert!(stopped(1.0, 101, pacing).verdict().valid, "less than the hundredth part");
             assert!(stopped(0.09, 1, pacing).verdict().valid, "a preemption");
         }
         let mut preempted = stopped(1.0, 10, Pacing::Open);
         preempted.generator.host.cpu_wait_s = Some(1.2);
-        assert!(preempted.message().contains("waited 1.2s of 10s for a CPU"), "{}", preempted.message());
+        assert!(preempted.message().contains("waited 1.2 s of 10 s for a CPU"), "{}", preempted.message());
     }
 
     #[test]
@@ -508,7 +508,7 @@ mod tests {
         for (host, cause, remedy) in [
             (
                 HostContention { cpu_wait_s: Some(0.812), ..little },
-                "waited 812ms of 10s for a CPU that something",
+                "waited 812 ms of 10 s for a CPU that something",
                 "`top`",
             ),
             (
@@ -518,7 +518,7 @@ mod tests {
             ),
             (
                 HostContention { cpu_wait_s: Some(3.0), throttled_s: Some(3.0), steal: Some(0.02) },
-                "a CPU quota stopped it for 3s of 10s",
+                "a CPU quota stopped it for 3 s of 10 s",
                 "`cpu.max`",
             ),
         ] {

@@ -3,9 +3,9 @@
 use crate::SurveyError;
 use crate::survey::{Halt, Surveyor};
 use brimful_core::Nanos;
+use brimful_core::quantity;
 use brimful_core::record::{Reason, ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};
-use brimful_core::units::per_second;
 use brimful_estimate::ServerFit;
 use brimful_estimate::server::OPERATING;
 
@@ -96,8 +96,8 @@ impl Surveyor<'_> {
 
 /// What the server can take, and how long a call takes at the load at which that was measured.
 fn headline(saturation: &Comparison, levels: &[Level], verdict: &Verdict) -> String {
-    let predicted = saturation.predicted.map(|rate| format!("predicted {}", per_second(rate)));
-    let measured = saturation.measured.map(|rate| format!("measured {}", per_second(rate)));
+    let predicted = saturation.predicted.map(|rate| format!("predicted {}", quantity::rate(rate)));
+    let measured = saturation.measured.map(|rate| format!("measured {}", quantity::rate(rate)));
     let Some(capacity) = saturation.measured.or(saturation.predicted) else {
         return "Not determined: the survey ended before it could say what the server can take.".to_owned();
     };
@@ -109,16 +109,16 @@ fn headline(saturation: &Comparison, levels: &[Level], verdict: &Verdict) -> Str
         );
     }
     let basis = match (predicted.filter(|_| measured.is_some()), saturation.error) {
-        (Some(predicted), Some(error)) => format!("{predicted} beforehand, {:+.1} %", 100.0 * error),
+        (Some(predicted), Some(error)) => format!("{predicted} beforehand, {}", quantity::signed_percent(error)),
         _ => "as the model predicts; it was not measured".to_owned(),
     };
     let at_operating = levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
     let at_operating = at_operating.min_by(|a, b| off_operating(a).total_cmp(&off_operating(b)));
     let response = at_operating.and_then(|level| {
         let mean = Nanos::from_secs_f64(level.response_time_s.measured?).rounded();
-        Some(format!(" At {} a call took {mean} on average.", per_second(level.offered)))
+        Some(format!(" At {} a call took {mean} on average.", quantity::rate(level.offered)))
     });
-    format!("This server can take {} ({basis}).{}", per_second(capacity), response.unwrap_or_default())
+    format!("This server can take {} ({basis}).{}", quantity::rate(capacity), response.unwrap_or_default())
 }
 
 /// How far a level is from the load that a server is run at.
@@ -140,16 +140,16 @@ mod tests {
         let say = |survey: &Survey| headline(&survey.saturation_rate, &survey.levels, &survey.verdict);
         assert_eq!(
             say(&survey),
-            "This server can take 372/s (predicted 370/s beforehand, -0.6 %). At 259/s a call took 8.92ms on average."
+            "This server can take 372/s (predicted 370/s beforehand, −0.6 %). At 259/s a call took 8.92 ms on average."
         );
         // However far the measured capacity is from the predicted one, the level was offered what it was.
         survey.saturation_rate = Comparison::of(Some(370.0), Some(300.0));
-        assert!(say(&survey).ends_with(" At 259/s a call took 8.92ms on average."), "{}", say(&survey));
+        assert!(say(&survey).ends_with(" At 259/s a call took 8.92 ms on average."), "{}", say(&survey));
         // A level in doubt is not quoted.
         let doubt = Reason { code: ReasonCode::GeneratorLate, message: "Late.".to_owned() };
         let quoted = survey.levels.iter_mut().find(|level| level.fraction == 0.7);
         quoted.unwrap().verdict = Verdict::from_reasons(vec![doubt]);
-        assert!(say(&survey).ends_with(" At 278/s a call took 10.8ms on average."), "{}", say(&survey));
+        assert!(say(&survey).ends_with(" At 278/s a call took 10.8 ms on average."), "{}", say(&survey));
     }
 
     #[test]

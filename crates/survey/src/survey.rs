@@ -5,9 +5,9 @@ use crate::SurveyError;
 use crate::level::{About, Measured, measure};
 use crate::server::{DemoServer, Server, demo_service, is_alive, truth};
 use brimful_core::model::Model;
+use brimful_core::quantity;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Level, Role, Stopped, Survey};
-use brimful_core::units::per_second;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Progress;
@@ -249,7 +249,7 @@ impl<'a> Surveyor<'a> {
         self.client_max = found.generator.max_rate;
         let at_least = if found.calibration.is_some_and(|found| found.lower_bound) { "at least " } else { "" };
         let found = match self.client_max {
-            Some(rate) => format!("this client can offer {at_least}{} without being the limit", per_second(rate)),
+            Some(rate) => format!("this client can offer {at_least}{} without being the limit", quantity::rate(rate)),
             None => "this client could not be trusted at any rate; each level is judged by itself".to_owned(),
         };
         (self.news)(Step::Note(found));
@@ -315,7 +315,7 @@ impl<'a> Surveyor<'a> {
         let mut capacity = first_guess;
         for _ in 0..PILOTS {
             let rate = Rate(CALIBRATION[CALIBRATION.len() - 1] * self.within_client(capacity));
-            self.begin(format!("looking for the levels: {}", per_second(rate.0)), PILOT);
+            self.begin(format!("looking for the levels: {}", quantity::rate(rate.0)), PILOT);
             let mut plan = self.run_plan(Pace::Open { rate, process: Process::Poisson }, PILOT);
             plan.workload = workload.clone();
             let measured = self.measure_once(&plan)?;
@@ -344,8 +344,8 @@ impl<'a> Surveyor<'a> {
         let reason = format!(
             "it needs {}, more than the {} that this client was shown to offer without being the limit; give the \
              generator more --threads and --cpus, or a machine of its own",
-            per_second(rate),
-            per_second(max)
+            quantity::rate(rate),
+            quantity::rate(max)
         );
         Err(self.halt(ReasonCode::BeyondClientMax, &reason))
     }
@@ -357,7 +357,7 @@ impl<'a> Surveyor<'a> {
         rate: f64,
         saturation: f64,
     ) -> Result<Measured, Halt> {
-        let what = format!("calibration: {name} at {}", per_second(rate));
+        let what = format!("calibration: {name} at {}", quantity::rate(rate));
         self.begin(what, self.plan.level);
         let mut plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, self.plan.level);
         plan.workload = workload.clone();
@@ -380,7 +380,10 @@ impl<'a> Surveyor<'a> {
         let predictions: Vec<_> = HELD_OUT.iter().map(predict).collect::<Result<_, SurveyError>>()?;
         let document = serde_json::to_string(&(self.model(), &predictions)).unwrap_or_default();
         self.frozen = Some(format!("{:016x}", fnv1a(document.as_bytes())));
-        (self.news)(Step::Note(format!("predicted to saturate at {}; the model is frozen", per_second(saturation))));
+        (self.news)(Step::Note(format!(
+            "predicted to saturate at {}; the model is frozen",
+            quantity::rate(saturation)
+        )));
         Ok(predictions)
     }
 
@@ -388,7 +391,7 @@ impl<'a> Surveyor<'a> {
         let saturation = self.fit.as_ref().map_or(0.0, ServerFit::saturation);
         let rate = fraction * saturation;
         let lasts = Nanos::from_secs_f64(length * self.plan.level.as_secs_f64());
-        let what = format!("held out: {:.0} %, {}", 100.0 * fraction, per_second(rate));
+        let what = format!("held out: {:.0} %, {}", 100.0 * fraction, quantity::rate(rate));
         self.begin(what, lasts);
         self.check_offerable(rate)?;
         let plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, lasts);
@@ -409,7 +412,7 @@ impl<'a> Surveyor<'a> {
         for fraction in PAST_SATURATION {
             let rate = fraction * saturation;
             let length = (BACKLOG / (rate - saturation)).max(1.0).min(level);
-            let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, per_second(rate));
+            let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, quantity::rate(rate));
             paces.push((Pace::Open { rate: Rate(rate), process: Process::Poisson }, length, fraction, what));
         }
         for (pace, length, fraction, what) in paces {

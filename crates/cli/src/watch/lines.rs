@@ -4,9 +4,9 @@ use super::events::Flow;
 use super::plan::Plan;
 use super::session::Session;
 use crate::output;
+use brimful_core::quantity::three_digits;
 use brimful_core::server::{Connections, Kernel, Network, Process, State};
 use brimful_monitor::{GroupName, Rates};
-use brimful_report::quantity::three_digits;
 use std::io::ErrorKind;
 use std::time::SystemTime;
 

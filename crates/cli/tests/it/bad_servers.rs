@@ -21,7 +21,7 @@ fn counts(url: &str, rest: &[&str], code: i32) -> Counts {
     assert_eq!((record.counts.scheduled, record.counts.errors()), (CALLS, CALLS));
     assert_eq!(record.verdict.valid, done.code == code, "{:#?}", record.verdict);
     assert_eq!((record.verdict.failing, record.verdict.error_share), (Some(true), Some(1.0)));
-    assert!(done.stderr.contains("WARNING: 20 of 20 calls failed (100.0 %): "), "{}", done.stderr);
+    assert!(done.stderr.contains("WARNING: 20 of 20 calls failed (100 %): "), "{}", done.stderr);
     let nobody = done.stderr.contains("Check that a server listens at");
     assert_eq!(nobody, record.counts.established == 0, "{}", done.stderr);
     // The schedule's 0.1 s, however long the last call took to fail.
@@ -103,7 +103,7 @@ fn a_load_that_nobody_answers_is_pointed_out() {
     let server = RawServer::never_answers();
     let args = ["load", &server.url(), "--rate", "100", "--requests", "5", "--timeout", "100ms"];
     let text = run(&args).exits(&[1, 4]).stdout;
-    assert!(text.contains("WARNING: 5 of 5 calls failed (100.0 %): timed out 5. No call was completed"), "{text}");
+    assert!(text.contains("WARNING: 5 of 5 calls failed (100 %): timed out 5. No call was completed"), "{text}");
     assert!(!text.contains("server listens"), "{text}");
 }
 

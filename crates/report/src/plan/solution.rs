@@ -166,7 +166,7 @@ fn longest(model: &Model, solution: &Solution, class: usize) -> String {
     let whole = solution.response_time[class];
     let at = model.stations.iter().zip(&solution.residence).max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
     at.filter(|_| whole > 0.0).map_or_else(String::new, |(station, residence)| {
-        format!("{} {:.0}%", shorten(&station.name, 20), 100.0 * residence[class] / whole)
+        format!("{} {:.0} %", shorten(&station.name, 20), 100.0 * residence[class] / whole)
     })
 }
 

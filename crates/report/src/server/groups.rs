@@ -1,10 +1,10 @@
 //! Each group's figures under their names.
 
 use super::layout::{UNKNOWN, bytes, count, facts, number, rows, seconds, share};
+use brimful_core::quantity::grouped;
 use brimful_core::server::{
     Connections, CpuShares, Disk, Kernel, Listener, Network, Process, Stall, State, Tcp, Traffic,
 };
-use brimful_core::units::grouped;
 use std::collections::BTreeMap;
 
 pub fn kernel(kernel: &Kernel) -> Vec<String> {

@@ -1,8 +1,7 @@
 //! Figures in columns.
 
-use crate::quantity::{percent, size, three_digits, time};
+use brimful_core::quantity::{self, grouped, percent, three_digits};
 use brimful_core::text::one_line;
-use brimful_core::units::grouped;
 
 /// No line is longer, as long as names are of a usual length.
 const WIDTH: usize = 100;
@@ -64,9 +63,9 @@ pub fn share(share: Option<f64>) -> String {
 }
 
 pub fn bytes(bytes: Option<u64>) -> String {
-    bytes.map_or(UNKNOWN.to_owned(), |bytes| size(bytes as f64))
+    bytes.map_or(UNKNOWN.to_owned(), |bytes| quantity::bytes(bytes as f64))
 }
 
 pub fn seconds(seconds: Option<f64>) -> String {
-    seconds.map_or(UNKNOWN.to_owned(), |s| if s == 0.0 { "0 s".to_owned() } else { time(s * 1e6) })
+    seconds.map_or(UNKNOWN.to_owned(), quantity::seconds)
 }

@@ -7,8 +7,8 @@
 //! do not. When both fall short and nothing speaks against the client, what answers is the limit, and the client's maximum is
 //! at least that load.
 
+use brimful_core::quantity;
 use brimful_core::record::{ClientCalibration, ClientLevel};
-use brimful_core::units::per_second;
 use brimful_stats::t_95;
 
 /// The first load, and the factor from each to the next until one is too much; or, if it is already, until one is not.
@@ -97,7 +97,7 @@ fn fell_short(level: &ClientLevel) -> bool {
 }
 
 fn told(level: &ClientLevel) -> String {
-    let [load, one, two] = [level.load, level.one, level.two].map(per_second);
+    let [load, one, two] = [level.load, level.one, level.two].map(quantity::rate);
     let limited = level.limited.as_ref().map_or(String::new(), |why| format!("; too much for this client: {why}"));
     format!("offered {load}: {one} with one generator, {two} with two{limited}")
 }
@@ -126,7 +126,7 @@ impl Level {
         let limited = if 2 * self.doubts().count() > self.pairs.len() {
             self.doubts().next().cloned()
         } else if significant {
-            Some(format!("two generators bring {} more", per_second(more)))
+            Some(format!("two generators bring {} more", quantity::rate(more)))
         } else if one < enough && two >= enough {
             Some("one generator falls short of the load and two do not".to_owned())
         } else {

@@ -6,11 +6,10 @@ pub use cpus::cpus;
 
 use super::picture::Picture;
 use super::style::{Style, cell, flow, known, number, percent};
+use brimful_core::quantity::{self, grouped};
 use brimful_core::server::{Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic};
 use brimful_core::text::one_line;
-use brimful_core::units::grouped;
 use brimful_monitor::GroupName;
-use brimful_report::quantity::size;
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
 
@@ -152,7 +151,7 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             plain(number(share(program.cpu_s_user))),
             plain(number(share(program.cpu_s_system))),
             plain(known(waits, percent)),
-            plain(size(program.rss_bytes as f64).replace(' ', "")),
+            plain(quantity::bytes(program.rss_bytes as f64).replace(' ', "")),
             plain(known(program.major_faults, per_s)),
             plain(known(program.context_switches, per_s)),
         ];
@@ -279,7 +278,7 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
         sockets("sockets", tcp.in_use),
         sockets("t-wait", tcp.time_wait),
         sockets("orphans", tcp.orphans),
-        Span::raw(format!("buffers {}", known(tcp.memory_bytes, |n| size(n as f64)))),
+        Span::raw(format!("buffers {}", known(tcp.memory_bytes, |n| quantity::bytes(n as f64)))),
     ]);
     [rates, rest]
 }

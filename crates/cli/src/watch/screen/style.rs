@@ -1,9 +1,9 @@
 //! Colours, or without them bold and dim; and figures as they stand in columns.
 
+use brimful_core::quantity::grouped;
+use brimful_core::quantity::three_digits;
 use brimful_core::text::one_line;
-use brimful_core::units::grouped;
 use brimful_monitor::Severity;
-use brimful_report::quantity::three_digits;
 use ratatui::style::{Color, Modifier, Style as Look};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;

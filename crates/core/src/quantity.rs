@@ -1,0 +1,118 @@
+//! Numbers as people read them: three significant digits, thousands grouped, a true minus, and a space before the unit.
+//!
+//! This is for people's eyes only. What is read back has [`Nanos`](crate::Nanos)' own spelling (`500ms`), or JSON's.
+
+const MINUS: &str = "\u{2212}";
+
+/// Three significant digits or decimals: `1,235`, `37.0`, `0.123`; millions as `1.23M`.
+pub fn number(x: f64) -> String {
+    let size = x.abs();
+    if size >= 999_999.5 {
+        return signed_minus(format!("{:.2}M", x / 1e6));
+    }
+    if size >= 99.95 {
+        return grouped(x);
+    }
+    // 9.996 has one digit before the point, but 10.0 is what three digits make of it.
+    let decimals = if size >= 9.995 {
+        1
+    } else if size >= 0.9995 || size == 0.0 {
+        2
+    } else {
+        3
+    };
+    signed_minus(format!("{x:.decimals$}"))
+}
+
+/// A whole number with its thousands grouped: `1,235`.
+pub fn grouped(x: f64) -> String {
+    let digits = format!("{:.0}", x.abs());
+    let mut text = if x <= -0.5 { MINUS.to_owned() } else { String::new() };
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1.23`, `12.3`, `123`: for columns of a fixed width, as small numbers get no further digits.
+pub fn three_digits(x: f64) -> String {
+    match x {
+        x if x < 9.995 => format!("{x:.2}"),
+        x if x < 99.95 => format!("{x:.1}"),
+        x => format!("{x:.0}"),
+    }
+}
+
+/// Per second: `1,235/s`.
+pub fn rate(per_s: f64) -> String {
+    number(per_s) + "/s"
+}
+
+/// Seconds in the unit that keeps the number at or above one: `1.23 ms`.
+pub fn seconds(s: f64) -> String {
+    match s.abs() {
+        0.0 => "0 s".to_owned(),
+        size if size >= 0.9995 => number(s) + " s",
+        size if size >= 0.000_999_5 => number(s * 1e3) + " ms",
+        size if size >= 0.999_5e-6 => number(s * 1e6) + " µs",
+        _ => signed_minus(format!("{:.0} ns", s * 1e9)),
+    }
+}
+
+/// Bytes, in powers of 1000: `12.3 kB`.
+pub fn bytes(bytes: f64) -> String {
+    match bytes.abs() {
+        size if size < 9999.5 => grouped(bytes) + " B",
+        size if size < 999_500.0 => number(bytes / 1e3) + " kB",
+        size if size < 999_500_000.0 => number(bytes / 1e6) + " MB",
+        _ => number(bytes / 1e9) + " GB",
+    }
+}
+
+/// A share: `73.2 %`, and without a decimal from 100 % on.
+pub fn percent(share: f64) -> String {
+    let decimals = if share.abs() >= 0.9995 { 0 } else { 1 };
+    signed_minus(format!("{:.decimals$} %", 100.0 * share))
+}
+
+/// A change or an error, with its sign: `+2.1 %`.
+pub fn signed_percent(share: f64) -> String {
+    let sign = if share >= 0.0 { "+" } else { "" };
+    format!("{sign}{}", percent(share))
+}
+
+fn signed_minus(text: String) -> String {
+    text.replacen('-', MINUS, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let shown = [0.0, 0.1234, 9.876, 99.94, 99.96, 999.6, 12_345.6, 999_999.0, 1_234_567.0, -0.5].map(number);
+        assert_eq!(shown, ["0.00", "0.123", "9.88", "99.9", "100", "1,000", "12,346", "999,999", "1.23M", "−0.500"]);
+        assert_eq!([rate(1234.5), rate(30.46)], ["1,234/s", "30.5/s"]);
+        let shown = [0.0, -0.2, 999.5, 12_345.6, -1_234_567.0].map(grouped);
+        assert_eq!(shown, ["0", "0", "1,000", "12,346", "−1,234,567"]);
+    }
+
+    #[test]
+    fn units_stand_apart_and_fit() {
+        let shown = [0.0, 2.5e-7, 1e-6, 0.000_141, 0.000_999_6, 0.001_23, 0.999_4, 0.999_6, 185.0].map(seconds);
+        let times = ["0 s", "250 ns", "1.00 µs", "141 µs", "1.00 ms", "1.23 ms", "999 ms", "1.00 s", "185 s"];
+        assert_eq!(shown, times);
+        let shown = [0.0, 1_246.0, 12_345.0, 1.5e6, 2e9].map(bytes);
+        assert_eq!(shown, ["0 B", "1,246 B", "12.3 kB", "1.50 MB", "2.00 GB"]);
+    }
+
+    #[test]
+    fn shares_have_a_space_and_a_true_minus() {
+        assert_eq!([0.7321, 0.9996, 12.3].map(percent), ["73.2 %", "100 %", "1230 %"]);
+        assert_eq!([0.021, -0.1234, 0.0].map(signed_percent), ["+2.1 %", "−12.3 %", "+0.0 %"]);
+    }
+}
