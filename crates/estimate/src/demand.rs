@@ -18,11 +18,13 @@ pub(crate) mod law;
 pub(crate) mod load;
 mod proportional;
 mod size;
+pub(crate) mod term;
 
 pub use bootstrap::{Bootstrap, Interval, Resampling, moving_blocks};
-pub use load::{LoadDependence, Shape, fit_load_dependence};
+pub use load::{LoadDependence, fit_load_dependence};
 pub use proportional::{attribute_by_share, attribute_equally};
 pub use size::{Held, Outlier, SizeFit, SizePoint, fit_size};
+pub use term::Shape;
 
 use crate::EstimateError;
 use brimful_core::model::{Class, JointDemand};

@@ -8,7 +8,8 @@
 use crate::EstimateError;
 use crate::correlation::of_covariance;
 use crate::demand::law::Law;
-use crate::demand::load::{Servers, Term, with_term};
+use crate::demand::load::with_term;
+use crate::demand::term::{Servers, Term};
 use crate::demand::{Background, Observation, Shape, check, counted, joint_demands};
 use crate::response::{ResponsePoint, fit_response};
 use crate::window::Observed;

@@ -8,7 +8,7 @@ use crate::ModelError;
 use crate::closed::approximate;
 use crate::network::Network;
 use crate::simulate::{Simulation, SimulationOptions, simulate};
-use crate::solve::{Method, Solution};
+use crate::solution::{Method, Solution};
 
 /// Share of itself to which every class's throughput and mean response time is to be known.
 const PRECISION: f64 = 0.02;

@@ -45,6 +45,7 @@ pub mod percentile;
 pub mod queue;
 mod residence;
 pub mod simulate;
+mod solution;
 pub mod solve;
 mod under_load;
 pub mod what_if;
@@ -58,7 +59,8 @@ pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
-pub use solve::{Method, Solution, solve};
+pub use solution::{Method, Solution};
+pub use solve::solve;
 pub use what_if::{
     Axis, Change, Client, Curve, CurvePoint, Effect, Headroom, Interval90, Intervals, NewClass, Outlook, Scenario,
     StationLimit, Steady, Until, WhatIf, WhatIfOptions, curve, headroom, what_if,

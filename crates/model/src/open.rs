@@ -12,7 +12,7 @@
 use crate::ModelError;
 use crate::network::{Network, check_open, mix, most_servers, products};
 use crate::residence::{Found, MustWait, residence};
-use crate::solve::{Method, Solution};
+use crate::solution::{Method, Solution};
 use brimful_core::model::{Model, StationKind};
 
 /// Solves an open network: by Erlang's C unless the method is Seidmann's.

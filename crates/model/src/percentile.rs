@@ -27,7 +27,7 @@ mod sojourn;
 
 use crate::ModelError;
 use crate::network::{Network, mix};
-use crate::solve::Solution;
+use crate::solution::Solution;
 use crate::under_load;
 use brimful_core::model::Model;
 use inversion::tail;

@@ -24,7 +24,8 @@ mod service;
 mod world;
 
 pub use arrivals::Arrivals;
-pub use result::{Ended, ResponseTime, Run, Simulation};
+pub use figures::ResponseTime;
+pub use result::{Ended, Run, Simulation};
 pub use service::Service;
 
 use crate::ModelError;

@@ -25,65 +25,11 @@
 
 use crate::ModelError;
 use crate::closed::{approximate, effort};
-use crate::network::{Network, mix, products, servers};
+use crate::network::Network;
+use crate::solution::{Method, Solution};
 use crate::under_load;
 use crate::{by_simulation, mixed, open};
 use brimful_core::model::Model;
-use brimful_core::number::NumberError;
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::{fmt, str::FromStr};
-
-/// How to solve a network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// The most exact one that is quick; the solution says which and why.
-    #[default]
-    Auto,
-    /// Without any approximation, or not at all.
-    Exact,
-    /// Open classes only; several servers by Erlang's C formula.
-    Erlang,
-    /// Several servers as one fast server and a delay; pessimistic, and what papers of the time used.
-    Seidmann,
-    /// Bard & Schweitzer (1979): the quickest for closed classes, often within 5 to 10 %.
-    Schweitzer,
-    /// Chandy & Neuse (1982): for closed classes of any population.
-    Linearizer,
-    /// A discrete-event simulation, where no formula is known to hold.
-    Simulation,
-}
-
-/// A solved network.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Solution {
-    /// How it was solved; never `auto`.
-    pub method: Method,
-    /// Why this way.
-    pub why: String,
-    /// What to know of its errors. Documents say it among their own caveats.
-    #[serde(skip)]
-    pub caveats: Vec<String>,
-    /// X, by class.
-    pub throughput: Vec<f64>,
-    /// R, by class; without think time.
-    pub response_time: Vec<f64>,
-    /// Time spent at the station, queued or served; stations × classes.
-    pub residence: Vec<Vec<f64>>,
-    /// N; stations × classes.
-    pub queue_length: Vec<Vec<f64>>,
-    /// U = X·D/m, of the nominal capacity and by our classes alone; stations × classes. Of a delay station, the number
-    /// present; of one with rate multipliers, X·D.
-    pub utilization: Vec<Vec<f64>>,
-    /// The station that saturates first; empty if none ever does.
-    pub bottleneck: String,
-    /// The rate of all classes together, at their present mix, at which it saturates; infinite (JSON: null) if never.
-    #[schemars(with = "Option<f64>")]
-    pub saturation_rate: f64,
-    /// R over all requests, at their present mix.
-    pub mean_response_time: f64,
-}
 
 /// Solves a network of any classes.
 ///
@@ -140,70 +86,6 @@ fn choose(network: &Network<'_>) -> (Method, String) {
     }
 }
 
-impl Solution {
-    /// From X and R at each station. An error if the numbers have left the range of arithmetic.
-    pub(crate) fn new(
-        network: &Network<'_>,
-        method: Method,
-        why: String,
-        throughput: Vec<f64>,
-        residence: Vec<Vec<f64>>,
-    ) -> Result<Self, ModelError> {
-        let model = network.model;
-        let response_time: Vec<f64> = (0..throughput.len()).map(|c| residence.iter().map(|r| r[c]).sum()).collect();
-        if let Some(value) = throughput.iter().chain(&response_time).find(|v| !v.is_finite()) {
-            let what = "a throughput or response time of the solution".into();
-            return Err(ModelError::Number(NumberError {
-                what,
-                value: *value,
-                need: "finite: give demands, rates and times in seconds",
-            }));
-        }
-        let mix = mix(&throughput);
-        let (saturation_rate, bottleneck) = network.capacity(&mix);
-        let utilization = model.stations.iter().zip(&network.nominal);
-        let utilization = utilization.map(|(s, d)| products(d, &throughput).map(|b| b / servers(s)).collect());
-        Ok(Self {
-            method,
-            why,
-            caveats: Vec::new(),
-            mean_response_time: products(&response_time, &mix).sum::<f64>() / mix.iter().sum::<f64>(),
-            queue_length: residence.iter().map(|r| products(r, &throughput).collect()).collect(),
-            utilization: utilization.collect(),
-            bottleneck: network.name(bottleneck),
-            throughput,
-            response_time,
-            residence,
-            saturation_rate,
-        })
-    }
-}
-
-const METHODS: [(Method, &str); 7] = [
-    (Method::Auto, "auto"),
-    (Method::Exact, "exact"),
-    (Method::Erlang, "erlang"),
-    (Method::Seidmann, "seidmann"),
-    (Method::Schweitzer, "schweitzer"),
-    (Method::Linearizer, "linearizer"),
-    (Method::Simulation, "simulation"),
-];
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(METHODS.iter().find(|(method, _)| method == self).map_or("", |(_, name)| name))
-    }
-}
-
-impl FromStr for Method {
-    type Err = ModelError;
-
-    fn from_str(text: &str) -> Result<Method, ModelError> {
-        let known = METHODS.iter().find(|(_, name)| *name == text);
-        known.map(|(method, _)| *method).ok_or_else(|| ModelError::UnknownMethod(text.into()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,15 +115,6 @@ mod tests {
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() <= 1e-12 * b.abs()
-    }
-
-    #[test]
-    fn methods_go_by_their_names() {
-        for (method, name) in METHODS {
-            assert_eq!((method.to_string().as_str(), name.parse()), (name, Ok(method)));
-            assert_eq!(serde_json::to_value(method).unwrap(), name);
-        }
-        assert!("mva".parse::<Method>().unwrap_err().to_string().contains("linearizer"));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use ranking::StationLimit;
 pub use scenario::Scenario;
 
 use crate::ModelError;
-use crate::solve::Method;
+use crate::solution::Method;
 use brimful_core::Slo;
 use brimful_core::model::Model;
 use scenario::Plan;

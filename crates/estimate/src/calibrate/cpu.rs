@@ -13,7 +13,8 @@ use crate::EstimateError;
 use crate::correlation::of_covariance;
 use crate::demand::collinear::COLLINEAR;
 use crate::demand::law::Law;
-use crate::demand::load::{Servers, Term, beyond_constant};
+use crate::demand::load::beyond_constant;
+use crate::demand::term::{Servers, Term};
 use crate::demand::{
     Background, Bootstrap, DemandFit, Interval, LoadDependence, Observation, Resampling, attribute_by_share, check,
     counted, moving_blocks,

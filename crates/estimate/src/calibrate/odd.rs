@@ -6,7 +6,8 @@
 //! (Bonferroni), and if it is more than 2 % of the CPU time.
 
 use super::runs::Run;
-use crate::demand::load::{Servers, Term, beyond_constant};
+use crate::demand::load::beyond_constant;
+use crate::demand::term::{Servers, Term};
 use crate::demand::{DemandFit, Observation, law::Law};
 use schemars::JsonSchema;
 use serde::Serialize;

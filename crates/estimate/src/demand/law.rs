@@ -4,7 +4,7 @@
 //! of classes, w·f the term of a load-dependent demand ([`Term`]).
 
 use super::collinear::merge_collinear;
-use super::load::Term;
+use super::term::Term;
 use super::{Background, DemandFit, Observation};
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};

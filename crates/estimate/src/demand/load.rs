@@ -9,7 +9,7 @@
 //! | [`Shape::Busy`] | w·X·(1 − I) | contention: requests get in one another's way |
 //!
 //! I is the share of the servers' time in which nobody uses them. In a Model the demands are those at saturation, and the
-//! second and third shape its [`IdleCost`]: a call that finds the servers idle, with probability I, pays for waking them, and
+//! second and third shape its `IdleCost`: a call that finds the servers idle, with probability I, pays for waking them, and
 //! the answer for waking whoever waits for it, who is idle about as often. The square is empirical: on nginx and on the
 //! reference server it predicts the cost of a request at saturation from levels up to 60 %, where I alone does not.
 //!
@@ -22,9 +22,9 @@
 
 use super::collinear::COLLINEAR;
 use super::law::Law;
+use super::term::{Servers, Shape, Term};
 use super::{Background, DemandFit, Observation, check, counted};
 use crate::EstimateError;
-use brimful_core::model::IdleCost;
 use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,18 +35,6 @@ const SIGNIFICANT: f64 = 0.05;
 
 /// Residuals below this share of what was measured are rounding.
 const ROUNDING: f64 = 1e-9;
-
-/// How the cost of a request depends on the load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Shape {
-    /// So many busy servers as soon as there are requests, however many.
-    PerSecond,
-    /// Seconds per request, fading with the square of the server's idleness.
-    Idle,
-    /// Seconds per request, growing with the server's utilization.
-    Busy,
-}
 
 /// Demands that depend on the load.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -139,70 +127,6 @@ pub(crate) fn with_term(law: &Law, term: Term, counted: &[&Observation]) -> Opti
 
 fn residual_sum(fit: &DemandFit) -> Option<f64> {
     Some(fit.residual_stddev?.powi(2) * fit.degrees_of_freedom as f64)
-}
-
-/// The servers of a station, and what of them the station's own work and that of requests can have.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Servers {
-    count: f64,
-    free: f64,
-}
-
-impl Servers {
-    /// `others`: share of the capacity that is busy besides what an observation counts as busy.
-    pub(crate) fn new(count: u32, others: f64) -> Self {
-        Self { count: f64::from(count.max(1)), free: 1.0 - others }
-    }
-
-    /// I when so many of them are busy.
-    fn idle(self, busy: f64) -> f64 {
-        (self.free - busy / self.count).clamp(0.0, 1.0)
-    }
-}
-
-/// A term of the law.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Term {
-    pub shape: Shape,
-    pub servers: Servers,
-}
-
-impl Term {
-    /// At an observation, over w.
-    pub(crate) fn of(self, o: &Observation) -> f64 {
-        self.at(o.throughput.iter().sum(), o.busy)
-    }
-
-    fn at(self, rate: f64, busy: f64) -> f64 {
-        let idle = self.servers.idle(busy);
-        match self.shape {
-            Shape::PerSecond if rate > 0.0 => 1.0,
-            Shape::PerSecond => 0.0,
-            Shape::Idle => rate * idle.powi(2),
-            Shape::Busy => rate * (1.0 - idle),
-        }
-    }
-}
-
-impl Shape {
-    /// The term as a Model has it beside demands at saturation; what is fixed is background there.
-    pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
-        match self {
-            Shape::PerSecond => None,
-            Shape::Idle => Some(IdleCost { seconds: weight, power: 2 }),
-            Shape::Busy => Some(IdleCost { seconds: -weight, power: 1 }),
-        }
-    }
-
-    /// What the term adds to each request, and to what is busy without requests, when the servers are busy all the time:
-    /// times w.
-    pub(crate) fn at_saturation(self) -> (f64, f64) {
-        match self {
-            Shape::PerSecond => (0.0, 1.0),
-            Shape::Idle => (0.0, 0.0),
-            Shape::Busy => (1.0, 0.0),
-        }
-    }
 }
 
 impl LoadDependence {

@@ -17,13 +17,12 @@
 //! V and that of all other places, V', remains V·V'/(V + V'), as of independent numbers whose sum is known. Their wait is
 //! gamma where there is one.
 
-use super::service::{Family, Gamma, ONE};
-use super::sojourn::{Sojourn, Wait};
+use super::service::{Family, Gamma};
+use super::sojourn::{OrderedWait, Sojourn, Wait};
 use crate::erlang::erlang_c;
 use crate::network::{Network, most_servers};
-use crate::solve::Solution;
+use crate::solution::Solution;
 use brimful_core::model::{Class, Scheduling, Station, StationKind};
-use nalgebra::Complex;
 
 /// A station with what all its requests together do to it.
 pub(super) struct Place<'a> {
@@ -128,7 +127,7 @@ impl<'a> Place<'a> {
             Scheduling::Fcfs if self.surprise.is_none() && self.station.rate_multipliers.is_empty() => {
                 let plain = self.must_wait * self.left / (f64::from(self.station.servers) * (1.0 - self.rho));
                 let unit = if plain > 0.0 { (residence - demand) / plain } else { 0.0 };
-                Sojourn::Ordered(demand, self.family, Wait::Ordered(self, unit))
+                Sojourn::Ordered(demand, self.family, Wait::Ordered(self.wait(), unit))
             }
             Scheduling::Fcfs => self.ordered(demand, residence),
             Scheduling::Priority => self.prioritized(demand, residence, c, false),
@@ -240,23 +239,19 @@ impl<'a> Place<'a> {
         Met { least, more: stretch - least, scv: scv * self.surprise.unwrap_or(1.0) }
     }
 
-    /// E\[e^(−sW)\] of the wait for service in the order of arrival.
-    pub(super) fn wait_transform(&self, s: Complex<f64>) -> Complex<f64> {
-        let left = self.left_transform(s);
-        let wait = left * (1.0 - self.rho) / (ONE - left * self.rho);
-        wait * self.must_wait + (1.0 - self.must_wait)
-    }
-
-    /// E of the service left in front, at m times the speed.
-    fn left_transform(&self, s: Complex<f64>) -> Complex<f64> {
-        let z = s / f64::from(self.station.servers);
-        if z.norm() * self.left < 1e-4 {
-            return ONE - z * self.left + z * z * self.left_squared;
+    /// For service in the order of arrival.
+    fn wait(&self) -> OrderedWait<'a> {
+        OrderedWait {
+            demands: self.demands,
+            throughput: self.throughput,
+            family: self.family,
+            servers: self.servers(),
+            busy: self.busy,
+            rho: self.rho,
+            must_wait: self.must_wait,
+            left: self.left,
+            left_squared: self.left_squared,
         }
-        let ended = |(d, x): (&f64, &f64)| {
-            if *d > 0.0 { (ONE - self.family.transform(z * *d)) * *x } else { Complex::ZERO }
-        };
-        self.demands.iter().zip(self.throughput).map(ended).sum::<Complex<f64>>() / (z * self.busy)
     }
 
     fn servers(&self) -> f64 {

@@ -1,6 +1,5 @@
 //! The time that a request of a class spends at one station, as a transform.
 
-use super::place::Place;
 use super::service::{Family, Gamma, ONE};
 use nalgebra::Complex;
 
@@ -19,9 +18,26 @@ pub(super) enum Sojourn<'a> {
 /// A time that may be none at all.
 pub(super) enum Wait<'a> {
     /// Of M/G/m, in units of this many seconds.
-    Ordered(&'a Place<'a>, f64),
+    Ordered(OrderedWait<'a>, f64),
     /// Gamma with the probability `.0`, else none.
     Sometimes(f64, Gamma),
+}
+
+/// The wait of M/G/m for service in the order of arrival.
+pub(super) struct OrderedWait<'a> {
+    /// By class.
+    pub(super) demands: &'a [f64],
+    pub(super) throughput: &'a [f64],
+    pub(super) family: Family,
+    pub(super) servers: f64,
+    /// Busy servers, and their share.
+    pub(super) busy: f64,
+    pub(super) rho: f64,
+    /// Probability that an arrival must wait.
+    pub(super) must_wait: f64,
+    /// Mean time that a service under way still takes, and half the mean of its square.
+    pub(super) left: f64,
+    pub(super) left_squared: f64,
 }
 
 impl Sojourn<'_> {
@@ -54,8 +70,29 @@ impl Sojourn<'_> {
 impl Wait<'_> {
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         match self {
-            Wait::Ordered(place, unit) => place.wait_transform(s * *unit),
+            Wait::Ordered(wait, unit) => wait.transform(s * *unit),
             Wait::Sometimes(often, gamma) => gamma.transform(s) * *often + (1.0 - often),
         }
+    }
+}
+
+impl OrderedWait<'_> {
+    /// E\[e^(−sW)\] of the wait for service in the order of arrival.
+    fn transform(&self, s: Complex<f64>) -> Complex<f64> {
+        let left = self.left_transform(s);
+        let wait = left * (1.0 - self.rho) / (ONE - left * self.rho);
+        wait * self.must_wait + (1.0 - self.must_wait)
+    }
+
+    /// E of the service left in front, at m times the speed.
+    fn left_transform(&self, s: Complex<f64>) -> Complex<f64> {
+        let z = s / self.servers;
+        if z.norm() * self.left < 1e-4 {
+            return ONE - z * self.left + z * z * self.left_squared;
+        }
+        let ended = |(d, x): (&f64, &f64)| {
+            if *d > 0.0 { (ONE - self.family.transform(z * *d)) * *x } else { Complex::ZERO }
+        };
+        self.demands.iter().zip(self.throughput).map(ended).sum::<Complex<f64>>() / (z * self.busy)
     }
 }

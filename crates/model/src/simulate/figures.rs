@@ -4,9 +4,25 @@ use super::histogram::Histogram;
 use super::intervals::{batches, quantiles, ratio, warm_up};
 use super::layout::Layout;
 use super::record::{Record, Slice};
-use super::result::ResponseTime;
 use super::world::Visits;
 use crate::Estimate;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The response time of a class: from arrival to the end of the last visit, without think time.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ResponseTime {
+    /// Its mean.
+    pub mean: Estimate,
+    /// Its median.
+    pub p50: Estimate,
+    /// What 90 % of requests do not exceed.
+    pub p90: Estimate,
+    /// What 95 % of requests do not exceed.
+    pub p95: Estimate,
+    /// What 99 % of requests do not exceed.
+    pub p99: Estimate,
+}
 
 /// A run without its warm-up, cut into batches.
 pub(super) struct Figures<'a> {

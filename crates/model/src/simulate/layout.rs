@@ -6,12 +6,14 @@ use super::SimulationOptions;
 use super::arrivals::{Arrivals, Source};
 use super::queue::{Capacity, Discipline};
 use super::service::{Sampler, Service};
-use super::world::MOST_PRESENT;
 use crate::ModelError;
 use crate::network::{Network, most_servers, servers};
 use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
 use brimful_core::number::NumberError;
+
+/// How many requests may be present before the network is taken to be one that cannot keep up.
+pub(super) const MOST_PRESENT: usize = 1_000_000;
 
 /// What the simulation needs to know of a model.
 pub(super) struct Layout {

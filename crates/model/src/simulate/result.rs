@@ -1,7 +1,7 @@
 //! What a simulation found, and what that is worth.
 
 use super::SimulationOptions;
-use super::figures::Figures;
+use super::figures::{Figures, ResponseTime};
 use super::intervals::BATCHES;
 use super::layout::Layout;
 use super::record::Record;
@@ -26,21 +26,6 @@ pub struct Simulation {
     pub utilization: Vec<Vec<Estimate>>,
     /// How the run went.
     pub run: Run,
-}
-
-/// The response time of a class: from arrival to the end of the last visit, without think time.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct ResponseTime {
-    /// Its mean.
-    pub mean: Estimate,
-    /// Its median.
-    pub p50: Estimate,
-    /// What 90 % of requests do not exceed.
-    pub p90: Estimate,
-    /// What 95 % of requests do not exceed.
-    pub p95: Estimate,
-    /// What 99 % of requests do not exceed.
-    pub p99: Estimate,
 }
 
 /// How a run went.

@@ -9,15 +9,12 @@
 use super::arrivals::Source;
 use super::calendar::Calendar;
 use super::histogram::Histogram;
-use super::layout::Layout;
+use super::layout::{Layout, MOST_PRESENT};
 use super::queue::{Discipline, Queue};
 use super::service::Sampler;
 use crate::ModelError;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
-
-/// How many requests may be present before the network is taken to be one that cannot keep up.
-pub(super) const MOST_PRESENT: usize = 1_000_000;
 
 /// A network and the present state of everything in it.
 pub(super) struct World<'a> {
