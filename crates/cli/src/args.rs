@@ -3,13 +3,15 @@
 use crate::exit::UsageError;
 use crate::plan::args::PlanArgs;
 use brimful_core::units::{Count, ParseUnitError};
-use brimful_core::workload::Workload;
+use brimful_core::workload::{Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::Cidr;
+use brimful_engine::{Cidr, Close, Engine};
+use brimful_http::Version;
 use brimful_monitor::{GroupName, Intervals, NetNamespace, ProcessSelector};
 use brimful_survey::GUARDIAN;
-use brimful_workload::{ArrivalsError, Process, Shard, Speed, Stage};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use brimful_workload::{ArrivalsError, Process, Shard, Speed};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -182,8 +184,8 @@ pub struct RequestArgs {
     #[arg(long = "secret-header", value_name = "NAME")]
     pub secret_headers: Vec<String>,
     /// HTTP version
-    #[arg(long, value_enum, default_value = "1.1")]
-    pub http: Http,
+    #[arg(long, default_value = "1.1", value_parser = http_version())]
+    pub http: Version,
     /// A new connection for every call [default: keep connections alive]
     #[arg(long, conflicts_with = "calls_per_connection")]
     pub new_connection: bool,
@@ -194,7 +196,7 @@ pub struct RequestArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub pipeline: Count,
     /// Who closes a connection after its last call
-    #[arg(long, value_enum, default_value = "server")]
+    #[arg(long, default_value = "server", value_parser = close())]
     pub close: Close,
     /// Give up a connection attempt after this time, and free its port [default: 3s; for clients of a closed loop the kernel's own
     /// time, as it tries again by itself]
@@ -213,7 +215,7 @@ pub struct RequestArgs {
     #[arg(long, value_name = "SIZE")]
     pub receive_buffer: Option<Bytes>,
     /// How sockets are driven
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, default_value = "auto", value_parser = engine())]
     pub engine: Engine,
     /// Threads of the generator [default: one per CPU of --cpus, else 1]
     #[arg(short, long, value_name = "N")]
@@ -351,39 +353,6 @@ pub enum Arrivals {
     Trace(PathBuf),
 }
 
-/// I/O engines.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Engine {
-    /// io_uring where it may be used, else epoll
-    Auto,
-    /// io_uring
-    Uring,
-    /// epoll
-    Epoll,
-}
-
-/// HTTP versions.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Http {
-    /// HTTP/1.0
-    #[value(name = "1.0")]
-    V10,
-    /// HTTP/1.1
-    #[value(name = "1.1")]
-    V11,
-}
-
-/// Who closes.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Close {
-    /// The server, asked by `Connection: close`; it keeps the TIME_WAIT
-    Server,
-    /// This side, by FIN
-    Fin,
-    /// This side, by RST; cheap, and the server sees an error
-    Rst,
-}
-
 /// How often one group is read, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
@@ -423,6 +392,38 @@ impl RequestArgs {
     pub fn cpus(&self) -> Vec<usize> {
         self.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default()
     }
+}
+
+/// HTTP versions.
+fn http_version() -> impl TypedValueParser<Value = Version> {
+    one_of([("1.0", "HTTP/1.0", Version::Http10), ("1.1", "HTTP/1.1", Version::Http11)])
+}
+
+/// Who closes.
+fn close() -> impl TypedValueParser<Value = Close> {
+    one_of([
+        ("server", "The server, asked by `Connection: close`; it keeps the TIME_WAIT", Close::Server),
+        ("fin", "This side, by FIN", Close::Fin),
+        ("rst", "This side, by RST; cheap, and the server sees an error", Close::Rst),
+    ])
+}
+
+/// I/O engines.
+fn engine() -> impl TypedValueParser<Value = Engine> {
+    one_of([
+        ("auto", "io_uring where it may be used, else epoll", Engine::Auto),
+        ("uring", "io_uring", Engine::Uring),
+        ("epoll", "epoll", Engine::Epoll),
+    ])
+}
+
+/// One of several values, each with its name and what it means.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    values: [(&'static str, &'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let names = values.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    let value = move |given: String| values.iter().find(|(name, ..)| *name == given).map(|(.., value)| *value);
+    PossibleValuesParser::new(names).try_map(move |given| value(given).ok_or("there is no such value"))
 }
 
 /// Reads `0,2-3`.

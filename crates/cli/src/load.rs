@@ -1,17 +1,17 @@
 //! `brimful load`: one load, one Record.
 
-use crate::args::{Arrivals, Close, Engine, Http, LoadArgs, OutputArgs, RequestArgs};
+use crate::args::{Arrivals, LoadArgs, OutputArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, deliver, say};
 use crate::{command_line, progress, token};
 use brimful_core::record::Record;
-use brimful_core::workload::Workload;
+use brimful_core::workload::{self, Load, Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::Progress;
-use brimful_http::Version;
+use brimful_engine::{ConnectionPolicy, Progress};
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
-use brimful_run::{Endpoint, Pace, RunPlan, Watched, client_limit, run};
-use brimful_workload::{Process, Speed, Stage, Trace};
+use brimful_run::{Endpoint, RunPlan, Watched, client_limit, run};
+use brimful_workload::{Speed, Trace};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -66,10 +66,7 @@ fn calibrate_client(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::R
     };
     note(format!("what this client can offer before it is the limit itself ({})", client_limit::LASTS.rounded()));
     // S-Clients are calibrated by attempts that nobody answers.
-    let response = match plan.pace {
-        Pace::SClients { .. } => Bytes(0),
-        _ => client_limit::response_size(plan, stop)?,
-    };
+    let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
     Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
 }
 
@@ -89,13 +86,21 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         let message = "the instant of --start-at is over: give all shards one that is some seconds ahead";
         return Err(UsageError(message.to_owned()).into());
     }
-    let pace = pace(args)?;
-    let scheduled = match &pace {
-        Pace::Stages { stages, .. } => Some(Stage::total(stages)),
-        Pace::Trace { trace, speed } => Some(trace.window(*speed)),
+    let (load, trace) = load(args)?;
+    let mut plan = request_plan(&args.url, &args.request)?;
+    plan.trace = trace;
+    if load.is_some() {
+        plan.workload.load = load;
+    } else if let Some(Load::Trace(named)) = &plan.workload.load {
+        plan.trace = Some(read_trace(Path::new(&named.file))?);
+    } else if args.calibrate && plan.workload.load.is_none() {
+        plan.workload.load = Some(Load::poisson(Rate(client_limit::START)));
+    }
+    let scheduled = match (&plan.workload.load, &plan.trace) {
+        (Some(Load::Stages { stages, .. }), _) => Some(Stage::total(stages)),
+        (Some(Load::Trace(named)), Some(trace)) => Some(trace.window(Speed::new(named.speed)?)),
         _ => None,
     };
-    let mut plan = request_plan(&args.url, &args.request, pace)?;
     plan.calls = args.requests.map_or(u64::MAX, |count| count.0);
     plan.window = match (args.duration, scheduled, args.requests) {
         (Some(duration), _, _) => duration,
@@ -104,8 +109,8 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         (None, None, None) => DEFAULT_DURATION,
     };
     // Clients by the simple scheme leave it to the kernel to try again, or they could not be told from S-Clients.
-    if args.clients.is_some() {
-        plan.connect_timeout = args.request.connect_timeout;
+    if matches!(plan.workload.load, Some(Load::Closed { .. })) {
+        plan.connections.connect_timeout = args.request.connect_timeout;
     }
     if args.request.workload.is_none() {
         let class = &mut plan.workload.classes[0];
@@ -116,6 +121,12 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     plan.start_at = args.start_at;
     plan.monitor = watched(args, plan.endpoint.address.port())?;
     Ok(plan)
+}
+
+fn read_trace(file: &Path) -> anyhow::Result<Trace> {
+    let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", file.display()));
+    let bytes = std::fs::read(file).map_err(|error| named(&error))?;
+    Ok(Trace::parse(&bytes).map_err(|error| named(&error))?)
 }
 
 fn watched(args: &LoadArgs, port: u16) -> anyhow::Result<Option<Watched>> {
@@ -139,36 +150,34 @@ fn watched(args: &LoadArgs, port: u16) -> anyhow::Result<Option<Watched>> {
     Ok(Some(Watched::There(RemoteConfig { address: address.clone(), token, authority, intervals: here.intervals })))
 }
 
-fn pace(args: &LoadArgs) -> anyhow::Result<Pace> {
+/// How calls come, as the flags say it; `None` where they say nothing. And the trace, if it is one.
+fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
+    let load = |load| Ok((Some(load), None));
     match (&args.arrivals, args.rate) {
-        _ if args.clients.is_some() => Ok(Pace::Closed { clients: args.clients.map_or(0, |n| n.0), think: args.think }),
-        _ if args.s_clients.is_some() => Ok(Pace::SClients { attempts: args.s_clients.map_or(0, |n| n.0) }),
+        _ if args.clients.is_some() => {
+            load(Load::Closed { clients: args.clients.map_or(0, |n| n.0), think: args.think })
+        }
+        _ if args.s_clients.is_some() => load(Load::SClients { attempts: args.s_clients.map_or(0, |n| n.0) }),
         (Arrivals::Trace(_), _) if !args.stages.is_empty() => usage("a trace has a rate of its own: leave out --stage"),
         (Arrivals::Trace(_), Some(_)) => usage("a trace has a rate of its own: give --speed 2x instead of --rate"),
         (Arrivals::Trace(file), None) => {
-            let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", file.display()));
-            let bytes = std::fs::read(file).map_err(|error| named(&error))?;
-            let trace = Trace::parse(&bytes).map_err(|error| named(&error))?;
-            Ok(Pace::Trace { trace, speed: args.speed.unwrap_or(Speed::ORIGINAL) })
+            let trace = read_trace(file)?;
+            let (file, speed) = (file.display().to_string(), args.speed.unwrap_or(Speed::ORIGINAL).get());
+            Ok((Some(Load::Trace(workload::Trace { file, speed })), Some(trace)))
         }
         _ if args.speed.is_some() => usage("--speed is for traces: give --arrivals trace:FILE, or a higher --rate"),
         (Arrivals::Process(process), start) if !args.stages.is_empty() => {
-            let (start, stages) = (start.unwrap_or(Rate(0.0)), args.stages.clone());
-            Ok(Pace::Stages { start, stages, process: *process })
+            let (start, arrivals) = (start.unwrap_or(Rate(0.0)), process.to_string());
+            load(Load::Stages { start, stages: args.stages.clone(), arrivals })
         }
-        (Arrivals::Process(process), Some(rate)) => Ok(Pace::Open { rate, process: *process }),
-        (Arrivals::Process(_), None) if args.calibrate => {
-            Ok(Pace::Open { rate: Rate(client_limit::START), process: Process::Poisson })
-        }
-        (Arrivals::Process(_), None) => usage(
-            "say how much load: --rate 1000, --clients 10, --s-clients 100, --stage 30s:1000 or --arrivals trace:FILE",
-        ),
+        (Arrivals::Process(process), Some(rate)) => load(Load::Open { rate, arrivals: process.to_string() }),
+        (Arrivals::Process(_), None) => Ok((None, None)),
     }
 }
 
 /// What `load` and `survey` read alike from the command line.
-pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result<RunPlan> {
+pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
     let workload = args.workload()?;
     let connect_timeout = args.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let endpoint = Endpoint::resolve(url, connect_timeout)?;
@@ -178,33 +187,25 @@ pub fn request_plan(url: &str, args: &RequestArgs, pace: Pace) -> anyhow::Result
     Ok(RunPlan {
         endpoint,
         workload,
-        pace,
+        trace: None,
         window: DEFAULT_DURATION,
         calls: u64::MAX,
-        version: match args.http {
-            Http::V10 => Version::Http10,
-            Http::V11 => Version::Http11,
-        },
+        version: args.http,
         headers: args.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect(),
-        calls_per_connection: if args.new_connection { Some(1) } else { args.calls_per_connection.map(|n| n.0) },
-        close: match args.close {
-            Close::Server => brimful_engine::Close::Server,
-            Close::Fin => brimful_engine::Close::Fin,
-            Close::Rst => brimful_engine::Close::Rst,
+        secret_headers: args.secret_headers.clone(),
+        connections: ConnectionPolicy {
+            calls_per_connection: if args.new_connection { Some(1) } else { args.calls_per_connection.map(|n| n.0) },
+            pipeline: args.pipeline.0 as usize,
+            close: args.close,
+            connect_timeout: Some(connect_timeout),
+            response_timeout: args.timeout,
+            source: args.source_ip,
+            send_buffer: buffer(args.send_buffer)?,
+            receive_buffer: buffer(args.receive_buffer)?,
+            warm_connections: 0,
         },
-        warm_connections: 0,
-        pipeline: args.pipeline.0 as usize,
-        connect_timeout: Some(connect_timeout),
-        source: args.source_ip,
-        send_buffer: buffer(args.send_buffer)?,
-        receive_buffer: buffer(args.receive_buffer)?,
-        engine: match args.engine {
-            Engine::Auto => brimful_engine::Engine::Auto,
-            Engine::Uring => brimful_engine::Engine::Uring,
-            Engine::Epoll => brimful_engine::Engine::Epoll,
-        },
+        engine: args.engine,
         client_max: None,
-        response_timeout: args.timeout,
         threads: args.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,
         shard: None,

@@ -5,15 +5,14 @@ use crate::exit::{self, Exit};
 use crate::load::request_plan;
 use crate::output::{OutFile, deliver, say};
 use crate::progress;
+use brimful_core::Nanos;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
 use brimful_core::text::{one_line, visible};
-use brimful_core::{Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
-use brimful_run::{Endpoint, Pace, RunPlan};
+use brimful_run::{Endpoint, RunPlan};
 use brimful_survey::{Step, Subject, SurveyPlan, demo_classes, survey};
-use brimful_workload::Process;
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,13 +48,12 @@ fn exit_of(survey: &Survey) -> Exit {
 }
 
 fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
-    let pace = Pace::Open { rate: Rate(1.0), process: Process::Poisson };
     let online = online_cpus();
     let (mut like, subject) = if args.demo {
-        (demo_plan(args, pace)?, Subject::Demo)
+        (demo_plan(args)?, Subject::Demo)
     } else {
         let url = args.url.as_deref().unwrap_or_default();
-        let like = request_plan(url, &args.request, pace)?;
+        let like = request_plan(url, &args.request)?;
         let subject = Subject::Running(server_processes(args, &like.endpoint)?);
         (like, subject)
     };
@@ -72,9 +70,9 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
 
 /// The demonstration has no address yet: the survey learns it when it has started the server. Until then an address that
 /// answers stands in for it.
-fn demo_plan(args: &SurveyArgs, pace: Pace) -> anyhow::Result<RunPlan> {
+fn demo_plan(args: &SurveyArgs) -> anyhow::Result<RunPlan> {
     let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
-    let plan = request_plan(&stand_in.local_addr()?.to_string(), &args.request, pace)?;
+    let plan = request_plan(&stand_in.local_addr()?.to_string(), &args.request)?;
     let workload = if args.request.workload.is_some() { plan.workload.clone() } else { demo_classes() };
     Ok(RunPlan { workload, ..plan })
 }

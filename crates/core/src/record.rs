@@ -5,6 +5,7 @@
 
 use crate::account::PackedAccount;
 use crate::server::Server;
+use crate::workload::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,9 +31,9 @@ pub struct Record {
     pub command: Vec<String>,
     /// The URL, as resolved.
     pub target: String,
-    /// What decided when calls were due.
-    #[serde(default)]
-    pub pacing: Pacing,
+    /// The load that was made: what was requested, in which mix, and how calls came. Secrets are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Workload>,
     /// Seed of all randomness.
     pub seed: u64,
     /// Whether the user ended the run early.
@@ -79,19 +80,6 @@ pub struct Record {
     /// Everything that was seen of the calls, so that Records of shards can be merged exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<PackedAccount>,
-}
-
-/// What decides when calls are due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Pacing {
-    /// A schedule of their own, whatever the server does.
-    #[default]
-    Open,
-    /// Clients who wait for their answers.
-    Closed,
-    /// S-Clients, who keep connection attempts under way and abandon those that take too long.
-    SClients,
 }
 
 /// One part of a load: what one process made of it.

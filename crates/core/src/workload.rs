@@ -1,4 +1,4 @@
-//! The `Workload` document (TOML): the classes of request, their mix and what each sends.
+//! The `Workload` document (TOML): the classes of request, their mix and what each sends, and how calls come ([`Load`]).
 //!
 //! ```toml
 //! [[class]]
@@ -15,6 +15,11 @@
 //! body = '{"q":"brim"}'
 //! ```
 
+mod load;
+
+pub use load::{Load, LoadKind, Stage, Trace};
+
+use crate::secret::{self, MASK};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,6 +31,9 @@ pub struct Workload {
     /// The request classes, at least one.
     #[serde(rename = "class")]
     pub classes: Vec<Class>,
+    /// How calls come; absent where a command line says it, or where it is the command's own business.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
 }
 
 /// One class of request.
@@ -75,6 +83,12 @@ pub enum WorkloadError {
         /// The path.
         path: String,
     },
+    /// A load that cannot be made.
+    #[error("{0}")]
+    BadLoad(&'static str),
+    /// Not a stage.
+    #[error("`{0}` is not a stage: write its length and the rate at its end, like 30s:1000")]
+    BadStage(String),
     /// A class that was asked for by name is not there.
     #[error("there is no class `{name}`; the classes are: {known}")]
     UnknownClass {
@@ -97,6 +111,7 @@ impl Workload {
                 headers: BTreeMap::new(),
                 body: String::new(),
             }],
+            load: None,
         }
     }
 
@@ -120,7 +135,18 @@ impl Workload {
                 return Err(WorkloadError::DuplicateName(class.name.clone()));
             }
         }
-        Ok(())
+        self.load.as_ref().map_or(Ok(()), Load::validate)
+    }
+
+    /// As documents that are passed on have it: header fields whose values are secret, by their own name or because they are
+    /// among `secret_headers`, say [`MASK`].
+    pub fn without_secrets(mut self, secret_headers: &[String]) -> Workload {
+        for (name, value) in self.classes.iter_mut().flat_map(|class| &mut class.headers) {
+            if secret::is_header(name, secret_headers) {
+                MASK.clone_into(value);
+            }
+        }
+        self
     }
 
     /// The classes' shares of the calls, in order, summing to one. Call on a valid workload.

@@ -20,7 +20,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let token = self.connections.insert(connection);
         match self.io.connect(token, source) {
             Ok(()) => {
-                if self.config.connect_timeout.is_some() {
+                if self.config.connections.connect_timeout.is_some() {
                     self.connecting.arm(now, Armed { slot: token.slot, stamp });
                 }
                 self.hold();
@@ -207,7 +207,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             // The server answers no more of them.
             (true, false, _) => self.close(slot),
             (false, true, false) => self.connections.list(slot),
-            (false, false, false) if whole && config.close == Close::Server => self.await_close(slot),
+            (false, false, false) if whole && config.connections.close == Close::Server => self.await_close(slot),
             _ => self.close(slot),
         }
     }

@@ -38,7 +38,7 @@ use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload};
 use io::{Epoll, Io, Settings, SocketOptions, Uring};
 use shard::Shard;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use turns::ShardUse;
 
@@ -49,6 +49,21 @@ pub struct Config {
     pub address: SocketAddr,
     /// What to send, indexed by class.
     pub requests: Vec<ClassRequests>,
+    /// How connections are used.
+    pub connections: ConnectionPolicy,
+    /// When to start, on `CLOCK_MONOTONIC`; where that is over before all threads are up, as soon as they are.
+    pub start: Nanos,
+    /// The schedule's length: calls that are still not begun well past it never will be.
+    pub window: Nanos,
+    /// Shard `i` runs on the `i`-th of these, cyclically; empty leaves it to the kernel.
+    pub cpus: Vec<usize>,
+    /// How sockets are driven.
+    pub engine: Engine,
+}
+
+/// How a client uses connections.
+#[derive(Clone, Debug)]
+pub struct ConnectionPolicy {
     /// Calls after which a connection is closed; `1` is a new connection per call, `None` keeps it while the server does.
     pub calls_per_connection: Option<u64>,
     /// Calls that may be under way on one connection, at least 1.
@@ -60,8 +75,8 @@ pub struct Config {
     pub connect_timeout: Option<Nanos>,
     /// A call without a whole response this long after its first byte was sent has timed out.
     pub response_timeout: Nanos,
-    /// Addresses to connect from, in turn; empty leaves it to the kernel.
-    pub sources: Vec<IpAddr>,
+    /// Addresses of this host to connect from, in turn; `None` leaves it to the kernel.
+    pub source: Option<Cidr>,
     /// `SO_SNDBUF`, bytes.
     pub send_buffer: Option<u32>,
     /// `SO_RCVBUF`, bytes.
@@ -69,14 +84,23 @@ pub struct Config {
     /// Connections to open before the start, over all shards, for the first calls to find. Without them a high rate begins
     /// with a storm of connection attempts, which keep-alive clients that have been there for a while would not make.
     pub warm_connections: u64,
-    /// When to start, on `CLOCK_MONOTONIC`; where that is over before all threads are up, as soon as they are.
-    pub start: Nanos,
-    /// The schedule's length: calls that are still not begun well past it never will be.
-    pub window: Nanos,
-    /// Shard `i` runs on the `i`-th of these, cyclically; empty leaves it to the kernel.
-    pub cpus: Vec<usize>,
-    /// How sockets are driven.
-    pub engine: Engine,
+}
+
+impl Default for ConnectionPolicy {
+    /// Kept alive, one call at a time, given up by nobody but a server that does not answer for five seconds.
+    fn default() -> ConnectionPolicy {
+        ConnectionPolicy {
+            calls_per_connection: None,
+            pipeline: 1,
+            close: Close::Server,
+            connect_timeout: None,
+            response_timeout: Nanos::from_secs(5),
+            source: None,
+            send_buffer: None,
+            receive_buffer: None,
+            warm_connections: 0,
+        }
+    }
 }
 
 /// How sockets are driven. The outcome is the same; the cost differs.
@@ -188,7 +212,7 @@ where
     O: Observer + Send,
 {
     host::raise_descriptor_limit();
-    let settings = config.settings();
+    let settings = config.settings()?;
     let uring = match config.engine {
         Engine::Epoll => false,
         Engine::Auto => Uring::new(&settings).is_ok(),
@@ -213,8 +237,8 @@ where
     W: Workload + Send,
     O: Observer + Send,
 {
-    let timeout = config.connect_timeout.unwrap_or(config.response_timeout);
-    let mut warm = io::open_established(settings, timeout, config.warm_connections);
+    let timeout = config.connections.connect_timeout.unwrap_or(config.connections.response_timeout);
+    let mut warm = io::open_established(settings, timeout, config.connections.warm_connections);
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
     let watch = contention::Watch::start(&config.cpus);
     // Far enough ahead for every thread to be up: no shard starts late.
@@ -228,7 +252,7 @@ where
                 let warm = warm.split_off(warm.len().saturating_sub(warm_per_shard));
                 let body = move || {
                     host::settle_thread(cpu)?;
-                    Shard::new(config, clock, workload, observer, I::new(settings)?, warm).run(stop, progress)
+                    Shard::new(config, settings, clock, workload, observer, I::new(settings)?, warm).run(stop, progress)
                 };
                 std::thread::Builder::new().name(format!("shard-{index}")).spawn_scoped(scope, body)
             })
@@ -246,21 +270,23 @@ where
 }
 
 impl Config {
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> Result<Settings, EngineError> {
         /// What surely fits into one segment.
         const SEGMENT: usize = 1200;
         let long = self.requests.iter().any(|request| request.longest() > SEGMENT);
-        Settings {
+        let policy = &self.connections;
+        let sources = policy.source.map_or(Ok(Vec::new()), |range| range.usable(&self.address))?;
+        Ok(Settings {
             address: self.address,
-            sources: self.sources.iter().map(|source| SocketAddr::new(*source, 0)).collect(),
+            sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
-                reset_on_close: self.close == Close::Rst,
-                no_delay: self.pipeline > 1 || long,
-                send_buffer: self.send_buffer,
-                receive_buffer: self.receive_buffer,
+                reset_on_close: policy.close == Close::Rst,
+                no_delay: policy.pipeline > 1 || long,
+                send_buffer: policy.send_buffer,
+                receive_buffer: policy.receive_buffer,
             },
-            pipelined: self.pipeline > 1,
-        }
+            pipelined: policy.pipeline > 1,
+        })
     }
 }
 

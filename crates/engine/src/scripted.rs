@@ -6,7 +6,7 @@ use crate::io::{Happened, Io, Settings, Token};
 use crate::pacing::Waited;
 use crate::shard::Shard;
 use crate::turns::ShardUse;
-use crate::{ClassRequests, Close, Config, Engine, EngineError, Progress, Wire};
+use crate::{ClassRequests, Close, Config, ConnectionPolicy, Engine, EngineError, Progress, Wire};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
 use rustix::fd::OwnedFd;
@@ -154,15 +154,7 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let config = Config {
         address,
         requests: vec![ClassRequests::render(&WorkloadDoc::single("GET", "/").classes[0], &wire).unwrap()],
-        calls_per_connection: None,
-        pipeline: 1,
-        close,
-        connect_timeout: None,
-        response_timeout: TIMEOUT,
-        sources: Vec::new(),
-        send_buffer: None,
-        receive_buffer: None,
-        warm_connections: 0,
+        connections: ConnectionPolicy { response_timeout: TIMEOUT, ..ConnectionPolicy::default() },
         window: Nanos::from_secs(60),
         start: Nanos::ZERO,
         cpus: Vec::new(),
@@ -171,7 +163,7 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let (connecting, sent, happened) = (Vec::new(), VecDeque::new(), VecDeque::new());
     let io = Scripted { turns: turns.into_iter().collect(), connecting, sent, happened, left: false };
     let clock = Clock::starting_in(Nanos::ZERO);
-    let shard = Shard::new(&config, clock, AtOnce(calls), Ends::default(), io, Vec::new());
+    let shard = Shard::new(&config, &config.settings().unwrap(), clock, AtOnce(calls), Ends::default(), io, Vec::new());
     let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false), &Progress::default()).unwrap();
     (outcomes.iter().map(|outcome| outcome.end).collect(), used)
 }

@@ -5,7 +5,7 @@ use crate::Config;
 use crate::clock::Clock;
 use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::Deadlines;
-use crate::io::Io;
+use crate::io::{Io, Settings};
 use crate::pacing::Waited;
 use crate::sources::Turns;
 use crate::sweep::Sweep;
@@ -50,8 +50,16 @@ pub struct Shard<'a, W, O: Observer, I> {
 }
 
 impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
-    pub fn new(config: &'a Config, clock: Clock, workload: W, observer: O, io: I, warm: Vec<OwnedFd>) -> Self {
-        let lifetime = config.calls_per_connection.unwrap_or(u64::MAX);
+    pub fn new(
+        config: &'a Config,
+        settings: &Settings,
+        clock: Clock,
+        workload: W,
+        observer: O,
+        io: I,
+        warm: Vec<OwnedFd>,
+    ) -> Self {
+        let lifetime = config.connections.calls_per_connection.unwrap_or(u64::MAX);
         let mut shard = Shard {
             config,
             clock,
@@ -59,10 +67,10 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             workload,
             observer,
             io,
-            connections: Connections::new(config.pipeline, lifetime),
-            connecting: Deadlines::new(config.connect_timeout.unwrap_or(Nanos::MAX)),
-            responding: Deadlines::new(config.response_timeout),
-            sources: Turns::new(config.sources.len()),
+            connections: Connections::new(config.connections.pipeline, lifetime),
+            connecting: Deadlines::new(config.connections.connect_timeout.unwrap_or(Nanos::MAX)),
+            responding: Deadlines::new(config.connections.response_timeout),
+            sources: Turns::new(settings.sources.len()),
             recent_head: RecentHead::default(),
             next_due: Nanos::ZERO,
             held_since: None,
@@ -78,7 +86,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             cpu_wait_before: None,
         };
         for socket in warm {
-            let token = shard.connections.insert(Connection::new(Phase::Open, config.pipeline));
+            let token = shard.connections.insert(Connection::new(Phase::Open, config.connections.pipeline));
             if shard.io.adopt(token, socket).is_err() {
                 drop(shard.connections.remove(token.slot));
             }

@@ -98,8 +98,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
 
     /// Attempts that only the kernel gives up, after minutes, do not hold up the end.
     fn nothing_more_to_wait_for(&self) -> bool {
-        let longest = OVERRUN.max(self.config.response_timeout);
-        self.config.connect_timeout.is_none() && self.now > self.config.window + longest
+        let longest = OVERRUN.max(self.config.connections.response_timeout);
+        self.config.connections.connect_timeout.is_none() && self.now > self.config.window + longest
     }
 
     /// Begins at most `limit` of the calls that are due, and learns when to ask again. Returns whether more may be due.
@@ -107,7 +107,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         self.next_due = Nanos::ZERO;
         for nth in 0..limit {
             // Pipelined calls begin within a fraction of a microsecond, and to look at the clock for each is much of that.
-            let now = if nth == 0 || self.config.pipeline == 1 { self.tick() } else { self.now };
+            let now = if nth == 0 || self.config.connections.pipeline == 1 { self.tick() } else { self.now };
             self.next_due = match self.workload.next(now, self.in_flight) {
                 Next::Due { due, call } => {
                     self.begin(due, call, now);
@@ -140,8 +140,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         match self.connections.available() {
             Some(slot) => self.give(slot, call, now),
             None => {
-                let mut connection = Connection::new(Phase::Connecting, self.config.pipeline);
-                load(&mut connection, call, self.config.calls_per_connection);
+                let mut connection = Connection::new(Phase::Connecting, self.config.connections.pipeline);
+                load(&mut connection, call, self.config.connections.calls_per_connection);
                 self.attempt(connection, now);
             }
         }
@@ -149,7 +149,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
 
     /// Has an existing connection bear the call.
     fn give(&mut self, slot: u32, call: Call<O::PerCall>, now: Nanos) {
-        let lifetime = self.config.calls_per_connection;
+        let lifetime = self.config.connections.calls_per_connection;
         let Some(connection) = self.connections.get_mut(slot) else { return };
         load(connection, call, lifetime);
         let open = connection.phase == Phase::Open;
@@ -176,7 +176,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             self.happened(token, happened);
             if self.next_due <= self.now && (!self.behind || self.connections.available().is_some()) {
                 // As many as one read may have made room for.
-                self.begin_due(self.config.pipeline);
+                self.begin_due(self.config.connections.pipeline);
             }
             if self.held_since.is_some_and(|since| self.now > since + HELD) {
                 self.io.flush()?;
@@ -222,7 +222,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
                 self.drop_attempt(armed.slot, End::Abandoned);
             } else if let Some(armed) = self.responding.expired(read_until, answer) {
                 // The calls behind the one that is overdue lose their connection.
-                let sent_by = read_until - self.config.response_timeout;
+                let sent_by = read_until - self.config.connections.response_timeout;
                 self.drop_connection(armed.slot, |nth, call| {
                     let overdue = nth == 0 || call.sent_at.is_some_and(|at| at <= sent_by);
                     if overdue { End::TimedOut } else { RESET }

@@ -409,7 +409,7 @@ fn time_or_dash(us: Option<f64>) -> String {
 mod tests {
     use super::*;
     use brimful_core::record::{
-        Generator, HostContention, Pacing, Rates, Reason, ReasonCode, SCHEMA, ShardOrigin, StatusCounts, Traffic,
+        Generator, HostContention, Rates, Reason, ReasonCode, SCHEMA, ShardOrigin, StatusCounts, Traffic,
     };
     use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Process};
     use std::collections::BTreeMap;
@@ -447,9 +447,9 @@ mod tests {
             started_monotonic_ns: 0,
             duration_s: 184.996,
             window_s: 180.0,
+            workload: None,
             command: vec!["brimful".to_owned()],
             target: "http://127.0.0.1:8080/".to_owned(),
-            pacing: Pacing::Open,
             seed: 1,
             interrupted: false,
             verdict: Verdict::from_reasons(vec![]),

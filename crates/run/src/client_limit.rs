@@ -14,11 +14,11 @@
 mod host;
 mod search;
 
-use crate::{Pace, RunError, RunPlan, run};
+use crate::{RunError, RunPlan, run};
 use brimful_core::record::{Reason, ReasonCode, Record};
+use brimful_core::workload::Load;
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::{EngineError, Progress};
-use brimful_workload::Process;
+use brimful_engine::{ConnectionPolicy, EngineError, Progress};
 use host::{Places, Responder, usable_cpus};
 pub use search::START;
 use search::{Pair, search};
@@ -83,18 +83,9 @@ pub fn find(
 /// [`RunError::Silent`] when it completes none.
 pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunError> {
     let (calls, window) = LOOK;
-    let pace = Pace::Closed { clients: 1, think: Nanos::ZERO };
-    let plan = RunPlan {
-        pace,
-        calls,
-        window,
-        monitor: None,
-        warm_connections: 0,
-        shard: None,
-        start_at: None,
-        live: None,
-        ..like.clone()
-    };
+    let mut plan = like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO });
+    (plan.calls, plan.window, plan.monitor, plan.connections.warm_connections) = (calls, window, None, 0);
+    (plan.shard, plan.start_at, plan.live) = (None, None, None);
     let record = run(&plan, stop, &Progress::default())?;
     match record.bytes.received.checked_div(record.counts.completed) {
         Some(size) => Ok(Bytes(size)),
@@ -114,9 +105,9 @@ impl Bench {
     fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Bench, RunError> {
         let places = Places::choose(&usable_cpus(), &like.cpus, like.threads as usize, server_cpus);
         let address = like.endpoint.address;
-        let responder = match like.pace {
-            Pace::SClients { .. } => Responder::full(address)?,
-            _ => Responder::answering(address, response, &places)?,
+        let responder = match like.is_s_clients() {
+            true => Responder::full(address)?,
+            false => Responder::answering(address, response, &places)?,
         };
         let endpoint = responder.endpoint()?;
         let mut workload = like.workload.clone();
@@ -131,10 +122,13 @@ impl Bench {
             start_at: None,
             live: None,
             calls: u64::MAX,
-            warm_connections: like.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
-            // What cannot be answered by then is not waited for.
-            response_timeout: RUN.min(like.response_timeout),
-            connect_timeout: Some(RUN.min(like.connect_timeout.unwrap_or(RUN))),
+            connections: ConnectionPolicy {
+                warm_connections: like.connections.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
+                // What cannot be answered by then is not waited for.
+                response_timeout: RUN.min(like.connections.response_timeout),
+                connect_timeout: Some(RUN.min(like.connections.connect_timeout.unwrap_or(RUN))),
+                ..like.connections.clone()
+            },
             monitor: None,
             client_max: None,
             ..like.clone()
@@ -172,14 +166,13 @@ impl Bench {
     }
 
     fn plan(&self, load: f64) -> RunPlan {
-        let mut plan = self.plan.clone();
-        plan.pace = match plan.pace {
-            Pace::SClients { .. } => {
-                plan.connect_timeout = Some(ATTEMPT);
-                Pace::SClients { attempts: (load * ATTEMPT.as_secs_f64()).round().max(1.0) as u64 }
-            }
-            _ => Pace::Open { rate: Rate(load), process: Process::Poisson },
-        };
+        let plan = self.plan.clone();
+        if !plan.is_s_clients() {
+            return plan.with_load(Load::poisson(Rate(load)));
+        }
+        let attempts = (load * ATTEMPT.as_secs_f64()).round().max(1.0) as u64;
+        let mut plan = plan.with_load(Load::SClients { attempts });
+        plan.connections.connect_timeout = Some(ATTEMPT);
         plan
     }
 }
@@ -187,8 +180,8 @@ impl Bench {
 /// The share of their load that runs brought: of the calls that a random schedule really held, so that its ups and downs do
 /// not count.
 fn brought(runs: &[(&RunPlan, &Record)]) -> f64 {
-    let of = |(plan, record): &(&RunPlan, &Record)| match plan.pace {
-        Pace::SClients { attempts } => (record.rates.connect_attempts, attempts as f64 / ATTEMPT.as_secs_f64()),
+    let of = |(plan, record): &(&RunPlan, &Record)| match plan.workload.load {
+        Some(Load::SClients { attempts }) => (record.rates.connect_attempts, attempts as f64 / ATTEMPT.as_secs_f64()),
         _ => (record.rates.completed, record.rates.offered),
     };
     let (brought, load) = runs.iter().map(of).fold((0.0, 0.0), |sum, run| (sum.0 + run.0, sum.1 + run.1));

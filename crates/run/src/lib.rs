@@ -10,5 +10,5 @@ mod run;
 
 pub use endpoint::Endpoint;
 pub use error::RunError;
-pub use plan::{Pace, RunPlan, Watched};
+pub use plan::{RunPlan, Watched};
 pub use run::run;

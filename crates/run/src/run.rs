@@ -1,8 +1,9 @@
 //! One load: workload, engine, observer and monitor put together, and what they saw as one [`Record`].
 
-use crate::{Pace, RunError, RunPlan, Watched};
+use crate::{RunError, RunPlan, Watched};
 use brimful_core::Nanos;
-use brimful_core::record::{Generator, Pacing, Record, ShardOrigin};
+use brimful_core::record::{Generator, Record, ShardOrigin};
+use brimful_core::workload::Load;
 use brimful_engine::{Clock, Progress, Run};
 use brimful_monitor::{Monitor, MonitorError};
 use brimful_stats::{Account, Collector, Facts, derive};
@@ -21,6 +22,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let mix = plan.workload.mix();
     let window = plan.planned_window()?;
+    let ends_with_its_last_call = plan.ends_with_its_last_call()?;
     if let Some(at) = plan.start_at {
         wait_until_shortly_before(at, stop);
     }
@@ -36,25 +38,27 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
     let shard_mix = |shard: Shard| Mix::new(&mix, plan.seed.wrapping_add(shard.index));
     let shards = || plan.shards();
-    let run = match plan.pace {
-        Pace::Closed { clients, think } => {
+    let run = match *plan.load()? {
+        Load::Closed { clients, think } => {
             let closed = |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), collector()));
             let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
             brimful_engine::run(&config, shards, stop, progress)?
         }
-        Pace::SClients { attempts } => {
-            let timeout = config.connect_timeout.unwrap_or(config.response_timeout);
+        Load::SClients { attempts } => {
+            let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
             let s_clients =
                 |shard| Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), collector()));
             let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
             brimful_engine::run(&config, shards, stop, progress)?
         }
-        Pace::Open { .. } | Pace::Stages { .. } | Pace::Trace { .. } => {
+        Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => {
             let (arrivals, mix) = (plan.arrivals()?, Mix::new(&mix, plan.seed)?);
             let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), collector());
             brimful_engine::run(&config, shards().map(open).collect(), stop, progress)?
         }
     };
+    // Load was offered until then.
+    let window = if run.interrupted || ends_with_its_last_call { window.min(run.duration) } else { window };
     Ok(plan.record(run, window, agreed, monitor))
 }
 
@@ -97,9 +101,6 @@ impl Watched {
 
 impl RunPlan {
     fn record(&self, run: Run<Collector>, window: Nanos, agreed: Option<Nanos>, monitor: Option<Monitor>) -> Record {
-        // Clients who make a number of calls offer load until the last of them has its answer.
-        let by_number = self.calls < u64::MAX && self.pacing() != Pacing::Open;
-        let window = if run.interrupted || by_number { window.min(run.duration) } else { window };
         let epoch = Nanos(run.started_monotonic_ns);
         let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         let split = run.cpu.split();
@@ -129,11 +130,11 @@ impl RunPlan {
             window,
             command: self.command.clone(),
             target: self.endpoint.url.clone(),
+            workload: Some(self.workload.clone().without_secrets(&self.secret_headers)),
             seed: self.seed,
             interrupted: run.interrupted,
             generator,
             server,
-            pacing: self.pacing(),
             shards: self.shard.map(origin).into_iter().collect(),
         };
         derive(&run.observer.into_account(), facts)

@@ -140,7 +140,8 @@ impl Observer for Collector {
 mod tests {
     use super::*;
     use crate::{Facts, derive};
-    use brimful_core::record::{Generator, Pacing, ReasonCode, Traffic};
+    use brimful_core::record::{Generator, ReasonCode, Traffic};
+    use brimful_core::workload::Workload;
 
     fn us(us: u64) -> Nanos {
         Nanos::from_micros(us)
@@ -163,11 +164,11 @@ mod tests {
             window,
             command: vec![],
             target: "http://127.0.0.1/".to_owned(),
+            workload: Some(Workload::single("GET", "/")),
             seed: 1,
             interrupted: false,
             generator: Generator::default(),
             server: None,
-            pacing: Pacing::Open,
             shards: Vec::new(),
         }
     }

@@ -10,8 +10,9 @@ use crate::account::Account;
 use crate::tally::Tally;
 use crate::verdict::{Evidence, judge};
 use brimful_core::Nanos;
-use brimful_core::record::{ClassRecord, Generator, Pacing, Rates, Record, SCHEMA, ShardOrigin};
+use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
+use brimful_core::workload::{Load, LoadKind, Workload};
 use std::collections::BTreeMap;
 
 /// What a Record says that no event tells.
@@ -29,6 +30,8 @@ pub struct Facts {
     pub command: Vec<String>,
     /// The URL, as resolved.
     pub target: String,
+    /// The load, without secrets.
+    pub workload: Option<Workload>,
     /// Seed of all randomness.
     pub seed: u64,
     /// Whether the user ended the run early.
@@ -37,10 +40,15 @@ pub struct Facts {
     pub generator: Generator,
     /// What the monitor saw.
     pub server: Option<Server>,
-    /// What decided when calls were due.
-    pub pacing: Pacing,
     /// Which parts of a load these are; empty where it was made in one.
     pub shards: Vec<ShardOrigin>,
+}
+
+impl Facts {
+    /// What decided when calls were due.
+    pub(crate) fn load_kind(&self) -> LoadKind {
+        self.workload.as_ref().and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
+    }
 }
 
 /// The run as a document, judged.
@@ -62,7 +70,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         window: facts.window,
         generator: &facts.generator,
         duration: facts.duration,
-        pacing: facts.pacing,
+        load: facts.load_kind(),
         interrupted: facts.interrupted,
     });
     let hdr = [
@@ -80,7 +88,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         window_s: facts.window.as_secs_f64(),
         command: facts.command,
         target: facts.target,
-        pacing: facts.pacing,
+        workload: facts.workload,
         seed: facts.seed,
         interrupted: facts.interrupted,
         verdict,

@@ -83,7 +83,7 @@ impl Facts {
             interrupted: record.interrupted,
             generator: record.generator,
             server: record.server,
-            pacing: record.pacing,
+            workload: record.workload,
             shards: record.shards,
         }
     }
@@ -98,7 +98,8 @@ impl Facts {
         differing("target", &|facts| facts.target.clone())
             .or_else(|| differing("number of shards", &shards))
             .or_else(|| differing("seed", &|facts| facts.seed.to_string()))
-            .or_else(|| differing("pace", &|facts| format!("{:?}", facts.pacing).to_lowercase()))
+            .or_else(|| differing("kind of load", &|facts| format!("{:?}", facts.load_kind()).to_lowercase()))
+            .or_else(|| differing("workload", &|facts| format!("{:?}", facts.workload)))
     }
 
     /// Of both together. The clock is that of the Record with what the monitor saw, which is anchored on it.

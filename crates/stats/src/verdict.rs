@@ -6,7 +6,8 @@
 
 use brimful_core::Nanos;
 use brimful_core::account::Limited;
-use brimful_core::record::{ClassRecord, Counts, Generator, Pacing, Reason, ReasonCode, Summary, Verdict};
+use brimful_core::record::{ClassRecord, Counts, Generator, Reason, ReasonCode, Summary, Verdict};
+use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
 /// The busiest thread may have had work for this share of its time. Near 1 it is a saturated server itself: work waits
@@ -63,7 +64,7 @@ pub struct Evidence<'a> {
     /// From the start to the end of the last call.
     pub duration: Nanos,
     /// What decided when calls were due.
-    pub pacing: Pacing,
+    pub load: LoadKind,
     /// Whether the user ended the run early.
     pub interrupted: bool,
 }
@@ -112,7 +113,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         }),
     ];
     Verdict {
-        failing: Some(failing(counts, evidence.pacing)),
+        failing: Some(failing(counts, evidence.load)),
         error_share: counts.error_share(),
         ..Verdict::from_reasons(reasons.into_iter().flatten().collect())
     }
@@ -120,9 +121,9 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
 
 /// Whether the server failed more calls than it completed. What this host had no means for is not the server's failure,
 /// and an attempt that S-Clients abandon is how they overload it.
-fn failing(counts: &Counts, pacing: Pacing) -> bool {
+fn failing(counts: &Counts, load: LoadKind) -> bool {
     let failed = counts.errors() - counts.client_limited;
-    let by_design = if pacing == Pacing::SClients { counts.abandoned } else { 0 };
+    let by_design = if load == LoadKind::SClients { counts.abandoned } else { 0 };
     failed - by_design > counts.completed || (failed > 0 && counts.completed == 0)
 }
 
@@ -155,7 +156,7 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
 /// Calls that were due inside the window and that the generator never came to.
 fn left_over(evidence: &Evidence<'_>) -> Option<String> {
     let Counts { unsent_at_end, scheduled, .. } = evidence.totals.counts;
-    let expected = evidence.interrupted || evidence.pacing != Pacing::Open;
+    let expected = evidence.interrupted || evidence.load != LoadKind::Open;
     (!expected && unsent_at_end > 0)
         .then(|| format!("The generator fell so far behind that {unsent_at_end} of {scheduled} calls were never begun"))
 }
@@ -186,7 +187,7 @@ fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
         ));
     }
     let lateness = evidence.totals.lateness_us.as_ref()?;
-    let behind = evidence.pacing == Pacing::Open && nanos(lateness.p99) > LATE_ALWAYS;
+    let behind = evidence.load == LoadKind::Open && nanos(lateness.p99) > LATE_ALWAYS;
     behind.then(|| format!("calls {}", how_late(lateness)))
 }
 
@@ -284,7 +285,7 @@ mod tests {
         limited: Limited,
         window: Nanos,
         generator: Generator,
-        pacing: Pacing,
+        load: LoadKind,
         interrupted: bool,
     }
 
@@ -306,7 +307,7 @@ mod tests {
             limited: Limited::default(),
             window: Nanos::from_secs(10),
             generator: Generator { busy: 0.5, ..Generator::default() },
-            pacing: Pacing::Open,
+            load: LoadKind::Open,
             interrupted: false,
         }
     }
@@ -327,7 +328,7 @@ mod tests {
                 window: self.window,
                 generator: &self.generator,
                 duration: Nanos::from_secs(10),
-                pacing: self.pacing,
+                load: self.load,
                 interrupted: self.interrupted,
             })
         }
@@ -368,13 +369,13 @@ mod tests {
     #[test]
     fn what_s_clients_abandon_is_how_they_overload_a_server() {
         let abandoned = Counts { scheduled: 25_059, sent: 586, completed: 586, abandoned: 24_473, ..Counts::default() };
-        let failing = |counts, pacing| Run { pacing, ..counted(counts) }.verdict().failing == Some(true);
-        assert!(!failing(abandoned, Pacing::SClients));
-        assert!(failing(abandoned, Pacing::Open));
+        let failing = |counts, load| Run { load, ..counted(counts) }.verdict().failing == Some(true);
+        assert!(!failing(abandoned, LoadKind::SClients));
+        assert!(failing(abandoned, LoadKind::Open));
         let reset = Counts { reset: 586, completed: 0, ..abandoned };
-        assert!(failing(reset, Pacing::SClients));
+        assert!(failing(reset, LoadKind::SClients));
         let nobody = Counts { scheduled: 100, abandoned: 100, ..Counts::default() };
-        assert!(failing(nobody, Pacing::SClients), "no call was completed");
+        assert!(failing(nobody, LoadKind::SClients), "no call was completed");
     }
 
     #[test]
@@ -431,8 +432,8 @@ mod tests {
 
     #[test]
     fn lateness_that_makes_the_response_time_is_not() {
-        for pacing in [Pacing::Open, Pacing::Closed, Pacing::SClients] {
-            let late = Run { pacing, ..run(calls((1_234.5, 3_000.0), 4_000.0)) };
+        for load in [LoadKind::Open, LoadKind::Closed, LoadKind::SClients] {
+            let late = Run { load, ..run(calls((1_234.5, 3_000.0), 4_000.0)) };
             assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
             assert_eq!(
                 late.message(),
@@ -463,24 +464,24 @@ mod tests {
         assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
         late.totals.response_time_us = None;
         assert_eq!(late.codes(), [ReasonCode::GeneratorLate], "nothing was answered");
-        assert!(Run { pacing: Pacing::Closed, ..run(calls((50_000.0, 99_000.0), 9e6)) }.verdict().valid);
+        assert!(Run { load: LoadKind::Closed, ..run(calls((50_000.0, 99_000.0), 9e6)) }.verdict().valid);
     }
 
     #[test]
     fn a_generator_that_stood_still_spoils_any_run_that_it_is_a_part_of() {
-        let stopped = |gap_s, window_s, pacing| {
+        let stopped = |gap_s, window_s, load| {
             let generator = Generator { busy: 0.5, longest_gap_s: Some(gap_s), ..Generator::default() };
-            Run { window: Nanos::from_secs(window_s), generator, pacing, ..run(calls((5.0, 60.0), 2_000.0)) }
+            Run { window: Nanos::from_secs(window_s), generator, load, ..run(calls((5.0, 60.0), 2_000.0)) }
         };
-        for pacing in [Pacing::Open, Pacing::Closed] {
-            let stalled = stopped(1.0, 10, pacing);
+        for load in [LoadKind::Open, LoadKind::Closed] {
+            let stalled = stopped(1.0, 10, load);
             assert_eq!(stalled.codes(), [ReasonCode::GeneratorStalled]);
             assert!(stalled.message().starts_with("The generator stood still for 1 s, which is in the rates"));
             assert!(stalled.message().contains("SIGSTOP"));
-            assert!(stopped(1.0, 101, pacing).verdict().valid, "less than the hundredth part");
-            assert!(stopped(0.09, 1, pacing).verdict().valid, "a preemption");
+            assert!(stopped(1.0, 101, load).verdict().valid, "less than the hundredth part");
+            assert!(stopped(0.09, 1, load).verdict().valid, "a preemption");
         }
-        let mut preempted = stopped(1.0, 10, Pacing::Open);
+        let mut preempted = stopped(1.0, 10, LoadKind::Open);
         preempted.generator.host.cpu_wait_s = Some(1.2);
         assert!(preempted.message().contains("waited 1.2 s of 10 s for a CPU"), "{}", preempted.message());
     }
@@ -488,7 +489,7 @@ mod tests {
     #[test]
     fn a_saturated_generator_is_named() {
         let saturated = Generator { busy: 0.97, ..Generator::default() };
-        let run = Run { generator: saturated, pacing: Pacing::Closed, ..counted(Counts::default()) };
+        let run = Run { generator: saturated, load: LoadKind::Closed, ..counted(Counts::default()) };
         assert_eq!(run.codes(), [ReasonCode::GeneratorCpu]);
         assert!(run.message().contains("had work 97 % of the time"));
     }
@@ -532,7 +533,7 @@ mod tests {
     fn more_than_the_client_was_shown_to_do_is_in_doubt() {
         let offered = |max_rate, offered| {
             let generator = Generator { max_rate, ..Generator::default() };
-            Run { generator, offered, pacing: Pacing::Closed, ..counted(Counts::default()) }
+            Run { generator, offered, load: LoadKind::Closed, ..counted(Counts::default()) }
         };
         assert!(offered(None, 1e6).verdict().valid);
         assert!(offered(Some(1_000.0), 1_040.0).verdict().valid, "a random schedule at the maximum is not beyond it");

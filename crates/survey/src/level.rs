@@ -5,9 +5,10 @@ use crate::server::{Server, Used};
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::CpuShares;
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
+use brimful_core::workload::Load;
 use brimful_engine::Progress;
 use brimful_estimate::{Observed, Prediction};
-use brimful_run::{Pace, RunPlan, run};
+use brimful_run::{RunPlan, run};
 use std::sync::atomic::AtomicBool;
 
 /// Interrupts and the kernel's own threads take a few percent of a loaded CPU; more than this is somebody else's work, and
@@ -86,8 +87,8 @@ impl Measured {
     /// The level as the survey shows it, beside what was predicted of it.
     pub fn level(&self, plan: &RunPlan, about: &About<'_>, servers: u32) -> Level {
         let record = &self.record;
-        let planned = match plan.pace {
-            Pace::Open { rate, .. } => rate.0,
+        let planned = match plan.workload.load {
+            Some(Load::Open { rate, .. }) => rate.0,
             _ => record.rates.offered,
         };
         let predicted = about.predicted;
@@ -112,8 +113,8 @@ impl Measured {
             offered: record.rates.offered,
             role: about.role,
             workload: about.workload.to_owned(),
-            clients: match plan.pace {
-                Pace::Closed { clients, .. } => Some(clients),
+            clients: match plan.workload.load {
+                Some(Load::Closed { clients, .. }) => Some(clients),
                 _ => None,
             },
             window_s: record.window_s,

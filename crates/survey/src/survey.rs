@@ -8,14 +8,13 @@ use brimful_core::model::Model;
 use brimful_core::quantity;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Level, Role, Stopped, Survey};
-use brimful_core::workload::Workload;
+use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Progress;
 use brimful_estimate::{CalibrationRun, Prediction, ServerFacts, ServerFit};
 use brimful_monitor::{Monitor, ProcessSelector};
-use brimful_run::{Endpoint, Pace, RunPlan, Watched, client_limit};
+use brimful_run::{Endpoint, RunPlan, Watched, client_limit};
 use brimful_target::Truth;
-use brimful_workload::Process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
@@ -53,7 +52,7 @@ const PROBE: Nanos = Nanos::from_millis(1000);
 pub struct SurveyPlan {
     /// Which server.
     pub subject: Subject,
-    /// The load's shape; its endpoint, pace and window are the survey's business.
+    /// The load's shape; its endpoint, load and window are the survey's business.
     pub like: RunPlan,
     /// CPUs to keep the server on; none leaves it where it is.
     pub server_cpus: Option<Vec<usize>>,
@@ -90,7 +89,7 @@ pub fn demo_classes() -> Workload {
         weight,
         ..Workload::single("GET", &format!("/{name}")).classes.remove(0)
     };
-    Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)] }
+    Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None }
 }
 
 /// Surveys a server. Once the first level is measured there is always a document: what stopped it early is in it.
@@ -103,7 +102,8 @@ pub fn survey(
     progress: &Progress,
     news: &mut dyn FnMut(Step),
 ) -> Result<Survey, SurveyError> {
-    let mut like = plan.like.clone();
+    // Which loads is the survey's business; whatever the workload says, it is another one.
+    let mut like = plan.like.clone().with_load(Load::poisson(Rate(1.0)));
     let demo = match &plan.subject {
         Subject::Running(_) => None,
         Subject::Demo => {
@@ -178,7 +178,7 @@ impl<'a> Surveyor<'a> {
         let mut like = like;
         // The monitor keeps off the server's CPUs.
         like.monitor = Some(Watched::Here(server.monitor_config(like.cpus.first().copied())));
-        like.warm_connections = WARM_CONNECTIONS * u64::from(server.servers());
+        like.connections.warm_connections = WARM_CONNECTIONS * u64::from(server.servers());
         Surveyor {
             plan,
             like,
@@ -221,7 +221,7 @@ impl<'a> Surveyor<'a> {
     /// One client for a moment: does the server answer as it should, and what does a call roughly cost?
     fn probe(&mut self) -> Result<(f64, Bytes), Halt> {
         self.begin("a first look at the server".to_owned(), PROBE);
-        let plan = self.run_plan(Pace::Closed { clients: 1, think: Nanos::ZERO }, PROBE);
+        let plan = self.run_plan(Load::Closed { clients: 1, think: Nanos::ZERO }, PROBE);
         let measured = self.measure_once(&plan)?;
         self.check(&measured)?;
         let counts = &measured.record.counts;
@@ -316,8 +316,8 @@ impl<'a> Surveyor<'a> {
         for _ in 0..PILOTS {
             let rate = Rate(CALIBRATION[CALIBRATION.len() - 1] * self.within_client(capacity));
             self.begin(format!("looking for the levels: {}", quantity::rate(rate.0)), PILOT);
-            let mut plan = self.run_plan(Pace::Open { rate, process: Process::Poisson }, PILOT);
-            plan.workload = workload.clone();
+            let mut plan = self.run_plan(Load::poisson(rate), PILOT);
+            plan.workload.classes.clone_from(&workload.classes);
             let measured = self.measure_once(&plan)?;
             self.check(&measured)?;
             let observed = measured.observed()?;
@@ -359,8 +359,8 @@ impl<'a> Surveyor<'a> {
     ) -> Result<Measured, Halt> {
         let what = format!("calibration: {name} at {}", quantity::rate(rate));
         self.begin(what, self.plan.level);
-        let mut plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, self.plan.level);
-        plan.workload = workload.clone();
+        let mut plan = self.run_plan(Load::poisson(Rate(rate)), self.plan.level);
+        plan.workload.classes.clone_from(&workload.classes);
         let measured = self.measure(&plan)?;
         let about = About { role: Role::Calibration, workload: name, saturation, predicted: None };
         self.keep(&plan, &measured, &about);
@@ -394,7 +394,7 @@ impl<'a> Surveyor<'a> {
         let what = format!("held out: {:.0} %, {}", 100.0 * fraction, quantity::rate(rate));
         self.begin(what, lasts);
         self.check_offerable(rate)?;
-        let plan = self.run_plan(Pace::Open { rate: Rate(rate), process: Process::Poisson }, lasts);
+        let plan = self.run_plan(Load::poisson(Rate(rate)), lasts);
         let measured = self.measure(&plan)?;
         let about = About { role: Role::HeldOut, workload: "mix", saturation, predicted: Some(prediction) };
         self.keep(&plan, &measured, &about);
@@ -407,17 +407,17 @@ impl<'a> Surveyor<'a> {
         let saturation = fit.saturation();
         let level = self.plan.level.as_secs_f64();
         let closed =
-            Pace::Closed { clients: SATURATING_CLIENTS * u64::from(self.server.servers()), think: Nanos::ZERO };
-        let mut paces = vec![(closed, 2.0 * level, 1.0, "saturation".to_owned())];
+            Load::Closed { clients: SATURATING_CLIENTS * u64::from(self.server.servers()), think: Nanos::ZERO };
+        let mut loads = vec![(closed, 2.0 * level, 1.0, "saturation".to_owned())];
         for fraction in PAST_SATURATION {
             let rate = fraction * saturation;
             let length = (BACKLOG / (rate - saturation)).max(1.0).min(level);
             let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, quantity::rate(rate));
-            paces.push((Pace::Open { rate: Rate(rate), process: Process::Poisson }, length, fraction, what));
+            loads.push((Load::poisson(Rate(rate)), length, fraction, what));
         }
-        for (pace, length, fraction, what) in paces {
+        for (load, length, fraction, what) in loads {
             let lasts = Nanos::from_secs_f64(length);
-            let closed = matches!(pace, Pace::Closed { .. });
+            let closed = matches!(load, Load::Closed { .. });
             if closed {
                 self.begin(what, lasts);
                 self.check_offerable(saturation)?;
@@ -429,7 +429,7 @@ impl<'a> Surveyor<'a> {
                 self.begin(what, lasts);
             }
             let prediction = fit.predict(fraction.max(1.001) * saturation)?;
-            let plan = self.run_plan(pace, lasts);
+            let plan = self.run_plan(load, lasts);
             let before = truth(self.like.endpoint.address);
             let measured = self.measure(&plan)?;
             let after = truth(self.like.endpoint.address);
@@ -447,10 +447,10 @@ impl<'a> Surveyor<'a> {
         Ok(())
     }
 
-    fn run_plan(&mut self, pace: Pace, window: Nanos) -> RunPlan {
+    fn run_plan(&mut self, load: Load, window: Nanos) -> RunPlan {
         self.runs += 1;
         let (seed, client_max) = (self.like.seed.wrapping_add(self.runs), self.client_max);
-        RunPlan { pace, window, seed, client_max, calls: u64::MAX, ..self.like.clone() }
+        RunPlan { window, seed, client_max, calls: u64::MAX, ..self.like.clone().with_load(load) }
     }
 
     /// Measures a level. One that the host disturbed is measured again, once: what decides is the health of the
@@ -527,6 +527,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_engine::ConnectionPolicy;
     use brimful_estimate::Observed;
     use brimful_testkit::RawServer;
 
@@ -548,22 +549,18 @@ mod tests {
 
     fn run_plan(endpoint: Endpoint) -> RunPlan {
         RunPlan {
-            workload: Workload::single("GET", &endpoint.path),
+            workload: Workload {
+                load: Some(Load::Closed { clients: 1, think: Nanos::ZERO }),
+                ..Workload::single("GET", &endpoint.path)
+            },
+            trace: None,
             endpoint,
-            pace: Pace::Closed { clients: 1, think: Nanos::ZERO },
             window: Nanos::from_millis(10),
             calls: u64::MAX,
             version: brimful_http::Version::Http11,
             headers: Vec::new(),
-            calls_per_connection: None,
-            pipeline: 1,
-            close: brimful_engine::Close::Fin,
-            warm_connections: 0,
-            connect_timeout: None,
-            response_timeout: Nanos::from_secs(1),
-            source: None,
-            send_buffer: None,
-            receive_buffer: None,
+            secret_headers: Vec::new(),
+            connections: ConnectionPolicy { close: brimful_engine::Close::Fin, ..ConnectionPolicy::default() },
             engine: brimful_engine::Engine::Auto,
             threads: 1,
             cpus: Vec::new(),

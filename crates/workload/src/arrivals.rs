@@ -30,10 +30,10 @@ mod trace;
 pub use mmpp::Mmpp;
 pub use on_off::OnOff;
 pub use self_similar::Hurst;
-pub use stages::Stage;
 pub use trace::{Speed, Trace};
 
 use crate::{ArrivalsError, Extent, rng};
+use brimful_core::workload::Stage;
 use brimful_core::{Nanos, Rate};
 use pieces::Pieces;
 use rand_distr::{Distribution, Exp1};
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(end(&constant, u64::MAX, second), second);
         let bursts = Arrivals::new("onoff:4,10%,20ms".parse().unwrap(), Rate(1000.0), 0);
         assert_eq!(end(&bursts, 1000, Nanos::MAX), second);
-        let ramp = [Stage { length: second, rate: Rate(1000.0) }];
+        let ramp = [Stage { length_s: 1.0, rate: 1000.0 }];
         let ramp = Arrivals::stages(Process::Constant, Rate(0.0), &ramp, 0).unwrap();
         assert_eq!(end(&ramp, 125, second), Nanos::from_millis(500));
         assert_eq!(end(&ramp, 5000, second), second, "the stages end before the calls");

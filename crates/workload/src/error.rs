@@ -46,9 +46,6 @@ pub enum ArrivalsError {
     /// Not a Hurst parameter of traffic.
     #[error("H = {0} is not self-similar traffic: write an H above 0.5 and at most 0.99; web traffic has 0.7 to 0.9")]
     Hurst(f64),
-    /// Not a stage.
-    #[error("`{0}` is not a stage: write its length and the rate at its end, like 30s:1000")]
-    Stage(String),
     /// Stages of a process that has time scales of its own.
     #[error("stages cannot be combined with {0}: use constant or poisson arrivals with them")]
     StagesOf(Process),

@@ -13,7 +13,7 @@ mod mix;
 mod open;
 mod s_clients;
 
-pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Stage, Trace};
+pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Trace};
 pub use closed::Closed;
 pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};

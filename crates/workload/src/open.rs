@@ -53,8 +53,9 @@ impl Workload for Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Process, Stage, Trace};
+    use crate::{Process, Trace};
     use brimful_core::Rate;
+    use brimful_core::workload::Stage;
     use proptest::prelude::*;
 
     fn open(arrivals: &Arrivals, seed: u64, extent: Extent, shard: Shard) -> Open {
@@ -65,7 +66,7 @@ mod tests {
     fn arrivals(kind: usize, rate: f64, seed: u64) -> Arrivals {
         const PROCESSES: [&str; 6] =
             ["constant", "poisson", "onoff:4,10%,20ms", "mmpp:4,10%,2ms", "selfsimilar:0.8", "selfsimilar:0.8,pareto"];
-        let ramp = [Stage { length: Nanos::from_millis(80), rate: Rate(rate) }];
+        let ramp = [Stage { length_s: 0.08, rate }];
         match PROCESSES.get(kind) {
             Some(process) => Arrivals::new(process.parse().unwrap(), Rate(rate), seed),
             None if kind == 6 => Arrivals::stages(Process::Constant, Rate(0.0), &ramp, seed).unwrap(),

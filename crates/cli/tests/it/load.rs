@@ -3,6 +3,8 @@
 use crate::documents;
 use crate::program::{Done, run};
 use brimful_core::record::{Counts, Record};
+use brimful_core::workload::{Load, Trace};
+use brimful_core::{Nanos, Rate};
 use brimful_testkit::{Apache, ApacheOptions, Mpm, Nginx, NginxOptions};
 use std::fs;
 
@@ -55,7 +57,9 @@ fn nginx_every_way() {
 
 #[test]
 fn apache_event_every_way() {
-    every_way(&Apache::start(ApacheOptions::default()).url());
+    // As many workers as there are calls: a busy one closes connections that are kept alive, and calls on them are lost.
+    let max_workers = CALLS as usize + 1;
+    every_way(&Apache::start(ApacheOptions { max_workers, ..Default::default() }).url());
 }
 
 #[test]
@@ -119,6 +123,41 @@ fn a_workload_mixes_its_classes() {
     // One that the mix does not name is not called.
     let (record, _) = load(&[&[nginx.url().as_str()], &with[..], &["--mix", "moved=1"]].concat());
     assert_eq!(record.counts.status.s3xx, 2000);
+}
+
+/// Nobody has to guess from a command line what kind of load a Record is of.
+#[test]
+fn a_record_holds_the_load_that_was_made() {
+    let nginx = Nginx::start(NginxOptions::default());
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let classes = "[[class]]\nname = \"a\"\npath = \"/index.html\"\nheaders = { Cookie = \"hunter2\", X-B = \"b\" }\n";
+    let workload = file("workload.toml", &format!("{classes}[load]\nrate = 250.0\narrivals = \"poisson\"\n"));
+    let instants = file("trace.txt", "0\n0.01\n0.02\n");
+    let trace = format!("trace:{instants}");
+    let url = nginx.url();
+    let made = |args: &[&str]| load(&[&[url.as_str(), "-n", "3"], args].concat()).0.workload.unwrap();
+    let closed = Load::Closed { clients: 2, think: Nanos::from_millis(5) };
+    for (flags, expected) in [
+        (&["--rate", "100"][..], Load::Open { rate: Rate(100.0), arrivals: "constant".to_owned() }),
+        (&["--clients", "2", "--think", "5ms"], closed.clone()),
+        (&["--s-clients", "2"], Load::SClients { attempts: 2 }),
+        (&["--arrivals", &trace, "--speed", "2x"], Load::Trace(Trace { file: instants.clone(), speed: 2.0 })),
+        (&["--workload", &workload], Load::poisson(Rate(250.0))),
+        (&["--workload", &workload, "--clients", "2", "--think", "5ms"], closed),
+    ] {
+        assert_eq!(made(flags).load, Some(expected), "{flags:?}");
+    }
+    let class = &made(&["--workload", &workload]).classes[0];
+    assert_eq!((class.headers["Cookie"].as_str(), class.headers["X-B"].as_str()), ("•••", "b"));
+    let nothing = file("nothing.toml", classes);
+    run(&["load", &url, "--workload", &nothing]).fails(2, "say how much load");
+    let both = file("both.toml", &format!("{classes}[load]\nrate = 2.0\nclients = 3\n"));
+    run(&["load", &url, "--workload", &both]).fails(2, "not several");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_large_body_is_counted_to_the_byte(case: Case) {
     let expected = (head.len() + LENGTH) as u64;
     let body = vec![Step::Send(vec![b'x'; 1 << 18]); LENGTH >> 18];
     let server = RawServer::start(script([Step::Request, Step::Send(head)].into_iter().chain(body)));
-    let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.response_timeout = c.window);
+    let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.response_timeout = c.window);
     let calls = plan.closed(1);
     assert_eq!((count(&calls, completed), connects(&calls)), (2, 1));
     assert!(calls.iter().all(|call| call.outcome().bytes_received == expected), "{calls:?}");
@@ -140,7 +140,7 @@ fn small_buffers_lose_nothing(case: Case) {
     let server = RawServer::answering(|request| with_length(&request.body));
     for length in [4000, 100_000] {
         let plan = Plan::posting(case, server.addr(), "x".repeat(length)).calls(5);
-        let plan = plan.configure(|c| (c.send_buffer, c.receive_buffer) = (Some(1), Some(1)));
+        let plan = plan.configure(|c| (c.connections.send_buffer, c.connections.receive_buffer) = (Some(1), Some(1)));
         let calls = plan.closed(1);
         assert_eq!((count(&calls, completed), connects(&calls)), (5, 1));
         let answer = with_length(&vec![b'x'; length]).len() as u64;

@@ -32,16 +32,16 @@ fn every_call_is_counted_once_on_kept_connections(case: Case) {
 }
 
 fn every_call_is_counted_once_on_pipelined_connections(case: Case) {
-    every_behaviour(|addr| plan(case, addr).configure(|c| c.pipeline = 4));
+    every_behaviour(|addr| plan(case, addr).configure(|c| c.connections.pipeline = 4));
 }
 
 fn every_call_is_counted_once_on_new_connections(case: Case) {
-    every_behaviour(|addr| plan(case, addr).configure(|c| c.calls_per_connection = Some(1)));
+    every_behaviour(|addr| plan(case, addr).configure(|c| c.connections.calls_per_connection = Some(1)));
 }
 
 fn plan(case: Case, addr: SocketAddr) -> Plan {
     Plan::new(case, addr).calls(CALLS).configure(|c| {
-        (c.connect_timeout, c.response_timeout) = (Some(TIMEOUT), TIMEOUT);
+        (c.connections.connect_timeout, c.connections.response_timeout) = (Some(TIMEOUT), TIMEOUT);
         // The calls end the run: on a slow host, to give up a flood takes as long as it takes.
         c.window = Nanos::from_secs(600);
     })

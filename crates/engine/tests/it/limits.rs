@@ -6,7 +6,7 @@ use crate::support::{Control, Plan, own_delay};
 use brimful_core::{End, Limit, Nanos};
 use brimful_engine::{Close, Engine, EngineError};
 use brimful_testkit::{RawServer, Step, full_backlog_listener, script, with_length};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -47,7 +47,8 @@ fn more_attempts_than_descriptors_are_no_busy_loop(case: Case) {
     let Some(addr) = case.in_own_process("ulimit -n 64", &server.addr().to_string()) else { return };
     let (timeout, window) = (Nanos::from_millis(50), Nanos::from_millis(500));
     let plan = Plan::new(case, addr.parse().unwrap()).calls(u64::MAX).configure(|c| {
-        (c.connect_timeout, c.window, c.calls_per_connection) = (Some(timeout), window, Some(1));
+        (c.connections.connect_timeout, c.window, c.connections.calls_per_connection) =
+            (Some(timeout), window, Some(1));
     });
     let run = plan.s_clients(200);
     let calls = run.observer.calls;
@@ -61,11 +62,13 @@ fn more_attempts_than_descriptors_are_no_busy_loop(case: Case) {
 /// have ended for want of a port.
 fn a_lack_of_ports_is_no_failure_of_the_server(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
-    for addresses in 0..=3 {
+    for (nth, (source, addresses)) in
+        [(None, 1), (Some("127.0.0.1"), 1), (Some("127.0.0.0/30"), 2)].into_iter().enumerate()
+    {
         // A port is free for another server at once, even if the kernel is slow to free it for the same.
-        let server = outside_the_range(addresses);
-        let expected = 20 * usize::from(addresses.max(1));
-        let plan = holding(case, server.addr(), addresses).calls(60);
+        let server = outside_the_range(nth as u8);
+        let expected = 20 * addresses;
+        let plan = holding(case, server.addr(), source).calls(60);
         let run = plan.open_until(1000.0, |control| {
             server.connections() >= expected && control.progress.ended.load(Ordering::Relaxed) >= 60 - expected as u64
         });
@@ -79,7 +82,7 @@ fn an_address_without_ports_leaves_the_calls_to_the_others(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
     let server = outside_the_range(0);
     let _held: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server.addr()).unwrap()).collect();
-    let plan = holding(case, server.addr(), 2).calls(20);
+    let plan = holding(case, server.addr(), Some("127.0.0.0/30")).calls(20);
     let run = plan.open_until(1000.0, |_| server.connections() >= 40);
     assert_eq!(count(&run.observer.calls, held), 20, "127.0.0.1 has no port left, 127.0.0.2 has 20");
     assert_eq!(run.max_open_connections, 20);
@@ -100,11 +103,11 @@ fn outside_the_range(nth: u8) -> RawServer {
     RawServer::start_on(listener, script([Step::Drain]))
 }
 
-/// Holds connections from this many addresses, or from none in particular. Closed by RST, their ports are free at the end.
-fn holding(case: Case, server: SocketAddr, addresses: u8) -> Plan {
+/// Holds connections from these addresses, or from none in particular. Closed by RST, their ports are free at the end.
+fn holding(case: Case, server: SocketAddr, source: Option<&str>) -> Plan {
     Plan::requesting(case, server, "GET", Close::Rst).configure(|c| {
-        c.sources = (1..=addresses).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect();
-        c.response_timeout = Nanos::from_secs(60);
+        c.connections.source = source.map(|range| range.parse().unwrap());
+        c.connections.response_timeout = Nanos::from_secs(60);
     })
 }
 

@@ -19,7 +19,8 @@ on_each_engine!(
 /// D attempts under way for this window.
 fn s_clients(case: Case, server: SocketAddr, attempts: u64, timeout: Nanos, window: Nanos) -> Run<Keeper> {
     let plan = Plan::new(case, server).calls(u64::MAX).configure(|c| {
-        (c.connect_timeout, c.window, c.calls_per_connection) = (Some(timeout), window, Some(1));
+        (c.connections.connect_timeout, c.window, c.connections.calls_per_connection) =
+            (Some(timeout), window, Some(1));
     });
     plan.s_clients(attempts)
 }
@@ -27,7 +28,7 @@ fn s_clients(case: Case, server: SocketAddr, attempts: u64, timeout: Nanos, wind
 fn an_attempt_is_abandoned_after_t(case: Case) {
     let server = full_backlog_listener();
     let timeout = Nanos::from_millis(40);
-    let plan = Plan::new(case, server.addr()).calls(50).configure(|c| c.connect_timeout = Some(timeout));
+    let plan = Plan::new(case, server.addr()).calls(50).configure(|c| c.connections.connect_timeout = Some(timeout));
     let run = plan.open_under(1000.0, &Control::default());
     assert_eq!(count(&run.observer.calls, |end| end == End::Abandoned), 50);
     abandoned_on_time(&run, timeout);

@@ -27,7 +27,7 @@ on_each_engine!(
 const DEPTH: usize = 4;
 
 fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<Seen> {
-    Plan::new(case, addr).calls(calls).configure(|c| c.pipeline = DEPTH).closed(DEPTH as u64)
+    Plan::new(case, addr).calls(calls).configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64)
 }
 
 /// Reads four requests, then does this.
@@ -67,7 +67,7 @@ fn each_call_gets_its_own_response(case: Case) {
     let server = RawServer::answering(answer);
     let classes: Vec<Class> = (0..6).map(class).collect();
     let plan = Plan::of_classes(case.engine, server.addr(), &classes, Close::Server).calls(1000);
-    let calls = plan.configure(|c| c.pipeline = DEPTH).closed(3 * DEPTH as u64);
+    let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(3 * DEPTH as u64);
     assert_eq!(count(&calls, completed), 1000);
     assert_eq!(connects(&calls), 3, "clients share connections, and none is lost");
     for outcome in calls.iter().map(Seen::outcome) {
@@ -115,7 +115,9 @@ fn a_connection_ends_after_its_calls(case: Case) {
             }
         });
         let plan = Plan::requesting(case, server.addr(), "GET", close).calls(60);
-        let calls = plan.configure(|c| (c.pipeline, c.calls_per_connection) = (DEPTH, Some(6))).closed(DEPTH as u64);
+        let calls = plan
+            .configure(|c| (c.connections.pipeline, c.connections.calls_per_connection) = (DEPTH, Some(6)))
+            .closed(DEPTH as u64);
         assert_eq!(count(&calls, completed), 60, "{close:?}");
         assert_eq!(connects(&calls), server.connections(), "{close:?}");
         // A connection that has begun its last call leaves the others' next ones to another.
@@ -127,7 +129,7 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     const BIG: usize = 1 << 20;
     let server = RawServer::answering(|request| with_length(request.body.len().to_string().as_bytes()));
     let plan = Plan::posting(case, server.addr(), "x".repeat(BIG)).calls(20);
-    let calls = plan.configure(|c| c.pipeline = DEPTH).closed(DEPTH as u64);
+    let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64);
     assert_eq!((count(&calls, completed), connects(&calls)), (20, 1));
     let answer = with_length(BIG.to_string().as_bytes()).len() as u64;
     for outcome in calls.iter().map(Seen::outcome) {
@@ -140,7 +142,7 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
 fn a_closing_connection_is_given_no_call(case: Case) {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
-    let plan = Plan::new(case, server.addr()).calls(10).configure(|c| c.pipeline = DEPTH);
+    let plan = Plan::new(case, server.addr()).calls(10).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed(1);
     assert_eq!((count(&calls, completed), connects(&calls)), (10, 10), "{calls:?}");
 }
@@ -150,7 +152,8 @@ fn only_the_overdue_time_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(300);
     let plan = Plan::new(case, server.addr()).calls(DEPTH as u64);
-    let calls = plan.configure(|c| (c.pipeline, c.response_timeout) = (DEPTH, timeout)).open(20.0);
+    let calls =
+        plan.configure(|c| (c.connections.pipeline, c.connections.response_timeout) = (DEPTH, timeout)).open(20.0);
     assert_eq!((calls[0].end(), connects(&calls)), (End::TimedOut, 1));
     for call in &calls {
         let lost = call.end() == End::Reset { sent: true };

@@ -20,7 +20,7 @@ on_each_engine!(
 fn a_server_that_never_answers_times_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(80);
-    let plan = Plan::new(case, server.addr()).calls(5).configure(|c| c.response_timeout = timeout);
+    let plan = Plan::new(case, server.addr()).calls(5).configure(|c| c.connections.response_timeout = timeout);
     let run = plan.open_under(1000.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, |end| end == End::TimedOut), 5);
@@ -32,7 +32,9 @@ fn a_server_that_never_answers_times_out(case: Case) {
 
 fn a_server_that_is_never_done_costs_no_time(case: Case) {
     let server = RawServer::one_byte_at_a_time(Duration::from_millis(100));
-    let plan = Plan::new(case, server.addr()).calls(10).configure(|c| c.response_timeout = Nanos::from_millis(950));
+    let plan = Plan::new(case, server.addr())
+        .calls(10)
+        .configure(|c| c.connections.response_timeout = Nanos::from_millis(950));
     let run = plan.open_under(1000.0, &Control::default());
     for call in &run.observer.calls {
         assert_eq!(call.end(), End::TimedOut);
@@ -59,7 +61,8 @@ fn a_body_without_end_costs_no_memory(case: Case) {
             written = Some((&conn).write_all(&piece));
         }
     });
-    let plan = Plan::new(case, server.addr()).calls(2).configure(|c| c.response_timeout = Nanos::from_secs(60));
+    let plan =
+        Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.response_timeout = Nanos::from_secs(60));
     let before = high_water_mark();
     let calls = plan.open_until(1000.0, |_| sent.load(Ordering::Relaxed) >= ENOUGH).observer.calls;
     let grown = high_water_mark() - before;

@@ -4,7 +4,7 @@ use crate::case::Case;
 use crate::seen::{Keeper, Seen};
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
-use brimful_engine::{ClassRequests, Close, Config, Engine, EngineError, Progress, Run, Wire, run};
+use brimful_engine::{ClassRequests, Close, Config, ConnectionPolicy, Engine, EngineError, Progress, Run, Wire, run};
 use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,16 +51,13 @@ impl Plan {
         let config = Config {
             engine,
             address,
-            sources: Vec::new(),
             requests: classes.iter().map(|class| ClassRequests::render(class, &wire).unwrap()).collect(),
-            pipeline: 1,
-            calls_per_connection: None,
-            close,
-            connect_timeout: Some(Nanos::from_millis(500)),
-            response_timeout: Nanos::from_secs(2),
-            send_buffer: None,
-            receive_buffer: None,
-            warm_connections: 0,
+            connections: ConnectionPolicy {
+                close,
+                connect_timeout: Some(Nanos::from_millis(500)),
+                response_timeout: Nanos::from_secs(2),
+                ..ConnectionPolicy::default()
+            },
             window: Nanos::from_secs(5),
             start: Nanos::ZERO,
             cpus: Vec::new(),
@@ -111,7 +108,7 @@ impl Plan {
 
     /// S-Clients, with the connect timeout as their T.
     pub fn s_clients(&self, attempts: u64) -> Run<Keeper> {
-        let timeout = self.config.connect_timeout.expect("S-Clients give attempts up");
+        let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let workload = |shard| SClients::new(attempts, timeout, self.mix(), self.extent(), shard);
         self.go(workload, Keeper::default, &Control::default())
     }

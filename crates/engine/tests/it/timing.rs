@@ -86,8 +86,9 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
 fn connections_are_kept_or_renewed_as_asked(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
     let connections = |limit, close| {
-        let plan =
-            Plan::requesting(case, server.addr(), "GET", close).calls(60).configure(|c| c.calls_per_connection = limit);
+        let plan = Plan::requesting(case, server.addr(), "GET", close)
+            .calls(60)
+            .configure(|c| c.connections.calls_per_connection = limit);
         let calls = plan.closed(1);
         assert_eq!(count(&calls, completed), 60);
         connects(&calls)
@@ -102,7 +103,7 @@ fn connections_are_kept_or_renewed_as_asked(case: Case) {
 fn warm_connections_are_there_for_the_first_calls(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
     let connections = |warm, shards| {
-        let mut plan = Plan::new(case, server.addr()).calls(60).configure(|c| c.warm_connections = warm);
+        let mut plan = Plan::new(case, server.addr()).calls(60).configure(|c| c.connections.warm_connections = warm);
         plan.shards = shards;
         let calls = plan.closed(6);
         assert_eq!(count(&calls, completed), 60);
@@ -114,7 +115,10 @@ fn warm_connections_are_there_for_the_first_calls(case: Case) {
 
 fn events_of_a_call_come_in_order(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
-    let calls = Plan::new(case, server.addr()).calls(40).configure(|c| c.calls_per_connection = Some(1)).open(1000.0);
+    let calls = Plan::new(case, server.addr())
+        .calls(40)
+        .configure(|c| c.connections.calls_per_connection = Some(1))
+        .open(1000.0);
     for call in &calls {
         let at = [Some(call.due), call.begun, call.connect_started, call.established, call.sent, call.first_byte];
         let at: Vec<Nanos> = at.into_iter().map(|at| at.expect("every event")).collect();

@@ -3,18 +3,8 @@
 use crate::window::{course, in_use, overlap};
 use brimful_core::record::{Interval, Record, Summary};
 use brimful_core::server::Server;
+use brimful_core::workload::{Load, LoadKind};
 use std::collections::BTreeMap;
-
-/// When calls of a run are due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// Whatever the server does.
-    Open,
-    /// When clients have their answers.
-    Closed,
-    /// So many attempts always under way.
-    SClients,
-}
 
 /// A second or more of a run.
 #[derive(Clone, Copy, Debug)]
@@ -24,14 +14,9 @@ pub(super) struct Stretch {
     pub seconds: f64,
 }
 
-pub(super) fn pace(record: &Record) -> Pace {
-    let has =
-        |flag: &str| record.command.iter().any(|a| a == flag || a.split_once('=').is_some_and(|(f, _)| f == flag));
-    match (has("--clients"), has("--s-clients")) {
-        (_, true) => Pace::SClients,
-        (true, false) => Pace::Closed,
-        (false, false) => Pace::Open,
-    }
+/// What decided when calls were due. A Record without its workload is taken for one of an open load.
+pub(super) fn load_kind(record: &Record) -> LoadKind {
+    record.workload.as_ref().and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
 }
 
 /// Share of the watched CPUs that others than the watched processes used.

@@ -1,10 +1,11 @@
 //! Which Records can be used, and whether they are of one server.
 
-use super::figures::{Pace, pace};
+use super::figures::load_kind;
 use crate::EstimateError;
 use crate::window::measured;
 use brimful_core::record::{ReasonCode, Record};
 use brimful_core::server::Server;
+use brimful_core::workload::LoadKind;
 use std::collections::BTreeSet;
 
 /// Less than this share of what was offered, completed: past saturation.
@@ -57,7 +58,7 @@ pub(super) fn past_saturation(record: &Record) -> bool {
 /// Busy CPUs of a valid run that took all that the server had to give: past saturation, or of clients without end.
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;
-    let full = past_saturation(record) || pace(record) == Pace::SClients;
+    let full = past_saturation(record) || load_kind(record) == LoadKind::SClients;
     measured(record, by_process).filter(|_| valid && full).map(|measured| measured.busy)
 }
 

@@ -1,11 +1,12 @@
 //! Where the throughput bends, read off the runs of the model's mix without any model: Kneedle and the universal
 //! scalability law. Runs past saturation are among them, which tell nothing of demands.
 
-use super::figures::{Pace, mean, pace};
+use super::figures::{load_kind, mean};
 use super::judge::{authority, past_saturation};
 use super::runs::Runs;
 use crate::{EstimateError, Knee, LoadPoint, UslFit, find_knee, fit_usl};
 use brimful_core::record::Record;
+use brimful_core::workload::LoadKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -59,7 +60,7 @@ pub(super) fn check(records: &[Record], runs: &Runs, mix: &[f64]) -> KneeCheck {
     let mut measured: Vec<MeasuredLoad> = records
         .iter()
         .enumerate()
-        .filter(|(_, r)| of_mix(r) && pace(r) != Pace::SClients)
+        .filter(|(_, r)| of_mix(r) && load_kind(r) != LoadKind::SClients)
         .map(|(record, r)| load(record, r))
         .filter(|m| m.offered.is_finite() && m.offered > 0.0 && m.completed.is_finite() && m.completed > 0.0)
         .collect();
@@ -92,7 +93,7 @@ fn load(record: usize, r: &Record) -> MeasuredLoad {
         offered: r.rates.offered,
         completed,
         present: mean(r.response_time_us).map(|response| completed * response),
-        closed: pace(r) == Pace::Closed,
+        closed: load_kind(r) == LoadKind::Closed,
     }
 }
 

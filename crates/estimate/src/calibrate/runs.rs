@@ -1,7 +1,7 @@
 //! The runs that Records tell of: sorted into loaded, idle and useless ones, with the figures that a fit needs.
 
 use super::check::check;
-use super::figures::{self, Pace, Stretch, pace};
+use super::figures::{self, Stretch, load_kind};
 use super::judge::{judge, only_late, same_server, saturated};
 use super::report::{LeftOut, Source};
 use crate::EstimateError;
@@ -9,6 +9,7 @@ use crate::demand::Observation;
 use crate::window::{Measured, Observed, in_use, measured};
 use brimful_core::record::{ClassRecord, Record};
 use brimful_core::server::{Sampled, Server};
+use brimful_core::workload::LoadKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A load below this share of the highest is as good as none.
@@ -244,7 +245,7 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     let all: f64 = classes.iter().flatten().map(|c| c.counts.completed as f64).sum();
     let rate: f64 = throughput.iter().sum();
     let server = r.server.as_ref();
-    let open = pace(r) == Pace::Open;
+    let open = load_kind(r) == LoadKind::Open;
     let in_time = open && !only_late(r);
     let module = |name: &String| server?.module.as_ref()?.classes.iter().find(|c| c.name == *name)?.cpu_us;
     Some(Run {

@@ -1,7 +1,8 @@
 //! Laws of the observers, for any run: nothing is lost, and how a run is split does not matter.
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
-use brimful_core::record::{Generator, Interval, Pacing, Record, ShardOrigin};
+use brimful_core::record::{Generator, Interval, Record, ShardOrigin};
+use brimful_core::workload::{Load, Workload};
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
 use brimful_stats::{Account, Collector, Distribution, Facts, Live, PerCall, derive, merge};
 use proptest::prelude::*;
@@ -106,11 +107,11 @@ fn record(account: &Account) -> Record {
         window: WINDOW,
         command: vec!["brimful".to_owned()],
         target: "http://127.0.0.1/".to_owned(),
+        workload: Some(Workload::single("GET", "/")),
         seed: 1,
         interrupted: false,
         generator: Generator::default(),
         server: None,
-        pacing: Pacing::Open,
         shards: Vec::new(),
     };
     derive(account, facts)
@@ -298,12 +299,17 @@ fn records_that_are_not_of_one_load_are_refused_by_name() {
     if let Some(account) = &mut damaged.account {
         account.interval_s = 3;
     }
+    let load = Some(Load::Closed { clients: 3, think: Nanos::ZERO });
+    let closed = Workload { load, ..Workload::single("GET", "/") };
     for (other, said) in [
         (first(), "b.json and a.json both hold shard 1/2: name"),
         (Record { shards: shard(2, 3), ..first() }, "the number of shards of the one is 2, that of the other 3"),
         (Record { seed: 2, ..second() }, "the seed of the one is 1, that of the other 2"),
         (Record { target: "http://b/".to_owned(), ..second() }, "that of the other http://b/; merge runs that differ"),
-        (Record { pacing: Pacing::Closed, ..second() }, "the pace of the one is open, that of the other closed"),
+        (
+            Record { workload: Some(closed.clone()), ..second() },
+            "the kind of load of the one is open, that of the other closed",
+        ),
         (Record { account: Some(other_window), ..second() }, "to last differently long (400s and 1s)"),
         (Record { shards: Vec::new(), ..second() }, "b.json: it is a whole load and no part of one"),
         (Record { account: None, ..second() }, "b.json: it has no `account`, which merging needs"),

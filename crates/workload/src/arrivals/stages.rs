@@ -2,40 +2,13 @@
 
 use super::pieces::Piece;
 use crate::ArrivalsError;
-use brimful_core::{Nanos, Rate};
-use std::str::FromStr;
-
-/// A stage, written `30s:1000`: within `length` the rate goes linearly from where it was to `rate`. A stage of no
-/// length is a jump, one with the rate before it a level.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stage {
-    /// How long.
-    pub length: Nanos,
-    /// The rate at its end.
-    pub rate: Rate,
-}
-
-impl Stage {
-    /// How long all of them take together: the window of the run.
-    pub fn total(stages: &[Stage]) -> Nanos {
-        stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.length)
-    }
-}
-
-impl FromStr for Stage {
-    type Err = ArrivalsError;
-
-    fn from_str(text: &str) -> Result<Stage, ArrivalsError> {
-        let stage =
-            |(length, rate): (&str, &str)| Some(Stage { length: length.parse().ok()?, rate: rate.parse().ok()? });
-        text.split_once(':').and_then(stage).ok_or_else(|| ArrivalsError::Stage(text.to_owned()))
-    }
-}
+use brimful_core::Rate;
+use brimful_core::workload::Stage;
 
 pub(super) fn curve(start: Rate, stages: &[Stage]) -> Result<std::vec::IntoIter<Piece>, ArrivalsError> {
     let mut from = start.0;
     let mut piece = |stage: &Stage| {
-        let piece = Piece { length_s: stage.length.as_secs_f64(), from, to: stage.rate.0 };
+        let piece = Piece { length_s: stage.length_s, from, to: stage.rate };
         from = piece.to;
         piece
     };
@@ -50,6 +23,7 @@ pub(super) fn curve(start: Rate, stages: &[Stage]) -> Result<std::vec::IntoIter<
 mod tests {
     use super::*;
     use crate::{Arrivals, Process};
+    use brimful_core::Nanos;
     use proptest::prelude::*;
 
     fn stage(text: &str) -> Stage {
@@ -58,15 +32,6 @@ mod tests {
 
     fn even(start: f64, stages: &[Stage]) -> Vec<f64> {
         Arrivals::stages(Process::Constant, Rate(start), stages, 0).unwrap().map(Nanos::as_secs_f64).collect()
-    }
-
-    #[test]
-    fn stages_as_people_write_them() {
-        assert_eq!(stage("30s:1000"), Stage { length: Nanos::from_secs(30), rate: Rate(1000.0) });
-        assert_eq!(stage("2m:1.5k"), Stage { length: Nanos::from_secs(120), rate: Rate(1500.0) });
-        for text in ["", "30s", "30s:", ":1000", "30:1000", "30s:-1", "1000:30s"] {
-            assert!(text.parse::<Stage>().is_err(), "{text}");
-        }
     }
 
     #[test]
@@ -109,18 +74,18 @@ mod tests {
         ) {
             let stages: Vec<Stage> = stages
                 .into_iter()
-                .map(|(ms, rate)| Stage { length: Nanos::from_millis(ms), rate: Rate(rate) })
+                .map(|(ms, rate)| Stage { length_s: ms as f64 / 1e3, rate })
                 .collect();
             let area_at = |t: f64| {
                 let (mut from, mut at, mut area) = (start, 0.0, 0.0);
                 for stage in &stages {
-                    let length = stage.length.as_secs_f64();
+                    let length = stage.length_s;
                     let share = ((t - at) / length).clamp(0.0, 1.0);
                     if length > 0.0 {
-                        area += share * length * (from + from + (stage.rate.0 - from) * share) / 2.0;
+                        area += share * length * (from + from + (stage.rate - from) * share) / 2.0;
                     }
                     at += length;
-                    from = stage.rate.0;
+                    from = stage.rate;
                 }
                 area
             };

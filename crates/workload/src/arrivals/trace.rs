@@ -75,6 +75,20 @@ impl Speed {
     /// As it was.
     pub const ORIGINAL: Speed = Speed(1.0);
 
+    /// So many times faster; finite and above zero.
+    ///
+    /// # Errors
+    /// [`ArrivalsError::Speed`] otherwise.
+    pub fn new(factor: f64) -> Result<Speed, ArrivalsError> {
+        let possible = factor.is_finite() && factor > 0.0;
+        possible.then_some(Speed(factor)).ok_or_else(|| ArrivalsError::Speed(factor.to_string()))
+    }
+
+    /// As a number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
     fn compress(self, at: Nanos) -> Nanos {
         Nanos((at.0 as f64 / self.0).round() as u64)
     }
@@ -85,8 +99,7 @@ impl FromStr for Speed {
 
     fn from_str(text: &str) -> Result<Speed, ArrivalsError> {
         let factor = text.strip_suffix('x').unwrap_or(text).parse().ok();
-        let factor = factor.filter(|factor: &f64| factor.is_finite() && *factor > 0.0);
-        factor.map(Speed).ok_or_else(|| ArrivalsError::Speed(text.to_owned()))
+        factor.and_then(|factor| Speed::new(factor).ok()).ok_or_else(|| ArrivalsError::Speed(text.to_owned()))
     }
 }
 

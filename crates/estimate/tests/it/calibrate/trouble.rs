@@ -32,7 +32,7 @@ fn past_saturation(offered: f64, completed: f64) -> Value {
 
 fn of_clients(n: u32, completed: f64) -> Value {
     let mut r = record("/", &[("light", completed)]);
-    r["command"] = json!(["brimful", "load", "--clients", n.to_string()]);
+    r["workload"] = json!({ "class": [{ "name": "light", "path": "/" }], "load": { "clients": n } });
     r["response_time_us"]["mean"] = json!(f64::from(n) / completed * 1e6);
     r
 }

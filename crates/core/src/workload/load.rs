@@ -1,0 +1,290 @@
+//! The part of a `Workload` document that says how calls come:
+//!
+//! ```toml
+//! [load]
+//! rate = 1000.0             # calls per second, whatever the server does
+//! arrivals = "poisson"      # as `--arrivals` writes it; constant if absent
+//! ```
+//!
+//! or, in place of `rate`, one of
+//!
+//! ```toml
+//! stages = [{ length_s = 30.0, rate = 1000.0 }]             # from `rate` or 0 to the first one's, and so on
+//! trace = { file = "arrivals.txt", speed = 2.0 }
+//! clients = 10                                              # with `think_s = 1.0` between an answer and the next call
+//! s_clients = 500                                           # connection attempts always under way
+//! ```
+
+use super::WorkloadError;
+use crate::units::{Nanos, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// How calls come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Fields", into = "Fields")]
+#[schemars(with = "Fields")]
+pub enum Load {
+    /// At a rate, whatever the server does.
+    Open {
+        /// Calls per second.
+        rate: Rate,
+        /// How they are spaced, as `--arrivals` writes it.
+        arrivals: String,
+    },
+    /// At a rate that changes linearly from stage to stage, whatever the server does.
+    Stages {
+        /// The rate before the first.
+        start: Rate,
+        /// One after another.
+        stages: Vec<Stage>,
+        /// `constant` or `poisson`.
+        arrivals: String,
+    },
+    /// At recorded instants, whatever the server does.
+    Trace(Trace),
+    /// By clients that wait for their answers.
+    Closed {
+        /// How many.
+        clients: u64,
+        /// Between an answer and the client's next call.
+        think: Nanos,
+    },
+    /// By connection attempts of which a constant number is always under way (Banga & Druschel 1997).
+    SClients {
+        /// How many (D).
+        attempts: u64,
+    },
+}
+
+/// What decides when the next call is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadKind {
+    /// A schedule, whatever the server does.
+    Open,
+    /// Clients that wait for their answers.
+    Closed,
+    /// Attempts that are always under way.
+    SClients,
+}
+
+/// The rate goes linearly from where it was to `rate` within `length_s`. A stage of no length is a jump, one with the rate
+/// before it a level.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// How long, in seconds.
+    pub length_s: f64,
+    /// Calls per second at its end.
+    pub rate: f64,
+}
+
+impl Stage {
+    /// How long all of them take together.
+    pub fn total(stages: &[Stage]) -> Nanos {
+        stages.iter().fold(Nanos::ZERO, |sum, stage| sum + Nanos::from_secs_f64(stage.length_s))
+    }
+}
+
+impl FromStr for Stage {
+    type Err = WorkloadError;
+
+    /// Reads `30s:1000`.
+    fn from_str(text: &str) -> Result<Stage, WorkloadError> {
+        let stage = |(length, rate): (&str, &str)| {
+            let (length, rate): (Nanos, Rate) = (length.parse().ok()?, rate.parse().ok()?);
+            Some(Stage { length_s: length.as_secs_f64(), rate: rate.0 })
+        };
+        text.split_once(':').and_then(stage).ok_or_else(|| WorkloadError::BadStage(text.to_owned()))
+    }
+}
+
+/// The instants of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// Its path: one instant in seconds per line.
+    pub file: String,
+    /// What the gaps between them are divided by.
+    #[serde(default = "original")]
+    pub speed: f64,
+}
+
+/// A [`Load`] as it is written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Load")]
+struct Fields {
+    /// Open load: calls per second, whatever the server does; with `stages`, the rate before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+    /// How calls of an open load are spaced, as `--arrivals` writes it; `constant` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arrivals: Option<String>,
+    /// Open load: the rate goes linearly from stage to stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stages: Vec<Stage>,
+    /// Open load: at these instants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<Trace>,
+    /// Closed load: so many clients that wait for their answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clients: Option<u64>,
+    /// Between an answer and the client's next call, in seconds; 0 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    think_s: Option<f64>,
+    /// S-Clients: so many connection attempts always under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    s_clients: Option<u64>,
+}
+
+impl Load {
+    /// Poisson arrivals at a rate.
+    pub fn poisson(rate: Rate) -> Load {
+        Load::Open { rate, arrivals: "poisson".to_owned() }
+    }
+
+    /// What decides when the next call is due.
+    pub fn kind(&self) -> LoadKind {
+        match self {
+            Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => LoadKind::Open,
+            Load::Closed { .. } => LoadKind::Closed,
+            Load::SClients { .. } => LoadKind::SClients,
+        }
+    }
+
+    /// Checks what the types cannot.
+    pub(super) fn validate(&self) -> Result<(), WorkloadError> {
+        let bad = |message: &'static str| Err(WorkloadError::BadLoad(message));
+        let rate_is_bad = |rate: f64| !(rate.is_finite() && rate >= 0.0);
+        match self {
+            Load::Open { rate, .. } if rate_is_bad(rate.0) || rate.0 == 0.0 => {
+                bad("a rate is above zero: give --rate a number of calls per second, like 1000")
+            }
+            Load::Stages { start, stages, .. }
+                if rate_is_bad(start.0) || stages.iter().any(|s| rate_is_bad(s.rate) || rate_is_bad(s.length_s)) =>
+            {
+                bad("the length and the rate of a stage are numbers of zero or more")
+            }
+            Load::Trace(trace) if rate_is_bad(trace.speed) || trace.speed == 0.0 => {
+                bad("the speed of a trace is above zero, like 2 for twice as fast")
+            }
+            Load::Closed { clients: 0, .. } => bad("no clients make no load: give --clients at least 1"),
+            Load::SClients { attempts: 0 } => bad("no attempts make no load: give --s-clients at least 1"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl TryFrom<Fields> for Load {
+    type Error = String;
+
+    fn try_from(fields: Fields) -> Result<Load, String> {
+        let Fields { rate, arrivals, stages, trace, clients, think_s, s_clients } = fields;
+        let open = rate.is_some() || arrivals.is_some() || !stages.is_empty();
+        let spaced = arrivals.unwrap_or_else(|| "constant".to_owned());
+        let load = match (trace, clients, s_clients) {
+            (None, None, None) if !stages.is_empty() => {
+                Load::Stages { start: Rate(rate.unwrap_or(0.0)), stages, arrivals: spaced }
+            }
+            (None, None, None) => {
+                let rate = rate.ok_or("a load needs one of rate, stages, trace, clients and s_clients")?;
+                Load::Open { rate: Rate(rate), arrivals: spaced }
+            }
+            (Some(trace), None, None) if !open => Load::Trace(trace),
+            (None, Some(clients), None) if !open => {
+                let think = think_s.unwrap_or(0.0);
+                if !(think.is_finite() && think >= 0.0) {
+                    return Err("think_s is a number of seconds, zero or more".to_owned());
+                }
+                return Ok(Load::Closed { clients, think: Nanos::from_secs_f64(think) });
+            }
+            (None, None, Some(attempts)) if !open => Load::SClients { attempts },
+            _ => return Err("a load is one of rate (or stages), trace, clients and s_clients, not several".to_owned()),
+        };
+        if think_s.is_some() { Err("think_s is for clients".to_owned()) } else { Ok(load) }
+    }
+}
+
+impl From<Load> for Fields {
+    fn from(load: Load) -> Fields {
+        let none = Fields::default();
+        match load {
+            Load::Open { rate, arrivals } => Fields { rate: Some(rate.0), arrivals: Some(arrivals), ..none },
+            Load::Stages { start, stages, arrivals } => {
+                Fields { rate: Some(start.0), arrivals: Some(arrivals), stages, ..none }
+            }
+            Load::Trace(trace) => Fields { trace: Some(trace), ..none },
+            Load::Closed { clients, think } => {
+                Fields { clients: Some(clients), think_s: Some(think.as_secs_f64()), ..none }
+            }
+            Load::SClients { attempts } => Fields { s_clients: Some(attempts), ..none },
+        }
+    }
+}
+
+fn original() -> f64 {
+    1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<Load, String> {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_as_the_same() {
+        let stage = |length_s, rate| Stage { length_s, rate };
+        for load in [
+            Load::poisson(Rate(12.5)),
+            Load::Stages { start: Rate(0.0), stages: vec![stage(30.0, 1e3)], arrivals: "constant".to_owned() },
+            Load::Trace(Trace { file: "a b.txt".to_owned(), speed: 2.0 }),
+            Load::Closed { clients: 3, think: Nanos::from_millis(1500) },
+            Load::SClients { attempts: 500 },
+        ] {
+            let json = serde_json::to_string(&load).unwrap();
+            assert_eq!(read(&json), Ok(load), "{json}");
+        }
+        assert_eq!(read(r#"{"rate": 5}"#), Ok(Load::Open { rate: Rate(5.0), arrivals: "constant".to_owned() }));
+    }
+
+    #[test]
+    fn stages_as_people_write_them() {
+        assert_eq!("30s:1000".parse(), Ok(Stage { length_s: 30.0, rate: 1000.0 }));
+        assert_eq!("2m:1.5k".parse(), Ok(Stage { length_s: 120.0, rate: 1500.0 }));
+        for text in ["", "30s", "30s:", ":1000", "30:1000", "30s:-1", "1000:30s"] {
+            assert!(text.parse::<Stage>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_load_comes_in_one_way() {
+        for (json, word) in [
+            ("{}", "needs one of"),
+            (r#"{"rate": 5, "clients": 2}"#, "not several"),
+            (r#"{"clients": 5, "s_clients": 2}"#, "not several"),
+            (r#"{"trace": {"file": "x"}, "arrivals": "poisson"}"#, "not several"),
+            (r#"{"rate": 5, "think_s": 2}"#, "think_s is for clients"),
+            (r#"{"clients": 5, "think_s": -2}"#, "zero or more"),
+            (r#"{"rates": 5}"#, "unknown field"),
+        ] {
+            let error = read(json).unwrap_err();
+            assert!(error.contains(word), "{json}: {error}");
+        }
+    }
+
+    #[test]
+    fn no_load_of_nothing() {
+        let open = |rate| Load::Open { rate: Rate(rate), arrivals: "constant".to_owned() };
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(open(rate).validate().is_err(), "{rate}");
+        }
+        assert!(Load::Closed { clients: 0, think: Nanos::ZERO }.validate().is_err());
+        assert!(Load::SClients { attempts: 0 }.validate().is_err());
+        assert!(Load::Trace(Trace { file: String::new(), speed: 0.0 }).validate().is_err());
+        assert_eq!(open(1.0).validate(), Ok(()));
+    }
+}
