@@ -21,6 +21,7 @@ mod new_class;
 mod outlook;
 mod ranking;
 mod scenario;
+mod suggestions;
 
 pub use change::Change;
 pub use client::Client;

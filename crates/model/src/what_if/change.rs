@@ -5,7 +5,7 @@
 //! or with `all`, it is all there are.
 
 use super::amount::{Amount, Unit};
-use super::names::listed;
+use super::suggestions::listed;
 use crate::ModelError;
 use brimful_core::model::Scheduling;
 use serde::{Serialize, Serializer};

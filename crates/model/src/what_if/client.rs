@@ -6,8 +6,8 @@
 //! this traffic. Clients behind one line share it: `link=shared`.
 
 use super::amount::{Amount, Unit};
-use super::names::listed;
 use super::new_class::{absolute, items_of};
+use super::suggestions::listed;
 use crate::ModelError;
 use serde::{Serialize, Serializer};
 use std::fmt;
