@@ -37,6 +37,10 @@ pub struct Server {
     pub intervals: Vec<ServerInterval>,
 }
 
+/// From this share of the watched CPUs on, work that is not the server's is somebody else's: what the server then does with
+/// the rest says little about it. Interrupts and the kernel's own threads alone can take a tenth of a loaded CPU.
+pub const OTHER_WORK: f64 = 0.15;
+
 /// What watching cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {

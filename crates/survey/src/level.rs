@@ -3,17 +3,13 @@
 use crate::SurveyError;
 use crate::server::{Server, Used};
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
-use brimful_core::server::CpuShares;
+use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_core::workload::Load;
 use brimful_engine::Progress;
 use brimful_estimate::{Observed, Prediction};
 use brimful_run::{RunPlan, run};
 use std::sync::atomic::AtomicBool;
-
-/// Interrupts and the kernel's own threads take a few percent of a loaded CPU; more than this is somebody else's work, and
-/// what the server then does with the rest says little about the server.
-const OTHER_WORK: f64 = 0.15;
 
 /// Two samples of a throughput make an interval that says nothing.
 const MIN_SAMPLES: u64 = 3;

@@ -8,15 +8,12 @@ use crate::EstimateError;
 use crate::demand::Observation;
 use crate::window::{Measured, Observed, in_use, measured};
 use brimful_core::record::{ClassRecord, Record};
-use brimful_core::server::{Sampled, Server};
+use brimful_core::server::{OTHER_WORK, Sampled, Server};
 use brimful_core::workload::LoadKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A load below this share of the highest is as good as none.
 const NEXT_TO_NONE: f64 = 0.01;
-
-/// Other work on the watched CPUs is worth a warning from this share of them on.
-const OTHER_WORK: f64 = 0.1;
 
 /// A server past saturation that uses less than this share of its CPUs is held up by something else.
 const USED_UP: f64 = 0.8;
