@@ -1,6 +1,7 @@
 //! An `Account`, all that the shards of a run saw of its calls, as its Record holds it: enough to have it back exactly,
 //! so that Records of shards can be merged and derived anew. Histograms are base64 of HdrHistogram V2.
 
+use crate::counts::{Counts, Traffic};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,7 @@ pub struct PackedClass {
     /// The class.
     pub name: String,
     /// As in `ClassRecord`, as are the others.
-    pub counts: crate::record::Counts,
+    pub counts: Counts,
     /// From due to the last byte.
     pub response_time: Option<PackedTimes>,
     /// From the first byte sent to the last byte received.
@@ -45,7 +46,7 @@ pub struct PackedClass {
     /// From due to the moment the generator acted.
     pub lateness: Option<PackedTimes>,
     /// Bytes on the wire, heads included.
-    pub bytes: crate::record::Traffic,
+    pub bytes: Traffic,
 }
 
 /// A distribution of at least one time, in nanoseconds.

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod counts;
 pub mod csv;
 pub mod event;
 pub mod model;

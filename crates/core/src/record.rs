@@ -4,6 +4,7 @@
 //! where it ends in `_s`; rates are per second; CPU shares are fractions between 0 and 1.
 
 use crate::account::PackedAccount;
+use crate::counts::{Counts, Traffic};
 use crate::server::Server;
 use crate::workload::Workload;
 use schemars::JsonSchema;
@@ -169,59 +170,6 @@ pub struct Rates {
     pub completed: f64,
 }
 
-/// What became of every call. `scheduled = sent + client_limited + abandoned + refused + reset_before_sending +
-/// unsent_at_end`, and `sent = completed + timed_out + (reset − reset_before_sending) + malformed + in_flight_at_end`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Counts {
-    /// Calls the schedule brought.
-    pub scheduled: u64,
-    /// Calls of which a byte was sent.
-    pub sent: u64,
-    /// Connection attempts.
-    pub connect_attempts: u64,
-    /// Connections established.
-    pub established: u64,
-    /// Whole responses.
-    pub completed: u64,
-    /// Attempts given up after the connect timeout.
-    pub abandoned: u64,
-    /// Attempts refused.
-    pub refused: u64,
-    /// Connections closed or reset before the response was whole.
-    pub reset: u64,
-    /// Those of `reset` that happened before anything was sent.
-    pub reset_before_sending: u64,
-    /// Calls without a whole response within the response timeout.
-    pub timed_out: u64,
-    /// Responses that are not HTTP.
-    pub malformed: u64,
-    /// Calls this host had no descriptor, port or memory for.
-    pub client_limited: u64,
-    /// Calls in flight when the run ended.
-    pub in_flight_at_end: u64,
-    /// Calls not yet sent when the run ended.
-    pub unsent_at_end: u64,
-    /// Whole responses by status class.
-    pub status: StatusCounts,
-}
-
-/// Whole responses by status class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StatusCounts {
-    /// Success.
-    #[serde(rename = "2xx")]
-    pub s2xx: u64,
-    /// Redirection.
-    #[serde(rename = "3xx")]
-    pub s3xx: u64,
-    /// The client's error.
-    #[serde(rename = "4xx")]
-    pub s4xx: u64,
-    /// The server's error.
-    #[serde(rename = "5xx")]
-    pub s5xx: u64,
-}
-
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
@@ -245,15 +193,6 @@ pub struct Summary {
     pub max: f64,
     /// Standard deviation.
     pub stddev: f64,
-}
-
-/// Bytes on the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Traffic {
-    /// Of responses.
-    pub received: u64,
-    /// Of requests.
-    pub sent: u64,
 }
 
 /// Replies per second, one sample per five seconds of the window.
@@ -390,34 +329,5 @@ impl Verdict {
     /// A verdict from what speaks against the run.
     pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
         Verdict { valid: reasons.is_empty(), reasons, ..Verdict::default() }
-    }
-}
-
-impl Counts {
-    /// What the two conservation laws leave over: `scheduled` less what became of it, and `sent` less what became of that.
-    /// Both are zero in every whole account.
-    pub fn imbalance(&self) -> (i64, i64) {
-        let balance = |whole: u64, parts: &[u64]| whole as i64 - parts.iter().sum::<u64>() as i64;
-        let before_sending = [
-            self.sent,
-            self.client_limited,
-            self.abandoned,
-            self.refused,
-            self.reset_before_sending,
-            self.unsent_at_end,
-        ];
-        let reset_after = self.reset - self.reset_before_sending.min(self.reset);
-        let after_sending = [self.completed, self.timed_out, reset_after, self.malformed, self.in_flight_at_end];
-        (balance(self.scheduled, &before_sending), balance(self.sent, &after_sending))
-    }
-
-    /// Calls that failed for a reason other than the end of the run.
-    pub fn errors(&self) -> u64 {
-        self.abandoned + self.refused + self.reset + self.timed_out + self.malformed + self.client_limited
-    }
-
-    /// The share of the scheduled calls that these are; `None` when there was no call.
-    pub fn error_share(&self) -> Option<f64> {
-        (self.scheduled > 0).then(|| self.errors() as f64 / self.scheduled as f64)
     }
 }

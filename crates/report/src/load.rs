@@ -4,8 +4,9 @@
 //! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
 
 use crate::server::digest;
+use brimful_core::counts::Counts;
 use brimful_core::quantity::{bytes, percent, seconds};
-use brimful_core::record::{ClassRecord, ClientCalibration, ClientLevel, Counts, Record, ReplyRate, Summary, Verdict};
+use brimful_core::record::{ClassRecord, ClientCalibration, ClientLevel, Record, ReplyRate, Summary, Verdict};
 use brimful_core::server::Server;
 
 /// From this share of failed calls on, the 99th percentile of those that completed is not that of all.
@@ -408,9 +409,8 @@ fn time_or_dash(us: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::record::{
-        Generator, HostContention, Rates, Reason, ReasonCode, SCHEMA, ShardOrigin, StatusCounts, Traffic,
-    };
+    use brimful_core::counts::{StatusCounts, Traffic};
+    use brimful_core::record::{Generator, HostContention, Rates, Reason, ReasonCode, SCHEMA, ShardOrigin};
     use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Process};
     use std::collections::BTreeMap;
 

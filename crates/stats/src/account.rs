@@ -13,7 +13,7 @@ use crate::series::Series;
 use crate::tally::{Tally, add};
 use brimful_core::Nanos;
 use brimful_core::account::{Limited, PackedAccount};
-use brimful_core::record::Counts;
+use brimful_core::counts::Counts;
 
 /// What was seen of the calls of a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -140,7 +140,8 @@ impl Observer for Collector {
 mod tests {
     use super::*;
     use crate::{Facts, derive};
-    use brimful_core::record::{Generator, ReasonCode, Traffic};
+    use brimful_core::counts::Traffic;
+    use brimful_core::record::{Generator, ReasonCode};
     use brimful_core::workload::Workload;
 
     fn us(us: u64) -> Nanos {

@@ -8,7 +8,8 @@ use crate::account::Account;
 use crate::series::Series;
 use crate::tally::add;
 use brimful_core::Nanos;
-use brimful_core::record::{Counts, Interval};
+use brimful_core::counts::Counts;
+use brimful_core::record::Interval;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where the shards of a run show what they have seen.

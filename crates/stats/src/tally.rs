@@ -5,7 +5,8 @@ use crate::error::StatsError;
 use crate::histogram::MOST;
 use brimful_core::End;
 use brimful_core::account::PackedClass;
-use brimful_core::record::{ClassRecord, Counts, StatusCounts, Traffic};
+use brimful_core::counts::{Counts, StatusCounts, Traffic};
+use brimful_core::record::ClassRecord;
 
 /// One class, or all of them.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,8 @@
 
 use brimful_core::Nanos;
 use brimful_core::account::Limited;
-use brimful_core::record::{ClassRecord, Counts, Generator, Reason, ReasonCode, Summary, Verdict};
+use brimful_core::counts::Counts;
+use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, Summary, Verdict};
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 

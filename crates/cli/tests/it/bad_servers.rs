@@ -2,7 +2,8 @@
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine};
-use brimful_core::record::{Counts, ReasonCode};
+use brimful_core::counts::Counts;
+use brimful_core::record::ReasonCode;
 use brimful_testkit::{Nginx, NginxOptions, RawServer, Request, full_backlog_listener};
 use std::io::{BufReader, Write};
 use std::net::TcpListener;

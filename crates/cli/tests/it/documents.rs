@@ -1,6 +1,7 @@
 //! The documents on stdout: read as their types, written back unchanged, and balanced.
 
-use brimful_core::record::{Counts, Interval, Record, SCHEMA};
+use brimful_core::counts::Counts;
+use brimful_core::record::{Interval, Record, SCHEMA};
 use brimful_core::survey::Survey;
 use brimful_stats::Account;
 use serde::Serialize;

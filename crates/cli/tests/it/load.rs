@@ -2,7 +2,8 @@
 
 use crate::documents;
 use crate::program::{Done, run};
-use brimful_core::record::{Counts, Record};
+use brimful_core::counts::Counts;
+use brimful_core::record::Record;
 use brimful_core::workload::{Load, Trace};
 use brimful_core::{Nanos, Rate};
 use brimful_testkit::{Apache, ApacheOptions, Mpm, Nginx, NginxOptions};

@@ -2,7 +2,8 @@
 
 use crate::documents;
 use crate::program::run;
-use brimful_core::record::{Counts, Record};
+use brimful_core::counts::Counts;
+use brimful_core::record::Record;
 use brimful_testkit::{Nginx, NginxOptions, full_backlog_listener};
 use std::fs;
 

@@ -8,7 +8,7 @@ use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen};
 use crate::support::{Control, Plan};
 use brimful_core::Nanos;
-use brimful_core::record::Counts;
+use brimful_core::counts::Counts;
 use brimful_stats::{Account, Collector};
 use brimful_testkit::{Hostile, hostile_behaviours};
 use std::net::SocketAddr;

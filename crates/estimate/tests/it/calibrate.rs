@@ -5,7 +5,8 @@ mod sources;
 mod trouble;
 
 use crate::demand::wild;
-use brimful_core::record::{Record, Traffic};
+use brimful_core::counts::Traffic;
+use brimful_core::record::Record;
 use brimful_core::server::{CpuShares, Module, ModuleClass, Sampled};
 use brimful_estimate::demand::Shape;
 use brimful_estimate::{Attribution, CalibrateOptions, Resampling, calibrate};
