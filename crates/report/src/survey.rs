@@ -19,7 +19,7 @@ pub fn text(survey: &Survey) -> String {
 
 const LEVELS: [Column<'static>; 12] = [
     words("role", 0),
-    words("workload", 2),
+    words("workload", 1),
     figure("offered", 2, None),
     figure("pred.", 2, Some("throughput (/s)")),
     figure("meas.", 1, None),
@@ -264,18 +264,18 @@ mod tests {
     const WHOLE: &str = "\
 The server takes 490 requests per second.
 
-                                throughput (/s)    mean response time             utilization
-role         workload  offered  pred. meas. error    pred.   meas.       ± error  pred. meas.
-calibration  page         50.0   50.0  50.0 +0.0%        - 2.22 ms 44.4 µs     -  10.0% 10.2%
-calibration  mix           100    100   100 +0.0%  2.50 ms 2.45 ms 49.0 µs +2.0%  20.0% 20.4%
-held out     mix           375    375   375 +0.0%  8.00 ms 8.50 ms  170 µs -5.9%  75.0% 76.5%
-past sat.    mix           600    500   490 +2.0%        -  1.50 s 30.0 ms     -   100%  100%
+                               throughput (/s)     mean response time              utilization
+role        workload  offered  pred. meas.  error    pred.   meas.       ±  error   pred.  meas.
+calibration page         50.0   50.0  50.0 +0.0 %        - 2.22 ms 44.4 µs      -  10.0 % 10.2 %
+calibration mix           100    100   100 +0.0 %  2.50 ms 2.45 ms 49.0 µs +2.0 %  20.0 % 20.4 %
+held out    mix           375    375   375 +0.0 %  8.00 ms 8.50 ms  170 µs −5.9 %  75.0 % 76.5 %
+past sat.   mix           600    500   490 +2.0 %        -  1.50 s 30.0 ms      -   100 %  100 %
 
-station     class   demand        ±    truth  error
-server cpu  page   2.00 ms  32.0 µs  1.96 ms  +2.0%
-network     page    180 µs        -        -      -
+station     class   demand        ±    truth   error
+server cpu  page   2.00 ms  32.0 µs  1.96 ms  +2.0 %
+network     page    180 µs        -        -       -
 
-saturation  predicted 500/s, measured 490/s ± 4.50/s, error +2.0%
+saturation  predicted 500/s, measured 490/s ± 4.50/s, error +2.0 %
 client      can offer 48,000/s
 verdict     valid
 report      brimful-survey.html
@@ -284,9 +284,9 @@ report      brimful-survey.html
     const STOPPED: &str = "\
 Nothing is known yet.
 
-                                  throughput (/s)    mean response time           utilization
-role           workload  offered  pred. meas. error  pred.   meas.       ± error  pred. meas.
-calibration *  page         50.0   50.0  50.0 +0.0%      - 2.22 ms 44.4 µs     -  10.0% 10.2%
+                                 throughput (/s)     mean response time           utilization
+role          workload  offered  pred. meas.  error  pred.   meas.       ± error   pred.  meas.
+calibration * page         50.0   50.0  50.0 +0.0 %      - 2.22 ms 44.4 µs     -  10.0 % 10.2 %
 
 saturation  not determined; predicted -, measured -, error -
 stopped     at mix at 20 %: Ctrl-C was pressed.
