@@ -2,6 +2,7 @@
 
 use crate::EngineError;
 use brimful_core::Nanos;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -79,11 +80,12 @@ impl Cidr {
     }
 }
 
+/// Whether this host has the address. It does not matter whether a port of it is free: one may be by the time it is needed.
 fn is_ours(address: IpAddr) -> bool {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-        .and_then(|socket| bind(&socket, &SocketAddr::new(address, 0)))
-        .is_ok()
+    let bound = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .and_then(|socket| bind(&socket, &SocketAddr::new(address, 0)));
+    matches!(bound, Ok(()) | Err(Errno::ADDRINUSE))
 }
 
 /// Takes turns among source addresses, passing over those that have just had no free port.
