@@ -38,11 +38,12 @@ impl Deadlines {
         self.queue.push_back((now + self.after, armed));
     }
 
-    /// What began at or after `since` really began up to `by` later.
-    pub fn postpone(&mut self, since: Nanos, by: Nanos) {
+    /// What began at or after `since` may really have begun just before `until` only. No further postponement that begins there
+    /// moves it again: a deadline that receded with every long turn would never pass.
+    pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let first = since + self.after;
         for (deadline, _) in self.queue.iter_mut().rev().take_while(|(deadline, _)| *deadline >= first) {
-            *deadline += by;
+            *deadline = until + self.after - Nanos(1);
         }
     }
 
@@ -113,10 +114,13 @@ mod tests {
     fn what_was_held_up_has_its_whole_time_from_then() {
         let mut deadlines = Deadlines::new(Nanos(10));
         (0..4).for_each(|t| deadlines.arm(Nanos(u64::from(t)), armed(t)));
-        deadlines.postpone(Nanos(2), Nanos(100));
+        deadlines.postpone(Nanos(2), Nanos(102));
+        // One long turn after another.
+        deadlines.postpone(Nanos(102), Nanos(202));
+        deadlines.postpone(Nanos(202), Nanos(302));
         let live = |_: Armed| true;
         let mut expired = |now| deadlines.expired(Nanos(now), live);
         assert_eq!([expired(50), expired(50), expired(50)], [Some(armed(0)), Some(armed(1)), None]);
-        assert_eq!([expired(112), expired(112), expired(113)], [Some(armed(2)), None, Some(armed(3))]);
+        assert_eq!([expired(110), expired(111), expired(111)], [None, Some(armed(2)), Some(armed(3))]);
     }
 }

@@ -196,8 +196,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         self.longest_gap = self.longest_gap.max(gap);
         if gap > HELD_UP {
             // What was to be sent in this turn may have left at its end only.
-            self.connecting.postpone(self.turn_began, gap);
-            self.responding.postpone(self.turn_began, gap);
+            self.connecting.postpone(self.turn_began, ended);
+            self.responding.postpone(self.turn_began, ended);
         }
         self.turn_began = ended;
     }
