@@ -29,7 +29,7 @@ pub struct Forecast {
     /// Relative growth of the trend in a month, on average over the horizon; 0.05 is 5 %. Absent if nothing arrives now,
     /// if the last season is repeated, or if the history lasts less than two months.
     pub growth_per_month: Option<f64>,
-    /// How well one step ahead was foretold within the history.
+    /// How well one step ahead was predicted within the history.
     pub in_sample: InSample,
     /// How good such forecasts were before; absent if the history is too short to try.
     pub backtest: Option<Backtest>,

@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// The shortest of 41 burns, their lower quartile, and by how much they may miss the demand, in ns: a reading of the
-    /// clock may be dearer or cheaper than at calibration.
+    /// clock may cost more or less than at calibration.
     fn burnt(demand: Nanos) -> (f64, f64, f64) {
         let spinner = Spinner::calibrate();
         let mut taken: Vec<f64> = (0..41)

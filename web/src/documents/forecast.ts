@@ -14,7 +14,7 @@ export interface Forecasted {
   headline: string;
   /** What it is made from: the history given, or its days. */
   history: Series;
-  /** How well one step ahead was foretold within the history. */
+  /** How well one step ahead was predicted within the history. */
   in_sample: InSample;
   /** The rate that they must not reach, if one was given. */
   limit?: Limit | null;
