@@ -15,7 +15,7 @@ from pathlib import Path
 from . import host, report
 from .case import Case
 from .cases import CASES
-from .entry import Entry, Setting
+from .entry import Entry, Setting, earlier
 from .measure import Bench
 from .tools import Failed, Programs, output
 
@@ -72,6 +72,8 @@ def main() -> int:
 
 def run_case(case: Case, bench: Bench, options: argparse.Namespace) -> dict:
     entries = [entry for entry in case.entries if not options.tool or entry.tool in options.tool]
+    if options.before:
+        entries += [earlier(entry, options.before) for entry in entries if entry.tool.startswith("brimful")]
     absent = sorted({entry.tool for entry in entries if bench.programs.path(entry.program) is None})
     entries = [entry for entry in entries if entry.tool not in absent]
     seconds = options.growth_seconds if case.long else options.seconds
@@ -145,6 +147,9 @@ def parse() -> argparse.Namespace:
         metavar="NAME",
         help="only this generator (repeatable): " + ", ".join(tools),
     )
+    parser.add_argument(
+        "--before", type=program, metavar="FILE", help="an earlier brimful binary, to run beside today's in every case"
+    )
     parser.add_argument("--seconds", type=positive, default=5, help="length of a run [default: %(default)s]")
     parser.add_argument("--repetitions", type=positive, default=5, help="runs of each generator [default: %(default)s]")
     parser.add_argument(
@@ -161,6 +166,13 @@ def parse() -> argparse.Namespace:
         "--report", type=Path, metavar="FILE", help="print the tables of stored results, and run nothing"
     )
     return parser.parse_args()
+
+
+def program(text: str) -> Path:
+    path = Path(text).resolve()
+    if not os.access(path, os.X_OK):
+        raise argparse.ArgumentTypeError(f"{path} cannot be run")
+    return path
 
 
 def positive(text: str) -> int:

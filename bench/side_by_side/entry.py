@@ -1,7 +1,12 @@
 """A generator as one case runs it: the command line, and what is to be known of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+
+# What an earlier brimful is called in the tables.
+BEFORE = "before"
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,12 @@ def brimful_with(engine: str, *flags: str) -> Entry:
         return ["brimful", "load", s.url, *given, "-d", f"{s.seconds}s", "--engine", engine, "--json", "--quiet"]
 
     return Entry(f"brimful-{engine}", argv, good_exits=(0, 4), flags=flags)
+
+
+def earlier(entry: Entry, program: Path) -> Entry:
+    """brimful as it was: another binary, with the same command line."""
+    tool = entry.tool.replace("brimful", BEFORE)
+    return replace(entry, tool=tool, argv=lambda s: [str(program), *entry.argv(s)[1:]])
 
 
 def wrk(connections: int, *flags: str) -> Entry:

@@ -5,6 +5,7 @@ from statistics import median
 
 from .case import Case, Requirement
 from .cases import CASES
+from .entry import BEFORE
 from .stats import spread
 from .tools import KNOWN
 
@@ -77,7 +78,8 @@ def case_text(document: dict, result: dict) -> str:
         [f"{ours} / {peer}"] + [cell(ratios(result, ours, peer, metric)) for metric in case.compared]
         for peer in peers
         for ours in tools
-        if ours.startswith("brimful")
+        # An earlier brimful's engine is compared with the same of today's.
+        if ours.startswith("brimful") and peer in (peer.replace(BEFORE, "brimful"), ours.replace("brimful", BEFORE))
     ]
     compared = [row for row in compared if any(entry != "-" for entry in row[1:])]
     if compared:

@@ -46,7 +46,7 @@ class Programs:
         )
 
     def path(self, name: str) -> str | None:
-        return self.paths[name]
+        return name if os.path.isabs(name) else self.paths[name]
 
     def versions(self) -> dict[str, str | None]:
         return {name: version(path, KNOWN[name][0]) if path else None for name, path in self.paths.items()}
