@@ -9,11 +9,30 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub u16);
 
-/// What one call is to request.
+/// What is sent, as whoever renders a run's requests knows it: for fixed requests their index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u32);
+
+/// A user's visit: its calls share connections that no other call uses, and may share cookies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(pub u32);
+
+/// One call, as the workload wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpec {
-    /// The class, whose request the engine holds ready to send.
+    /// What it is reported as.
     pub class: ClassId,
+    /// What is sent.
+    pub request: RequestId,
+    /// Whose it is, if it is part of a session.
+    pub session: Option<SessionId>,
+}
+
+impl CallSpec {
+    /// A call of a class whose request bears the class's own number, of no session.
+    pub fn of_class(class: ClassId) -> CallSpec {
+        CallSpec { class, request: RequestId(u32::from(class.0)), session: None }
+    }
 }
 
 /// A workload's answer to "what now?".
@@ -44,6 +63,12 @@ pub trait Workload {
 
     /// A call has ended; a closed workload schedules its successor here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
+
+    /// Whether calls of this session are under way or still to come; when none are, its connections are closed. Asked after
+    /// each of its calls has ended.
+    fn session_goes_on(&mut self, _session: SessionId) -> bool {
+        true
+    }
 }
 
 /// What happens to one call, in order. A call that fails skips what it did not reach; the last event is always `Ended`.
@@ -88,8 +113,8 @@ pub enum Event {
 /// How a call ended. A failed request is data, not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Its class.
-    pub class: ClassId,
+    /// Which call.
+    pub call: CallSpec,
     /// When the schedule wanted it to begin.
     pub due: Nanos,
     /// When it ended.

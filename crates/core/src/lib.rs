@@ -27,6 +27,6 @@ pub mod text;
 pub mod units;
 pub mod workload;
 
-pub use event::{CallSpec, ClassId, End, Event, Limit, Next, Observer, Outcome, Workload};
+pub use event::{CallSpec, ClassId, End, Event, Limit, Next, Observer, Outcome, RequestId, SessionId, Workload};
 pub use slo::Slo;
 pub use units::{Bytes, Nanos, Rate};

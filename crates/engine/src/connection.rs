@@ -1,9 +1,9 @@
 //! The connections of one shard: slots that are used again, and which of them can take a call.
 
 use crate::io::Token;
-use brimful_core::{ClassId, Nanos};
+use brimful_core::{CallSpec, Nanos, SessionId};
 use brimful_http::ResponseParser;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// Where a connection is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Phase {
 /// A call on its way, with what the observer remembers of it.
 #[derive(Debug)]
 pub struct Call<P> {
-    pub class: ClassId,
+    pub spec: CallSpec,
     pub due: Nanos,
     pub observed: P,
     /// Identifies the call among its connection's; see [`Connection::awaits`].
@@ -28,16 +28,40 @@ pub struct Call<P> {
     pub last: bool,
     /// When its request was handed over, if it was.
     pub sent_at: Option<Nanos>,
+    /// Bytes of its request, once it was handed over.
+    pub length: usize,
+    /// It asks for a head alone, known once it was handed over.
+    pub is_head: bool,
     /// When the first byte of the response was read.
     pub first_byte_at: Option<Nanos>,
     /// Bytes of the response read.
     pub received: u64,
 }
 
+impl<P: Default> Call<P> {
+    /// A call that nothing has been done about.
+    pub fn new(spec: CallSpec, due: Nanos, stamp: u32) -> Call<P> {
+        Call {
+            spec,
+            due,
+            observed: P::default(),
+            stamp,
+            last: false,
+            sent_at: None,
+            length: 0,
+            is_head: false,
+            first_byte_at: None,
+            received: 0,
+        }
+    }
+}
+
 /// One connection.
 #[derive(Debug)]
 pub struct Connection<P> {
     pub phase: Phase,
+    /// Whose it is; nobody else's calls are given to it.
+    pub session: Option<SessionId>,
     /// Deadlines of an attempt, or of waiting for the server to close, that bear another stamp are void.
     pub stamp: u32,
     /// Calls begun on it.
@@ -65,9 +89,10 @@ enum List {
 
 impl<P> Connection<P> {
     /// A connection without calls.
-    pub fn new(phase: Phase, depth: usize) -> Connection<P> {
+    pub fn new(phase: Phase, depth: usize, session: Option<SessionId>) -> Connection<P> {
         Connection {
             phase,
+            session,
             stamp: 0,
             begun: 0,
             calls: VecDeque::with_capacity(depth.min(64)),
@@ -99,8 +124,10 @@ struct Slot<P> {
 pub struct Connections<P> {
     slots: Vec<Slot<P>>,
     free: Vec<u32>,
-    /// By [`List`]; the one that was listed last is on top.
+    /// Those of no session, by [`List`]; the one that was listed last is on top.
     lists: [Vec<u32>; 2],
+    /// The slots of each session's: as a rule one or very few.
+    of_sessions: HashMap<SessionId, Vec<u32>>,
     /// Most calls under way on one connection.
     depth: usize,
     /// Most calls in a connection's life.
@@ -122,6 +149,7 @@ impl<P> Connections<P> {
             slots: Vec::new(),
             free: Vec::new(),
             lists: [Vec::new(), Vec::new()],
+            of_sessions: HashMap::new(),
             depth,
             lifetime,
             open: 0,
@@ -144,6 +172,9 @@ impl<P> Connections<P> {
             self.slots.push(Slot { generation: 0, connection: None });
             self.slots.len() as u32 - 1
         });
+        if let Some(session) = connection.session {
+            self.of_sessions.entry(session).or_default().push(slot);
+        }
         self.slots[slot as usize].connection = Some(connection);
         self.open += 1;
         self.list(slot);
@@ -191,23 +222,43 @@ impl<P> Connections<P> {
         self.slots.get_mut(slot as usize)?.connection.as_mut()
     }
 
-    /// A connection that can take a call: an idle one, the latest first, as its caches are the warmest and the others can time
-    /// out in peace; else one with room behind other calls. Whoever gives it the call then calls [`Connections::list`].
+    /// A connection that can take a call of no session: an idle one, the latest first, as its caches are the warmest and the
+    /// others can time out in peace; else one with room behind other calls. Whoever gives it the call then calls
+    /// [`Connections::list`].
     pub fn available(&self) -> Option<u32> {
         self.lists.iter().find_map(|list| list.last()).copied()
     }
 
-    /// Notes anew whether the connection can take a call, after its calls or its phase have changed.
-    pub fn list(&mut self, slot: u32) {
-        let (depth, lifetime) = (self.depth, self.lifetime);
-        let Some(connection) = self.get(slot) else { return };
+    /// The same for a call of this session.
+    pub fn available_to(&self, session: SessionId) -> Option<u32> {
+        let with_room = |slot: &u32| Some((self.room(self.get(*slot)?)?, *slot));
+        self.of_session(session)
+            .iter()
+            .filter_map(with_room)
+            .min_by_key(|(list, _)| *list as usize)
+            .map(|(_, slot)| slot)
+    }
+
+    /// The slots of a session's connections.
+    pub fn of_session(&self, session: SessionId) -> &[u32] {
+        self.of_sessions.get(&session).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where a connection belongs that can take a call.
+    fn room(&self, connection: &Connection<P>) -> Option<List> {
         let calls = connection.calls.len();
-        let list = match connection.phase {
+        match connection.phase {
             Phase::Closing => None,
-            _ if calls >= depth || connection.begun >= lifetime => None,
+            _ if calls >= self.depth || connection.begun >= self.lifetime => None,
             Phase::Open if calls == 0 => Some(List::Idle),
             _ => Some(List::Roomy),
-        };
+        }
+    }
+
+    /// Notes anew whether the connection can take a call, after its calls or its phase have changed.
+    pub fn list(&mut self, slot: u32) {
+        let Some(connection) = self.get(slot).filter(|connection| connection.session.is_none()) else { return };
+        let list = self.room(connection);
         if connection.listed.map(|(list, _)| list) == list {
             return;
         }
@@ -238,6 +289,14 @@ impl<P> Connections<P> {
         entry.generation = entry.generation.wrapping_add(1);
         self.free.push(slot);
         self.open -= 1;
+        if let Some(session) = connection.session
+            && let Some(slots) = self.of_sessions.get_mut(&session)
+        {
+            slots.retain(|other| *other != slot);
+            if slots.is_empty() {
+                self.of_sessions.remove(&session);
+            }
+        }
         Some(connection)
     }
 
@@ -250,15 +309,18 @@ impl<P> Connections<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::ClassId;
 
     fn call(stamp: u32) -> Call<()> {
-        let (class, due) = (ClassId(0), Nanos::ZERO);
-        let (sent_at, first_byte_at, received) = (None, None, 0);
-        Call { class, due, observed: (), stamp, last: false, sent_at, first_byte_at, received }
+        Call::new(CallSpec::of_class(ClassId(0)), Nanos::ZERO, stamp)
     }
 
     fn insert(connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {
-        let mut connection = Connection::new(phase, 1);
+        insert_for(None, connections, phase, calls)
+    }
+
+    fn insert_for(session: Option<SessionId>, connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {
+        let mut connection = Connection::new(phase, 1, session);
         connection.calls.extend((0..calls).map(call));
         connection.begun = u64::from(calls);
         connections.insert(connection).slot
@@ -311,6 +373,23 @@ mod tests {
     }
 
     #[test]
+    fn a_sessions_connections_are_its_own() {
+        let mut connections = Connections::new(2, u64::MAX);
+        let [one, other] = [1, 2].map(SessionId);
+        let roomy = insert_for(Some(one), &mut connections, Phase::Open, 1);
+        let idle = insert_for(Some(one), &mut connections, Phase::Open, 0);
+        insert_for(Some(one), &mut connections, Phase::Closing, 0);
+        assert_eq!((connections.available(), connections.available_to(other)), (None, None));
+        assert_eq!(connections.available_to(one), Some(idle));
+        connections.remove(idle);
+        assert_eq!(connections.available_to(one), Some(roomy));
+        let anybodys = insert(&mut connections, Phase::Open, 0);
+        assert_eq!((connections.available(), connections.available_to(one)), (Some(anybodys), Some(roomy)));
+        connections.slots().into_iter().for_each(|slot| drop(connections.remove(slot)));
+        assert!(connections.of_sessions.is_empty() && connections.available().is_none());
+    }
+
+    #[test]
     fn an_attempt_without_a_socket_was_never_open() {
         let mut connections = Connections::new(1, u64::MAX);
         let slots: Vec<u32> = (0..5).map(|_| insert(&mut connections, Phase::Connecting, 1)).collect();
@@ -330,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_connection_knows_the_stamps_of_its_calls_when_they_wrap() {
-        let mut connection = Connection::new(Phase::Open, 4);
+        let mut connection: Connection<()> = Connection::new(Phase::Open, 4, None);
         assert!(!connection.awaits(7));
         connection.calls.extend([u32::MAX - 1, u32::MAX, 0, 1].map(call));
         assert!([u32::MAX - 1, u32::MAX, 0, 1].into_iter().all(|stamp| connection.awaits(stamp)));

@@ -1,15 +1,16 @@
 //! What becomes of a shard's connections and calls: attempts, requests going out, responses coming in, and their ends.
 
-use crate::Close;
 use crate::connection::{Call, Connection, Phase};
 use crate::deadlines::Armed;
 use crate::io::{Happened, Io, Token, end_of_attempt};
 use crate::shard::{RESET, Shard};
-use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Workload};
-use brimful_http::{Progress as Parsed, Request, Response};
+use crate::{Close, Requests};
+use brimful_core::{End, Event, Limit, Nanos, Observer, Workload};
+use brimful_http::{Progress as Parsed, Response};
 use rustix::io::Errno;
+use std::borrow::Cow;
 
-impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
     /// Starts an attempt to establish a connection for the calls it bears; from another source address, if there is one and the
     /// first has no port left.
     pub(crate) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
@@ -61,8 +62,8 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
 
     fn established(&mut self, slot: u32, now: Nanos) {
         let calls = self.open(slot, now);
-        self.expect_response(slot);
         (0..calls).for_each(|nth| self.send(slot, nth, now));
+        self.expect_response(slot);
     }
 
     /// Tells that the connection is established. Returns how many calls it bears.
@@ -113,12 +114,11 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         }
     }
 
-    /// Makes the parser ready for the response to the oldest call.
+    /// Makes the parser ready for the response to the oldest call, whose request was handed over.
     pub(crate) fn expect_response(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if let Some(call) = connection.calls.front() {
-            let head = self.config.requests[usize::from(call.class.0)].get(call.last).is_head();
-            connection.parser.start(head);
+            connection.parser.start(call.is_head);
         }
     }
 
@@ -132,10 +132,16 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(call) = connection.calls.get_mut(nth) else { return };
+        let request = self.requests.request(&call.spec, call.last);
         call.sent_at = Some(now);
-        let config = self.config;
+        call.length = request.bytes().len();
+        call.is_head = request.is_head();
         self.responding.arm(now, Armed { slot, stamp: call.stamp });
-        self.io.send(token, config.requests[usize::from(call.class.0)].get(call.last).bytes());
+        let bytes = match request {
+            Cow::Borrowed(shared) => Cow::Borrowed(shared.bytes()),
+            Cow::Owned(own) => Cow::Owned(own.into_bytes()),
+        };
+        self.io.send(token, bytes);
         self.hold();
     }
 
@@ -157,7 +163,9 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             if call.received == 0 {
                 call.first_byte_at = Some(self.now);
             }
-            match connection.parser.feed_with(&mut self.recent_head, bytes) {
+            let requests = &mut self.requests;
+            let on_head = |head: &[u8]| requests.answered(&call.spec, head);
+            match connection.parser.feed_with(&mut self.recent_head, bytes, on_head) {
                 Err(_) => {
                     call.received += bytes.len() as u64;
                     return self.drop_malformed(slot);
@@ -187,18 +195,16 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
 
     /// The oldest call's response is whole. A `spent` connection bears no further call.
     fn complete(&mut self, slot: u32, response: Response, spent: bool) {
-        let (unsent, config) = (self.io.unsent(slot), self.config);
+        let unsent = self.io.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(call) = connection.calls.pop_front() else { return };
-        let length = |class: ClassId, last| config.requests[usize::from(class.0)].get(last).bytes().len();
-        let unsent_behind: usize =
-            if unsent == 0 { 0 } else { connection.calls.iter().map(|call| length(call.class, call.last)).sum() };
+        let unsent_behind: usize = if unsent == 0 { 0 } else { connection.calls.iter().map(|call| call.length).sum() };
         let unsent = unsent.saturating_sub(unsent_behind);
-        let bytes = length(call.class, call.last);
+        let bytes = call.length.saturating_sub(unsent) as u64;
         let goes_on = response.keep_alive && !call.last;
         let behind = connection.calls.len();
         let whole = unsent == 0;
-        self.end(call, End::Completed { status: response.status }, bytes.saturating_sub(unsent) as u64);
+        self.end(call, End::Completed { status: response.status }, bytes);
         match (behind > 0, whole && goes_on, spent) {
             (true, true, _) => {
                 self.expect_response(slot);
@@ -207,7 +213,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             // The server answers no more of them.
             (true, false, _) => self.close(slot),
             (false, true, false) => self.connections.list(slot),
-            (false, false, false) if whole && config.connections.close == Close::Server => self.await_close(slot),
+            (false, false, false) if whole && self.config.connections.close == Close::Server => self.await_close(slot),
             _ => self.close(slot),
         }
     }
@@ -231,20 +237,17 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
 
     /// Closes a connection and ends its calls, the oldest first, as `how` says of the nth.
     pub(crate) fn drop_connection(&mut self, slot: u32, how: impl Fn(usize, &Call<O::PerCall>) -> End) {
+        if self.connections.get(slot).is_none() {
+            return;
+        }
         let mut unsent = self.io.unsent(slot);
         self.io.close(self.connections.token(slot));
         self.hold();
         let Some(mut connection) = self.connections.remove(slot) else { return };
-        let requests = &self.config.requests;
         let sent = |call: &Call<O::PerCall>| {
-            if call.sent_at.is_none() {
-                return 0;
-            }
-            let request: &Request = requests[usize::from(call.class.0)].get(call.last);
-            let length = request.bytes().len();
-            let missing = unsent.min(length);
+            let missing = unsent.min(call.length);
             unsent -= missing;
-            (length - missing) as u64
+            (call.length - missing) as u64
         };
         let mut bytes: Vec<u64> = connection.calls.iter().rev().map(sent).collect();
         for (nth, call) in connection.calls.drain(..).enumerate() {
@@ -253,7 +256,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         }
     }
 
-    fn close(&mut self, slot: u32) {
+    pub(crate) fn close(&mut self, slot: u32) {
         self.drop_connection(slot, |_, _| RESET);
     }
 }

@@ -25,6 +25,7 @@ use crate::pacing::Waited;
 use brimful_core::{End, Limit, Nanos};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 /// A slot and its generation, so that what happened to a connection that is gone never reaches the one that took its slot.
@@ -76,7 +77,7 @@ pub enum Happened {
     Reset,
 }
 
-/// One way to do it. `'a` is the life of the requests' bytes.
+/// One way to do it. `'a` is the life of the bytes that requests share.
 pub trait Io<'a>: Sized {
     /// Its name in Records and on the command line.
     const NAME: &'static str;
@@ -92,7 +93,7 @@ pub trait Io<'a>: Sized {
     fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno>;
 
     /// Sends `request` after everything that was handed over before it.
-    fn send(&mut self, token: Token, request: &'a [u8]);
+    fn send(&mut self, token: Token, request: Cow<'a, [u8]>);
 
     /// How many of the bytes handed over for this slot's connection the kernel is known not to have taken.
     fn unsent(&self, slot: u32) -> usize;
@@ -195,7 +196,7 @@ mod tests {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
             sockopt::set_socket_linger(&server, Some(std::time::Duration::ZERO)).unwrap();
             drop(server);
-            io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n");
+            io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
             assert_eq!(received(&mut io, clock, 1), (vec![], Some(Happened::Reset)), "pipelined: {pipelined}");
         }
     }
@@ -206,7 +207,7 @@ mod tests {
             drop(server);
             // The first is answered by RST, the second meets it.
             for _ in 0..2 {
-                io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n");
+                io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
                 io.flush().unwrap();
             }
             assert_eq!(received(&mut io, clock, 1), (vec![], Some(Happened::EndOfStream)), "pipelined: {pipelined}");

@@ -31,7 +31,7 @@ mod turns;
 
 pub use clock::Clock;
 pub use host::CpuTime;
-pub use requests::{ClassRequests, Wire};
+pub use requests::{FixedRequests, Requests, Wire};
 pub use sources::{Cidr, CidrError};
 
 use brimful_core::record::HostContention;
@@ -47,8 +47,6 @@ use turns::ShardUse;
 pub struct Config {
     /// Where to connect.
     pub address: SocketAddr,
-    /// What to send, indexed by class.
-    pub requests: Vec<ClassRequests>,
     /// How connections are used.
     pub connections: ConnectionPolicy,
     /// When to start, on `CLOCK_MONOTONIC`; where that is over before all threads are up, as soon as they are.
@@ -197,44 +195,47 @@ pub enum EngineError {
     },
 }
 
-/// Runs one workload and observer per shard until every workload is done and every call has ended, or `stop` is set.
+/// Runs shards, each of its own workload, requests and observer, until every workload is done and every call has ended, or
+/// `stop` is set.
 ///
 /// # Errors
 /// [`EngineError`] when a shard cannot be set up. What happens to calls is never an error but an outcome.
-pub fn run<W, O>(
-    config: &Config,
-    shards: Vec<(W, O)>,
+pub fn run<'a, W, R, O>(
+    config: &'a Config,
+    shards: Vec<(W, R, O)>,
     stop: &AtomicBool,
     progress: &Progress,
 ) -> Result<Run<O>, EngineError>
 where
     W: Workload + Send,
+    R: Requests<'a> + Send,
     O: Observer + Send,
 {
     host::raise_descriptor_limit();
-    let settings = config.settings()?;
+    let settings = config.settings(shards.iter().map(|(_, requests, _)| requests.longest()).max().unwrap_or(0))?;
     let uring = match config.engine {
         Engine::Epoll => false,
         Engine::Auto => Uring::new(&settings).is_ok(),
         Engine::Uring => Uring::new(&settings).map(|_| true)?,
     };
     if uring {
-        run_on::<Uring<'_>, W, O>(config, &settings, shards, stop, progress)
+        run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop, progress)
     } else {
-        run_on::<Epoll<'_>, W, O>(config, &settings, shards, stop, progress)
+        run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop, progress)
     }
 }
 
-fn run_on<'a, I, W, O>(
+fn run_on<'a, I, W, R, O>(
     config: &'a Config,
     settings: &Settings,
-    shards: Vec<(W, O)>,
+    shards: Vec<(W, R, O)>,
     stop: &AtomicBool,
     progress: &Progress,
 ) -> Result<Run<O>, EngineError>
 where
     I: Io<'a>,
     W: Workload + Send,
+    R: Requests<'a> + Send,
     O: Observer + Send,
 {
     let timeout = config.connections.connect_timeout.unwrap_or(config.connections.response_timeout);
@@ -247,12 +248,12 @@ where
         let threads: Vec<_> = shards
             .into_iter()
             .enumerate()
-            .map(|(index, (workload, observer))| {
+            .map(|(index, shard)| {
                 let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
                 let warm = warm.split_off(warm.len().saturating_sub(warm_per_shard));
                 let body = move || {
                     host::settle_thread(cpu)?;
-                    Shard::new(config, settings, clock, workload, observer, I::new(settings)?, warm).run(stop, progress)
+                    Shard::new(config, settings, clock, shard, I::new(settings)?, warm).run(stop, progress)
                 };
                 std::thread::Builder::new().name(format!("shard-{index}")).spawn_scoped(scope, body)
             })
@@ -270,10 +271,10 @@ where
 }
 
 impl Config {
-    fn settings(&self) -> Result<Settings, EngineError> {
+    fn settings(&self, longest_request: usize) -> Result<Settings, EngineError> {
         /// What surely fits into one segment.
         const SEGMENT: usize = 1200;
-        let long = self.requests.iter().any(|request| request.longest() > SEGMENT);
+        let long = longest_request > SEGMENT;
         let policy = &self.connections;
         let sources = policy.source.map_or(Ok(Vec::new()), |range| range.usable(&self.address))?;
         Ok(Settings {

@@ -1,8 +1,55 @@
-//! The bytes of each class's request, rendered once before the run.
+//! What is sent for each call: fixed requests, rendered before the run, or such as are rendered for one call.
 
 use crate::{Close, EngineError};
+use brimful_core::CallSpec;
 use brimful_core::workload::Class;
 use brimful_http::{Request, Version};
+use std::borrow::Cow;
+
+/// Says what is sent for each call. One per shard, so that it may keep cookies or counters. Requests that many calls share are
+/// rendered once and borrowed; whatever is rendered for one call alone is handed over.
+pub trait Requests<'a> {
+    /// The request of this call, about to be sent; its connection ends with it if it is the `last`.
+    fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request>;
+
+    /// Bytes of the longest; [`usize::MAX`] where that is not known before.
+    fn longest(&self) -> usize;
+
+    /// The head of an answer to this call, informational ones included: where cookies come from.
+    fn answered(&mut self, _call: &CallSpec, _head: &[u8]) {}
+}
+
+/// Requests that do not change during a run, by [`RequestId`](brimful_core::RequestId).
+#[derive(Clone, Debug)]
+pub struct FixedRequests(Vec<Forms>);
+
+/// One request, as it is sent on a connection that goes on and on one that ends with it.
+#[derive(Clone, Debug)]
+struct Forms {
+    on_going: Request,
+    last: Request,
+}
+
+impl FixedRequests {
+    /// Renders one request per class.
+    ///
+    /// # Errors
+    /// [`EngineError::Request`] when method, path or headers cannot be sent as HTTP.
+    pub fn render(classes: &[Class], wire: &Wire) -> Result<FixedRequests, EngineError> {
+        classes.iter().map(|class| wire.render(class)).collect::<Result<_, _>>().map(FixedRequests)
+    }
+}
+
+impl<'a> Requests<'a> for &'a FixedRequests {
+    fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
+        let forms = &self.0[call.request.0 as usize];
+        Cow::Borrowed(if last { &forms.last } else { &forms.on_going })
+    }
+
+    fn longest(&self) -> usize {
+        self.0.iter().flat_map(|forms| [&forms.on_going, &forms.last]).map(|r| r.bytes().len()).max().unwrap_or(0)
+    }
+}
 
 /// What all requests of a run have in common.
 #[derive(Clone, Debug)]
@@ -17,36 +64,15 @@ pub struct Wire {
     pub close: Close,
 }
 
-/// One class's request, as it is sent on a connection that goes on and on one that ends with it.
-#[derive(Clone, Debug)]
-pub struct ClassRequests {
-    on_going: Request,
-    last: Request,
-}
-
-impl ClassRequests {
-    /// Renders the class's requests.
-    ///
-    /// # Errors
-    /// [`EngineError::Request`] when method, path or headers cannot be sent as HTTP.
-    pub fn render(class: &Class, wire: &Wire) -> Result<ClassRequests, EngineError> {
-        let mut headers = wire.headers.clone();
+impl Wire {
+    fn render(&self, class: &Class) -> Result<Forms, EngineError> {
+        let mut headers = self.headers.clone();
         headers.extend(class.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         let render = |close: bool| {
             let body = class.body.as_bytes();
-            Request::new(&class.method, &wire.authority, &class.path, &headers, body, wire.version, close)
+            Request::new(&class.method, &self.authority, &class.path, &headers, body, self.version, close)
                 .map_err(|source| EngineError::Request { class: class.name.clone(), source })
         };
-        Ok(ClassRequests { on_going: render(false)?, last: render(wire.close == Close::Server)? })
-    }
-
-    /// Bytes of the longer one.
-    pub(crate) fn longest(&self) -> usize {
-        self.on_going.bytes().len().max(self.last.bytes().len())
-    }
-
-    /// The request to send.
-    pub(crate) fn get(&self, last: bool) -> &Request {
-        if last { &self.last } else { &self.on_going }
+        Ok(Forms { on_going: render(false)?, last: render(self.close == Close::Server)? })
     }
 }

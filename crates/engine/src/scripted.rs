@@ -6,11 +6,12 @@ use crate::io::{Happened, Io, Settings, Token};
 use crate::pacing::Waited;
 use crate::shard::Shard;
 use crate::turns::ShardUse;
-use crate::{ClassRequests, Close, Config, ConnectionPolicy, Engine, EngineError, Progress, Wire};
+use crate::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Progress, Wire};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -53,7 +54,7 @@ impl<'a> Io<'a> for Scripted {
         Ok(())
     }
 
-    fn send(&mut self, token: Token, _: &'a [u8]) {
+    fn send(&mut self, token: Token, _: Cow<'a, [u8]>) {
         self.sent.push_back(token);
     }
 
@@ -122,7 +123,7 @@ impl Workload for AtOnce {
         match self.0.checked_sub(1) {
             Some(left) => {
                 self.0 = left;
-                Next::Due { due: Nanos::ZERO, call: CallSpec { class: ClassId(0) } }
+                Next::Due { due: Nanos::ZERO, call: CallSpec::of_class(ClassId(0)) }
             }
             None => Next::Done,
         }
@@ -151,9 +152,9 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
     let wire = Wire { authority: address.to_string(), version, headers: Vec::new(), close };
+    let requests = FixedRequests::render(&WorkloadDoc::single("GET", "/").classes, &wire).unwrap();
     let config = Config {
         address,
-        requests: vec![ClassRequests::render(&WorkloadDoc::single("GET", "/").classes[0], &wire).unwrap()],
         connections: ConnectionPolicy { response_timeout: TIMEOUT, ..ConnectionPolicy::default() },
         window: Nanos::from_secs(60),
         start: Nanos::ZERO,
@@ -163,7 +164,8 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let (connecting, sent, happened) = (Vec::new(), VecDeque::new(), VecDeque::new());
     let io = Scripted { turns: turns.into_iter().collect(), connecting, sent, happened, left: false };
     let clock = Clock::starting_in(Nanos::ZERO);
-    let shard = Shard::new(&config, &config.settings().unwrap(), clock, AtOnce(calls), Ends::default(), io, Vec::new());
+    let settings = config.settings(crate::Requests::longest(&&requests)).unwrap();
+    let shard = Shard::new(&config, &settings, clock, (AtOnce(calls), &requests, Ends::default()), io, Vec::new());
     let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false), &Progress::default()).unwrap();
     (outcomes.iter().map(|outcome| outcome.end).collect(), used)
 }

@@ -1,7 +1,6 @@
 //! One shard: what it knows and keeps, and how a call ends. `turns.rs` begins calls and waits, `exchange.rs` says what becomes of
 //! them.
 
-use crate::Config;
 use crate::clock::Clock;
 use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::Deadlines;
@@ -9,7 +8,8 @@ use crate::io::{Io, Settings};
 use crate::pacing::Waited;
 use crate::sources::Turns;
 use crate::sweep::Sweep;
-use brimful_core::{ClassId, End, Event, Nanos, Observer, Outcome, Workload};
+use crate::{Config, Requests};
+use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionId, Workload};
 use brimful_http::RecentHead;
 use rustix::fd::OwnedFd;
 
@@ -17,11 +17,12 @@ use rustix::fd::OwnedFd;
 pub(crate) const RESET: End = End::Reset { sent: true };
 
 /// One shard of a run.
-pub struct Shard<'a, W, O: Observer, I> {
+pub struct Shard<'a, W, R, O: Observer, I> {
     pub(crate) config: &'a Config,
     pub(crate) clock: Clock,
     pub(crate) now: Nanos,
     pub(crate) workload: W,
+    pub(crate) requests: R,
     pub(crate) observer: O,
     pub(crate) io: I,
     pub(crate) connections: Connections<O::PerCall>,
@@ -49,13 +50,12 @@ pub struct Shard<'a, W, O: Observer, I> {
     pub(crate) cpu_wait_before: Option<Nanos>,
 }
 
-impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
     pub fn new(
         config: &'a Config,
         settings: &Settings,
         clock: Clock,
-        workload: W,
-        observer: O,
+        (workload, requests, observer): (W, R, O),
         io: I,
         warm: Vec<OwnedFd>,
     ) -> Self {
@@ -65,6 +65,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             clock,
             now: Nanos::ZERO,
             workload,
+            requests,
             observer,
             io,
             connections: Connections::new(config.connections.pipeline, lifetime),
@@ -86,7 +87,7 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             cpu_wait_before: None,
         };
         for socket in warm {
-            let token = shard.connections.insert(Connection::new(Phase::Open, config.connections.pipeline));
+            let token = shard.connections.insert(Connection::new(Phase::Open, config.connections.pipeline, None));
             if shard.io.adopt(token, socket).is_err() {
                 drop(shard.connections.remove(token.slot));
             }
@@ -114,14 +115,26 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
             self.observer.on(&mut call.observed, &Event::FirstByte { at });
         }
         let end = possible(end, sent);
-        let (class, due, at): (ClassId, _, _) = (call.class, call.due, self.now);
-        let outcome = Outcome { class, due, at, end, bytes_sent, bytes_received: call.received };
+        let Call { spec, due, received, .. } = call;
+        let outcome = Outcome { call: spec, due, at: self.now, end, bytes_sent, bytes_received: received };
         self.observer.on(&mut call.observed, &Event::Ended(outcome));
         self.workload.on_outcome(&outcome);
         self.in_flight -= 1;
         self.ended += 1;
         // The workload may want something at once.
         self.next_due = Nanos::ZERO;
+        if let Some(session) = spec.session
+            && !self.workload.session_goes_on(session)
+        {
+            self.leave(session);
+        }
+    }
+
+    /// Closes the connections of a session that is over.
+    fn leave(&mut self, session: SessionId) {
+        let idle = |slot: &u32| self.connections.get(*slot).is_some_and(|connection| connection.calls.is_empty());
+        let slots: Vec<u32> = self.connections.of_session(session).iter().copied().filter(idle).collect();
+        slots.into_iter().for_each(|slot| self.close(slot));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::host::{self, CpuTime};
 use crate::io::Io;
 use crate::pacing::Waited;
 use crate::shard::{RESET, Shard};
-use crate::{EngineError, Progress};
+use crate::{EngineError, Progress, Requests};
 use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,7 +38,7 @@ pub struct ShardUse {
     pub cpu_wait: Option<Nanos>,
 }
 
-impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
     /// Runs to the end. The observer has then seen every scheduled call end.
     pub fn run(mut self, stop: &AtomicBool, progress: &Progress) -> Result<(O, ShardUse), EngineError> {
         // Takes longer than the first call may be late.
@@ -126,21 +126,21 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
     }
 
     fn begin(&mut self, due: Nanos, spec: CallSpec, now: Nanos) {
-        let class = spec.class;
-        let stamp = self.connections.fresh_stamp();
-        let observed = O::PerCall::default();
-        let (last, sent_at, first_byte_at, received) = (false, None, None, 0);
-        let mut call = Call { class, due, observed, stamp, last, sent_at, first_byte_at, received };
+        let mut call: Call<O::PerCall> = Call::new(spec, due, self.connections.fresh_stamp());
         self.in_flight += 1;
-        self.observer.on(&mut call.observed, &Event::Scheduled { class, due });
+        self.observer.on(&mut call.observed, &Event::Scheduled { class: spec.class, due });
         if now > self.config.window + OVERRUN {
             return self.end(call, End::Unfinished { sent: false }, 0);
         }
         self.observer.on(&mut call.observed, &Event::Begun { at: now });
-        match self.connections.available() {
+        let available = match spec.session {
+            None => self.connections.available(),
+            Some(session) => self.connections.available_to(session),
+        };
+        match available {
             Some(slot) => self.give(slot, call, now),
             None => {
-                let mut connection = Connection::new(Phase::Connecting, self.config.connections.pipeline);
+                let mut connection = Connection::new(Phase::Connecting, self.config.connections.pipeline, spec.session);
                 load(&mut connection, call, self.config.connections.calls_per_connection);
                 self.attempt(connection, now);
             }
@@ -156,10 +156,10 @@ impl<'a, W: Workload, O: Observer, I: Io<'a>> Shard<'a, W, O, I> {
         let first = connection.calls.len() == 1;
         self.connections.list(slot);
         if open {
+            self.send_last(slot, now);
             if first {
                 self.expect_response(slot);
             }
-            self.send_last(slot, now);
         }
     }
 

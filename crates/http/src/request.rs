@@ -119,6 +119,11 @@ impl Request {
         &self.bytes
     }
 
+    /// What to send, handed over.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Whether the method is HEAD: what [`ResponseParser::start`](crate::ResponseParser::start) needs to know.
     pub fn is_head(&self) -> bool {
         self.is_head

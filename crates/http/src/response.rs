@@ -83,14 +83,20 @@ impl ResponseParser {
     /// after which the connection speaks another protocol. Once the response is whole, or an error was found, it
     /// consumes nothing and says so again.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, ParseError> {
-        self.feed_with(&mut RecentHead::default(), bytes)
+        self.feed_with(&mut RecentHead::default(), bytes, |_| {})
     }
 
-    /// Does and says the same as [`feed`](Self::feed), sooner when the response begins with the head that was parsed last.
-    pub fn feed_with(&mut self, recent: &mut RecentHead, bytes: &[u8]) -> Result<Fed, ParseError> {
+    /// Does and says the same as [`feed`](Self::feed), sooner when the response begins with the head that was parsed last, and
+    /// shows each head once it is whole, informational ones included.
+    pub fn feed_with(
+        &mut self,
+        recent: &mut RecentHead,
+        bytes: &[u8],
+        mut on_head: impl FnMut(&[u8]),
+    ) -> Result<Fed, ParseError> {
         let mut consumed = 0;
         while consumed < bytes.len() && !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
-            match self.step(&bytes[consumed..], recent) {
+            match self.step(&bytes[consumed..], recent, &mut on_head) {
                 Ok(n) => consumed += n,
                 Err(error) => self.stage = Stage::Failed(error),
             }
@@ -122,9 +128,14 @@ impl ResponseParser {
     }
 
     /// Consumes some of `bytes`, which are not none, within one stage.
-    fn step(&mut self, bytes: &[u8], recent: &mut RecentHead) -> Result<usize, ParseError> {
+    fn step(
+        &mut self,
+        bytes: &[u8],
+        recent: &mut RecentHead,
+        on_head: &mut impl FnMut(&[u8]),
+    ) -> Result<usize, ParseError> {
         match &mut self.stage {
-            Stage::Head => self.step_head(bytes, recent),
+            Stage::Head => self.step_head(bytes, recent, on_head),
             Stage::Length { left } => {
                 let n = (bytes.len() as u64).min(*left);
                 *left -= n;
@@ -151,12 +162,18 @@ impl ResponseParser {
     }
 
     /// Parses a head where it lies if all of it is there, and else keeps what there is.
-    fn step_head(&mut self, bytes: &[u8], recent: &mut RecentHead) -> Result<usize, ParseError> {
+    fn step_head(
+        &mut self,
+        bytes: &[u8],
+        recent: &mut RecentHead,
+        on_head: &mut impl FnMut(&[u8]),
+    ) -> Result<usize, ParseError> {
         let kept = self.partial_head.len();
         if kept == 0
             && let Some((end, head)) = recent.find(bytes, self.head_request)
         {
             self.response.head_bytes += end as u64;
+            on_head(&bytes[..end]);
             self.begin_body(head);
             return Ok(end);
         }
@@ -174,10 +191,12 @@ impl ResponseParser {
         let head = if kept == 0 {
             let head = head::parse(&bytes[..end], self.head_request)?;
             recent.remember(&bytes[..end], self.head_request, head);
+            on_head(&bytes[..end]);
             head
         } else {
             self.partial_head.extend_from_slice(&bytes[..end]);
             let head = head::parse(&self.partial_head, self.head_request)?;
+            on_head(&self.partial_head);
             self.partial_head.clear();
             head
         };
@@ -245,7 +264,13 @@ mod tests {
                 let (mut plain, mut with) = (ResponseParser::new(), ResponseParser::new());
                 plain.start(head_request);
                 with.start(head_request);
-                assert_eq!(with.feed_with(&mut recent, text.as_bytes()), plain.feed(text.as_bytes()), "{text:?}");
+                let mut heads = Vec::new();
+                let fed = with.feed_with(&mut recent, text.as_bytes(), |head| heads.extend_from_slice(head));
+                assert_eq!(fed, plain.feed(text.as_bytes()), "{text:?}");
+                assert!(text.as_bytes().starts_with(&heads), "{text:?}");
+                if let Ok(Fed { state: Progress::Complete(response), .. }) = fed {
+                    assert_eq!(heads.len() as u64, response.head_bytes, "{text:?}");
+                }
                 assert_eq!(with.finish(), plain.finish(), "{text:?}");
             }
         }

@@ -3,7 +3,7 @@
 use crate::{Endpoint, RunError};
 use brimful_core::Nanos;
 use brimful_core::workload::{Load, LoadKind, Workload};
-use brimful_engine::{ClassRequests, Config, ConnectionPolicy, Engine, Wire};
+use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
 use brimful_stats::Live;
@@ -137,14 +137,18 @@ impl RunPlan {
         }
     }
 
-    pub(crate) fn engine_config(&self) -> Result<Config, RunError> {
+    /// The requests of the classes.
+    pub(crate) fn requests(&self) -> Result<FixedRequests, RunError> {
         let wire = Wire {
             authority: self.endpoint.authority.clone(),
             version: self.version,
             headers: self.headers.clone(),
             close: self.connections.close,
         };
-        let render = |class| ClassRequests::render(class, &wire);
+        Ok(FixedRequests::render(&self.workload.classes, &wire)?)
+    }
+
+    pub(crate) fn engine_config(&self) -> Config {
         let mut connections = self.connections.clone();
         if self.is_s_clients() {
             connections.calls_per_connection = Some(1);
@@ -152,15 +156,14 @@ impl RunPlan {
         if connections.calls_per_connection == Some(1) {
             connections.warm_connections = 0;
         }
-        Ok(Config {
+        Config {
             address: self.endpoint.address,
-            requests: self.workload.classes.iter().map(render).collect::<Result<_, _>>()?,
             connections,
             start: Nanos::ZERO,
             window: self.window,
             cpus: self.cpus.clone(),
             engine: self.engine,
-        })
+        }
     }
 
     /// The shards of this process, one for each thread.

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
 pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Record, RunError> {
     plan.validate()?;
-    let mut config = plan.engine_config()?;
+    let (mut config, requests) = (plan.engine_config(), plan.requests()?);
     let extent = Extent { window: plan.window, calls: plan.calls };
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let mix = plan.workload.mix();
@@ -40,20 +40,22 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     let shards = || plan.shards();
     let run = match *plan.load()? {
         Load::Closed { clients, think } => {
-            let closed = |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), collector()));
+            let closed =
+                |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
             let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
             brimful_engine::run(&config, shards, stop, progress)?
         }
         Load::SClients { attempts } => {
             let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
-            let s_clients =
-                |shard| Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), collector()));
+            let s_clients = |shard| {
+                Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), &requests, collector()))
+            };
             let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
             brimful_engine::run(&config, shards, stop, progress)?
         }
         Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => {
             let (arrivals, mix) = (plan.arrivals()?, Mix::new(&mix, plan.seed)?);
-            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), collector());
+            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), &requests, collector());
             brimful_engine::run(&config, shards().map(open).collect(), stop, progress)?
         }
     };

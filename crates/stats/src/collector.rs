@@ -47,7 +47,7 @@ impl Collector {
     fn ended(&mut self, call: &PerCall, outcome: &Outcome) {
         let Outcome { due, at, .. } = *outcome;
         let account = &mut self.account;
-        let tally = &mut account.classes[usize::from(outcome.class.0)];
+        let tally = &mut account.classes[usize::from(outcome.call.class.0)];
         tally.traffic.sent += outcome.bytes_sent;
         tally.traffic.received += outcome.bytes_received;
         count_end(&mut tally.counts, outcome.end);
@@ -140,6 +140,7 @@ impl Observer for Collector {
 mod tests {
     use super::*;
     use crate::{Facts, derive};
+    use brimful_core::CallSpec;
     use brimful_core::counts::Traffic;
     use brimful_core::record::{Generator, ReasonCode};
     use brimful_core::workload::Workload;
@@ -154,7 +155,8 @@ mod tests {
 
     fn completed(due: Nanos, at: Nanos) -> Event {
         let end = End::Completed { status: 200 };
-        Event::Ended(Outcome { class: ClassId(0), due, at, end, bytes_sent: 100, bytes_received: 1_000 })
+        let call = CallSpec::of_class(ClassId(0));
+        Event::Ended(Outcome { call, due, at, end, bytes_sent: 100, bytes_received: 1_000 })
     }
 
     fn facts(window: Nanos) -> Facts {
@@ -224,7 +226,8 @@ mod tests {
         let mut collector = collector(us(1_000));
         let mut call = PerCall::default();
         let end = End::Reset { sent: false };
-        let outcome = Outcome { class: ClassId(0), due: us(0), at: us(9), end, bytes_sent: 100, bytes_received: 0 };
+        let spec = CallSpec::of_class(ClassId(0));
+        let outcome = Outcome { call: spec, due: us(0), at: us(9), end, bytes_sent: 100, bytes_received: 0 };
         for event in [
             Event::Scheduled { class: ClassId(0), due: us(0) },
             Event::Begun { at: us(1) },

@@ -2,30 +2,30 @@
 //! "simple scheme" of Banga & Druschel (1997, §3): it stays in lockstep with the server and cannot overload it.
 
 use crate::{Extent, Mix, Shard};
-use brimful_core::{Nanos, Next, Outcome, Workload};
+use brimful_core::{CallSpec, Nanos, Next, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// One shard of a closed workload.
 #[derive(Clone, Debug)]
-pub struct Closed {
+pub struct Closed<C = Mix> {
     /// When each client that is thinking calls again.
     ready: BinaryHeap<Reverse<Nanos>>,
-    mix: Mix,
+    chooser: C,
     think: Nanos,
     window: Nanos,
     calls_left: u64,
 }
 
-impl Closed {
+impl<C: Iterator<Item = CallSpec>> Closed<C> {
     /// This shard's share of `clients`, each thinking for `think` between an answer and the next call. First calls are
     /// spread evenly over one think time, so that the clients do not march in step.
-    pub fn new(clients: u64, think: Nanos, mix: Mix, extent: Extent, shard: Shard) -> Closed {
+    pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> Closed<C> {
         let first = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
         let mine = (0..clients).filter(|client| client % shard.count == shard.index);
         Closed {
             ready: mine.map(|client| Reverse(Nanos(first(client)))).collect(),
-            mix,
+            chooser,
             think,
             window: extent.window,
             calls_left: shard.share(extent.calls),
@@ -33,7 +33,7 @@ impl Closed {
     }
 }
 
-impl Workload for Closed {
+impl<C: Iterator<Item = CallSpec>> Workload for Closed<C> {
     fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
         if self.calls_left == 0 || now >= self.window {
             return Next::Done;
@@ -47,7 +47,7 @@ impl Workload for Closed {
         if due > now {
             return Next::NotBefore(due);
         }
-        let Some(call) = self.mix.next() else {
+        let Some(call) = self.chooser.next() else {
             return Next::Done;
         };
         self.ready.pop();
@@ -73,7 +73,7 @@ mod tests {
 
     fn ended(at: Nanos) -> Outcome {
         let end = End::Completed { status: 200 };
-        Outcome { class: ClassId(0), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
+        Outcome { call: CallSpec::of_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
     /// Runs against a server that answers every call after `service`, and returns the due times.

@@ -20,6 +20,16 @@ pub use mix::{Mix, MixError};
 pub use open::Open;
 pub use s_clients::SClients;
 
+/// A request chooser: says what each call is, in the order of the whole schedule.
+pub trait Chooser: Iterator<Item = brimful_core::CallSpec> {
+    /// Passes over `n` calls that other shards make.
+    fn pass(&mut self, n: u64) {
+        for _ in 0..n {
+            self.next();
+        }
+    }
+}
+
 /// Which part of a schedule this is: shard `index` of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {

@@ -1,6 +1,6 @@
 //! Which class each call belongs to: an independent draw per call from the mix.
 
-use crate::rng;
+use crate::{Chooser, rng};
 use brimful_core::{CallSpec, ClassId};
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -38,9 +38,11 @@ impl Mix {
         });
         Ok(Mix { cumulative: cumulative.collect(), rng: rng(seed, 2) })
     }
+}
 
-    /// Passes over `n` calls in one step: each takes one number of the generator, which can leap.
-    pub(crate) fn pass(&mut self, n: u64) {
+impl Chooser for Mix {
+    /// In one step: each call takes one number of the generator, which can leap.
+    fn pass(&mut self, n: u64) {
         if self.cumulative.len() > 1 {
             self.rng.advance(u128::from(n));
         }
@@ -59,7 +61,7 @@ impl Iterator for Mix {
             let last = self.cumulative.partition_point(|c| *c < self.cumulative[self.cumulative.len() - 1]);
             self.cumulative.partition_point(|c| *c <= u).min(last)
         };
-        Some(CallSpec { class: ClassId(class as u16) })
+        Some(CallSpec::of_class(ClassId(class as u16)))
     }
 }
 

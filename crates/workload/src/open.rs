@@ -1,13 +1,13 @@
 //! The open workload: calls come when the arrival process says, whatever the server does.
 
-use crate::{Arrivals, Extent, Mix, Shard};
+use crate::{Arrivals, Chooser, Extent, Mix, Shard};
 use brimful_core::{CallSpec, Nanos, Next, Workload};
 
 /// One shard of an open workload.
 #[derive(Clone, Debug)]
-pub struct Open {
+pub struct Open<C = Mix> {
     arrivals: Arrivals,
-    mix: Mix,
+    chooser: C,
     shard: Shard,
     extent: Extent,
     /// Index of this shard's next call in the whole schedule.
@@ -16,10 +16,10 @@ pub struct Open {
     head: Option<(Nanos, CallSpec)>,
 }
 
-impl Open {
-    /// Shard `shard` of the schedule that `arrivals`, `mix` and `extent` describe; give every shard the same three.
-    pub fn new(arrivals: Arrivals, mix: Mix, extent: Extent, shard: Shard) -> Open {
-        let mut open = Open { arrivals, mix, shard, extent, index: shard.index, head: None };
+impl<C: Chooser> Open<C> {
+    /// Shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe; give every shard the same three.
+    pub fn new(arrivals: Arrivals, chooser: C, extent: Extent, shard: Shard) -> Open<C> {
+        let mut open = Open { arrivals, chooser, shard, extent, index: shard.index, head: None };
         open.head = open.after(shard.index);
         open
     }
@@ -30,14 +30,14 @@ impl Open {
             return None;
         }
         self.arrivals.pass(others);
-        self.mix.pass(others);
-        let head = self.arrivals.next().filter(|due| *due < self.extent.window).zip(self.mix.next());
+        self.chooser.pass(others);
+        let head = self.arrivals.next().filter(|due| *due < self.extent.window).zip(self.chooser.next());
         self.index = if head.is_some() { self.index.saturating_add(self.shard.count) } else { self.extent.calls };
         head
     }
 }
 
-impl Workload for Open {
+impl<C: Chooser> Workload for Open<C> {
     fn next(&mut self, now: Nanos, _in_flight: usize) -> Next {
         match self.head {
             None => Next::Done,

@@ -3,30 +3,30 @@
 //! D/T whatever the server does, where a closed workload would fall into step with it.
 
 use crate::{Extent, Mix, Shard};
-use brimful_core::{End, Nanos, Next, Outcome, Workload};
+use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// One shard of S-Clients. Each call is one attempt, so the engine must open a connection for every call.
 #[derive(Clone, Debug)]
-pub struct SClients {
+pub struct SClients<C = Mix> {
     /// When each attempt that is not under way begins.
     ready: BinaryHeap<Reverse<Nanos>>,
-    mix: Mix,
+    chooser: C,
     timeout: Nanos,
     window: Nanos,
     calls_left: u64,
 }
 
-impl SClients {
+impl<C: Iterator<Item = CallSpec>> SClients<C> {
     /// This shard's share of `attempts` (D), the first ones spaced evenly over `timeout` (T), after which the engine gives an
     /// attempt up.
-    pub fn new(attempts: u64, timeout: Nanos, mix: Mix, extent: Extent, shard: Shard) -> SClients {
+    pub fn new(attempts: u64, timeout: Nanos, chooser: C, extent: Extent, shard: Shard) -> SClients<C> {
         let first = |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
         let mine = (0..attempts).filter(|attempt| attempt % shard.count == shard.index);
         SClients {
             ready: mine.map(|attempt| Reverse(Nanos(first(attempt)))).collect(),
-            mix,
+            chooser,
             timeout,
             window: extent.window,
             calls_left: shard.share(extent.calls),
@@ -34,14 +34,14 @@ impl SClients {
     }
 }
 
-impl Workload for SClients {
+impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
     fn next(&mut self, now: Nanos, _in_flight: usize) -> Next {
         if self.calls_left == 0 || now >= self.window {
             return Next::Done;
         }
         match self.ready.peek() {
             Some(&Reverse(due)) if due <= now => {
-                let Some(call) = self.mix.next() else { return Next::Done };
+                let Some(call) = self.chooser.next() else { return Next::Done };
                 self.ready.pop();
                 self.calls_left -= 1;
                 Next::Due { due, call }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn ended(at: Nanos, end: End) -> Outcome {
-        Outcome { class: ClassId(0), due: Nanos::ZERO, at, end, bytes_sent: 0, bytes_received: 0 }
+        Outcome { call: CallSpec::of_class(ClassId(0)), due: Nanos::ZERO, at, end, bytes_sent: 0, bytes_received: 0 }
     }
 
     /// The attempts that are due by `now`.

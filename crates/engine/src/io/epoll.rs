@@ -12,6 +12,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
 use rustix::time::Timespec;
+use std::borrow::Cow;
 
 /// Most events taken at once.
 const BATCH: usize = 64;
@@ -86,7 +87,7 @@ impl<'a> Io<'a> for Epoll<'a> {
         self.watch(token, socket, true)
     }
 
-    fn send(&mut self, token: Token, request: &'a [u8]) {
+    fn send(&mut self, token: Token, request: Cow<'a, [u8]>) {
         let gather = self.settings.pipelined;
         let Some(socket) = self.get_mut(token) else { return };
         if gather || !socket.unsent.is_empty() {
@@ -97,11 +98,12 @@ impl<'a> Io<'a> for Epoll<'a> {
             }
             return;
         }
-        let written = send(&socket.fd, request, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        let written = send(&socket.fd, &request, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         match socket.written(written) {
             Some(n) if n == request.len() => {}
             written => {
-                socket.unsent.push(&request[written.unwrap_or(0)..]);
+                socket.unsent.push(request);
+                socket.unsent.took(written.unwrap_or(0));
                 if written.is_none() {
                     self.read_to_the_end(token);
                 }

@@ -1,20 +1,23 @@
 //! Requests that were handed over for one connection and that the kernel has not taken yet.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Most requests sent by one call to the kernel.
 pub const GATHER: usize = 64;
 
-/// A queue of bytes that are not ours.
+/// A queue of requests' bytes, shared by many calls or one call's own.
 #[derive(Debug, Default)]
 pub struct Unsent<'a> {
-    requests: VecDeque<&'a [u8]>,
+    requests: VecDeque<Cow<'a, [u8]>>,
+    /// Bytes of the first that the kernel has taken.
+    taken: usize,
     bytes: usize,
 }
 
 impl<'a> Unsent<'a> {
-    pub fn push(&mut self, request: &'a [u8]) {
+    pub fn push(&mut self, request: Cow<'a, [u8]>) {
         self.bytes += request.len();
         self.requests.push_back(request);
     }
@@ -29,10 +32,11 @@ impl<'a> Unsent<'a> {
     }
 
     /// The first pieces, for a gathering write, and how many there are.
-    pub fn pieces(&self) -> ([IoSlice<'a>; GATHER], usize) {
+    pub fn pieces(&self) -> ([IoSlice<'_>; GATHER], usize) {
         let mut pieces = [IoSlice::new(&[]); GATHER];
+        let mut taken = self.taken;
         for (piece, request) in pieces.iter_mut().zip(&self.requests) {
-            *piece = IoSlice::new(request);
+            *piece = IoSlice::new(&request[std::mem::take(&mut taken)..]);
         }
         (pieces, self.requests.len().min(GATHER))
     }
@@ -42,20 +46,20 @@ impl<'a> Unsent<'a> {
         while buffer.len() < enough
             && let Some(request) = self.requests.pop_front()
         {
-            self.bytes -= request.len();
-            buffer.extend_from_slice(request);
+            let left = &request[std::mem::take(&mut self.taken)..];
+            self.bytes -= left.len();
+            buffer.extend_from_slice(left);
         }
     }
 
     /// The kernel took `n` bytes.
-    pub fn took(&mut self, mut n: usize) {
+    pub fn took(&mut self, n: usize) {
         self.bytes -= n.min(self.bytes);
-        while let Some(first) = self.requests.front_mut() {
-            if n < first.len() {
-                *first = &first[n..];
-                return;
-            }
-            n -= first.len();
+        self.taken += n;
+        while let Some(first) = self.requests.front()
+            && self.taken >= first.len()
+        {
+            self.taken -= first.len();
             self.requests.pop_front();
         }
     }
@@ -69,17 +73,23 @@ mod tests {
     fn what_was_taken_is_gone_and_the_rest_stays_in_order() {
         let mut unsent = Unsent::default();
         for request in ["abc", "de", "fgh"] {
-            unsent.push(request.as_bytes());
+            unsent.push(request.as_bytes().into());
+            unsent.push(Vec::new().into());
         }
-        unsent.took(4);
+        unsent.took(1);
+        unsent.took(3);
         assert_eq!(unsent.bytes(), 4);
         let (pieces, n) = unsent.pieces();
-        assert_eq!(pieces[..n].iter().map(|p| p.len()).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(pieces[..n].iter().flat_map(|piece| piece.to_vec()).collect::<Vec<u8>>(), b"efgh");
         let mut rest = Vec::new();
         unsent.take_into(&mut rest, 1);
         assert_eq!(rest, b"e");
+        unsent.push(b"ij".to_vec().into());
         unsent.take_into(&mut rest, 100);
-        assert_eq!(rest, b"efgh");
+        assert_eq!(rest, b"efghij");
         assert!(unsent.is_empty());
+        unsent.push(b"k".to_vec().into());
+        unsent.took(1);
+        assert_eq!((unsent.is_empty(), unsent.pieces().1), (true, 0));
     }
 }

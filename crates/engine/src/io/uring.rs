@@ -23,6 +23,7 @@ use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
+use std::borrow::Cow;
 
 const SUBMISSIONS: u32 = 512;
 const COMPLETIONS: u32 = 8192;
@@ -137,17 +138,21 @@ impl<'a> Io<'a> for Uring<'a> {
         Ok(())
     }
 
-    fn send(&mut self, token: Token, request: &'a [u8]) {
+    fn send(&mut self, token: Token, request: Cow<'a, [u8]>) {
         let pipelined = self.settings.pipelined;
         let Some(slot) = self.get_mut(token) else { return };
-        if pipelined {
-            let first = slot.unsent.is_empty();
-            slot.unsent.push(request);
-            if first && !slot.sending {
-                self.gathering.push(token);
+        let request = match request {
+            Cow::Borrowed(request) if !pipelined && !slot.sending && slot.unsent.is_empty() => request,
+            // What is one call's own is copied to where it stays until it has gone.
+            request => {
+                let first = slot.unsent.is_empty();
+                slot.unsent.push(request);
+                if first && !slot.sending {
+                    self.gathering.push(token);
+                }
+                return;
             }
-            return;
-        }
+        };
         let mut flags = Flags::SKIP_SUCCESS;
         if request.len() > LONG_REQUEST {
             flags = Flags::empty();
@@ -300,7 +305,6 @@ impl<'a> Uring<'a> {
         let result = entry.result();
         let filled = cqueue::buffer_select(entry.flags()).map(|id| (id, result.max(0) as usize));
         let more = cqueue::more(entry.flags());
-        let pipelined = self.settings.pipelined;
         let Some(slot) = self.get_mut(token) else {
             if let Some((id, _)) = filled {
                 self.buffers.give_back(id);
@@ -329,19 +333,18 @@ impl<'a> Uring<'a> {
                 slot.sending = false;
                 // EPIPE is what a reset leaves when the server had ended the stream before it.
                 slot.broken |= result < 0 && result != -libc::EPIPE;
-                let (sent, gathered) = (result.max(0) as usize, std::mem::take(&mut slot.outgoing));
-                if pipelined {
-                    slot.short = gathered.len().saturating_sub(sent);
-                    let go_on = slot.short == 0 && !slot.unsent.is_empty();
-                    slot.outgoing = gathered;
-                    if go_on {
-                        self.gathering.push(token);
-                    }
+                let (sent, gathered) = (result.max(0) as usize, slot.outgoing.len());
+                slot.outgoing.clear();
+                slot.short = if gathered > 0 {
+                    gathered.saturating_sub(sent)
                 } else if slot.short > 0 {
-                    slot.short = (LONG_REQUEST + slot.short).saturating_sub(sent);
+                    (LONG_REQUEST + slot.short).saturating_sub(sent)
                 } else {
                     // A short request that has failed: nothing of it has gone.
-                    slot.short = usize::MAX;
+                    usize::MAX
+                };
+                if slot.short == 0 && !slot.unsent.is_empty() {
+                    self.gathering.push(token);
                 }
                 // What the server may have sent before it stopped reading, the receive says.
                 None

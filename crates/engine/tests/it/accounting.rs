@@ -126,7 +126,7 @@ fn both_engines_count_the_same() {
         let calls = mixed_plan(engine, server.addr()).calls(3000).closed(10);
         let mut figures: BTreeMap<_, (u64, u64, u64)> = BTreeMap::new();
         for outcome in calls.iter().map(Seen::outcome) {
-            let figure = figures.entry((outcome.class, format!("{:?}", outcome.end))).or_default();
+            let figure = figures.entry((outcome.call.class, format!("{:?}", outcome.end))).or_default();
             figure.0 += 1;
             figure.1 += outcome.bytes_sent;
             figure.2 += outcome.bytes_received;

@@ -7,6 +7,7 @@ mod framing;
 mod hostile;
 mod limits;
 mod overload;
+mod own_requests;
 mod pipeline;
 mod resets;
 mod seen;

@@ -71,7 +71,7 @@ fn each_call_gets_its_own_response(case: Case) {
     assert_eq!(count(&calls, completed), 1000);
     assert_eq!(connects(&calls), 3, "clients share connections, and none is lost");
     for outcome in calls.iter().map(Seen::outcome) {
-        let n = usize::from(outcome.class.0);
+        let n = usize::from(outcome.call.class.0);
         let method = if n == 3 { "HEAD" } else { "GET" }.to_owned();
         let request = Request { method, target: classes[n].path.clone(), headers: Vec::new(), body: Vec::new() };
         assert_eq!(outcome.bytes_received, answer(&request).len() as u64, "{outcome:?}");

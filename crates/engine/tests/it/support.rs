@@ -4,7 +4,9 @@ use crate::case::Case;
 use crate::seen::{Keeper, Seen};
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
-use brimful_engine::{ClassRequests, Close, Config, ConnectionPolicy, Engine, EngineError, Progress, Run, Wire, run};
+use brimful_engine::{
+    Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Progress, Requests, Run, Wire, run,
+};
 use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +16,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone)]
 pub struct Plan {
     pub config: Config,
+    pub requests: FixedRequests,
+    classes: usize,
     pub calls: u64,
     pub shards: u64,
 }
@@ -51,7 +55,6 @@ impl Plan {
         let config = Config {
             engine,
             address,
-            requests: classes.iter().map(|class| ClassRequests::render(class, &wire).unwrap()).collect(),
             connections: ConnectionPolicy {
                 close,
                 connect_timeout: Some(Nanos::from_millis(500)),
@@ -62,7 +65,8 @@ impl Plan {
             start: Nanos::ZERO,
             cpus: Vec::new(),
         };
-        Plan { config, calls: 100, shards: 1 }
+        let requests = FixedRequests::render(classes, &wire).unwrap();
+        Plan { config, requests, classes: classes.len(), calls: 100, shards: 1 }
     }
 
     pub fn calls(mut self, calls: u64) -> Plan {
@@ -117,7 +121,7 @@ impl Plan {
     pub fn fails(&self) -> EngineError {
         let workload = self.clients(1, Shard::WHOLE);
         let Control { stop, progress } = Control::default();
-        run(&self.config, vec![(workload, Keeper::default())], &stop, &progress).unwrap_err()
+        run(&self.config, vec![(workload, &self.requests, Keeper::default())], &stop, &progress).unwrap_err()
     }
 
     /// So many clients without think time.
@@ -131,7 +135,7 @@ impl Plan {
     }
 
     fn mix(&self) -> Mix {
-        Mix::new(&vec![1.0; self.config.requests.len()], 1).unwrap()
+        Mix::new(&vec![1.0; self.classes], 1).unwrap()
     }
 
     fn extent(&self) -> Extent {
@@ -156,7 +160,18 @@ impl Plan {
         observer: impl Fn() -> O,
         control: &Control,
     ) -> Run<O> {
-        let shards = Shard::WHOLE.split(self.shards).map(|shard| (workload(shard), observer())).collect();
+        self.drive_with(workload, || &self.requests, observer, control)
+    }
+
+    /// The same with other requests.
+    pub fn drive_with<'a, W: Workload + Send, R: Requests<'a> + Send, O: Observer + Send>(
+        &'a self,
+        workload: impl Fn(Shard) -> W,
+        requests: impl Fn() -> R,
+        observer: impl Fn() -> O,
+        control: &Control,
+    ) -> Run<O> {
+        let shards = Shard::WHOLE.split(self.shards).map(|shard| (workload(shard), requests(), observer())).collect();
         let run = run(&self.config, shards, &control.stop, &control.progress).unwrap();
         match self.config.engine {
             Engine::Epoll => assert_eq!(run.engine, "epoll"),

@@ -47,7 +47,7 @@ fn responses(
     for piece in pieces {
         let mut left = *piece;
         loop {
-            let fed = match parser.feed_with(&mut recent, left) {
+            let fed = match parser.feed_with(&mut recent, left, |_| {}) {
                 Ok(fed) => fed,
                 Err(error) => {
                     assert_eq!(parser.finish(), Err(error), "an error stays");

@@ -3,7 +3,7 @@
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Generator, Interval, Record, ShardOrigin};
 use brimful_core::workload::{Load, Workload};
-use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
+use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Observer, Outcome};
 use brimful_stats::{Account, Collector, Distribution, Facts, Live, PerCall, derive, merge};
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ impl Call {
         ];
         events.extend(reached.into_iter().filter_map(|(is, event)| is.then_some(event)));
         events.push(Event::Ended(Outcome {
-            class: ClassId(self.class),
+            call: CallSpec::of_class(ClassId(self.class)),
             due,
             at: step(5),
             end: self.end,
