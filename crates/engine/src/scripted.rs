@@ -17,12 +17,16 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 const TIMEOUT: Nanos = Nanos::from_millis(2);
+/// Far longer than any host takes for a turn.
+const SLEEP: std::time::Duration = std::time::Duration::from_millis(300);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 /// One wait after all requests have been handed over.
 enum Turn {
     /// The generator is stopped for twice the timeout while it waits: it looked before, and wakes without having looked again.
     Stopped,
+    /// The generator sleeps by its own will, for long, and wakes 2 ms late.
+    Slept,
     /// Time passes, and a look finds nothing; whether something may be left in the sockets.
     Passes { left: bool },
     /// So many answers are read; whether some are left.
@@ -84,6 +88,10 @@ impl<'a> Io<'a> for Scripted {
                 pass();
                 let total = clock.now() - began;
                 return Ok(Waited { total, overslept: total, ..waited });
+            }
+            Turn::Slept => {
+                std::thread::sleep(SLEEP);
+                return Ok(Waited { total: clock.now() - began, overslept: Nanos::from_millis(2), ..waited });
             }
             Turn::Passes { left } => {
                 pass();
@@ -184,6 +192,13 @@ fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
 fn answers_that_one_look_does_not_bring_are_not_late() {
     let (ends, _) = ends(3, [Turn::Stopped, Turn::Answers(1, true), Turn::Answers(1, true), Turn::Answers(1, false)]);
     assert_eq!(ends, [COMPLETED; 3]);
+}
+
+/// What left late has that much longer to be answered, and not as long again as the generator then slept.
+#[test]
+fn a_turn_that_ends_a_little_late_delays_no_timeout_by_its_sleep() {
+    let (ends, _) = ends(1, [Turn::Slept, Turn::Answers(0, false), Turn::Answers(1, false)]);
+    assert_eq!(ends, [End::TimedOut]);
 }
 
 #[test]

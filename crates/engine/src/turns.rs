@@ -195,9 +195,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let gap = ended - self.turn_began - waited.total + waited.overslept;
         self.longest_gap = self.longest_gap.max(gap);
         if gap > HELD_UP {
-            // What was to be sent in this turn may have left at its end only.
-            self.connecting.postpone(self.turn_began, ended);
-            self.responding.postpone(self.turn_began, ended);
+            // What was to be sent in this turn may have left that much later; not later still, as no turn sleeps before it has
+            // sent what it was to send.
+            self.connecting.postpone(self.turn_began, self.turn_began + gap);
+            self.responding.postpone(self.turn_began, self.turn_began + gap);
         }
         self.turn_began = ended;
     }
