@@ -14,6 +14,7 @@
 mod arrivals;
 mod calendar;
 mod figures;
+mod follow;
 mod histogram;
 mod intervals;
 mod layout;
@@ -25,6 +26,7 @@ mod world;
 
 pub use arrivals::Arrivals;
 pub use figures::ResponseTime;
+pub use follow::{Episode, Passage, follow};
 pub use result::{Ended, Run, Simulation};
 pub use service::Service;
 

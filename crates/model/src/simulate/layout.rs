@@ -53,14 +53,29 @@ pub(super) struct Class {
 }
 
 impl Layout {
+    /// Of a network that can keep up.
     pub(super) fn new(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
-        let network = under_load::network(model)?;
+        Layout::of(&under_load::network(model)?, options)
+    }
+
+    /// Of a network whose open classes may be more than it can take.
+    pub(super) fn stable_or_not(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
+        check_options(model, options)?;
+        let network = Network::stable_or_not(model)?;
+        if network.closed().next().is_some() {
+            return Layout::of(&under_load::network(model)?, options);
+        }
+        Layout::of(&network, options)
+    }
+
+    fn of(network: &Network<'_>, options: &SimulationOptions) -> Result<Layout, ModelError> {
+        let model = network.model;
         let lines = urgency(&model.classes);
         let service = |i: usize| options.service.get(i).copied().unwrap_or_default();
         let arrivals = |c: usize| options.arrivals.get(c).copied().unwrap_or_default();
-        let station = |i: usize| Station::new(&network, i, service(i), &lines);
-        let class = |c: usize| Class::new(&network, c, arrivals(c));
+        let station = |i: usize| Station::new(network, i, service(i), &lines);
+        let class = |c: usize| Class::new(network, c, arrivals(c));
         let stations = (0..model.stations.len()).map(station).collect::<Result<_, _>>()?;
         let classes: Vec<Class> = (0..model.classes.len()).map(class).collect::<Result<_, _>>()?;
         let closed: f64 = classes.iter().map(|class| f64::from(class.population) / (class.think + class.demand)).sum();

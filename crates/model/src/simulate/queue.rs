@@ -81,6 +81,11 @@ impl Queue {
         self.serving.len()
     }
 
+    /// Who is being served, in no order.
+    pub(super) fn served_requests(&self) -> impl Iterator<Item = u32> {
+        self.serving.iter().map(|Reverse((_, request))| *request)
+    }
+
     /// Counts one more in.
     #[inline]
     pub(super) fn enter(&mut self) {

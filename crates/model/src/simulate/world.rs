@@ -8,6 +8,7 @@
 
 use super::arrivals::Source;
 use super::calendar::Calendar;
+use super::follow::Passage;
 use super::histogram::Histogram;
 use super::layout::{Layout, MOST_PRESENT};
 use super::queue::{Discipline, Queue};
@@ -35,6 +36,8 @@ pub(super) struct World<'a> {
     pub(super) completed: Vec<Completed>,
     /// By class: response times.
     pub(super) histograms: Vec<Histogram>,
+    /// The requests completed since they were last taken, if anyone wants to know.
+    pub(super) passages: Option<Vec<Passage>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +102,7 @@ impl<'a> World<'a> {
             presence: vec![Presence::default(); stations * classes],
             completed: vec![Completed::default(); classes],
             histograms: layout.classes.iter().map(|class| Histogram::around(class.demand)).collect(),
+            passages: None,
         };
         world.start();
         world
@@ -258,7 +262,11 @@ impl<'a> World<'a> {
     }
 
     fn complete(&mut self, request: u32, class: usize) {
-        let response = self.now - self.requests[request as usize].began;
+        let began = self.requests[request as usize].began;
+        let response = self.now - began;
+        if let Some(passages) = &mut self.passages {
+            passages.push(Passage { class, began, ended: Some(self.now) });
+        }
         self.completed[class].count += 1.0;
         self.completed[class].seconds += response;
         self.histograms[class].record(response);
@@ -267,6 +275,17 @@ impl<'a> World<'a> {
         } else {
             self.rest(request, class);
         }
+    }
+
+    /// The requests that are present; those of closed classes that think are not.
+    pub(super) fn unfinished(&self) -> Vec<Passage> {
+        let mut present = vec![true; self.requests.len()];
+        self.free.iter().for_each(|place| present[*place as usize] = false);
+        self.queues[self.layout.stations.len()]
+            .served_requests()
+            .for_each(|thinking| present[thinking as usize] = false);
+        let requests = self.requests.iter().zip(present).filter(|(_, present)| *present);
+        requests.map(|(r, _)| Passage { class: r.class as usize, began: r.began, ended: None }).collect()
     }
 
     /// Too many are present: the error that names where most of them are.

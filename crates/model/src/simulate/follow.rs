@@ -1,0 +1,117 @@
+//! A simulation request by request, for whoever wants what happened rather than figures of it.
+
+use super::SimulationOptions;
+use super::layout::Layout;
+use super::world::World;
+use crate::ModelError;
+use brimful_core::model::Model;
+
+/// One request. Times are seconds since the beginning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passage {
+    /// Its class.
+    pub class: usize,
+    /// When it came.
+    pub began: f64,
+    /// When it was completed; `None` if the simulation ended first.
+    pub ended: Option<f64>,
+}
+
+/// What happened in one of the equal intervals of a simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Episode {
+    /// The requests that were completed in it, in this order.
+    pub completed: Vec<Passage>,
+    /// Service received in it, in seconds of demand: stations × classes.
+    pub work: Vec<Vec<f64>>,
+}
+
+/// Simulates a network from empty in intervals of this length, and hands over each as it ends. Goes on for as long as
+/// `see` says so; `precision`, `events` and `time_s` of the options have no effect. The network need not keep up.
+/// Returns the requests present at the end.
+///
+/// Errors: what does not fit together, a number that cannot be, or more requests present than there is room for.
+pub fn follow(
+    model: &Model,
+    options: &SimulationOptions,
+    interval_s: f64,
+    mut see: impl FnMut(Episode) -> bool,
+) -> Result<Vec<Passage>, ModelError> {
+    let layout = Layout::stable_or_not(model, options)?;
+    let mut world = World::new(&layout, options.seed);
+    world.passages = Some(Vec::new());
+    for interval in 1_u64.. {
+        world.run(interval as f64 * interval_s, u64::MAX)?;
+        world.integrate();
+        let work = world.presence.iter_mut().map(|p| std::mem::take(&mut p.visits).work).collect::<Vec<f64>>();
+        let work = work.chunks(layout.classes.len()).map(<[f64]>::to_vec).collect();
+        let completed = world.passages.replace(Vec::new()).unwrap_or_default();
+        if !see(Episode { completed, work }) {
+            break;
+        }
+    }
+    Ok(world.unfinished())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::model::{Class, ClassKind, Scheduling, Station};
+
+    #[test]
+    fn every_request_is_seen_once_and_its_work_is_counted() {
+        let closed = Class { kind: ClassKind::Closed, population: Some(3), think: 0.1, ..Class::default() };
+        let class = |name: &str, class: Class| Class { name: name.to_owned(), ..class };
+        let model = Model {
+            stations: vec![Station { name: "cpu".into(), scheduling: Scheduling::Fcfs, ..Station::default() }],
+            classes: vec![class("open", Class { rate: Some(5.0), ..Class::default() }), class("closed", closed)],
+            demands: vec![vec![0.05, 0.02]],
+            ..Model::default()
+        };
+        let (mut seen, mut work, mut intervals) = ([0_u32; 2], [0.0; 2], 0);
+        let present = follow(&model, &SimulationOptions::default(), 0.5, |episode| {
+            intervals += 1;
+            for passage in &episode.completed {
+                let ended = passage.ended.unwrap();
+                assert!(ended <= 0.5 * f64::from(intervals) && ended > 0.5 * f64::from(intervals - 1) - 1e-9);
+                assert!(passage.began <= ended);
+                seen[passage.class] += 1;
+            }
+            work.iter_mut().zip(&episode.work[0]).for_each(|(sum, work)| *sum += work);
+            intervals < 2000
+        });
+        let present = present.unwrap();
+        assert!(present.iter().all(|passage| passage.ended.is_none()));
+        assert!(present.iter().filter(|passage| passage.class == 1).count() <= 3);
+        // The law of utilization: work is demand times completions.
+        for (class, demand) in [0.05, 0.02].into_iter().enumerate() {
+            let expected = demand * f64::from(seen[class]);
+            assert!((work[class] / expected - 1.0).abs() < 0.05, "{class}: {work:?} {seen:?}");
+        }
+        // One seed, one result, and the same as that of the figures.
+        let options = SimulationOptions { precision: None, time_s: Some(1000.0), ..SimulationOptions::default() };
+        let figures = super::super::simulate(&model, &options).unwrap();
+        for (class, seen) in seen.into_iter().enumerate() {
+            assert!((figures.throughput[class].value / (f64::from(seen) / 1000.0) - 1.0).abs() < 0.02, "{class}");
+        }
+    }
+
+    #[test]
+    fn a_network_that_cannot_keep_up_works_all_the_time_and_its_backlog_grows() {
+        let model = Model {
+            stations: vec![Station { name: "cpu".into(), scheduling: Scheduling::Fcfs, ..Station::default() }],
+            classes: vec![Class { name: "open".into(), rate: Some(30.0), ..Class::default() }],
+            demands: vec![vec![0.05]],
+            ..Model::default()
+        };
+        let (mut completed, mut work, mut intervals) = (0.0, 0.0, 0);
+        let present = follow(&model, &SimulationOptions::default(), 1.0, |episode| {
+            (completed, work, intervals) =
+                (completed + episode.completed.len() as f64, work + episode.work[0][0], intervals + 1);
+            intervals < 1000
+        });
+        let present = present.unwrap().len() as f64;
+        assert!(work > 995.0 && (completed / 20_000.0 - 1.0).abs() < 0.03, "{work} {completed}");
+        assert!(((completed + present) / 30_000.0 - 1.0).abs() < 0.03, "{completed} {present}");
+    }
+}
