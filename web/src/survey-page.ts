@@ -4,7 +4,7 @@ import { h, type Child } from "./dom.ts";
 import { count, date, error, level as share, NONE, number, percent, rate, seconds } from "./format.ts";
 import { empty, section, type Page } from "./page.ts";
 import type { Demand, Level, Station } from "./documents/survey.ts";
-import { bottleneck, busyLevels, missing, read, ROLES, type Survey } from "./survey.ts";
+import { bottleneck, busyLevels, isMeasuredWell, missing, read, ROLES, type Survey } from "./survey.ts";
 import { figures, table, words, type Column } from "./table.ts";
 
 export function surveyPage(json: string): Page {
@@ -47,7 +47,7 @@ function notices(survey: Survey): HTMLElement[] {
   const boxes: HTMLElement[] = [];
   if (survey.verdict.reasons.length > 0) {
     const reasons = survey.verdict.reasons.map((reason) => h("li", { "data-reason": reason.code }, reason.message));
-    boxes.push(h("div", { class: "notice" }, h("strong", {}, "Do not trust these numbers:"), h("ul", {}, ...reasons)));
+    boxes.push(h("div", { class: "notice" }, h("strong", {}, isMeasuredWell(survey) ? "Do not plan with this model:" : "Do not trust these numbers:"), h("ul", {}, ...reasons)));
   }
   if (survey.stopped != null) {
     const lacking = missing(survey);
@@ -74,7 +74,7 @@ function keyFigures(survey: Survey): HTMLElement {
   return h(
     "dl",
     { class: "figures" },
-    saturationCard(survey.verdict.valid, value("saturation.predicted", saturation.predicted, rate(saturation.predicted)), [
+    saturationCard(isMeasuredWell(survey), value("saturation.predicted", saturation.predicted, rate(saturation.predicted)), [
       "measured ",
       value("saturation.measured", saturation.measured, rate(saturation.measured)),
       interval == null ? null : ` ± ${rate(interval)}`,
@@ -96,8 +96,8 @@ function keyFigures(survey: Survey): HTMLElement {
 }
 
 /** What is not to be relied on is not shown large. */
-function saturationCard(valid: boolean, predicted: HTMLElement, measured: Child[]): HTMLElement {
-  return valid
+function saturationCard(determined: boolean, predicted: HTMLElement, measured: Child[]): HTMLElement {
+  return determined
     ? h("div", {}, h("dt", {}, "Saturation, predicted"), h("dd", { class: "big" }, predicted), h("dd", {}, ...measured))
     : h("div", {}, h("dt", {}, "Saturation"), h("dd", { class: "big" }, "not determined"), h("dd", {}, "predicted ", predicted, ", ", ...measured));
 }
@@ -137,7 +137,7 @@ function levels(survey: Survey): HTMLElement {
   if (survey.levels.some((l) => l.clients != null)) columns.splice(4, 0, closed);
   return section(
     "Levels",
-    "Every level, in the order of its load. The model was fitted to the calibration levels alone and frozen; held-out levels test it. Error is predicted over measured, less one. Lateness is the load generator’s own: it must be small beside the response times.",
+    "Every level, in the order of its load. The model was fitted to the calibration levels alone; held-out levels were predicted before any of them was measured. Error is predicted over measured, less one. Lateness is the load generator’s own: it must be small beside the response times.",
     survey.levels.length > 0 ? table("levels", "All levels", columns, survey.levels) : empty("No level was measured."),
     perClass(survey),
   );
@@ -201,7 +201,6 @@ function footer(survey: Survey): HTMLElement {
     ["version", "brimful", survey.brimful_version],
     ["command", "command", survey.command.join(" ")],
     ["seed", "seed", survey.seed],
-    ["frozen", "frozen model", survey.frozen ?? NONE],
     ["server_cpus", "server’s CPUs", cpus(survey.server_cpus)],
     ["client_cpus", "client’s CPUs", cpus(survey.client_cpus)],
     ["background", "busy before any load", percent(survey.background)],
@@ -211,6 +210,5 @@ function footer(survey: Survey): HTMLElement {
     "footer",
     {},
     h("dl", {}, ...rows.map(([key, name, text]) => h("div", {}, h("dt", {}, name), h("dd", { "data-key": key }, text)))),
-    h("p", {}, "The frozen hash covers the model and all its predictions, taken before any held-out level was measured."),
   );
 }

@@ -24,6 +24,11 @@ export function read(json: string): Survey {
   return { ...survey, seed: /"seed":\s*(\d+)/.exec(json)?.[1] ?? NONE };
 }
 
+/** Whether what was measured holds: at most the model is refuted. */
+export function isMeasuredWell(survey: Survey): boolean {
+  return survey.verdict.reasons.every((reason) => reason.code === "model_refuted");
+}
+
 /** The levels that the charts show: those of the whole mix. */
 export function mixLevels(survey: Survey): Level[] {
   return survey.levels.filter((level) => level.workload === "mix").sort((a, b) => a.offered - b.offered);

@@ -34,7 +34,6 @@ test("the head of the page says what the survey says", async () => {
     const [shown, bottleneck] = await values(page, ["response_time.error_70_80", "bottleneck.demand"]);
     near(shown, mean);
     near(bottleneck, 0.7 * example.demands[0].seconds + 0.3 * example.demands[1].seconds, 1e-4);
-    assert.equal(await page.textContent('[data-key="frozen"]'), example.frozen);
     assert.equal(await page.textContent('[data-key="command"]'), example.command.join(" "));
     assert.equal(await page.textContent('[data-key="seed"]'), "42");
     assert.match(await page.textContent('[data-key="wakeup_s"]'), /^42.0.µs$/);
@@ -202,7 +201,7 @@ const ATTACK = '</script><script>window.hit = true; alert(1)</script><img src=x 
 /** Hostile text wherever the survey has text. */
 function hostile() {
   const survey = structuredClone(example);
-  Object.assign(survey, { headline: ATTACK, url: `javascript:${ATTACK}`, started_at: ATTACK, frozen: ATTACK, brimful_version: ATTACK });
+  Object.assign(survey, { headline: ATTACK, url: `javascript:${ATTACK}`, started_at: ATTACK, brimful_version: ATTACK });
   survey.command = [ATTACK];
   survey.stopped = { level: ATTACK, reason: ATTACK };
   survey.verdict = { valid: false, reasons: [{ code: "ports", message: ATTACK }] };
@@ -238,12 +237,22 @@ test("a survey that cannot be trusted says why, survey and level", async () => {
   });
 });
 
+test("a refuted model leaves what was measured", async () => {
+  const survey = structuredClone(example);
+  survey.verdict = { valid: false, reasons: [{ code: "model_refuted", message: "The model predicted too little." }] };
+  await withReport(survey, {}, async (page) => {
+    assert.equal(await page.textContent('[data-key="verdict"] >> nth=0'), "✗ not valid");
+    assert.match(await page.textContent(".notice"), /^Do not plan with this model:The model predicted too little\./);
+    assert.doesNotMatch(await page.textContent("main"), /not determined/);
+  });
+});
+
 test("a stopped survey shows what there is and names what is missing", async () => {
   const none = { predicted: null, measured: null, error: null, measured_ci95_half_width: null };
   const survey = structuredClone(example);
   survey.stopped = { level: "calibration at 30 %", reason: "The user ended it." };
   survey.saturation_rate = none;
-  survey.client_max_rate = survey.frozen = survey.background = survey.wakeup_s = null;
+  survey.client_max_rate = survey.background = survey.wakeup_s = null;
   survey.demands = [];
   survey.model = { stations: [], classes: [], demands: [] };
   survey.levels = survey.levels.slice(1, 2).map((level) => ({

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 pub enum Exit {
     /// It did what it was asked.
     Ok = 0,
-    /// It did, and an objective was missed; `load`: more calls failed than were completed.
+    /// It did, and an objective was missed; `load`: more calls failed than were completed; `survey`: the server failed
+    /// calls, or did not do what was predicted.
     Objective = 1,
     /// Usage, or bad input.
     Usage = 2,
@@ -72,13 +73,15 @@ pub fn of_run(record: &Record) -> Exit {
 
 /// What a verdict means to a script.
 pub fn of_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
-    use ReasonCode::{Incomplete, OtherWork, ServerDied};
+    use ReasonCode::{Incomplete, ModelRefuted, OtherWork, ServerDied, ServerErrors};
     if interrupted {
         Exit::Interrupted
     } else if verdict.reasons.iter().any(|reason| matches!(reason.code, ServerDied | OtherWork | Incomplete)) {
         Exit::Environment
     } else if verdict.valid {
         Exit::Ok
+    } else if verdict.reasons.iter().all(|reason| matches!(reason.code, ServerErrors | ModelRefuted)) {
+        Exit::Objective
     } else {
         Exit::Generator
     }

@@ -6,13 +6,14 @@ use crate::load::request_plan;
 use crate::output::{OutFile, deliver, say};
 use crate::progress;
 use brimful_core::Nanos;
+use brimful_core::quantity;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
 use brimful_core::text::{one_line, visible};
 use brimful_engine::Progress;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Endpoint, RunPlan};
-use brimful_survey::{Step, Subject, SurveyPlan, demo_classes, survey};
+use brimful_survey::{Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey};
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,6 +120,7 @@ impl Display {
                 format!("{what} ({})", lasts.rounded())
             }
             Step::Note(text) => format!("  {text}"),
+            Step::Predicted(predictions) => format!("  {}", predicted(predictions)),
             Step::Level(level) => format!("  {}", summary(level)),
         };
         match &self.bar {
@@ -152,6 +154,17 @@ impl Display {
             result
         })
     }
+}
+
+/// All predictions, for whoever wants to know that they came first.
+fn predicted(predictions: &Predictions) -> String {
+    let level = |level: &Predicted| {
+        let response = level.prediction.response.map_or("-".to_owned(), |mean| Nanos::from_secs_f64(mean).rounded());
+        format!("{response} at {}", quantity::rate(level.rate))
+    };
+    let levels: Vec<String> = predictions.levels.iter().map(level).collect();
+    let saturation = quantity::rate(predictions.saturation);
+    format!("predicted to saturate at {saturation}; mean response time {}", levels.join(", "))
 }
 
 fn summary(level: &Level) -> String {

@@ -153,6 +153,10 @@ pub enum ReasonCode {
     OtherWork,
     /// A survey could not be finished.
     Incomplete,
+    /// So many calls of a survey's level failed that the rest says little about the server.
+    ServerErrors,
+    /// What a survey measured is far from what its model predicted. The measurements hold.
+    ModelRefuted,
 }
 
 /// Rates per second over the offered window.

@@ -4,7 +4,7 @@
 //! shares are fractions between 0 and 1.
 
 use crate::model::Model;
-use crate::record::Verdict;
+use crate::record::{ReasonCode, Verdict};
 use crate::server::CpuShares;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct Survey {
     pub seed: u64,
     /// What was surveyed.
     pub url: String,
-    /// What the server can take; of a survey that is not valid, that this was not determined.
+    /// What the server can take, or that this was not determined.
     pub headline: String,
     /// The server's capacity, in calls per second.
     pub saturation_rate: Comparison,
@@ -39,12 +39,10 @@ pub struct Survey {
     pub client_max_rate: Option<f64>,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
-    /// The model as it was frozen before any held-out level was measured. Its demands are those of a busy server, which
-    /// `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without
-    /// stations if the survey ended before there was a model.
+    /// The model that the predictions are of, fitted before any held-out level was measured. Its demands are those of a
+    /// busy server, which `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of
+    /// the mix. Without stations if the survey ended before there was a model.
     pub model: Model,
-    /// FNV-1a of the frozen model and its predictions, in hexadecimal: shows that nothing was changed afterwards.
-    pub frozen: Option<String>,
     /// Where the survey stopped, if it did not reach its end.
     pub stopped: Option<Stopped>,
     /// The server's CPUs.
@@ -63,7 +61,7 @@ pub struct Survey {
 /// A prediction beside its measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// What the frozen model said.
+    /// What the model said beforehand.
     pub predicted: Option<f64>,
     /// What was then measured.
     pub measured: Option<f64>,
@@ -98,7 +96,7 @@ pub struct Level {
     pub utilization: Comparison,
     /// Where the time of the server's CPUs went.
     pub cpu: Option<CpuShares>,
-    /// Share of the calls that failed.
+    /// Share of the calls that failed or were answered with an error of the server (5xx).
     pub error_share: f64,
     /// Median lateness of the generator.
     pub lateness_p50_s: Option<f64>,
@@ -166,6 +164,13 @@ pub struct Stopped {
     pub level: String,
     /// Why.
     pub reason: String,
+}
+
+impl Survey {
+    /// Whether what was measured holds: at most the model is refuted.
+    pub fn is_measured_well(&self) -> bool {
+        self.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::ModelRefuted)
+    }
 }
 
 impl Comparison {

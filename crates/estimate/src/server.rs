@@ -16,7 +16,6 @@ use crate::window::Observed;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::correlation::identity;
 use brimful_model::{Estimate, Method, ModelError, exponential_wait, solve_open, station_demands};
-use serde::Serialize;
 
 /// Where the model stands, as a share of the saturation rate: the load a server can be run at with room for peaks. At
 /// saturation itself an open network has no solution.
@@ -62,7 +61,7 @@ pub struct ServerFit {
 }
 
 /// What the model says of one level.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// Requests completed per second.
     pub throughput: f64,

@@ -91,7 +91,7 @@ fn conclusion(survey: &Survey) -> String {
         rate(saturation.measured),
         error(saturation.error)
     );
-    let saturation = if survey.verdict.valid { saturation } else { format!("not determined; {saturation}") };
+    let saturation = if survey.is_measured_well() { saturation } else { format!("not determined; {saturation}") };
     let mut text = fact("saturation", &saturation);
     if survey.client_max_rate.is_some() {
         text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
@@ -99,7 +99,12 @@ fn conclusion(survey: &Survey) -> String {
     if let Some(stopped) = &survey.stopped {
         text += &fact("stopped", &format!("at {}: {}", stopped.level, stopped.reason));
     }
-    text += &fact("verdict", if survey.verdict.valid { "valid" } else { "NOT VALID: do not trust these numbers" });
+    let verdict = match (survey.verdict.valid, survey.is_measured_well()) {
+        (true, _) => "valid",
+        (false, true) => "NOT VALID: the measurements hold, and the model does not",
+        (false, false) => "NOT VALID: do not trust these numbers",
+    };
+    text += &fact("verdict", verdict);
     for reason in &survey.verdict.reasons {
         text += &fact("hint:", &reason.message);
     }
@@ -186,7 +191,6 @@ mod tests {
             client_max_rate: Some(48_000.0),
             verdict: Verdict::from_reasons(Vec::new()),
             model: Model::default(),
-            frozen: None,
             stopped: None,
             server_cpus: vec![0],
             client_cpus: vec![1],
@@ -221,6 +225,14 @@ mod tests {
         survey.report = None;
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
         assert_eq!(text(&survey), STOPPED);
+    }
+
+    #[test]
+    fn a_refuted_model_is_apart_from_measurements_that_hold() {
+        let why = Reason { code: ReasonCode::ModelRefuted, message: "It predicted too little.".to_owned() };
+        let text = text(&Survey { verdict: Verdict::from_reasons(vec![why]), ..a_survey() });
+        assert!(text.contains("saturation  predicted 500/s, measured 490/s"), "{text}");
+        assert!(text.contains("NOT VALID: the measurements hold, and the model does not\n"), "{text}");
     }
 
     #[test]

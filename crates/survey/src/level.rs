@@ -1,45 +1,35 @@
-//! One load level: run it, and read off it what the fit and the comparison need.
+//! One load level: what the fit and the comparison need of its Record.
 
 use crate::SurveyError;
-use crate::server::{Server, Used};
+use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
-use brimful_core::workload::Load;
-use brimful_engine::Progress;
+use brimful_core::workload::{Class, Load, Workload};
 use brimful_estimate::{Observed, Prediction};
-use brimful_run::{RunPlan, run};
-use std::sync::atomic::AtomicBool;
 
 /// Two samples of a throughput make an interval that says nothing.
 const MIN_SAMPLES: u64 = 3;
 
-/// A level that was measured.
+/// From this share of failed calls on, the times and the CPU of the others are those of another load.
+const FAILED: f64 = 0.01;
+
+/// A load that was tried.
 #[derive(Debug)]
-pub struct Measured {
+pub(crate) struct Trial {
     pub record: Record,
-    /// CPU time of the server's processes from before the first call to after the last.
-    pub used: Used,
     /// What the server's processes did while load was offered, by class in the order of the workload.
     observed: Option<Observed>,
 }
 
-/// Offers the load and watches the server.
-pub fn measure(
-    plan: &RunPlan,
-    server: &mut Server,
-    stop: &AtomicBool,
-    progress: &Progress,
-) -> Result<Measured, SurveyError> {
-    let (record, used) = server.watch(|| run(plan, stop, progress));
-    let record = record?;
-    let classes: Vec<Option<&ClassRecord>> =
-        plan.workload.classes.iter().map(|class| record.classes.get(&class.name)).collect();
-    let observed = Observed::of(&record, &classes, true);
-    Ok(Measured { record, used, observed })
-}
+impl Trial {
+    /// By its Record, of a workload of these classes.
+    pub fn new(record: Record, classes: &[Class]) -> Trial {
+        let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
+        let observed = Observed::of(&record, &classes, true);
+        Trial { record, observed }
+    }
 
-impl Measured {
     /// Mean response time, in seconds.
     pub fn response(&self) -> Option<f64> {
         self.record.response_time_us.map(|summary| summary.mean / 1e6)
@@ -55,13 +45,22 @@ impl Measured {
         })
     }
 
+    /// CPU time of the server's processes for a call, in seconds.
+    pub fn mean_demand(&self) -> Result<f64, SurveyError> {
+        let observed = self.observed()?;
+        let completed: f64 = observed.throughput.iter().sum();
+        // Of calls so long that none ended in time, all count.
+        let all = || self.record.counts.completed as f64 / observed.seconds;
+        Ok(observed.busy / if completed > 0.0 { completed } else { all() })
+    }
+
     /// Busy servers meanwhile.
     fn busy_in_window(&self) -> Option<f64> {
         self.observed.as_ref().map(|observed| observed.busy)
     }
 
     /// Where the time of the server's CPUs went.
-    pub fn cpu(&self) -> Option<CpuShares> {
+    fn cpu(&self) -> Option<CpuShares> {
         self.record.server.as_ref()?.kernel.cpu
     }
 
@@ -80,10 +79,29 @@ impl Measured {
         Verdict { valid: reasons.is_empty(), reasons, ..self.record.verdict }
     }
 
+    /// What the server failed to do, if that is so much that the rest says little about it.
+    fn failures(&self) -> Option<Reason> {
+        let share = self.share_of_calls(self.failed() - self.record.counts.client_limited);
+        let message = format!(
+            "{} of the calls failed or were answered with an error of the server (5xx), so this is not what it can do \
+             while it works. Its own log says why.",
+            quantity::percent(share)
+        );
+        (share >= FAILED).then_some(Reason { code: ReasonCode::ServerErrors, message })
+    }
+
+    fn failed(&self) -> u64 {
+        self.record.counts.errors() + self.record.counts.status.s5xx
+    }
+
+    fn share_of_calls(&self, calls: u64) -> f64 {
+        calls as f64 / (self.record.counts.scheduled as f64).max(1.0)
+    }
+
     /// The level as the survey shows it, beside what was predicted of it.
-    pub fn level(&self, plan: &RunPlan, about: &About<'_>, servers: u32) -> Level {
+    pub fn level(&self, workload: &Workload, about: &About<'_>, servers: u32) -> Level {
         let record = &self.record;
-        let planned = match plan.workload.load {
+        let planned = match workload.load {
             Some(Load::Open { rate, .. }) => rate.0,
             _ => record.rates.offered,
         };
@@ -94,7 +112,14 @@ impl Measured {
             ..Comparison::of(predicted, measured)
         };
         let ci = record.response_mean_ci95_us.map(|us| us / 1e6);
-        let classes = plan.workload.classes.iter().enumerate().filter_map(|(index, class)| {
+        let clients = match workload.load {
+            Some(Load::Closed { clients, .. }) => Some(clients),
+            _ => None,
+        };
+        let mut reasons = self.verdict(servers).reasons;
+        // Open levels past saturation are there to show what fails then.
+        reasons.extend(self.failures().filter(|_| about.role != Role::PastSaturation || clients.is_some()));
+        let classes = workload.classes.iter().enumerate().filter_map(|(index, class)| {
             let measured = record.classes.get(&class.name)?;
             let predicted = predicted.and_then(|p| p.class_response.as_ref()).and_then(|r| r.get(index).copied());
             let mean = measured.response_time_us.map(|summary| summary.mean / 1e6);
@@ -109,10 +134,7 @@ impl Measured {
             offered: record.rates.offered,
             role: about.role,
             workload: about.workload.to_owned(),
-            clients: match plan.workload.load {
-                Some(Load::Closed { clients, .. }) => Some(clients),
-                _ => None,
-            },
+            clients,
             window_s: record.window_s,
             throughput: compare(
                 predicted.map(|p| p.throughput),
@@ -131,10 +153,10 @@ impl Measured {
                 None,
             ),
             cpu: self.cpu(),
-            error_share: record.counts.errors() as f64 / (record.counts.scheduled as f64).max(1.0),
+            error_share: self.share_of_calls(self.failed()),
             lateness_p50_s: record.lateness_us.map(|l| l.p50 / 1e6),
             lateness_p99_s: record.lateness_us.map(|l| l.p99 / 1e6),
-            verdict: self.verdict(servers),
+            verdict: Verdict { valid: reasons.is_empty(), reasons, ..record.verdict },
             classes: classes.collect(),
         }
     }
@@ -142,7 +164,7 @@ impl Measured {
 
 /// What a level is, besides what was measured of it.
 #[derive(Clone, Copy, Debug)]
-pub struct About<'a> {
+pub(crate) struct About<'a> {
     pub role: Role,
     pub workload: &'a str,
     /// The rate that counts as 1.

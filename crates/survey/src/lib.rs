@@ -1,16 +1,26 @@
-//! The methodology: check the client, calibrate at light load, fit, freeze, predict, and only then measure what was
-//! predicted (Menascé et al. 1999, with the client's own limit from Banga & Druschel 1997, §4.3).
+//! The methodology: check the client, calibrate at light load, fit, predict, and only then measure what was predicted
+//! (Menascé et al. 1999, with the client's own limit from Banga & Druschel 1997, §4.3).
 //!
-//! [`survey`] is the whole loop, as a `Survey`.
+//! [`survey`] is the whole loop, as a `Survey`. The method (`method.rs`) asks a `Bench` for all that it needs to know
+//! of the world; the tests put a simulated server on it.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod document;
 mod error;
 mod guardian;
+mod judge;
 mod level;
+mod method;
+mod predictions;
 mod server;
+mod server_bench;
+#[cfg(test)]
+mod simulated;
 mod survey;
 
 pub use error::SurveyError;
 pub use guardian::{GUARDIAN, put_back_at_the_end};
-pub use survey::{Step, Subject, SurveyPlan, demo_classes, survey};
+pub use method::Step;
+pub use predictions::{Predicted, Predictions};
+pub use survey::{Subject, SurveyPlan, demo_classes, survey};

@@ -2,7 +2,6 @@
 
 use crate::SurveyError;
 use crate::guardian::Guardian;
-use brimful_core::Nanos;
 use brimful_monitor::{MonitorConfig, PinGuard, ProcessSelector, ProcessTree, online_cpus, pin_tree};
 use brimful_run::Endpoint;
 use brimful_target::Truth;
@@ -17,25 +16,8 @@ pub struct Server {
     pub selectors: Vec<ProcessSelector>,
     pub cpus: Vec<usize>,
     pub port: u16,
-    tree: ProcessTree,
     /// Puts the server back on its former CPUs when the survey is over, and the other one if it is killed.
     _pin: Option<(PinGuard, Guardian)>,
-}
-
-/// CPU time of the server's processes over a stretch of time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Used {
-    /// CPU time.
-    pub cpu: Nanos,
-    /// Length of the stretch.
-    pub wall: Nanos,
-}
-
-impl Used {
-    /// Mean number of busy CPUs.
-    pub fn busy(self) -> f64 {
-        self.cpu.as_secs_f64() / self.wall.as_secs_f64().max(1e-9)
-    }
 }
 
 impl Server {
@@ -48,12 +30,7 @@ impl Server {
         let tree = ProcessTree::open(&selectors)?;
         let pin = cpus.as_ref().map(|cpus| pin(&tree, cpus)).transpose()?;
         let cpus = cpus.unwrap_or_else(online_cpus);
-        Ok(Server { selectors, cpus, port: endpoint.address.port(), tree, _pin: pin })
-    }
-
-    /// Servers of the queue that the CPUs make.
-    pub fn servers(&self) -> u32 {
-        self.cpus.len() as u32
+        Ok(Server { selectors, cpus, port: endpoint.address.port(), _pin: pin })
     }
 
     /// What the monitor is to watch during a load.
@@ -65,14 +42,6 @@ impl Server {
             pin,
             ..MonitorConfig::default()
         }
-    }
-
-    /// The CPU time its processes use while `body` runs.
-    pub fn watch<T>(&mut self, body: impl FnOnce() -> T) -> (T, Used) {
-        let before = self.tree.cpu_reading();
-        let result = body();
-        let after = self.tree.cpu_reading();
-        (result, Used { cpu: after.cpu.minus(before.cpu).total, wall: after.at - before.at })
     }
 }
 

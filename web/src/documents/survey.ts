@@ -14,13 +14,11 @@ export interface Survey {
   command: string[];
   /** What one request costs. */
   demands: Demand[];
-  /** FNV-1a of the frozen model and its predictions, in hexadecimal: shows that nothing was changed afterwards. */
-  frozen?: string | null;
-  /** What the server can take; of a survey that is not valid, that this was not determined. */
+  /** What the server can take, or that this was not determined. */
   headline: string;
   /** The load levels, in the order of their offered load. */
   levels: Level[];
-  /** The model as it was frozen before any held-out level was measured. Its demands are those of a busy server, which `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without stations if the survey ended before there was a model. */
+  /** The model that the predictions are of, fitted before any held-out level was measured. Its demands are those of a busy server, which `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without stations if the survey ended before there was a model. */
   model: Model;
   /** Path of the report, if one was written. */
   report?: string | null;
@@ -71,7 +69,7 @@ export interface Comparison {
   measured?: number | null;
   /** Half width of the measurement's 95 % confidence interval (batch means). */
   measured_ci95_half_width?: number | null;
-  /** What the frozen model said. */
+  /** What the model said beforehand. */
   predicted?: number | null;
 }
 
@@ -131,7 +129,7 @@ export interface Level {
   clients?: number | null;
   /** Where the time of the server's CPUs went. */
   cpu?: CpuShares | null;
-  /** Share of the calls that failed. */
+  /** Share of the calls that failed or were answered with an error of the server (5xx). */
   error_share: number;
   /** The planned load over the saturation rate as it was known when the level was planned. */
   fraction: number;
@@ -204,7 +202,7 @@ export interface Reason {
 }
 
 /** The reasons a script can tell apart. */
-export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "descriptors" | "ports" | "memory" | "beyond_client_max" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete";
+export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "descriptors" | "ports" | "memory" | "beyond_client_max" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete" | "server_errors" | "model_refuted";
 
 /** What a level is for. */
 export type Role = "calibration" | "held_out" | "past_saturation";

@@ -1,0 +1,109 @@
+//! Whether a survey can be trusted: that it reached its end, that its levels were measured well, and that its model
+//! said what was then measured. The last is another matter than the first two: measurements that refute a model hold.
+
+use crate::method::Halt;
+use brimful_core::Nanos;
+use brimful_core::quantity::{percent, rate, signed_percent};
+use brimful_core::record::{Reason, ReasonCode, Verdict};
+use brimful_core::survey::{Comparison, Level, Role};
+
+/// A model is of use that says throughput and utilization to within this share, and mean response times to within this
+/// one (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10 to 30 %).
+const THROUGHPUT: f64 = 0.1;
+const RESPONSE: f64 = 0.3;
+
+/// Beyond this share of the saturation rate a mean response time is ten times as far off as a demand and more: nothing
+/// is accepted or rejected there.
+const SENSITIVE: f64 = 0.85;
+
+/// From these shares of the CPUs on it is worth a word that they were idle while the server was saturated, or that
+/// something else used them.
+const IDLE: f64 = 0.1;
+const OTHERS: f64 = 0.05;
+
+/// The verdict on the levels, in whatever order, and on the model. `step` is where the survey was when it ended early.
+pub(crate) fn verdict(levels: &[Level], saturation: Comparison, halt: Option<&Halt>, step: &str) -> Verdict {
+    let mut reasons: Vec<Reason> = halt.map(|halt| ended_early(halt, step)).into_iter().chain(doubts(levels)).collect();
+    // What a disturbed measurement says against a model is said of the disturbance.
+    if reasons.is_empty() {
+        reasons.extend(capacity_missed(levels, saturation).into_iter().chain(response_missed(levels)));
+    }
+    Verdict::from_reasons(reasons)
+}
+
+fn ended_early(halt: &Halt, step: &str) -> Reason {
+    match halt {
+        Halt::Stopped(code, stopped) => {
+            let message = format!("The survey stopped at the level «{}»: {}.", stopped.level, stopped.reason);
+            Reason { code: *code, message }
+        }
+        Halt::Error(error) => {
+            let message = format!("The survey could not be finished; at the level «{step}»: {error}.");
+            Reason { code: ReasonCode::Incomplete, message }
+        }
+    }
+}
+
+/// A few doubtful levels are marked and left at that; the survey falls with the level that measures the capacity, or
+/// with many.
+fn doubts(levels: &[Level]) -> Option<Reason> {
+    let doubtful: Vec<&Level> = levels.iter().filter(|level| !level.verdict.valid).collect();
+    let capacity = doubtful.iter().find(|level| level.clients.is_some());
+    if capacity.is_none() && 4 * doubtful.len() <= levels.len() {
+        return None;
+    }
+    let reason = capacity.or(doubtful.first())?.verdict.reasons.first()?;
+    let message = format!("{} of {} levels are in doubt. {}", doubtful.len(), levels.len(), reason.message);
+    Some(Reason { message, ..reason.clone() })
+}
+
+fn capacity_missed(levels: &[Level], saturation: Comparison) -> Option<Reason> {
+    let Comparison { predicted, measured, error, .. } = saturation;
+    let (predicted, measured, error) = (predicted?, measured?, error.filter(|error| error.abs() > THROUGHPUT)?);
+    let why = levels.iter().find(|level| level.clients.is_some()).and_then(saturated_by).unwrap_or_default();
+    let message = format!(
+        "The model predicted a capacity of {}, and {} was measured: {}.{why} Do not plan with this model.",
+        rate(predicted),
+        rate(measured),
+        signed_percent(error)
+    );
+    Some(Reason { code: ReasonCode::ModelRefuted, message })
+}
+
+/// What saturated the server, if that was not all its own work on the CPUs.
+fn saturated_by(closed: &Level) -> Option<String> {
+    let idle = closed.cpu?.idle;
+    let others = 1.0 - idle - closed.utilization.measured?;
+    if idle > IDLE {
+        return Some(format!(
+            " The CPUs were idle for {} of the time then: the server was short of something of which the model knows \
+             nothing, like a lock, a disk, a database, or workers.",
+            percent(idle)
+        ));
+    }
+    (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
+}
+
+/// The response time that was missed by the most, beyond its interval.
+fn response_missed(levels: &[Level]) -> Option<Reason> {
+    let tested = |level: &&Level| {
+        level.role == Role::HeldOut && level.verdict.valid && level.fraction < SENSITIVE && level.clients.is_none()
+    };
+    let missed = levels.iter().filter(tested).filter_map(|level| {
+        let Comparison { predicted, measured, error, measured_ci95_half_width } = level.response_time_s;
+        let (predicted, measured) = (predicted?, measured?);
+        let beyond = (predicted - measured).abs() - measured_ci95_half_width.unwrap_or(0.0);
+        (beyond > RESPONSE * measured).then_some((level, predicted, measured, error?))
+    });
+    let (level, predicted, measured, error) = missed.max_by(|a, b| a.3.abs().total_cmp(&b.3.abs()))?;
+    let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
+    let message = format!(
+        "The model predicted that a call takes {} on average at {}, and {} was measured: {}. Do not plan with this \
+         model.",
+        time(predicted),
+        rate(level.offered),
+        time(measured),
+        signed_percent(error)
+    );
+    Some(Reason { code: ReasonCode::ModelRefuted, message })
+}

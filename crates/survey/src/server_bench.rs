@@ -1,0 +1,77 @@
+//! The bench that is real: a server on this host, kept on its CPUs, loaded by this process and watched by its monitor.
+
+use crate::SurveyError;
+use crate::bench::Bench;
+use crate::server::{Server, is_alive, truth};
+use brimful_core::record::{ClientCalibration, Record};
+use brimful_core::workload::Workload;
+use brimful_core::{Bytes, Nanos};
+use brimful_engine::Progress;
+use brimful_monitor::{Monitor, MonitorConfig};
+use brimful_run::{RunPlan, Watched, client_limit, run};
+use brimful_target::Truth;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Connections that keep-alive runs find open, per server CPU: a survey is about a server in operation, not about the
+/// storm of attempts with which a high rate would begin.
+const WARM_CONNECTIONS: u64 = 32;
+
+/// A running server, and how it is loaded.
+pub(crate) struct ServerBench<'a> {
+    like: RunPlan,
+    server: Server,
+    stop: &'a AtomicBool,
+    progress: &'a Progress,
+}
+
+impl<'a> ServerBench<'a> {
+    /// Loads are made as `like` says, but for the workload, the window and the seed.
+    pub fn new(like: RunPlan, server: Server, stop: &'a AtomicBool, progress: &'a Progress) -> ServerBench<'a> {
+        let mut bench = ServerBench { like, server, stop, progress };
+        bench.like.monitor = Some(Watched::Here(bench.monitor_config()));
+        bench.like.connections.warm_connections = WARM_CONNECTIONS * bench.server.cpus.len() as u64;
+        bench.like.calls = u64::MAX;
+        bench
+    }
+
+    /// The monitor keeps off the server's CPUs.
+    fn monitor_config(&self) -> MonitorConfig {
+        self.server.monitor_config(self.like.cpus.first().copied())
+    }
+}
+
+impl Bench for ServerBench<'_> {
+    fn client_limit(
+        &mut self,
+        response: Bytes,
+        note: &mut dyn FnMut(String),
+    ) -> Result<ClientCalibration, SurveyError> {
+        let found = client_limit::find(&self.like, response, Some(&self.server.cpus), self.stop, note)?;
+        let calibration = found.calibration.unwrap_or_default();
+        self.like.client_max = calibration.max_rate;
+        Ok(calibration)
+    }
+
+    fn watch_idle(&mut self, lasts: Nanos) -> Result<brimful_core::server::Server, SurveyError> {
+        let monitor = Monitor::start(self.monitor_config())?;
+        std::thread::sleep(lasts.into());
+        Ok(monitor.finish(Nanos::ZERO, None))
+    }
+
+    fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
+        let plan = RunPlan { workload: workload.clone(), window, seed, ..self.like.clone() };
+        Ok(run(&plan, self.stop, self.progress)?)
+    }
+
+    fn is_alive(&self) -> bool {
+        is_alive(self.like.endpoint.address)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn truth(&self) -> Option<Truth> {
+        truth(self.like.endpoint.address)
+    }
+}

@@ -1,0 +1,303 @@
+//! A bench without clock or network: the simulator of `brimful-model` answers the calls, and the Records are derived
+//! from them as those of real runs are. So the method is held against servers of which everything is known.
+//!
+//! The model's first station is the server's CPUs; the others belong to somebody else. Its first classes are those of
+//! the workload, in that order; the rest is work that comes of itself, at the rates of the model.
+
+mod broken;
+mod holds;
+
+use crate::SurveyError;
+use crate::bench::Bench;
+use crate::method::{Setup, Step, conduct};
+use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::record::{ClientCalibration, Generator, Record};
+use brimful_core::server::{CpuShares, Kernel, Process, Server, ServerInterval};
+use brimful_core::survey::Survey;
+use brimful_core::workload::{Load, Workload};
+use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
+use brimful_model::simulate::{Passage, SimulationOptions, follow};
+use brimful_stats::{Account, Collector, Facts, PerCall, derive};
+use brimful_target::Truth;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+/// What a monitor's interval is here, in seconds.
+const INTERVAL_S: f64 = 0.1;
+/// A call is given up after this.
+const TIMEOUT: Nanos = Nanos::from_secs(5);
+/// Bytes of a response.
+const RESPONSE: u64 = 1_000;
+
+/// Makes of the server what it is at a rate; of a closed load, ∞.
+type UnderLoad = dyn Fn(&mut Model, f64);
+/// How the n-th call ends at a rate that was offered, if it fails.
+type Failure = dyn Fn(f64, u64) -> Option<End>;
+
+/// What is on the bench.
+struct Simulated {
+    /// The server; the rates and populations of its first classes come from the load.
+    server: Model,
+    /// CPUs that the server has; its workers are the servers of the first station.
+    cpus: u32,
+    /// Whether other work is the server's own, such as collecting garbage.
+    own_work: bool,
+    under_load: Box<UnderLoad>,
+    fails: Box<Failure>,
+    client_max: Option<f64>,
+    /// The server dies after so many runs.
+    lives: usize,
+    /// The loads that were offered, for whoever looks on.
+    offered: Rc<RefCell<Vec<Load>>>,
+}
+
+impl Simulated {
+    /// A server of these stations that nothing disturbs. `demands`: stations × classes.
+    fn new(stations: Vec<Station>, demands: Vec<Vec<f64>>) -> Simulated {
+        let class = |index| Class { name: format!("class {index}"), ..Class::default() };
+        Simulated {
+            cpus: stations[0].servers,
+            server: Model {
+                classes: (0..demands[0].len()).map(class).collect(),
+                stations,
+                demands,
+                ..Model::default()
+            },
+            own_work: false,
+            under_load: Box::new(|_, _| ()),
+            fails: Box::new(|_, _| None),
+            client_max: Some(1e6),
+            lives: usize::MAX,
+            offered: Rc::default(),
+        }
+    }
+
+    /// One class that needs this long at a station.
+    fn single(station: Station, demand_s: f64) -> Simulated {
+        Simulated::new(vec![station], vec![vec![demand_s]])
+    }
+
+    /// Beside the calls: work on the CPUs that goes before them.
+    fn with_other_work(mut self, rate: f64, demand_s: f64) -> Simulated {
+        self.server.stations[0].scheduling = Scheduling::Preemptive;
+        self.server.classes.iter_mut().for_each(|class| class.priority = 1);
+        self.server.classes.push(Class { name: "other".to_owned(), rate: Some(rate), ..Class::default() });
+        self.server.demands.iter_mut().for_each(|row| row.push(0.0));
+        if let Some(demand) = self.server.demands[0].last_mut() {
+            *demand = demand_s;
+        }
+        self
+    }
+
+    /// The server under a load.
+    fn under(&self, workload: &Workload) -> Model {
+        let mut model = self.server.clone();
+        let mix = workload.mix();
+        let (rate, closed) = match workload.load {
+            Some(Load::Open { rate, .. }) => (rate.0, None),
+            Some(Load::Closed { clients, think }) => (f64::INFINITY, Some((clients, think))),
+            ref other => panic!("no survey offers {other:?}"),
+        };
+        let mut populations = closed.map(|(clients, _)| shares_of(clients, &mix)).unwrap_or_default().into_iter();
+        for (class, share) in model.classes.iter_mut().zip(&mix) {
+            (class.rate, class.population) = match populations.next() {
+                None => (Some(rate * share), None),
+                Some(0) => (Some(0.0), None),
+                Some(clients) => (None, Some(clients)),
+            };
+            if let (Some((_, think)), Some(_)) = (closed, class.population) {
+                (class.kind, class.think) = (ClassKind::Closed, think.as_secs_f64());
+            }
+        }
+        (self.under_load)(&mut model, rate);
+        model
+    }
+
+    /// Surveys it with calibration runs of this length.
+    fn survey(&mut self, mix: &[f64], level_s: f64) -> Survey {
+        self.survey_with(mix, level_s, &mut |_| ())
+    }
+
+    fn survey_with(&mut self, mix: &[f64], level_s: f64, news: &mut dyn FnMut(Step)) -> Survey {
+        let class = |(model, weight): (&Class, &f64)| brimful_core::workload::Class {
+            name: model.name.clone(),
+            weight: *weight,
+            ..Workload::single("GET", "/").classes.remove(0)
+        };
+        let setup = Setup {
+            started_at: SystemTime::UNIX_EPOCH,
+            version: String::new(),
+            command: Vec::new(),
+            url: "http://simulated/".to_owned(),
+            seed: 1,
+            workload: Workload { classes: self.server.classes.iter().zip(mix).map(class).collect(), load: None },
+            server_cpus: (0..self.cpus as usize).collect(),
+            client_cpus: Vec::new(),
+            level: Nanos::from_secs_f64(level_s),
+        };
+        conduct(&setup, self, news).unwrap()
+    }
+
+    fn server_seen(&self, intervals: Vec<(f64, f64)>) -> Server {
+        let n = intervals.len().max(1) as f64;
+        let mean = |figure: fn(&(f64, f64)) -> f64| intervals.iter().map(figure).sum::<f64>() / n;
+        let (own, others) = (mean(|i| i.0), mean(|i| i.1));
+        let interval = |(index, (own, others)): (usize, &(f64, f64))| ServerInterval {
+            t_s: index as f64 * INTERVAL_S,
+            length_s: INTERVAL_S,
+            cpu: Some(self.shares(*own, *others)),
+            process_cores: Some(*own),
+            ..ServerInterval::default()
+        };
+        Server {
+            kernel: Kernel {
+                cpu: Some(self.shares(own, others)),
+                cpus: (0..self.cpus as usize).collect(),
+                ..Kernel::default()
+            },
+            process: vec![Process { name: "server".to_owned(), cores: own, ..Process::default() }],
+            intervals: intervals.iter().enumerate().map(interval).collect(),
+            ..Server::default()
+        }
+    }
+
+    /// Of so many busy CPUs, by the server and by others.
+    fn shares(&self, own: f64, others: f64) -> CpuShares {
+        let share = |busy: f64| busy / f64::from(self.cpus);
+        CpuShares { user: share(own), system: share(others), idle: 1.0 - share(own + others), ..CpuShares::default() }
+    }
+
+    /// CPUs busy by the server and by others, from the seconds of work at the first station in an interval.
+    fn busy(&self, calls: usize, work: &[f64]) -> (f64, f64) {
+        let sum = |work: &[f64]| work.iter().sum::<f64>() / INTERVAL_S;
+        let station = &self.server.stations[0];
+        let background = station.background * f64::from(station.servers);
+        let (calls, other) = work.split_at(calls);
+        if self.own_work { (sum(calls) + sum(other), background) } else { (sum(calls), sum(other) + background) }
+    }
+}
+
+impl Bench for Simulated {
+    fn client_limit(&mut self, response: Bytes, _: &mut dyn FnMut(String)) -> Result<ClientCalibration, SurveyError> {
+        assert_eq!(response, Bytes(RESPONSE));
+        Ok(ClientCalibration { max_rate: self.client_max, ..ClientCalibration::default() })
+    }
+
+    fn watch_idle(&mut self, lasts: Nanos) -> Result<Server, SurveyError> {
+        let mut model = self.server.clone();
+        let calls = model.classes.iter().position(|class| class.name == "other").unwrap_or(model.classes.len());
+        model.classes[..calls].iter_mut().for_each(|class| class.rate = Some(0.0));
+        let intervals = (lasts.as_secs_f64() / INTERVAL_S).round() as usize;
+        let mut seen = vec![self.busy(0, &[]); intervals];
+        if model.classes.get(calls).is_some_and(|other| other.rate > Some(0.0)) {
+            seen.clear();
+            let see = |work: &[f64], seen: &mut Vec<(f64, f64)>| {
+                seen.push(self.busy(calls, work));
+                seen.len() < intervals
+            };
+            let options = SimulationOptions::default();
+            follow(&model, &options, INTERVAL_S, |episode| see(&episode.work[0], &mut seen)).unwrap();
+        }
+        Ok(self.server_seen(seen))
+    }
+
+    fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
+        let load = workload.load.clone().unwrap();
+        let rate = if let Load::Open { rate, .. } = load { rate.0 } else { f64::INFINITY };
+        self.offered.borrow_mut().push(load);
+        let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
+        let mut calls = Calls { seen: Collector::new(Account::new(&names, window)), window, last: window, number: 0 };
+        let mut intervals = Vec::new();
+        let options = SimulationOptions { seed, ..SimulationOptions::default() };
+        let mut now = 0.0;
+        let present = follow(&self.under(workload), &options, INTERVAL_S, |episode| {
+            now += INTERVAL_S;
+            if now < window.as_secs_f64() + INTERVAL_S / 2.0 {
+                intervals.push(self.busy(names.len(), &episode.work[0]));
+            }
+            let requests = episode.completed.into_iter().filter(|call| call.class < names.len());
+            requests.for_each(|call| calls.ended(call, |number| (self.fails)(rate, number)));
+            now < (window + TIMEOUT).as_secs_f64()
+        });
+        let present = present.unwrap().into_iter().filter(|call| call.class < names.len());
+        present.for_each(|call| calls.ended(call, |_| None));
+        let facts = Facts {
+            started_at: String::new(),
+            started_monotonic_ns: 0,
+            duration: calls.last,
+            window,
+            command: Vec::new(),
+            target: String::new(),
+            workload: Some(workload.clone()),
+            seed,
+            interrupted: false,
+            generator: Generator { max_rate: self.client_max, threads: 1, ..Generator::default() },
+            server: Some(self.server_seen(intervals)),
+            shards: Vec::new(),
+        };
+        Ok(derive(&calls.seen.into_account(), facts))
+    }
+
+    fn is_alive(&self) -> bool {
+        self.offered.borrow().len() <= self.lives
+    }
+
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+
+    fn truth(&self) -> Option<Truth> {
+        None
+    }
+}
+
+/// The calls of a run, as its observer sees them.
+struct Calls {
+    seen: Collector,
+    window: Nanos,
+    /// When the last one ended.
+    last: Nanos,
+    number: u64,
+}
+
+impl Calls {
+    /// A call that was due in the window ended, as `failure` says of the n-th one.
+    fn ended(&mut self, call: Passage, failure: impl Fn(u64) -> Option<End>) {
+        let (class, due) = (ClassId(call.class as u16), Nanos::from_secs_f64(call.began));
+        if due >= self.window {
+            return;
+        }
+        self.number += 1;
+        let in_time = call.ended.map(Nanos::from_secs_f64).filter(|ended| *ended < due + TIMEOUT);
+        let (at, end) = match in_time {
+            None => (due + TIMEOUT, End::TimedOut),
+            Some(at) => (at, failure(self.number).unwrap_or(End::Completed { status: 200 })),
+        };
+        self.last = self.last.max(at);
+        let received = if matches!(end, End::Completed { .. }) { RESPONSE } else { 0 };
+        let call = CallSpec::of_class(class);
+        let outcome = Outcome { call, due, at, end, bytes_sent: 100, bytes_received: received };
+        let events = [
+            Event::Scheduled { class, due },
+            Event::Begun { at: due },
+            Event::Sent { at: due },
+            Event::FirstByte { at },
+            Event::Ended(outcome),
+        ];
+        let mut call = PerCall::default();
+        events.iter().for_each(|event| self.seen.on(&mut call, event));
+    }
+}
+
+/// So many clients in the proportions of a mix, none of them cut in two.
+fn shares_of(clients: u64, mix: &[f64]) -> Vec<u32> {
+    let wanted = |share: &f64| share * clients as f64;
+    let mut counts: Vec<u32> = mix.iter().map(|share| wanted(share) as u32).collect();
+    while counts.iter().copied().map(u64::from).sum::<u64>() < clients {
+        let lacking = |index: &usize| wanted(&mix[*index]) - f64::from(counts[*index]);
+        let most = (0..mix.len()).max_by(|a, b| lacking(a).total_cmp(&lacking(b))).unwrap();
+        counts[most] += 1;
+    }
+    counts
+}

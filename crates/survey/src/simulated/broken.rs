@@ -1,0 +1,140 @@
+//! Servers that are not as the model takes them to be: either the predictions are good nonetheless, or it is said.
+
+use super::*;
+use brimful_core::model::IdleCost;
+use brimful_core::record::{Reason, ReasonCode};
+use brimful_core::survey::{Comparison, Role};
+
+fn cpu(servers: u32) -> Station {
+    Station { name: "cpu".to_owned(), servers, scheduling: Scheduling::Fcfs, ..Station::default() }
+}
+
+/// What the survey says against itself. One that says nothing is not far off.
+fn said(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
+    let survey = bench.survey(&[1.0], level_s);
+    assert_eq!(survey.headline.starts_with("Not determined"), !survey.is_measured_well(), "{}", survey.headline);
+    if survey.verdict.valid {
+        assert!(survey.saturation_rate.error.unwrap().abs() < 0.1, "{:?}", survey.saturation_rate);
+        for level in survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.fraction < 0.85) {
+            let Comparison { error, measured, measured_ci95_half_width, .. } = level.response_time_s;
+            let noise = measured_ci95_half_width.unwrap_or(0.0) / measured.unwrap();
+            assert!(error.unwrap().abs() < 0.3 + noise, "{:?}", level.response_time_s);
+        }
+    }
+    survey.verdict.reasons
+}
+
+/// Asserts that the survey says this, with this in its message.
+fn says(bench: &mut Simulated, level_s: f64, code: ReasonCode, what: &str) {
+    let reasons = said(bench, level_s);
+    let said = reasons.iter().any(|reason| reason.code == code && reason.message.contains(what));
+    assert!(said, "no {code:?} with «{what}»: {reasons:#?}");
+}
+
+fn is_predicted_well(bench: &mut Simulated, level_s: f64) {
+    let reasons = said(bench, level_s);
+    assert!(reasons.is_empty(), "{reasons:#?}");
+}
+
+#[test]
+fn a_second_bottleneck_that_appears_late() {
+    let database = Station { name: "database".to_owned(), ..Station::default() };
+    let mut bench = Simulated::new(vec![cpu(1), database], vec![vec![0.001], vec![0.001_25]]);
+    says(&mut bench, 20.0, ReasonCode::ModelRefuted, "short of something of which");
+}
+
+#[test]
+fn fewer_workers_than_cpus() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.cpus = 2;
+    says(&mut bench, 20.0, ReasonCode::ModelRefuted, "idle for 50.0 %");
+}
+
+#[test]
+fn calls_that_get_in_one_anothers_way() {
+    let contention = IdleCost { seconds: -0.000_5, power: 1 };
+    let mut bench = Simulated::single(Station { idle_cost: Some(contention), ..cpu(1) }, 0.001);
+    says(&mut bench, 20.0, ReasonCode::ModelRefuted, "predicted a capacity");
+}
+
+#[test]
+fn demands_that_grow_only_near_saturation() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.under_load = Box::new(|model, rate| model.demands[0][0] *= 1.0 + 0.4 * (rate / 800.0).min(1.0).powi(8));
+    says(&mut bench, 20.0, ReasonCode::ModelRefuted, "predicted a capacity");
+    bench.under_load = Box::new(|model, rate| model.demands[0][0] *= 1.0 + 0.05 * (rate / 800.0).min(1.0).powi(8));
+    is_predicted_well(&mut bench, 60.0);
+}
+
+/// To the mean response time a pause is a call that takes long: they come out as variability of service.
+#[test]
+fn pauses_of_the_server_itself() {
+    let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(1.0, 0.03);
+    bench.own_work = true;
+    is_predicted_well(&mut bench, 100.0);
+}
+
+#[test]
+fn pauses_that_come_with_the_calls() {
+    let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(0.0, 0.02);
+    bench.own_work = true;
+    bench.under_load = Box::new(|model, rate| model.classes[1].rate = Some(0.005 * rate.min(900.0)));
+    is_predicted_well(&mut bench, 100.0);
+}
+
+#[test]
+fn other_work_that_is_always_there() {
+    is_predicted_well(&mut Simulated::single(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
+}
+
+#[test]
+fn other_work_that_comes_later() {
+    // Once the calibration is over: its levels go up to 600/s.
+    let later = |share: f64| {
+        let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(0.0, 0.01);
+        bench.under_load =
+            Box::new(move |model, rate| model.classes[1].rate = Some(if rate > 650.0 { share / 0.01 } else { 0.0 }));
+        bench
+    };
+    says(&mut later(0.3), 20.0, ReasonCode::OtherWork, "Something other than the server");
+    // Too little to be held against the levels, and enough to make the prediction wrong.
+    says(&mut later(0.13), 20.0, ReasonCode::ModelRefuted, "Something other than the server");
+}
+
+#[test]
+fn a_client_that_is_the_limit() {
+    for (share, level) in [(0.65, "held out: 70 %"), (0.95, "saturation")] {
+        let mut bench = Simulated::single(cpu(1), 0.001);
+        bench.client_max = Some(1000.0 * share);
+        says(&mut bench, 20.0, ReasonCode::BeyondClientMax, level);
+        let most = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { 0.0 };
+        assert!(bench.offered.borrow().iter().map(most).all(|rate| rate < 1000.1 * share));
+    }
+    // Calibration goes no higher than it may, and what is predicted is not measured.
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.client_max = Some(400.0);
+    says(&mut bench, 20.0, ReasonCode::BeyondClientMax, "more --threads");
+}
+
+#[test]
+fn calls_that_fail_under_load() {
+    let reset = End::Reset { sent: true };
+    for end in [reset, End::Completed { status: 503 }] {
+        let mut bench = Simulated::single(cpu(1), 0.001);
+        bench.fails = Box::new(move |rate, number| (rate > 750.0 && number % 5 == 0).then_some(end));
+        says(&mut bench, 20.0, ReasonCode::ServerErrors, "20.0 % of the calls failed");
+        // Beyond saturation it is no wonder.
+        bench.fails = Box::new(move |rate, number| ((1050.0..1e9).contains(&rate) && number % 5 == 0).then_some(end));
+        is_predicted_well(&mut bench, 60.0);
+    }
+}
+
+#[test]
+fn a_server_that_dies_leaves_what_was_measured() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.lives = 10;
+    let survey = bench.survey(&[1.0], 2.0);
+    assert_eq!(survey.verdict.reasons[0].code, ReasonCode::ServerDied);
+    assert!(!survey.levels.is_empty() && survey.model.stations.is_empty(), "{survey:#?}");
+    assert!(survey.stopped.is_some_and(|stopped| stopped.level.starts_with("calibration: mix")));
+}

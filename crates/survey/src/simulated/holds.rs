@@ -1,0 +1,116 @@
+//! Servers that are as the model takes them to be: what is predicted is what is true, and what is then measured.
+
+use super::*;
+use brimful_core::model::IdleCost;
+use brimful_core::survey::Role;
+use brimful_model::{Method, saturation_rate, solve};
+
+const SATURATION: f64 = 0.01;
+const RESPONSE: f64 = 0.03;
+
+fn cpu(servers: u32, scv: f64) -> Station {
+    Station { name: "cpu".to_owned(), servers, scv, scheduling: Scheduling::Fcfs, ..Station::default() }
+}
+
+fn station(name: &str, kind: StationKind) -> Station {
+    Station { name: name.to_owned(), kind, ..Station::default() }
+}
+
+/// Surveys it and holds what was predicted against the formulas for the server that was simulated, and against what was
+/// measured of it.
+fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
+    let survey = bench.survey(mix, level_s);
+    assert!(survey.verdict.valid && survey.stopped.is_none(), "{:#?}", survey.verdict);
+    let at = |rate: f64| {
+        let mut model = bench.server.clone();
+        model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
+        model
+    };
+    let (truth, bottleneck) = saturation_rate(&at(1.0)).unwrap();
+    assert_eq!(bottleneck, "cpu");
+    let predicted = survey.saturation_rate.predicted.unwrap();
+    let off = |predicted: f64, truth: f64| (predicted / truth - 1.0).abs();
+    assert!(off(predicted, truth) < SATURATION, "{predicted} where {truth} is true");
+    let error = survey.saturation_rate.error.unwrap();
+    assert!(error.abs() < SATURATION, "{:?}", survey.saturation_rate);
+
+    let held_out: Vec<_> = survey.levels.iter().filter(|level| level.role == Role::HeldOut).collect();
+    assert_eq!(held_out.len(), 5);
+    for level in held_out {
+        let response = level.response_time_s;
+        let truth = solve(&at(level.fraction * predicted), Method::Auto).unwrap().mean_response_time;
+        let predicted = response.predicted.unwrap();
+        assert!(off(predicted, truth) < RESPONSE, "{}: {predicted} where {truth} is true", level.fraction);
+        let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
+        assert!(response.error.unwrap().abs() < RESPONSE + half_width, "{}: {response:?}", level.fraction);
+    }
+}
+
+#[test]
+fn one_worker() {
+    is_predicted_well(Simulated::single(cpu(1, 0.25), 0.001), &[1.0], 200.0);
+}
+
+#[test]
+fn several_workers() {
+    is_predicted_well(Simulated::single(cpu(4, 1.0), 0.004), &[1.0], 500.0);
+}
+
+#[test]
+fn several_classes() {
+    let bench = Simulated::new(vec![cpu(1, 0.25)], vec![vec![0.000_8, 0.001_6]]);
+    is_predicted_well(bench, &[0.75, 0.25], 200.0);
+}
+
+#[test]
+fn several_stations() {
+    let elsewhere = [station("disk", StationKind::Queue), station("network", StationKind::Delay)];
+    let stations = [cpu(1, 0.25)].into_iter().chain(elsewhere).collect();
+    is_predicted_well(Simulated::new(stations, vec![vec![0.001], vec![0.000_1], vec![0.002]]), &[1.0], 200.0);
+}
+
+#[test]
+fn demands_that_fade_with_idleness_and_other_work_that_is_always_there() {
+    let waking = IdleCost { seconds: 0.000_5, power: 2 };
+    let cpu = Station { idle_cost: Some(waking), background: 0.05, ..cpu(1, 0.25) };
+    is_predicted_well(Simulated::single(cpu, 0.001), &[1.0], 200.0);
+}
+
+#[test]
+fn variable_service_and_workers_that_share_a_cpu() {
+    is_predicted_well(Simulated::single(cpu(1, 2.0), 0.001), &[1.0], 400.0);
+    let shared = Station { scheduling: Scheduling::Ps, ..cpu(1, 2.0) };
+    is_predicted_well(Simulated::single(shared, 0.001), &[1.0], 400.0);
+}
+
+/// Predictions are in the hands of whoever looks on before any of the levels is offered, and the document has those.
+#[test]
+fn what_is_predicted_is_handed_over_before_it_is_measured() {
+    let mut bench = Simulated::single(cpu(1, 1.0), 0.001);
+    let offered = bench.offered.clone();
+    let mut handed_over = None;
+    let survey = bench.survey_with(&[1.0], 5.0, &mut |step| match step {
+        Step::Predicted(predictions) => {
+            assert!(handed_over.is_none());
+            handed_over = Some((offered.borrow().len(), predictions));
+        }
+        Step::Level(level) => assert_eq!(level.role == Role::Calibration, handed_over.is_none()),
+        Step::Begin(..) | Step::Note(_) => {}
+    });
+    let (before, predictions) = handed_over.unwrap();
+    assert_eq!(survey.saturation_rate.predicted, Some(predictions.saturation));
+    let rates = |loads: &[Load]| -> Vec<f64> {
+        let rate = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { f64::INFINITY };
+        loads.iter().map(rate).collect()
+    };
+    let predicted: Vec<f64> = predictions.levels.iter().map(|level| level.rate).collect();
+    let offered = rates(&bench.offered.borrow());
+    assert!(offered[..before].iter().all(|rate| !predicted.contains(rate)), "{offered:?}");
+    assert_eq!(offered[before..before + predicted.len()], predicted);
+    let held_out = survey.levels.iter().filter(|level| level.role == Role::HeldOut);
+    for (level, predicted) in held_out.zip(&predictions.levels) {
+        assert_eq!(level.response_time_s.predicted, predicted.prediction.response);
+        assert_eq!(level.throughput.predicted, Some(predicted.prediction.throughput));
+        assert_eq!(level.utilization.predicted, Some(predicted.prediction.utilization));
+    }
+}
