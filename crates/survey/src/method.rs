@@ -221,12 +221,14 @@ impl Method<'_> {
                 }
             }
         }
+        // What requests cannot have: the server's own work without them, and that of others.
+        let taken = others_under_load(&self.found.levels) + idle_busy / f64::from(servers);
         let facts = ServerFacts {
             classes: mix.classes.iter().map(|class| class.name.clone()).collect(),
             mix: mix.mix(),
             servers,
             idle_busy,
-            background: self.found.background.unwrap_or(0.0).min(others_under_load(&self.found.levels)),
+            background: self.found.background.unwrap_or(0.0).min(taken),
         };
         Ok(ServerFit::new(facts, &self.calibration)?)
     }

@@ -74,6 +74,15 @@ fn pauses_of_the_server_itself() {
     is_predicted_well(&mut bench, 100.0);
 }
 
+/// What the server does by itself is no capacity for calls.
+#[test]
+fn housekeeping() {
+    let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(50.0, 0.002);
+    bench.own_work = true;
+    let saturation = bench.survey(&[1.0], 60.0).saturation_rate;
+    assert!(saturation.error.unwrap().abs() < 0.04, "{saturation:?}");
+}
+
 #[test]
 fn pauses_that_come_with_the_calls() {
     let mut bench = Simulated::single(cpu(1), 0.001).with_other_work(0.0, 0.02);
