@@ -163,7 +163,9 @@ def by_name(name: str) -> Case:
 
 
 def order(case: Case, tool: str) -> int:
-    return [entry.tool for entry in case.entries].index(tool)
+    """An earlier brimful stands behind all others."""
+    tools = [entry.tool for entry in case.entries]
+    return tools.index(tool) if tool in tools else len(tools)
 
 
 def judged(result: dict) -> str | None:
