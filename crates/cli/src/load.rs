@@ -7,7 +7,7 @@ use crate::{command_line, progress, token};
 use brimful_core::record::Record;
 use brimful_core::workload::{self, Load, Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::{ConnectionPolicy, Progress};
+use brimful_engine::ConnectionPolicy;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
 use brimful_run::{Endpoint, RunPlan, Watched, client_limit, run};
 use brimful_workload::{Speed, Trace};
@@ -33,7 +33,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     }
     plan.client_max = found.as_ref().and_then(|record| record.generator.max_rate);
     plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
-    let load = || run(&plan, &stop, &Progress::default());
+    let load = || run(&plan, &stop);
     let mut record = progress::during("load", plan.window, plan.live.as_deref(), load)?;
     record.calibration = found.and_then(|record| record.calibration);
     deliver_record(&record, &args.output, out)

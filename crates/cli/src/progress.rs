@@ -40,7 +40,7 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
 }
 
 /// What has become of the calls so far, and how long the latest took.
-fn described(so_far: &SoFar) -> String {
+pub fn described(so_far: &SoFar) -> String {
     let counts = so_far.counts();
     let failed = match counts.errors() {
         0 => String::new(),

@@ -10,9 +10,9 @@ use brimful_core::quantity;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
 use brimful_core::text::{one_line, visible};
-use brimful_engine::Progress;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Endpoint, RunPlan};
+use brimful_stats::Live;
 use brimful_survey::{Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey};
 use indicatif::ProgressBar;
 use std::path::PathBuf;
@@ -22,14 +22,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Runs it.
 pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
-    let plan = plan(args)?;
+    let mut plan = plan(args)?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let path = args.report.clone().unwrap_or_else(default_report);
     let report = OutFile::create(&path, "--report")?;
     let stop = progress::stop_flag()?;
-    let live = Progress::default();
     let display = Display::new(args.output.quiet);
-    let mut survey = display.during(&live, || survey(&plan, &stop, &live, &mut |step| display.step(&step)))?;
+    plan.like.live = display.bar.is_some().then(Arc::default);
+    let live = plan.like.live.as_deref();
+    let mut survey = display.during(live, || survey(&plan, &stop, &mut |step| display.step(&step)))?;
     survey.report = report.name();
     let written =
         brimful_report::html::html(&survey).map_err(anyhow::Error::from).and_then(|page| report.commit(&page));
@@ -96,14 +97,14 @@ fn default_report() -> PathBuf {
 struct Display {
     quiet: bool,
     bar: Option<ProgressBar>,
-    current: Arc<Mutex<Option<(Instant, Nanos, u64)>>>,
+    current: Mutex<Option<(Instant, Nanos)>>,
 }
 
 impl Display {
     fn new(quiet: bool) -> Display {
         use std::io::IsTerminal;
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::bar("", Nanos::from_secs(1)));
-        Display { quiet, bar, current: Arc::default() }
+        Display { quiet, bar, current: Mutex::default() }
     }
 
     fn step(&self, step: &Step) {
@@ -113,7 +114,7 @@ impl Display {
                     bar.set_length(lasts.0 / 1_000_000);
                     bar.set_prefix(one_line(what).into_owned());
                     if let Ok(mut current) = self.current.lock() {
-                        *current = Some((Instant::now(), *lasts, 0));
+                        *current = Some((Instant::now(), *lasts));
                     }
                     return;
                 }
@@ -131,19 +132,14 @@ impl Display {
     }
 
     /// Keeps the bar moving while `body` runs.
-    fn during<T>(&self, live: &Progress, body: impl FnOnce() -> T) -> T {
-        let Some(bar) = &self.bar else { return body() };
+    fn during<T>(&self, live: Option<&Live>, body: impl FnOnce() -> T) -> T {
+        let (Some(bar), Some(live)) = (&self.bar, live) else { return body() };
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    let ended = live.ended.load(Ordering::Relaxed);
-                    if let Ok(Some((began, lasts, before))) = self.current.lock().as_deref_mut() {
-                        if *before == 0 {
-                            *before = ended.max(1);
-                        }
-                        let ended = format!("{} calls ended", ended.saturating_sub(*before));
-                        progress::show(bar, *began, *lasts, &ended);
+                    if let Ok(Some((began, lasts))) = self.current.lock().as_deref() {
+                        progress::show(bar, *began, *lasts, &progress::described(&live.so_far()));
                     }
                     std::thread::park_timeout(Duration::from_millis(200));
                 }

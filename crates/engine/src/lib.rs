@@ -39,7 +39,7 @@ use brimful_core::{Nanos, Observer, Workload};
 use io::{Epoll, Io, Settings, SocketOptions, Uring};
 use shard::Shard;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use turns::ShardUse;
 
 /// What every shard of a run is told.
@@ -125,13 +125,6 @@ pub enum Close {
     Rst,
 }
 
-/// Live figures of a run, refreshed a few times a second.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Calls that have ended, however.
-    pub ended: AtomicU64,
-}
-
 /// A finished run.
 #[derive(Debug)]
 pub struct Run<O> {
@@ -200,12 +193,7 @@ pub enum EngineError {
 ///
 /// # Errors
 /// [`EngineError`] when a shard cannot be set up. What happens to calls is never an error but an outcome.
-pub fn run<'a, W, R, O>(
-    config: &'a Config,
-    shards: Vec<(W, R, O)>,
-    stop: &AtomicBool,
-    progress: &Progress,
-) -> Result<Run<O>, EngineError>
+pub fn run<'a, W, R, O>(config: &'a Config, shards: Vec<(W, R, O)>, stop: &AtomicBool) -> Result<Run<O>, EngineError>
 where
     W: Workload + Send,
     R: Requests<'a> + Send,
@@ -219,9 +207,9 @@ where
         Engine::Uring => Uring::new(&settings).map(|_| true)?,
     };
     if uring {
-        run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop, progress)
+        run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop)
     } else {
-        run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop, progress)
+        run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop)
     }
 }
 
@@ -230,7 +218,6 @@ fn run_on<'a, I, W, R, O>(
     settings: &Settings,
     shards: Vec<(W, R, O)>,
     stop: &AtomicBool,
-    progress: &Progress,
 ) -> Result<Run<O>, EngineError>
 where
     I: Io<'a>,
@@ -253,7 +240,7 @@ where
                 let warm = warm.split_off(warm.len().saturating_sub(warm_per_shard));
                 let body = move || {
                     host::settle_thread(cpu)?;
-                    Shard::new(config, settings, clock, shard, I::new(settings)?, warm).run(stop, progress)
+                    Shard::new(config, settings, clock, shard, I::new(settings)?, warm).run(stop)
                 };
                 std::thread::Builder::new().name(format!("shard-{index}")).spawn_scoped(scope, body)
             })

@@ -6,7 +6,7 @@ use crate::io::{Happened, Io, Settings, Token};
 use crate::pacing::Waited;
 use crate::shard::Shard;
 use crate::turns::ShardUse;
-use crate::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Progress, Wire};
+use crate::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Wire};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
 use rustix::fd::OwnedFd;
@@ -174,7 +174,7 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let clock = Clock::starting_in(Nanos::ZERO);
     let settings = config.settings(crate::Requests::longest(&&requests)).unwrap();
     let shard = Shard::new(&config, &settings, clock, (AtOnce(calls), &requests, Ends::default()), io, Vec::new());
-    let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false), &Progress::default()).unwrap();
+    let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false)).unwrap();
     (outcomes.iter().map(|outcome| outcome.end).collect(), used)
 }
 

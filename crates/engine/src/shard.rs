@@ -38,7 +38,6 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     /// More was due than could be begun in one go.
     pub(crate) behind: bool,
     pub(crate) in_flight: usize,
-    pub(crate) ended: u64,
     pub(crate) waited: Waited,
     /// Up to when the sockets have been read.
     pub(crate) sweep: Sweep,
@@ -78,7 +77,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             done: false,
             behind: false,
             in_flight: 0,
-            ended: 0,
             waited: Waited::default(),
             sweep: Sweep::default(),
             turn_began: Nanos::ZERO,
@@ -120,7 +118,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.observer.on(&mut call.observed, &Event::Ended(outcome));
         self.workload.on_outcome(&outcome);
         self.in_flight -= 1;
-        self.ended += 1;
         // The workload may want something at once.
         self.next_due = Nanos::ZERO;
         if let Some(session) = spec.session

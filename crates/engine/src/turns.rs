@@ -11,7 +11,7 @@ use crate::host::{self, CpuTime};
 use crate::io::Io;
 use crate::pacing::Waited;
 use crate::shard::{RESET, Shard};
-use crate::{EngineError, Progress, Requests};
+use crate::{EngineError, Requests};
 use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,13 +40,12 @@ pub struct ShardUse {
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
     /// Runs to the end. The observer has then seen every scheduled call end.
-    pub fn run(mut self, stop: &AtomicBool, progress: &Progress) -> Result<(O, ShardUse), EngineError> {
+    pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUse), EngineError> {
         // Takes longer than the first call may be late.
         self.cpu_wait_before = contention::thread_cpu_wait();
         self.clock.wait_for_start();
         self.cpu_before = host::thread_cpu_time();
-        let (mut published, mut published_at) = (0, Nanos::ZERO);
-        let mut busy = None;
+        let (mut published, mut busy) = (Nanos::ZERO, None);
         let interrupted = loop {
             self.behind = self.begin_due(BURST);
             self.expire();
@@ -56,10 +55,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             if stop.load(Ordering::Relaxed) {
                 break true;
             }
-            if self.now >= published_at + PUBLISH {
-                progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
+            if self.now >= published + PUBLISH {
                 self.observer.publish(self.now);
-                (published, published_at) = (self.ended, self.now);
+                published = self.now;
             }
             // Not diluted by the wait for the last answers.
             let begun_all = self.done && self.now >= PUBLISH;
@@ -71,7 +69,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.break_off();
         self.note_gap(Waited::default());
         self.io.flush()?;
-        progress.ended.fetch_add(self.ended - published, Ordering::Relaxed);
         self.observer.publish(self.now);
         let used = ShardUse {
             duration: self.now,

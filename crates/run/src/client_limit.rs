@@ -18,7 +18,7 @@ use crate::{RunError, RunPlan, run};
 use brimful_core::record::{Reason, ReasonCode, Record};
 use brimful_core::workload::Load;
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::{ConnectionPolicy, EngineError, Progress};
+use brimful_engine::{ConnectionPolicy, EngineError};
 use host::{Places, Responder, usable_cpus};
 pub use search::START;
 use search::{Pair, search};
@@ -86,7 +86,7 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunErro
     let mut plan = like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO });
     (plan.calls, plan.window, plan.monitor, plan.connections.warm_connections) = (calls, window, None, 0);
     (plan.shard, plan.start_at, plan.live) = (None, None, None);
-    let record = run(&plan, stop, &Progress::default())?;
+    let record = run(&plan, stop)?;
     match record.bytes.received.checked_div(record.counts.completed) {
         Some(size) => Ok(Bytes(size)),
         None if record.interrupted => Ok(Bytes(0)),
@@ -144,12 +144,11 @@ impl Bench {
             plan.seed = plan.seed.wrapping_add(3 * turn + index as u64);
         }
         let [plan, half, other] = &plans;
-        let quiet = Progress::default();
         let (record, halves) = if turn.is_multiple_of(2) {
-            (run(plan, stop, &quiet)?, both(half, other, stop)?)
+            (run(plan, stop)?, both(half, other, stop)?)
         } else {
             let halves = both(half, other, stop)?;
-            (run(plan, stop, &quiet)?, halves)
+            (run(plan, stop)?, halves)
         };
         let for_load = |reason: &&Reason| {
             let of_its_own = matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled);
@@ -191,8 +190,8 @@ fn brought(runs: &[(&RunPlan, &Record)]) -> f64 {
 /// Two generators at once.
 fn both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), RunError> {
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| run(other, stop, &Progress::default()));
-        let one = run(one, stop, &Progress::default());
+        let other = scope.spawn(|| run(other, stop));
+        let one = run(one, stop);
         let other = other.join().map_err(|_| EngineError::Thread("it panicked".to_owned()))?;
         Ok((one?, other?))
     })

@@ -4,7 +4,7 @@ use crate::{RunError, RunPlan, Watched};
 use brimful_core::Nanos;
 use brimful_core::record::{Generator, Record, ShardOrigin};
 use brimful_core::workload::Load;
-use brimful_engine::{Clock, Progress, Run};
+use brimful_engine::{Clock, Run};
 use brimful_monitor::{Monitor, MonitorError};
 use brimful_stats::{Account, Collector, Facts, derive};
 use brimful_workload::{Closed, Extent, Mix, Open, SClients, Shard};
@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 ///
 /// # Errors
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
-pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Record, RunError> {
+pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
     plan.validate()?;
     let (mut config, requests) = (plan.engine_config(), plan.requests()?);
     let extent = Extent { window: plan.window, calls: plan.calls };
@@ -25,6 +25,9 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
     let ends_with_its_last_call = plan.ends_with_its_last_call()?;
     if let Some(at) = plan.start_at {
         wait_until_shortly_before(at, stop);
+    }
+    if let Some(live) = &plan.live {
+        live.restart();
     }
     let account = || Account::new(&names, window);
     let collector = || match &plan.live {
@@ -43,7 +46,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
             let closed =
                 |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
             let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop, progress)?
+            brimful_engine::run(&config, shards, stop)?
         }
         Load::SClients { attempts } => {
             let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
@@ -51,12 +54,12 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool, progress: &Progress) -> Result<Rec
                 Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), &requests, collector()))
             };
             let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop, progress)?
+            brimful_engine::run(&config, shards, stop)?
         }
         Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => {
             let (arrivals, mix) = (plan.arrivals()?, Mix::new(&mix, plan.seed)?);
             let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), &requests, collector());
-            brimful_engine::run(&config, shards().map(open).collect(), stop, progress)?
+            brimful_engine::run(&config, shards().map(open).collect(), stop)?
         }
     };
     // Load was offered until then.

@@ -32,6 +32,11 @@ pub struct SoFar {
 }
 
 impl Live {
+    /// Forgets what an earlier run has shown.
+    pub fn restart(&self) {
+        self.shards.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// A place for one more shard.
     pub(crate) fn place(&self) -> Place {
         let place = Place::default();

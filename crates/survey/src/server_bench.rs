@@ -6,7 +6,6 @@ use crate::server::{Server, is_alive, truth};
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
-use brimful_engine::Progress;
 use brimful_monitor::{Monitor, MonitorConfig};
 use brimful_run::{RunPlan, Watched, client_limit, run};
 use brimful_target::Truth;
@@ -21,13 +20,12 @@ pub(crate) struct ServerBench<'a> {
     like: RunPlan,
     server: Server,
     stop: &'a AtomicBool,
-    progress: &'a Progress,
 }
 
 impl<'a> ServerBench<'a> {
     /// Loads are made as `like` says, but for the workload, the window and the seed.
-    pub fn new(like: RunPlan, server: Server, stop: &'a AtomicBool, progress: &'a Progress) -> ServerBench<'a> {
-        let mut bench = ServerBench { like, server, stop, progress };
+    pub fn new(like: RunPlan, server: Server, stop: &'a AtomicBool) -> ServerBench<'a> {
+        let mut bench = ServerBench { like, server, stop };
         bench.like.monitor = Some(Watched::Here(bench.monitor_config()));
         bench.like.connections.warm_connections = WARM_CONNECTIONS * bench.server.cpus.len() as u64;
         bench.like.calls = u64::MAX;
@@ -60,7 +58,7 @@ impl Bench for ServerBench<'_> {
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
         let plan = RunPlan { workload: workload.clone(), window, seed, ..self.like.clone() };
-        Ok(run(&plan, self.stop, self.progress)?)
+        Ok(run(&plan, self.stop)?)
     }
 
     fn is_alive(&self) -> bool {

@@ -7,7 +7,6 @@ use crate::server_bench::ServerBench;
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_engine::Progress;
 use brimful_monitor::ProcessSelector;
 use brimful_run::{Endpoint, RunPlan};
 use std::sync::atomic::AtomicBool;
@@ -51,12 +50,7 @@ pub fn demo_classes() -> Workload {
 ///
 /// # Errors
 /// [`SurveyError`] when the survey cannot begin.
-pub fn survey(
-    plan: &SurveyPlan,
-    stop: &AtomicBool,
-    progress: &Progress,
-    news: &mut dyn FnMut(Step),
-) -> Result<Survey, SurveyError> {
+pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) -> Result<Survey, SurveyError> {
     // Which loads is the survey's business; whatever the workload says, it is another one.
     let mut like = plan.like.clone().with_load(Load::poisson(Rate(1.0)));
     let demo = match &plan.subject {
@@ -85,5 +79,5 @@ pub fn survey(
         client_cpus: like.cpus.clone(),
         level: plan.level,
     };
-    conduct(&setup, &mut ServerBench::new(like, server, stop, progress), news)
+    conduct(&setup, &mut ServerBench::new(like, server, stop), news)
 }

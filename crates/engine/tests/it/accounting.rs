@@ -58,7 +58,7 @@ fn a_listener_that_comes_back_is_found_again(case: Case) {
     let server = RawServer::start(answering());
     let addr = server.addr();
     let control = Control::default();
-    let ended = || control.progress.ended.load(Ordering::Relaxed);
+    let ended = || control.ended.load(Ordering::Relaxed);
     let now = || Clock::starting_in(Nanos::ZERO).epoch_ns();
     let (run, times) = std::thread::scope(|scope| {
         let away = scope.spawn(|| {

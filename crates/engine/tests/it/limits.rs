@@ -70,7 +70,7 @@ fn a_lack_of_ports_is_no_failure_of_the_server(case: Case) {
         let expected = 20 * addresses;
         let plan = holding(case, server.addr(), source).calls(60);
         let run = plan.open_until(1000.0, |control| {
-            server.connections() >= expected && control.progress.ended.load(Ordering::Relaxed) >= 60 - expected as u64
+            server.connections() >= expected && control.ended.load(Ordering::Relaxed) >= 60 - expected as u64
         });
         let calls = run.observer.calls;
         assert_eq!((count(&calls, held), count(&calls, ports)), (expected, 60 - expected));

@@ -1,6 +1,8 @@
 //! What the tests see of each call, and that it adds up.
 
 use brimful_core::{End, Event, Nanos, Observer, Outcome};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One call as it was seen from outside.
@@ -74,6 +76,8 @@ impl Seen {
 #[derive(Debug, Default)]
 pub struct Keeper {
     pub calls: Vec<Seen>,
+    /// Counts calls as they end.
+    pub ended: Arc<AtomicU64>,
     /// Blocks the shard's thread for this long when the call with this index has ended.
     pub stall: Option<(usize, Duration)>,
 }
@@ -101,7 +105,10 @@ impl Observer for Keeper {
             Event::Established { at } => set(&mut seen.established, at),
             Event::Sent { at } => set(&mut seen.sent, at),
             Event::FirstByte { at } => set(&mut seen.first_byte, at),
-            Event::Ended(outcome) => seen.outcome = Some(outcome),
+            Event::Ended(outcome) => {
+                seen.outcome = Some(outcome);
+                self.ended.fetch_add(1, Ordering::Relaxed);
+            }
         }
         if let (Event::Ended(_), Some((at, pause))) = (event, self.stall)
             && at == index

@@ -4,12 +4,11 @@ use crate::case::Case;
 use crate::seen::{Keeper, Seen};
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
-use brimful_engine::{
-    Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Progress, Requests, Run, Wire, run,
-};
+use brimful_engine::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Requests, Run, Wire, run};
 use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A run's settings, with those defaults that most tests want.
@@ -26,7 +25,8 @@ pub struct Plan {
 #[derive(Default)]
 pub struct Control {
     pub stop: AtomicBool,
-    pub progress: Progress,
+    /// Calls that have ended, however.
+    pub ended: Arc<AtomicU64>,
 }
 
 impl Plan {
@@ -85,7 +85,11 @@ impl Plan {
     }
 
     pub fn open_under(&self, rate: f64, control: &Control) -> Run<Keeper> {
-        self.go(|shard| self.constant(rate, shard), Keeper::default, control)
+        self.go(
+            |shard| self.constant(rate, shard),
+            || Keeper { ended: Arc::clone(&control.ended), ..Keeper::default() },
+            control,
+        )
     }
 
     /// The same, with an observer that gets in the way.
@@ -120,8 +124,7 @@ impl Plan {
     /// Why it cannot even start.
     pub fn fails(&self) -> EngineError {
         let workload = self.clients(1, Shard::WHOLE);
-        let Control { stop, progress } = Control::default();
-        run(&self.config, vec![(workload, &self.requests, Keeper::default())], &stop, &progress).unwrap_err()
+        run(&self.config, vec![(workload, &self.requests, Keeper::default())], &AtomicBool::new(false)).unwrap_err()
     }
 
     /// So many clients without think time.
@@ -172,7 +175,7 @@ impl Plan {
         control: &Control,
     ) -> Run<O> {
         let shards = Shard::WHOLE.split(self.shards).map(|shard| (workload(shard), requests(), observer())).collect();
-        let run = run(&self.config, shards, &control.stop, &control.progress).unwrap();
+        let run = run(&self.config, shards, &control.stop).unwrap();
         match self.config.engine {
             Engine::Epoll => assert_eq!(run.engine, "epoll"),
             Engine::Uring => assert_eq!(run.engine, "uring"),
