@@ -3,7 +3,7 @@
 //! A process killed while it holds a [`PinGuard`] puts nothing back. What it takes to do so, a [`Former`], is therefore
 //! announced before any thread is moved: another process can keep it, and put the threads back instead.
 
-use crate::tree::{process_table, with_descendants};
+use crate::process_table::{process_table, with_descendants};
 use crate::{MonitorError, ProcessTree, procfs};
 use rustix::io::Errno;
 use rustix::process::Pid;

@@ -40,6 +40,7 @@ mod netns;
 mod network;
 mod owner;
 mod process;
+mod process_table;
 mod procfs;
 mod program;
 mod rates;

@@ -10,11 +10,9 @@ mod hidden;
 mod proc;
 mod selection;
 mod selector;
-mod table;
 mod tasks;
 
 pub use selector::ProcessSelector;
-pub(crate) use table::{process_table, with_descendants};
 
 use crate::owner::owners_in;
 use crate::program::{Accounts, CpuTime, Membership, ProgramSample};

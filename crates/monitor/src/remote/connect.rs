@@ -1,7 +1,8 @@
 //! The load generator's side: connects, compares clocks, and keeps the samples that come.
 
+use super::broken::{Broken, words};
 use super::clock::{BOUND, Clock, EXCHANGES, Reading};
-use super::link::{Broken, Heard, Link, PATIENCE, words};
+use super::link::{Heard, Link, PATIENCE};
 use super::protocol::{self, Answer, LONGEST_ANSWER, Request};
 use super::token::{Nonce, Side};
 use super::{Token, stays_here, tls};

@@ -3,10 +3,10 @@
 //! The socket never blocks: every wait has an end, and can be cut short by a pipe that closes. What the other side
 //! sends is foreign: a line has a longest length, and what cannot be read ends the connection with a reason in words.
 
+use super::broken::{Broken, words};
 use super::tls;
-use crate::{MonitorError, sys};
+use crate::sys;
 use brimful_core::Nanos;
-use brimful_core::text::one_line;
 use rustix::event::{PollFd, PollFlags};
 use rustls::Connection;
 use serde::Serialize;
@@ -39,10 +39,6 @@ pub enum Heard<T> {
     /// The pipe was closed.
     Stop,
 }
-
-/// Why a connection is of no more use.
-#[derive(Debug)]
-pub struct Broken(pub String);
 
 /// The bytes, encrypted or not.
 #[derive(Debug)]
@@ -218,28 +214,8 @@ impl Drop for Stream {
     }
 }
 
-impl From<MonitorError> for Broken {
-    fn from(error: MonitorError) -> Broken {
-        Broken(error.to_string())
-    }
-}
-
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Broken {
-        Broken(match error.kind() {
-            ErrorKind::UnexpectedEof => "the connection was cut off".to_owned(),
-            _ => error.to_string(),
-        })
-    }
-}
-
 /// What the other side sent does not belong here.
 fn foreign(line: &[u8], what: &dyn fmt::Display) -> Broken {
     let begins = words(&String::from_utf8_lossy(&line[..line.len().min(60)]));
     Broken(format!("what came is not of brimful's protocol ({what}); it begins with `{begins}`"))
-}
-
-/// Words of the other side, fit for a terminal.
-pub fn words(text: &str) -> String {
-    one_line(text.trim()).chars().take(500).collect()
 }

@@ -1,6 +1,7 @@
 //! What the two sides say to each other.
 
-use super::token::Nonce;
+use super::broken::words;
+use super::token::{Nonce, PROTOCOL};
 use crate::groups::GroupName;
 use crate::sampler::Sample;
 use crate::schedule::Intervals;
@@ -8,9 +9,6 @@ use brimful_core::Nanos;
 use brimful_core::server::Overhead;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// The protocol; the number grows when two versions of brimful cannot understand each other.
-pub const PROTOCOL: &str = "brimful.watch/3";
 
 /// The longest message of a client.
 pub const LONGEST_REQUEST: usize = 4 << 10;
@@ -108,7 +106,7 @@ pub fn misunderstanding(protocol: &str, peer: &str) -> Option<String> {
         (theirs, ours) if theirs < ours => format!("update brimful on {peer}"),
         _ => "update brimful on this host".to_owned(),
     };
-    Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", super::link::words(protocol)))
+    Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", words(protocol)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The watching side: accepts load generators, and samples for each of those that know the token.
 
-use super::link::{Broken, Heard, Link};
-use super::protocol::{self, Answer, LONGEST_REQUEST, PROTOCOL, Request};
+use super::broken::Broken;
+use super::link::{Heard, Link};
+use super::protocol::{self, Answer, LONGEST_REQUEST, Request};
 use super::strangers::{STRANGERS, Stranger, Strangers};
 use super::tls::Acceptor;
-use super::token::{Nonce, Side};
+use super::token::{Nonce, PROTOCOL, Side};
 use super::{Identity, Token, stays_here};
 use crate::monitor::Meter;
 use crate::sampler::Sampler;

@@ -1,7 +1,7 @@
 //! TLS 1.3 for streams that leave the host: the watching side has a certificate, the other one the authority that
 //! vouches for it, which may be that certificate itself.
 
-use super::link::{Broken, words};
+use super::broken::{Broken, words};
 use super::secret_file::SecretFile;
 use crate::MonitorError;
 use rustls::crypto::ring;

@@ -4,7 +4,6 @@
 //! nonce, and each sends the HMAC-SHA-256 (RFC 2104) by the token of the protocol, its role and both nonces. What is overheard
 //! proves nothing in another connection, and what one side has sent is not what the other one would.
 
-use super::protocol::PROTOCOL;
 use super::secret_file::SecretFile;
 use crate::MonitorError;
 use ring::hmac;
@@ -14,6 +13,9 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
+
+/// The protocol that a proof is of; the number grows when two versions of brimful cannot understand each other.
+pub const PROTOCOL: &str = "brimful.watch/3";
 
 /// Who knows it may watch: at least 128 bits as hexadecimal digits. It never shows in messages, documents or the
 /// debugger's output.

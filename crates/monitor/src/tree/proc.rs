@@ -7,7 +7,7 @@
 //! followed a start is followed by another one.
 
 use super::selection::Selection;
-use super::table::{process_table, with_descendants};
+use crate::process_table::{process_table, with_descendants};
 use crate::procfs::{self, ProcFile};
 use crate::program::{Accounts, CpuTime, Facts, Usage};
 use crate::search::Search;

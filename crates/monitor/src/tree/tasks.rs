@@ -5,8 +5,8 @@
 //! that runs or is ready is asked by its CPU clock, which is exact; all others' figures are exact as they are.
 
 use super::selection::Selection;
-use super::table::{Table, with_descendants};
 use crate::ebpf::{TaskIterator, TaskRecord};
+use crate::process_table::{Table, with_descendants};
 use crate::program::{Accounts, CpuTime, Facts, Usage};
 use crate::sys;
 use brimful_core::Nanos;

@@ -1,4 +1,4 @@
-//! Who descends from whom.
+//! All processes of a /proc, and who descends from whom.
 
 use crate::procfs::{self, PidStat, ProcFile};
 use std::collections::BTreeMap;
