@@ -2,6 +2,7 @@
 
 use crate::exit::UsageError;
 use crate::plan::args::PlanArgs;
+use brimful_core::cpus::CpuList;
 use brimful_core::units::{Count, ParseUnitError};
 use brimful_core::workload::{Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
@@ -62,7 +63,7 @@ pub struct SurveyArgs {
     #[arg(long, value_name = "PROGRAM")]
     pub process: Vec<ProcessSelector>,
     /// Keep the server on these CPUs meanwhile, like 0 or 0,2-3 [default: leave it; --demo: the first]
-    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    #[arg(long, value_name = "LIST")]
     pub server_cpus: Option<CpuList>,
     /// Length of one calibration run; the whole survey takes some 35 times as long
     #[arg(long, value_name = "TIME", default_value = "4s")]
@@ -221,7 +222,7 @@ pub struct RequestArgs {
     #[arg(short, long, value_name = "N")]
     pub threads: Option<Count>,
     /// CPUs for the generator, like 1 or 2-3 [default: any; survey --demo: the second]
-    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
     /// Seed of all randomness [default: from the clock, and recorded]
     #[arg(long, value_name = "N")]
@@ -288,7 +289,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Look at these CPUs only, like 0 or 0,2-3
-    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
     /// Network namespace of network and ports: a name of `ip netns`, or the pid of a process in it [default: the server's]
     #[arg(long, value_name = "NAME|PID")]
@@ -326,7 +327,7 @@ pub struct TargetArgs {
     #[arg(long, value_name = "N", default_value = "511")]
     pub backlog: Count,
     /// CPUs to keep the workers on, in turn
-    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
     /// Seed of random demands
     #[arg(long, value_name = "N", default_value = "1")]
@@ -356,10 +357,6 @@ pub enum Arrivals {
 /// How often one group is read, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
-
-/// A list of CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CpuList(pub Vec<usize>);
 
 /// A field of every request's head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -424,22 +421,6 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     let names = values.map(|(name, help, _)| PossibleValue::new(name).help(help));
     let value = move |given: String| values.iter().find(|(name, ..)| *name == given).map(|(.., value)| *value);
     PossibleValuesParser::new(names).try_map(move |given| value(given).ok_or("there is no such value"))
-}
-
-/// Reads `0,2-3`.
-fn cpu_list(text: &str) -> Result<CpuList, String> {
-    let error = || format!("`{text}` is not a list of CPUs: write it like 0 or 0,2-3");
-    let mut cpus = Vec::new();
-    for item in text.split(',') {
-        let (first, last) = item.split_once('-').unwrap_or((item, item));
-        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n < 4096).ok_or_else(error);
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return Err(error());
-        }
-        cpus.extend((first..=last).filter(|cpu| !cpus.contains(cpu)).collect::<Vec<_>>());
-    }
-    Ok(CpuList(cpus))
 }
 
 /// Reads `1/4`.
@@ -508,15 +489,6 @@ mod tests {
     #[test]
     fn the_flags_are_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn lists_of_cpus() {
-        assert_eq!(cpu_list("0"), Ok(CpuList(vec![0])));
-        assert_eq!(cpu_list("0,2-3,2"), Ok(CpuList(vec![0, 2, 3])));
-        for text in ["", "a", "3-1", "-1", "1,,2", "99999"] {
-            assert!(cpu_list(text).is_err(), "{text}");
-        }
     }
 
     #[test]

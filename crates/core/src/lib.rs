@@ -3,6 +3,7 @@
 //! - [`units`]: durations, rates and sizes as types, and how people write them (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
 //! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
+//! - [`cpus`]: lists of CPUs (`0-3,7`).
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
 //! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
@@ -13,6 +14,7 @@
 
 pub mod account;
 pub mod counts;
+pub mod cpus;
 pub mod csv;
 pub mod event;
 pub mod model;

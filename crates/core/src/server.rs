@@ -160,6 +160,9 @@ pub struct Memory {
     pub available_bytes: Option<u64>,
 }
 
+/// Bytes of a block: Linux counts those of this size, whatever the disk's own are.
+pub const BLOCK_BYTES: u64 = 512;
+
 /// Traffic of a disk. A block is 512 bytes, whatever the disk's own are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

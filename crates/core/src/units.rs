@@ -30,9 +30,9 @@ pub struct Count(pub u64);
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{text}` is not a {what}: write it like {example}")]
 pub struct ParseUnitError {
-    text: String,
-    what: &'static str,
-    example: &'static str,
+    pub(crate) text: String,
+    pub(crate) what: &'static str,
+    pub(crate) example: &'static str,
 }
 
 impl Nanos {

@@ -1,10 +1,12 @@
-//! Which CPUs there are, and keeping a server on some of them while it is measured.
+//! Keeping a server on some of the CPUs while it is measured.
 //!
 //! A process killed while it holds a [`PinGuard`] puts nothing back. What it takes to do so, a [`Former`], is therefore
 //! announced before any thread is moved: another process can keep it, and put the threads back instead.
 
 use crate::process_table::{process_table, with_descendants};
 use crate::{MonitorError, ProcessTree, procfs};
+use brimful_core::cpus::CpuList;
+use brimful_os::cpus::{self, in_set};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -51,7 +53,7 @@ pub fn pin_tree(
     mut announce: impl FnMut(&Former) -> io::Result<()>,
 ) -> Result<PinGuard, MonitorError> {
     let set = cpu_set(cpus)?;
-    let mut guard = PinGuard(Former { pinned: procfs::show_cpus(cpus), ..Former::default() });
+    let mut guard = PinGuard(Former { pinned: CpuList::from(cpus).to_string(), ..Former::default() });
     let roots = tree.pids();
     // A thread may start another between the listing and its own turn; what it starts after its turn inherits.
     loop {
@@ -63,31 +65,17 @@ pub fn pin_tree(
         for tid in unpinned {
             match to_pid(tid).map_or(Ok(()), |pid| sched_setaffinity(Some(pid), &set)) {
                 Ok(()) | Err(Errno::SRCH) => {}
-                Err(errno) => return Err(refused(tid, cpus, errno)),
+                Err(errno) => return Err(refused(tid, cpus, errno.into())),
             }
         }
     }
 }
 
-/// The CPUs that are online, in order.
-pub fn online_cpus() -> Vec<usize> {
-    let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
-    listed.as_deref().and_then(procfs::cpu_list).unwrap_or_else(|| {
-        // Without /sys: as many as this process may use.
-        (0..std::thread::available_parallelism().map_or(1, usize::from)).collect()
-    })
-}
-
-/// How many CPUs are online.
-pub fn cpu_count() -> usize {
-    online_cpus().len()
-}
-
 /// Keeps the calling thread on one CPU.
 pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
-    let set = cpu_set(&[cpu])?;
+    cpu_set(&[cpu])?;
     let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-    sched_setaffinity(None, &set).map_err(|errno| refused(tid, &[cpu], errno))
+    cpus::pin_this_thread(cpu).map_err(|error| refused(tid, &[cpu], error))
 }
 
 impl Former {
@@ -129,7 +117,7 @@ impl Former {
                 if !first && is_within(&now, set) {
                     continue;
                 }
-                self.threads.insert(tid, Place { started, cpus: list_of(&now) });
+                self.threads.insert(tid, Place { started, cpus: in_set(&now).to_string() });
                 if tid == pid {
                     self.processes.insert(pid, started);
                 }
@@ -164,36 +152,30 @@ fn is_within(set: &CpuSet, other: &CpuSet) -> bool {
     (0..CpuSet::MAX_CPU).all(|cpu| !set.is_set(cpu) || other.is_set(cpu))
 }
 
-fn list_of(set: &CpuSet) -> String {
-    procfs::show_cpus(&(0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect::<Vec<_>>())
-}
-
 fn set_of(list: &str) -> Option<CpuSet> {
-    let mut set = CpuSet::new();
-    for cpu in procfs::cpu_list(list)?.into_iter().filter(|cpu| *cpu < CpuSet::MAX_CPU) {
-        set.set(cpu);
-    }
-    Some(set)
+    cpus::set_of(&list.parse::<CpuList>().ok()?.0)
 }
 
-fn cpu_set(cpus: &[usize]) -> Result<CpuSet, MonitorError> {
-    let online = online_cpus();
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        if !online.contains(&cpu) || cpu >= CpuSet::MAX_CPU {
-            return Err(MonitorError::NoSuchCpu { cpu, online: procfs::show_cpus(&online) });
-        }
-        set.set(cpu);
+/// An error if one of them is not online.
+pub(crate) fn require_online(wanted: &[usize]) -> Result<(), MonitorError> {
+    let online = cpus::online();
+    match wanted.iter().find(|cpu| !online.contains(cpu)) {
+        Some(&cpu) => Err(MonitorError::NoSuchCpu { cpu, online: CpuList(online).to_string() }),
+        None => Ok(()),
     }
-    Ok(set)
+}
+
+fn cpu_set(wanted: &[usize]) -> Result<CpuSet, MonitorError> {
+    require_online(wanted)?;
+    cpus::set_of(wanted).ok_or_else(|| refused(std::process::id(), wanted, Errno::INVAL.into()))
 }
 
 fn to_pid(tid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(tid).ok()?)
 }
 
-fn refused(tid: u32, cpus: &[usize], errno: Errno) -> MonitorError {
-    MonitorError::Affinity { tid, cpus: procfs::show_cpus(cpus), source: errno.into() }
+fn refused(tid: u32, cpus: &[usize], source: io::Error) -> MonitorError {
+    MonitorError::Affinity { tid, cpus: CpuList::from(cpus).to_string(), source }
 }
 
 #[cfg(test)]
@@ -222,14 +204,14 @@ mod tests {
     }
 
     fn now(pid: u32) -> String {
-        list_of(&sched_getaffinity(to_pid(pid)).unwrap())
+        in_set(&sched_getaffinity(to_pid(pid)).unwrap()).to_string()
     }
 
     /// A sleeper that may run anywhere, and its last CPU.
     fn sleeper() -> (Sleeper, String, usize) {
         let sleeper = Sleeper::start();
         let anywhere = now(sleeper.pid());
-        let last = procfs::cpu_list(&anywhere).unwrap().pop().unwrap();
+        let last = anywhere.parse::<CpuList>().unwrap().0.pop().unwrap();
         assert_ne!(anywhere, last.to_string(), "this test needs two CPUs");
         (sleeper, anywhere, last)
     }

@@ -5,8 +5,8 @@
 mod thresholds;
 
 use crate::group::Stretch;
-use crate::procfs::show_cpus;
 use crate::rates::Rates;
+use brimful_core::cpus::CpuList;
 use brimful_core::quantity::grouped;
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Process, Programs, Stall};
 use thresholds::{
@@ -91,11 +91,11 @@ fn cores(kernel: &Kernel) -> Vec<Core> {
 
 fn name(cores: &[&Core], of: usize) -> String {
     let numbers: Vec<usize> = cores.iter().map(|core| core.cpu).collect();
-    match numbers.as_slice() {
+    match *numbers {
         [usize::MAX] => "the time of all watched CPUs".to_owned(),
         [cpu] => format!("CPU {cpu}"),
         _ if cores.len() == of => format!("all {of} CPUs"),
-        _ => format!("CPUs {}", show_cpus(&numbers)),
+        _ => format!("CPUs {}", CpuList(numbers)),
     }
 }
 

@@ -18,8 +18,9 @@ pub use stat::{CpuTicks, SoftirqSample};
 use crate::MonitorError;
 use crate::counter::Over;
 use crate::group::{Group, Site, Stretch};
-use crate::procfs::{self, KeptFile, ProcFile};
+use crate::procfs::{KeptFile, ProcFile};
 use brimful_core::Nanos;
+use brimful_core::cpus::CpuList;
 use brimful_core::server::{Interrupts, Kernel, Memory, Server, ServerInterval};
 use disk::DiskWatch;
 use pressure::PressureWatch;
@@ -155,15 +156,15 @@ impl KernelWatch {
     /// Where its figures come from, or why there are none.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let unreadable = |file| format!("none: {file} cannot be read: mount /proc, or leave the sandbox that hides it");
+        let cpus = CpuList::from(self.cpus.as_slice());
         let cpu = match (self.stat.understood(), self.online, self.cpus.first()) {
             (false, ..) => unreadable("/proc/stat"),
             (_, true, None) => "/proc/stat, all CPUs".to_owned(),
-            (_, true, Some(_)) => format!("/proc/stat, CPUs {}", procfs::show_cpus(&self.cpus)),
+            (_, true, Some(_)) => format!("/proc/stat, CPUs {cpus}"),
             (_, false, None) => "none: /proc/stat tells of no CPU: run outside the sandbox that writes it".to_owned(),
-            (_, false, Some(cpu)) => format!(
-                "none: CPUs {} are offline: echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online",
-                procfs::show_cpus(&self.cpus)
-            ),
+            (_, false, Some(cpu)) => {
+                format!("none: CPUs {cpus} are offline: echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")
+            }
         };
         let interrupts = match (self.stat.understood(), self.softirqs) {
             (false, _) => unreadable("/proc/stat"),

@@ -53,8 +53,9 @@ mod summary;
 mod sys;
 mod tree;
 
-pub use affinity::{Former, PinGuard, cpu_count, online_cpus, pin_tree};
+pub use affinity::{Former, PinGuard, pin_tree};
 pub use bottleneck::{Finding, Severity, bottleneck};
+pub use brimful_os::cpus::online as online_cpus;
 pub use connections::{ConnectionsSample, PortSample};
 pub use group::{Group, Stretch};
 pub use groups::{GroupName, PerGroup};

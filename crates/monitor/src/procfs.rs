@@ -140,36 +140,6 @@ pub(crate) fn memory_total(text: &[u8]) -> Option<u64> {
     words(line).next().and_then(number)?.checked_mul(1024)
 }
 
-/// A list of CPUs as the kernel writes it: `0-3,5`.
-pub(crate) fn cpu_list(text: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if last > 1 << 16 {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
-/// The reverse of [`cpu_list`], for messages.
-pub(crate) fn show_cpus(cpus: &[usize]) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for &cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    let show = |&(first, last): &(usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    ranges.iter().map(show).collect::<Vec<_>>().join(",")
-}
-
 /// The numeric entries of a directory of /proc: pids, or the threads of one of them. None if it is gone.
 pub(crate) fn numeric_entries(directory: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
@@ -214,15 +184,6 @@ mod tests {
     }
 
     #[test]
-    fn cpu_lists_read_and_show() {
-        assert_eq!(cpu_list("0-3,5\n"), Some(vec![0, 1, 2, 3, 5]));
-        assert_eq!(show_cpus(&[0, 1, 2, 3, 5]), "0-3,5");
-        for text in ["", "a", "0-", "0-99999999999", "1,,2"] {
-            assert_eq!(cpu_list(text), None, "{text}");
-        }
-    }
-
-    #[test]
     fn a_file_longer_than_the_buffer_is_read_whole_and_read_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("stat");
@@ -251,15 +212,8 @@ mod tests {
             let mut status = PID_STAT.to_vec();
             status.splice(at.min(PID_STAT.len()).., text.iter().copied());
             for bytes in [&text, &status] {
-                let _ = (pid_stat(bytes), forks(bytes), memory_total(bytes));
-                let _ = (schedstat(bytes), cpu_list(&String::from_utf8_lossy(bytes)));
+                let _ = (pid_stat(bytes), forks(bytes), memory_total(bytes), schedstat(bytes));
             }
-        }
-
-        #[test]
-        fn a_cpu_list_reads_back(cpus in proptest::collection::btree_set(0usize..300, 1..40)) {
-            let cpus: Vec<usize> = cpus.into_iter().collect();
-            prop_assert_eq!(cpu_list(&show_cpus(&cpus)), Some(cpus));
         }
     }
 }

@@ -1,12 +1,13 @@
 //! One sample: the counters of every group that is due, read one after the other at one moment.
 
+use crate::affinity::require_online;
 use crate::connections::ConnectionsWatch;
 use crate::group::{Group, Site};
 use crate::groups::{GroupName, Kind, Listed, PerGroup};
 use crate::netns::Place;
 use crate::schedule::Groups;
 use crate::tree::ProcessTree;
-use crate::{MonitorConfig, MonitorError, NetNamespace, online_cpus, procfs, sys};
+use crate::{MonitorConfig, MonitorError, NetNamespace, sys};
 use brimful_core::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -81,10 +82,7 @@ impl Sampler {
 
     /// The same with another directory in place of the one that holds /proc and /sys.
     pub(crate) fn open_at(root: &Path, config: &MonitorConfig) -> Result<Sampler, MonitorError> {
-        let online = online_cpus();
-        if let Some(&cpu) = config.cpus.iter().find(|cpu| !online.contains(cpu)) {
-            return Err(MonitorError::NoSuchCpu { cpu, online: procfs::show_cpus(&online) });
-        }
+        require_online(&config.cpus)?;
         let mut sampler = Sampler {
             watches: PerGroup::default(),
             place: Place::default(),

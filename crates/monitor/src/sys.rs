@@ -1,24 +1,15 @@
-//! The clocks, and the three system calls that have no safe wrapper. This crate's `unsafe` is here and in
+//! Waiting, and the three system calls that have no safe wrapper. This crate's `unsafe` is here and in
 //! `ebpf/object/mapping.rs`.
+
+pub use brimful_os::clock::{now, suspended, thread_cpu};
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, poll};
 use rustix::io::Errno;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::Timespec;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
-
-/// `CLOCK_MONOTONIC`, the clock of every instant in this crate.
-pub fn now() -> Nanos {
-    nanos(clock_gettime(ClockId::Monotonic))
-}
-
-/// How long the machine has been suspended since boot.
-pub fn suspended() -> Nanos {
-    let (monotonic, boot) = (now(), nanos(clock_gettime(ClockId::Boottime)));
-    // The two are read one after the other: what lies between is not suspension.
-    Nanos::from_millis((boot - monotonic).0 / 1_000_000)
-}
+use std::time::Duration;
 
 /// Waits until one of these is ready; false if it is `until` before that.
 pub fn wait(fds: &mut [PollFd<'_>], until: Nanos) -> io::Result<bool> {
@@ -33,11 +24,6 @@ pub fn wait(fds: &mut [PollFd<'_>], until: Nanos) -> io::Result<bool> {
     }
 }
 
-/// CPU time of the calling thread.
-pub fn thread_cpu() -> Nanos {
-    nanos(clock_gettime(ClockId::ThreadCPUTime))
-}
-
 /// CPU time of a process, its exited threads included; `None` if there is no such process.
 ///
 /// This is the clock that clock_getcpuclockid(3) names: the complement of the pid above three bits that say "whole
@@ -48,7 +34,7 @@ pub fn process_cpu(pid: u32) -> Option<Nanos> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid, exclusively borrowed timespec; the kernel checks the clock id.
     let done = unsafe { libc::clock_gettime((!pid << 3) | SCHED, &mut time) };
-    (done == 0).then(|| nanos(Timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_nsec }))
+    (done == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32).into())
 }
 
 /// Sets up the smallest ring there is, and closes it again.
@@ -77,18 +63,15 @@ fn owned(fd: libc::c_long) -> io::Result<OwnedFd> {
     }
 }
 
-fn nanos(time: Timespec) -> Nanos {
-    Nanos((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_os::clock;
 
     #[test]
     fn the_clock_of_this_process_is_found_by_its_pid() {
-        let own = || nanos(clock_gettime(ClockId::ProcessCPUTime));
-        let (before, found, after) = (own(), process_cpu(std::process::id()).unwrap(), own());
+        let found = || process_cpu(std::process::id()).unwrap();
+        let (before, found, after) = (clock::process_cpu(), found(), clock::process_cpu());
         assert!(before <= found && found <= after, "{before} {found} {after}");
         assert_eq!(process_cpu(0), None);
         assert_eq!(process_cpu(u32::MAX), None);

@@ -1,26 +1,19 @@
 //! Service demands: drawn from their distribution, and burned by the clock of the thread's own CPU time
 //! (`CLOCK_THREAD_CPUTIME_ID`), so that being preempted does not shorten them.
 //!
-//! Reading that clock takes a system call (0.5–1.5 µs), so a burn spins a calibrated number of rounds between readings. It
-//! never spins more than three quarters of what is left, so that a CPU slower than at calibration does not overshoot,
+//! Reading that clock takes a system call (0.5–1.5 µs), so a burn spins a number of rounds between readings that was measured
+//! before. It never spins more than three quarters of what is left, so that a CPU slower than then does not overshoot,
 //! and it counts the readings themselves as burned.
 
 use crate::service::Distribution;
 use brimful_core::Nanos;
+use brimful_os::clock::thread_cpu;
 use rand_distr::{Distribution as _, Exp1};
 use rand_pcg::Pcg64;
-use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 
 /// Share of what is left of a burn to spin before the next reading of the clock.
 const STRIDE: f64 = 0.75;
-
-/// CPU time this thread has used.
-pub(crate) fn thread_cpu() -> Nanos {
-    let t = clock_gettime(ClockId::ThreadCPUTime);
-    // The kernel's value is never negative.
-    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
-}
 
 /// Burns CPU time for as long as it is told.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +25,7 @@ pub(crate) struct Spinner {
 
 impl Spinner {
     /// Measures this thread's CPU, in about three milliseconds. Medians, so that an interrupt or two do not matter.
-    pub(crate) fn calibrate() -> Spinner {
+    pub(crate) fn measure() -> Spinner {
         const SAMPLES: usize = 15;
         const READINGS: u64 = 100;
         const ROUNDS: u64 = 100_000;
@@ -54,7 +47,7 @@ impl Spinner {
     /// Returns when the thread has used `demand` of CPU time since the call.
     pub(crate) fn burn(&self, demand: Nanos) {
         let mut left = demand.0 as f64;
-        // Not worth a look at the clock: the calibration alone is as good.
+        // Not worth a look at the clock: the measured speed alone is as good.
         if left > 3.0 * self.reading_ns {
             let end = thread_cpu().0 as f64 - self.reading_ns / 2.0 + left;
             left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
@@ -108,7 +101,7 @@ impl Sampler {
 mod tests {
     use super::*;
 
-    /// Other work on the host makes a burn, or the calibration before it, slower by the moment: in a calm one of a hundred
+    /// Other work on the host makes a burn, or the measurement before it, slower by the moment: in a calm one of a hundred
     /// the burns take what they should.
     #[test]
     fn a_burn_takes_its_demand() {
@@ -125,9 +118,9 @@ mod tests {
     }
 
     /// The shortest of 41 burns, their lower quartile, and by how much they may miss the demand, in ns: a reading of the
-    /// clock may cost more or less than at calibration.
+    /// clock may cost more or less than when it was measured.
     fn burnt(demand: Nanos) -> (f64, f64, f64) {
-        let spinner = Spinner::calibrate();
+        let spinner = Spinner::measure();
         let mut taken: Vec<f64> = (0..41)
             .map(|_| {
                 let start = thread_cpu();

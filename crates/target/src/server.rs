@@ -7,11 +7,11 @@ use crate::pages::Pages;
 use crate::service::{self, Distribution, ServiceClass};
 use crate::truth::{Ledger, Truth};
 use crate::worker::{GRACE, LISTENER, STOP, Shared, Table, Worker};
+use brimful_os::cpus::pin_this_thread;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -85,6 +85,7 @@ impl Target {
             let ready = ready.clone();
             // The name tells `top -H` and the monitor which server a thread belongs to; the kernel keeps 15 bytes.
             let thread = thread::Builder::new().name(format!("target-{}-{index}", addr.port())).spawn(move || {
+                let pin = |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source });
                 let pinned = cpu.map_or(Ok(()), pin);
                 let worker = pinned.map(|()| Worker::new(shared, index, sampler));
                 match worker {
@@ -139,17 +140,4 @@ impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target").field("addr", &self.addr).field("workers", &self.workers.len()).finish()
     }
-}
-
-/// Pins this thread to a CPU.
-fn pin(cpu: usize) -> Result<(), TargetError> {
-    let mut set = CpuSet::new();
-    // Beyond the largest set it would be lost silently; the kernel's word for a CPU that cannot be is EINVAL.
-    let pinned = if cpu < CpuSet::MAX_CPU {
-        set.set(cpu);
-        sched_setaffinity(None, &set)
-    } else {
-        Err(Errno::INVAL)
-    };
-    pinned.map_err(|e| TargetError::Pin { cpu, source: e.into() })
 }

@@ -4,12 +4,13 @@
 //! one worker. A worker of several takes one event at a time: had it taken two, the second would wait for it while a
 //! colleague idles. A single worker may take many, for they come in the order in which they became ready.
 
-use crate::burn::{Sampler, Spinner, thread_cpu};
+use crate::burn::{Sampler, Spinner};
 use crate::connection::{Connection, Next};
 use crate::pages::Pages;
 use crate::service::{Distribution, ServiceClass};
 use crate::truth::{Charge, Ledger, Truth};
 use brimful_core::Nanos;
+use brimful_os::clock::thread_cpu;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
@@ -134,7 +135,7 @@ pub(crate) struct Worker {
 impl Worker {
     /// Call on the thread, and on the CPU, that the worker is to run on.
     pub(crate) fn new(shared: Arc<Shared>, index: usize, sampler: Sampler) -> Worker {
-        let (spinner, scratch) = (Spinner::calibrate(), vec![0; READ].into_boxed_slice());
+        let (spinner, scratch) = (Spinner::measure(), vec![0; READ].into_boxed_slice());
         let desk = Desk { shared, scratch, spinner, sampler };
         Worker { desk, index, clock: thread_cpu(), accepted: Vec::with_capacity(ACCEPTS) }
     }

@@ -2,8 +2,9 @@
 
 use super::{Finding, judged, unknown};
 use crate::kernel::stat::{CpuTicks, SystemStat};
-use crate::{online_cpus, sys};
+use crate::sys;
 use brimful_core::Nanos;
+use brimful_os::cpus;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub(super) fn examine(root: &Path) -> Vec<Finding> {
     let clock = clock(root, cost_of_reading_the_clock());
     let timers = timers(median_lateness());
     std::thread::sleep(Duration::from_millis(300).saturating_sub((sys::now() - begun).into()));
-    vec![cores(online_cpus().len()), clock, timers, steal(before, cpu_ticks(root))]
+    vec![cores(cpus::online().len()), clock, timers, steal(before, cpu_ticks(root))]
 }
 
 fn cores(count: usize) -> Finding {

@@ -3,16 +3,14 @@
 //! Counters are the kernel's own, in base units; what is not known is left out. Of programs they begin with the watch.
 
 use brimful_core::Nanos;
+use brimful_core::server::BLOCK_BYTES;
 use brimful_core::text::visible;
 use brimful_monitor::{
     ConnectionsSample, CpuTicks, DiskSample, InterfaceSample, KernelSample, ListenerSample, Membership, NetworkSample,
     PortSample, ProgramSample, Sample, StallSample, TcpSample,
 };
-use rustix::time::{ClockId, clock_gettime};
+use brimful_os::clock;
 use std::fmt::{Display, Write};
-
-/// Linux counts blocks of this size, whatever the disk's own are.
-const BLOCK_BYTES: u64 = 512;
 
 /// All metrics of which something is known.
 pub fn text(sample: &Sample) -> String {
@@ -83,8 +81,7 @@ impl Metric<'_> {
 fn monitor(page: &mut Page) {
     let version = env!("CARGO_PKG_VERSION");
     page.gauge("brimful_build_info", "The monitor's version.").of(&[("version", &version)], Some(1));
-    let cpu = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
+    let seconds = clock::process_cpu().as_secs_f64();
     page.counter("brimful_monitor_cpu_seconds_total", "CPU time of the monitor itself.").of(&[], Some(seconds));
 }
 

@@ -7,7 +7,9 @@ pub use cpus::cpus;
 use super::picture::Picture;
 use super::style::{Style, cell, flow, known, number, percent};
 use brimful_core::quantity::{self, grouped};
-use brimful_core::server::{Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic};
+use brimful_core::server::{
+    BLOCK_BYTES, Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic,
+};
 use brimful_core::text::one_line;
 use brimful_monitor::GroupName;
 use ratatui::style::{Color, Style as Look};
@@ -287,16 +289,16 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
 pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<6> =
         [("reads/s", 9, 3), ("MB/s", 8, 2), ("writes/s", 9, 4), ("MB/s", 8, 1), ("in flight", 10, 0), ("busy", 8, 5)];
-    const BLOCK_BYTES: f64 = 512.0;
+    let mb = |blocks_per_s: f64| number(blocks_per_s * BLOCK_BYTES as f64 / 1e6);
     let kernel = picture.kernel()?;
     let mut panel = Panel::new("disks", &COLUMNS, width, picture.style);
     for (disk, figures) in &kernel.disks {
         let Disk { reads_per_s, writes_per_s, queue_length, utilization, .. } = *figures;
         let texts = [
             plain(number(reads_per_s)),
-            plain(number(figures.blocks_read_per_s * BLOCK_BYTES / 1e6)),
+            plain(mb(figures.blocks_read_per_s)),
             plain(number(writes_per_s)),
-            plain(number(figures.blocks_written_per_s * BLOCK_BYTES / 1e6)),
+            plain(mb(figures.blocks_written_per_s)),
             plain(number(queue_length)),
             (percent(utilization), picture.style.of_use(utilization)),
         ];
