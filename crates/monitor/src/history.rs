@@ -9,7 +9,8 @@ use crate::rates::Rates;
 use crate::sampler::Sample;
 use crate::summary::summarize;
 use brimful_core::Nanos;
-use brimful_core::server::Server;
+use brimful_core::server::{ClockOffset, Overhead, Server};
+use std::collections::BTreeMap;
 
 /// Four minutes at four samples a second.
 const MAX_SAMPLES: usize = 1024;
@@ -22,6 +23,18 @@ pub struct History {
     stride: u64,
     /// So many went into the last one that is kept.
     taken: u64,
+}
+
+/// What a monitor hands over when it ends.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// By this host's clock.
+    pub history: History,
+    pub sources: BTreeMap<String, String>,
+    pub overhead: Overhead,
+    pub clock: Option<ClockOffset>,
+    /// Why nothing was seen after the last sample, if it should have been.
+    pub broken: Option<String>,
 }
 
 impl Default for History {

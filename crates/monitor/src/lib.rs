@@ -7,7 +7,8 @@
 //! would bring it. The monitor measures its own cost.
 //!
 //! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time, for
-//!   callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`] and keep a [`History`].
+//!   callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`], keep a [`History`], and say by a
+//!   [`Meter`] what that has cost.
 //! - [`Serving`] and [`Monitor::connect`]: the same for a server on another host.
 //! - [`bottleneck`]: what stands in the way, in words.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
@@ -24,6 +25,7 @@ mod groups;
 
 mod affinity;
 mod bottleneck;
+mod config;
 mod connections;
 mod counter;
 #[cfg_attr(not(feature = "ebpf"), allow(dead_code))] // then nothing is ever attached
@@ -35,6 +37,7 @@ mod history;
 pub mod host;
 mod kernel;
 mod listener;
+mod meter;
 mod monitor;
 mod netns;
 mod network;
@@ -56,13 +59,15 @@ mod tree;
 pub use affinity::{Former, PinGuard, pin_tree};
 pub use bottleneck::{Finding, Severity, bottleneck};
 pub use brimful_os::cpus::online as online_cpus;
+pub use config::MonitorConfig;
 pub use connections::{ConnectionsSample, PortSample};
 pub use group::{Group, Stretch};
 pub use groups::{GroupName, PerGroup};
 pub use history::History;
 pub use kernel::{CpuTicks, DiskSample, KernelSample, PagingSample, PressureSample, SoftirqSample, StallSample};
 pub use listener::ListenerSample;
-pub use monitor::{Monitor, MonitorConfig};
+pub use meter::Meter;
+pub use monitor::Monitor;
 pub use netns::NetNamespace;
 pub use network::{InterfaceSample, NetworkSample, TcpSample};
 pub use owner::listener_owners;

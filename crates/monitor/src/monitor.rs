@@ -1,80 +1,26 @@
 //! A thread that takes samples while a load runs, or receives them from another host, and the summary of what it saw. It
 //! sleeps between samples and ends when its [`Monitor`] does.
 
-use crate::history::History;
+use crate::config::MonitorConfig;
+use crate::history::{History, Seen};
+use crate::meter::Meter;
 use crate::remote::{RemoteConfig, Stream};
-use crate::sampler::{Sample, Sampler};
-use crate::schedule::{Groups, Intervals, Schedule};
-use crate::{MonitorError, NetNamespace, ProcessSelector, affinity, sys};
+use crate::sampler::Sampler;
+use crate::schedule::{Intervals, Schedule};
+use crate::{MonitorError, affinity, sys};
 use brimful_core::Nanos;
-use brimful_core::server::{ClockOffset, Overhead, Server};
+use brimful_core::server::Server;
 use rustix::event::{PollFd, PollFlags};
-use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
-
-/// What to watch, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MonitorConfig {
-    /// The server's programs.
-    pub processes: Vec<ProcessSelector>,
-    /// The TCP ports it listens on.
-    pub ports: Vec<u16>,
-    /// The CPUs whose shares are averaged; all of them if empty.
-    pub cpus: Vec<usize>,
-    /// Whose network is watched.
-    pub netns: NetNamespace,
-    /// How often each group is sampled.
-    pub intervals: Intervals,
-    /// The CPU for the monitor's own thread.
-    pub pin: Option<usize>,
-    /// Whether eBPF may serve as a source. It is left alone without the privilege in any case.
-    pub ebpf: bool,
-}
 
 /// A running monitor. Dropping it ends its thread.
 #[derive(Debug)]
 pub struct Monitor {
     /// Closed to end the thread.
     stop: PipeWriter,
-    thread: JoinHandle<Run>,
-}
-
-/// What the thread hands back.
-#[derive(Debug, Default)]
-pub(crate) struct Run {
-    /// By this host's clock.
-    pub history: History,
-    pub sources: BTreeMap<String, String>,
-    pub overhead: Overhead,
-    pub clock: Option<ClockOffset>,
-    /// Why nothing was seen after the last sample, if it should have been.
-    pub broken: Option<String>,
-}
-
-/// A sampler that measures what it costs.
-#[derive(Debug)]
-pub(crate) struct Meter {
-    pub sampler: Sampler,
-    /// CPU time of all samples.
-    sampling: Nanos,
-    samples: u64,
-}
-
-impl Default for MonitorConfig {
-    fn default() -> MonitorConfig {
-        let intervals = Intervals::every(Nanos::from_millis(250));
-        MonitorConfig {
-            processes: Vec::new(),
-            ports: Vec::new(),
-            cpus: Vec::new(),
-            netns: NetNamespace::Server,
-            intervals,
-            pin: None,
-            ebpf: true,
-        }
-    }
+    thread: JoinHandle<Seen>,
 }
 
 impl Monitor {
@@ -107,7 +53,7 @@ impl Monitor {
         Monitor::spawn(move |stopped| stream.follow(stopped))
     }
 
-    fn spawn(body: impl FnOnce(&PipeReader) -> Run + Send + 'static) -> Result<Monitor, MonitorError> {
+    fn spawn(body: impl FnOnce(&PipeReader) -> Seen + Send + 'static) -> Result<Monitor, MonitorError> {
         let (stopped, stop) = io::pipe().map_err(MonitorError::Thread)?;
         let thread = std::thread::Builder::new().name("monitor".to_owned()).spawn(move || body(&stopped));
         Ok(Monitor { stop, thread: thread.map_err(MonitorError::Thread)? })
@@ -118,9 +64,9 @@ impl Monitor {
     /// `CLOCK_MONOTONIC` of this host.
     pub fn finish(self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         drop(self.stop);
-        let Run { history, mut sources, overhead, clock, broken } = self.thread.join().unwrap_or_else(|_| Run {
+        let Seen { history, mut sources, overhead, clock, broken } = self.thread.join().unwrap_or_else(|_| Seen {
             broken: Some("the monitor's thread died; please report this".to_owned()),
-            ..Run::default()
+            ..Seen::default()
         });
         if let Some(why) = broken {
             let seen = match history.last() {
@@ -139,14 +85,14 @@ fn watch(
     intervals: Intervals,
     ready: &Sender<Result<(), MonitorError>>,
     stopped: &PipeReader,
-) -> Run {
+) -> Seen {
     let mut history = History::default();
     let mut schedule = Schedule::new(intervals, sys::now());
     loop {
         let due = schedule.take_due(sys::now());
         if !due.is_empty() {
             history.push(meter.sample(due));
-            if meter.samples == 1 {
+            if meter.samples() == 1 {
                 let _ = ready.send(Ok(()));
             }
         }
@@ -157,39 +103,6 @@ fn watch(
         }
     }
     history.close(meter.last_sample());
-    let (sources, overhead) = (meter.sampler.sources(), meter.overhead());
-    Run { history, sources, overhead, ..Run::default() }
-}
-
-impl Meter {
-    pub fn new(sampler: Sampler) -> Meter {
-        Meter { sampler, sampling: Nanos::ZERO, samples: 0 }
-    }
-
-    /// Reads the groups that are due.
-    pub fn sample(&mut self, due: Groups) -> Sample {
-        self.timed(|sampler| sampler.sample_groups(due))
-    }
-
-    /// See [`Sampler::last_sample`].
-    pub fn last_sample(&mut self) -> Sample {
-        self.timed(Sampler::last_sample)
-    }
-
-    fn timed(&mut self, take: impl FnOnce(&mut Sampler) -> Sample) -> Sample {
-        let begun = sys::thread_cpu();
-        let sample = take(&mut self.sampler);
-        self.sampling += sys::thread_cpu() - begun;
-        self.samples += 1;
-        sample
-    }
-
-    /// What all samples have cost, and the calling thread.
-    pub fn overhead(&self) -> Overhead {
-        Overhead {
-            monitor_cpu_s: sys::thread_cpu().as_secs_f64(),
-            per_sample_us: self.sampling.as_micros_f64() / self.samples.max(1) as f64,
-            samples: self.samples,
-        }
-    }
+    let (sources, overhead) = (meter.sources(), meter.overhead(sys::thread_cpu()));
+    Seen { history, sources, overhead, ..Seen::default() }
 }

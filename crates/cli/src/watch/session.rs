@@ -2,15 +2,15 @@
 
 use super::plan::Plan;
 use brimful_core::Nanos;
-use brimful_core::server::{Overhead, Server};
-use brimful_monitor::{Finding, History, MonitorError, Rates, Sample, Sampler, Schedule, Tracker, bottleneck};
-use rustix::time::{ClockId, clock_gettime};
+use brimful_core::server::Server;
+use brimful_monitor::{Finding, History, Meter, MonitorError, Rates, Sample, Sampler, Schedule, Tracker, bottleneck};
+use brimful_os::clock;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 /// A watch that is under way.
 pub struct Session {
-    sampler: Sampler,
+    meter: Meter,
     schedule: Schedule,
     tracker: Tracker,
     history: History,
@@ -20,9 +20,6 @@ pub struct Session {
     began: Nanos,
     /// CPU time of this process when it began.
     cpu_before: Nanos,
-    /// CPU time of all samples.
-    sampling: Nanos,
-    samples: u64,
 }
 
 /// One sample, and what it tells together with those before.
@@ -41,27 +38,25 @@ impl Session {
         if plan.once {
             sampler.require_processes()?;
         }
-        let began = now();
+        let began = clock::now();
         Ok(Session {
-            sampler,
+            meter: Meter::new(sampler),
             schedule: Schedule::new(config.intervals, began),
             tracker: Tracker::default(),
             history: History::default(),
             current: Rates::default(),
             began,
-            cpu_before: clock(ClockId::ProcessCPUTime),
-            sampling: Nanos::ZERO,
-            samples: 0,
+            cpu_before: clock::process_cpu(),
         })
     }
 
     /// Samples the groups that are due, if any is.
     pub fn tick(&mut self) -> Option<Tick> {
-        let due = self.schedule.take_due(now());
+        let due = self.schedule.take_due(clock::now());
         if due.is_empty() {
             return None;
         }
-        let sample = self.timed(|sampler| sampler.sample_groups(due));
+        let sample = self.meter.sample(due);
         let at = SystemTime::now();
         let rates = self.tracker.advance(&sample);
         self.history.push(sample.clone());
@@ -71,11 +66,11 @@ impl Session {
 
     /// Until the next group is due.
     pub fn due_in(&self) -> Nanos {
-        self.schedule.next().unwrap_or(Nanos::MAX) - now()
+        self.schedule.next().unwrap_or(Nanos::MAX) - clock::now()
     }
 
     pub fn elapsed(&self) -> Nanos {
-        now() - self.began
+        clock::now() - self.began
     }
 
     /// Of each group the latest figures.
@@ -90,7 +85,7 @@ impl Session {
 
     /// Where each kind of figures comes from.
     pub fn sources(&self) -> BTreeMap<String, String> {
-        self.sampler.sources()
+        self.meter.sources()
     }
 
     /// CPU time of this whole process, as a share of one CPU.
@@ -100,35 +95,13 @@ impl Session {
 
     /// Takes a last sample of everything, and says what was seen in all the time.
     pub fn finish(mut self) -> (Server, Vec<Finding>) {
-        let last = self.timed(Sampler::last_sample);
-        self.history.close(last);
-        let overhead = Overhead {
-            monitor_cpu_s: self.cpu().as_secs_f64(),
-            per_sample_us: self.sampling.as_micros_f64() / self.samples as f64,
-            samples: self.samples,
-        };
+        self.history.close(self.meter.last_sample());
+        let overhead = self.meter.overhead(self.cpu());
         let server = Server { sources: self.sources(), overhead, ..self.history.summary(self.began, None) };
         (server, bottleneck(&self.history.rates()))
     }
 
-    fn timed(&mut self, take: impl FnOnce(&mut Sampler) -> Sample) -> Sample {
-        let begun = clock(ClockId::ThreadCPUTime);
-        let sample = take(&mut self.sampler);
-        self.sampling += clock(ClockId::ThreadCPUTime) - begun;
-        self.samples += 1;
-        sample
-    }
-
     fn cpu(&self) -> Nanos {
-        clock(ClockId::ProcessCPUTime) - self.cpu_before
+        clock::process_cpu() - self.cpu_before
     }
-}
-
-fn now() -> Nanos {
-    clock(ClockId::Monotonic)
-}
-
-fn clock(id: ClockId) -> Nanos {
-    let time = clock_gettime(id);
-    Nanos((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64))
 }

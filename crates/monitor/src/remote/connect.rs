@@ -6,8 +6,7 @@ use super::link::{Heard, Link, PATIENCE};
 use super::protocol::{self, Answer, LONGEST_ANSWER, Request};
 use super::token::{Nonce, Side};
 use super::{Token, stays_here, tls};
-use crate::history::History;
-use crate::monitor::Run;
+use crate::history::{History, Seen};
 use crate::sampler::Sample;
 use crate::schedule::Intervals;
 use crate::{MonitorError, sys};
@@ -124,7 +123,7 @@ impl Stream {
     }
 
     /// Receives until `stop` is closed, and the last sample then; or until the stream breaks.
-    pub fn follow(mut self, stop: &PipeReader) -> Run {
+    pub fn follow(mut self, stop: &PipeReader) -> Seen {
         let followed = self.receive(stop).and_then(|()| self.end());
         let (after, broken) = match followed {
             Ok(after) => (Some(after), None),
@@ -136,7 +135,7 @@ impl Stream {
         sources.insert("monitor".to_owned(), self.source);
         let mut history = self.history;
         history.restamp(|at| clock.here(at));
-        Run { history, sources, overhead, clock: Some(clock.offset()), broken }
+        Seen { history, sources, overhead, clock: Some(clock.offset()), broken }
     }
 
     fn receive(&mut self, stop: &PipeReader) -> Result<(), Broken> {

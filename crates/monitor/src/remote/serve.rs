@@ -7,7 +7,7 @@ use super::strangers::{STRANGERS, Stranger, Strangers};
 use super::tls::Acceptor;
 use super::token::{Nonce, PROTOCOL, Side};
 use super::{Identity, Token, stays_here};
-use crate::monitor::Meter;
+use crate::meter::Meter;
 use crate::sampler::Sampler;
 use crate::schedule::{Intervals, Schedule};
 use crate::{MonitorConfig, MonitorError, affinity, sys};
@@ -175,20 +175,20 @@ fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Brok
                 let mut schedule = Schedule::new(intervals, sys::now());
                 // What a source is worth shows when it has been read.
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
-                let sources = meter.sampler.sources();
+                let sources = meter.sources();
                 link.send(&Answer::Watching { every: protocol::by_group(intervals), sources })?;
-                link.send(&Answer::Sample { sample, overhead: meter.overhead(), last: None })?;
+                link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last: None })?;
                 (common.notice)(format!("{peer} watches"));
                 sampling = Some((meter, schedule));
             }
             (Heard::Nothing, Some((meter, schedule))) => {
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
-                link.send(&Answer::Sample { sample, overhead: meter.overhead(), last: None })?;
+                link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last: None })?;
             }
             (Heard::Message(Request::Stop {}), Some((meter, _))) => {
                 let sample = Box::new(meter.last_sample());
-                let last = Some(meter.sampler.sources());
-                link.send(&Answer::Sample { sample, overhead: meter.overhead(), last })?;
+                let last = Some(meter.sources());
+                link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last })?;
                 (sampling, ended) = (None, true);
             }
             (Heard::Nothing, None) => return refuse(link, &format!("you have said nothing for {IDLE}")),

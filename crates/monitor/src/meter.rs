@@ -1,0 +1,61 @@
+//! What sampling costs.
+
+use crate::sampler::{Sample, Sampler};
+use crate::schedule::Groups;
+use crate::sys;
+use brimful_core::Nanos;
+use brimful_core::server::Overhead;
+use std::collections::BTreeMap;
+
+/// A sampler that measures what its samples cost. All are taken by one thread.
+#[derive(Debug)]
+pub struct Meter {
+    sampler: Sampler,
+    /// CPU time of all samples.
+    sampling: Nanos,
+    samples: u64,
+}
+
+impl Meter {
+    /// Nothing has been sampled yet.
+    pub fn new(sampler: Sampler) -> Meter {
+        Meter { sampler, sampling: Nanos::ZERO, samples: 0 }
+    }
+
+    /// Reads the groups that are due.
+    pub fn sample(&mut self, due: Groups) -> Sample {
+        self.timed(|sampler| sampler.sample_groups(due))
+    }
+
+    /// See [`Sampler::last_sample`].
+    pub fn last_sample(&mut self) -> Sample {
+        self.timed(Sampler::last_sample)
+    }
+
+    /// How many samples were taken.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// See [`Sampler::sources`].
+    pub fn sources(&self) -> BTreeMap<String, String> {
+        self.sampler.sources()
+    }
+
+    /// What all samples have cost; `cpu` is the CPU time of whatever counts as the monitor, a thread or a whole process.
+    pub fn overhead(&self, cpu: Nanos) -> Overhead {
+        Overhead {
+            monitor_cpu_s: cpu.as_secs_f64(),
+            per_sample_us: self.sampling.as_micros_f64() / self.samples.max(1) as f64,
+            samples: self.samples,
+        }
+    }
+
+    fn timed(&mut self, take: impl FnOnce(&mut Sampler) -> Sample) -> Sample {
+        let begun = sys::thread_cpu();
+        let sample = take(&mut self.sampler);
+        self.sampling += sys::thread_cpu() - begun;
+        self.samples += 1;
+        sample
+    }
+}
