@@ -6,7 +6,7 @@ use crate::load::request_plan;
 use crate::output::{OutFile, deliver, say};
 use crate::progress;
 use brimful_core::Nanos;
-use brimful_core::quantity;
+use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
 use brimful_core::text::{one_line, visible};
@@ -156,22 +156,22 @@ impl Display {
 fn predicted(predictions: &Predictions) -> String {
     let level = |level: &Predicted| {
         let response = level.prediction.response.map_or("-".to_owned(), |mean| Nanos::from_secs_f64(mean).rounded());
-        format!("{response} at {}", quantity::rate(level.rate))
+        format!("{response} at {}", rate(level.rate))
     };
     let levels: Vec<String> = predictions.levels.iter().map(level).collect();
-    let saturation = quantity::rate(predictions.saturation);
+    let saturation = rate(predictions.saturation);
     format!("predicted to saturate at {saturation}; mean response time {}", levels.join(", "))
 }
 
 fn summary(level: &Level) -> String {
     let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded());
-    let busy = level.utilization.measured.map_or("-".to_owned(), |u| format!("{:.0} %", 100.0 * u));
+    let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);
     let doubt = if level.verdict.valid { "" } else { "; in doubt" };
     format!(
-        "{} at {:.0}/s: {:.0} answers/s, {} on average, server {busy} busy{doubt}",
+        "{} at {}: {} answers/s, {} on average, server {busy} busy{doubt}",
         level.workload,
-        level.offered,
-        level.throughput.measured.unwrap_or(0.0),
+        rate(level.offered),
+        number(level.throughput.measured.unwrap_or(0.0)),
         time(level.response_time_s.measured),
     )
 }

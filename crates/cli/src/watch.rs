@@ -21,6 +21,7 @@ use crate::exit::Exit;
 use crate::output::{OutFile, deliver, say};
 use anyhow::Context;
 use brimful_core::Nanos;
+use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;
 use brimful_core::text::one_line;
 use brimful_monitor::Finding;
@@ -131,7 +132,7 @@ fn summary(plan: &Plan, server: &Server, findings: &[Finding]) -> String {
     }
     let cost = server.overhead.monitor_cpu_s / seconds.as_secs_f64().max(f64::MIN_POSITIVE);
     let us = server.overhead.per_sample_us;
-    text + &format!("{:<10}{:.2} % of one CPU, {us:.0} µs a sample\n", "monitor", 100.0 * cost)
+    text + &format!("{:<10}{} of one CPU, {us:.0} µs a sample\n", "monitor", small_percent(cost))
 }
 
 /// The findings as one line.

@@ -78,6 +78,17 @@ pub fn percent(share: f64) -> String {
     signed_minus(format!("{:.decimals$} %", 100.0 * share))
 }
 
+/// A share in a sentence: `73 %`, and below one percent with a decimal: `0.4 %`.
+pub fn whole_percent(share: f64) -> String {
+    let decimals = if (0.0005..0.0095).contains(&share.abs()) { 1 } else { 0 };
+    signed_minus(format!("{:.decimals$} %", 100.0 * share))
+}
+
+/// A share that is small as a rule: `0.12 %`.
+pub fn small_percent(share: f64) -> String {
+    signed_minus(format!("{:.2} %", 100.0 * share))
+}
+
 /// A change or an error, with its sign: `+2.1 %`.
 pub fn signed_percent(share: f64) -> String {
     let sign = if share >= 0.0 { "+" } else { "" };
@@ -113,6 +124,8 @@ mod tests {
     #[test]
     fn shares_have_a_space_and_a_true_minus() {
         assert_eq!([0.7321, 0.9996, 12.3].map(percent), ["73.2 %", "100 %", "1230 %"]);
+        assert_eq!([0.7361, 0.0094, 0.0004, 1.0].map(whole_percent), ["74 %", "0.9 %", "0 %", "100 %"]);
+        assert_eq!([0.001_23, 0.5].map(small_percent), ["0.12 %", "50.00 %"]);
         assert_eq!([0.021, -0.1234, 0.0].map(signed_percent), ["+2.1 %", "−12.3 %", "+0.0 %"]);
     }
 }

@@ -9,6 +9,7 @@ use crate::closed::approximate;
 use crate::network::Network;
 use crate::simulate::{Simulation, SimulationOptions, simulate};
 use crate::solution::{Method, Solution};
+use brimful_core::quantity::percent;
 
 /// Share of itself to which every class's throughput and mean response time is to be known.
 const PRECISION: f64 = 0.02;
@@ -59,10 +60,7 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
     let throughput = (0..network.rates.len()).map(throughput).collect();
     let why = format!("{why}; {} events, seed {}", found.run.events, found.run.seed);
     let known = found.run.precision.map_or_else(String::new, |precision| {
-        format!(
-            "; throughputs and mean response times are known to within {:.1} % (95 % confidence)",
-            100.0 * precision
-        )
+        format!("; throughputs and mean response times are known to within {} (95 % confidence)", percent(precision))
     });
     let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
     solution.caveats.push(format!("these figures are simulated: {why}{known}"));

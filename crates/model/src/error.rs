@@ -1,6 +1,7 @@
 //! Why a model cannot be solved or fitted, and what to do about it.
 
 use brimful_core::number::NumberError;
+use brimful_core::quantity::percent;
 
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -22,9 +23,9 @@ pub enum ModelError {
     },
     /// More work arrives at a station than it can do.
     #[error(
-        "station `{station}` cannot keep up: the load asks for {:.1} % of its capacity; at this mix it saturates at {} \
+        "station `{station}` cannot keep up: the load asks for {} of its capacity; at this mix it saturates at {} \
          requests per second, so lower the rates, add servers or cut its demands",
-        .utilization * 100.0,
+        percent(*.utilization),
         significant(*.saturation_rate)
     )]
     Unstable {

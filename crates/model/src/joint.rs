@@ -5,6 +5,7 @@
 
 use crate::ModelError;
 use brimful_core::model::{Class, ClassKind, JointDemand, Model, Scheduling};
+use brimful_core::quantity::percent;
 
 /// Shares that differ by less than this part of themselves are the same.
 const ALIKE: f64 = 0.01;
@@ -42,7 +43,7 @@ pub(crate) fn indices(joint: &JointDemand, model: &Model) -> Result<(usize, Vec<
 }
 
 pub(crate) fn error(joint: &JointDemand) -> ModelError {
-    let share = |(class, share): (&String, &f64)| format!("`{class}` {:.1} %", 100.0 * share);
+    let share = |(class, share): (&String, &f64)| format!("`{class}` {}", percent(*share));
     ModelError::Parted {
         station: joint.station.clone(),
         classes: joint.classes.iter().zip(&joint.shares).map(share).collect::<Vec<_>>().join(", "),

@@ -7,7 +7,7 @@ mod thresholds;
 use crate::group::Stretch;
 use crate::rates::Rates;
 use brimful_core::cpus::CpuList;
-use brimful_core::quantity::grouped;
+use brimful_core::quantity::{number, whole_percent};
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Process, Programs, Stall};
 use thresholds::{
     BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
@@ -66,7 +66,7 @@ fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
         findings.push(Finding { severity, sentence: format!("{} {}", name(&meant, cores.len()), where_to(&meant)) });
     }
     if let Some((severity, meant)) = worst(&cores, STEAL, |shares| shares.steal) {
-        let (share, name) = (percent(mean(&meant, |shares| shares.steal)), name(&meant, cores.len()));
+        let (share, name) = (whole_percent(mean(&meant, |shares| shares.steal)), name(&meant, cores.len()));
         findings.push(Finding { severity, sentence: format!("the hypervisor took {share} of {name} (steal)") });
     }
 }
@@ -104,9 +104,10 @@ fn where_to(cores: &[&Core]) -> String {
     let (used, in_kernel) = (mean(cores, busy), mean(cores, |shares| shares.system));
     let interrupts = mean(cores, |shares| shares.interrupt.unwrap_or_default());
     let verb = if cores.len() == 1 { "is" } else { "are" };
-    let mut text = format!("{verb} {} busy, {} of it in the kernel", percent(used), percent(in_kernel / used));
+    let mut text =
+        format!("{verb} {} busy, {} of it in the kernel", whole_percent(used), whole_percent(in_kernel / used));
     if interrupts > used / 3.0 {
-        text += &format!(" ({} with interrupts)", percent(interrupts / used));
+        text += &format!(" ({} with interrupts)", whole_percent(interrupts / used));
     }
     text
 }
@@ -125,7 +126,7 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
         let mut sentence = if connections.ports.len() > 1 { format!("port {}: ", port.port) } else { String::new() };
         sentence += &format!("accept queue {}/{}", fullest.length, fullest.limit);
         if drops {
-            sentence += &format!(", {} SYN/s dropped", rate(dropped_per_s));
+            sentence += &format!(", {} SYN/s dropped", number(dropped_per_s));
         }
         findings.push(Finding { severity, sentence });
     }
@@ -137,11 +138,11 @@ fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
         let Process { name, cpu_s, run_queue_wait_s, major_faults, .. } = program;
         if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= WAITS_AT_ALL) {
             let share = wait / (wait + cpu_s);
-            WAITS.report(share, findings, || format!("{name} waits for a CPU {} of the time", percent(share)));
+            WAITS.report(share, findings, || format!("{name} waits for a CPU {} of the time", whole_percent(share)));
         }
         if let Some(faults) = major_faults.map(|faults| faults as f64 / seconds) {
             MAJOR_FAULTS
-                .report(faults, findings, || format!("{name} waits for the disk in {} page faults/s", rate(faults)));
+                .report(faults, findings, || format!("{name} waits for the disk in {} page faults/s", number(faults)));
         }
     }
 }
@@ -156,23 +157,23 @@ fn machine(kernel: &Kernel, findings: &mut Vec<Finding>) {
             } else {
                 String::new()
             };
-            format!("disk {name} is {} busy{queue}", percent(disk.utilization))
+            format!("disk {name} is {} busy{queue}", whole_percent(disk.utilization))
         });
     }
     let memory_used =
         kernel.memory.and_then(|memory| Some(1.0 - memory.available_bytes? as f64 / memory.total_bytes.max(1) as f64));
     if let Some(used) = memory_used {
-        MEMORY.report(used, findings, || format!("memory: {} of it is in use", percent(used)));
+        MEMORY.report(used, findings, || format!("memory: {} of it is in use", whole_percent(used)));
     }
     let swapped = kernel.paging.and_then(|paging| Some(paging.swap_ins_per_s? + paging.swap_outs_per_s?));
     if let Some(pages) = swapped {
-        SWAP.report(pages, findings, || format!("memory: {} pages/s go to swap and come back", rate(pages)));
+        SWAP.report(pages, findings, || format!("memory: {} pages/s go to swap and come back", number(pages)));
     }
     let pressure = kernel.pressure.unwrap_or_default();
     let mut stall = |what: &str, level: Level, stall: Option<Stall>| {
         if let Some(Stall { some, .. }) = stall {
             level.report(some, findings, || {
-                format!("{what}: {} of the time something waited for it (PSI)", percent(some))
+                format!("{what}: {} of the time something waited for it (PSI)", whole_percent(some))
             });
         }
     };
@@ -187,11 +188,11 @@ fn losses(network: &Network, findings: &mut Vec<Finding>) {
     let tcp = network.tcp.unwrap_or_default();
     if let (Some(again), Some(sent)) = (tcp.retransmitted_per_s, tcp.segments_out_per_s) {
         let share = if again >= RETRANSMITTED_AT_ALL { again / (again + sent) } else { 0.0 };
-        RETRANSMITTED.report(share, findings, || format!("{} of segments sent again", percent(share)));
+        RETRANSMITTED.report(share, findings, || format!("{} of segments sent again", whole_percent(share)));
     }
     let mut lost = |per_s: Option<f64>, what: &str| {
         if let Some(per_s) = per_s {
-            LOST.report(per_s, findings, || format!("{} {what}", rate(per_s)));
+            LOST.report(per_s, findings, || format!("{} {what}", number(per_s)));
         }
     };
     lost(network.queue_overflows_per_s, "packets/s dropped because a CPU's receive queue was full");
@@ -211,27 +212,12 @@ fn fine(rates: &Rates) -> Option<Finding> {
     let busiest = cores.iter().map(|core| busy(&core.shares)).reduce(f64::max);
     let sentence = match busiest {
         Some(share) if cores.len() > 1 => {
-            format!("nothing is near a limit: the busiest CPU is {} busy", percent(share))
+            format!("nothing is near a limit: the busiest CPU is {} busy", whole_percent(share))
         }
-        Some(share) => format!("nothing is near a limit: the CPU is {} busy", percent(share)),
+        Some(share) => format!("nothing is near a limit: the CPU is {} busy", whole_percent(share)),
         None => "nothing that is watched is near a limit".to_owned(),
     };
     (!rates.is_empty()).then_some(Finding { severity: Severity::Fine, sentence })
-}
-
-fn percent(share: f64) -> String {
-    match share * 100.0 {
-        percent if percent > 0.0 && percent < 0.95 => format!("{percent:.1} %"),
-        percent => format!("{percent:.0} %"),
-    }
-}
-
-fn rate(per_s: f64) -> String {
-    match per_s {
-        per_s if per_s >= 9.95 => grouped(per_s),
-        per_s if per_s >= 0.95 => format!("{per_s:.1}"),
-        per_s => format!("{per_s:.2}"),
-    }
 }
 
 #[cfg(test)]
@@ -332,7 +318,7 @@ mod tests {
                 "the hypervisor took 30 % of CPU 1 (steal)",
             ),
             (ports(&[(80, 4096, 4096, 1210.0)]), Limit, "accept queue 4096/4096, 1,210 SYN/s dropped"),
-            (ports(&[(80, 1, 8, 0.25)]), Limit, "accept queue 1/8, 0.25 SYN/s dropped"),
+            (ports(&[(80, 1, 8, 0.25)]), Limit, "accept queue 1/8, 0.250 SYN/s dropped"),
             (ports(&[(80, 0, 511, 0.0), (81, 450, 511, 0.0)]), Near, "port 81: accept queue 450/511"),
             (program(1.0, 0.75, 0), Near, "nginx waits for a CPU 43 % of the time"),
             (program(1.0, 3.0, 0), Limit, "nginx waits for a CPU 75 % of the time"),
@@ -348,7 +334,7 @@ mod tests {
             (
                 network(Traffic { rx_errors_per_s: 2.0, ..Traffic::default() }, tcp(0.9, 1.0)),
                 Near,
-                "2.0 packets/s came damaged on eth0",
+                "2.00 packets/s came damaged on eth0",
             ),
         ];
         for (rates, severity, sentence) in table {

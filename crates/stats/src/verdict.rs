@@ -7,6 +7,7 @@
 use brimful_core::Nanos;
 use brimful_core::account::Limited;
 use brimful_core::counts::Counts;
+use brimful_core::quantity::{rate, whole_percent};
 use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, Summary, Verdict};
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
@@ -206,8 +207,8 @@ fn nanos(us: f64) -> Nanos {
 fn busy(evidence: &Evidence<'_>) -> Option<String> {
     let busy = evidence.generator.busy;
     let what = format!(
-        "The generator's busiest thread had work {:.0} % of the time, so it may have been the limit and not the server",
-        100.0 * busy
+        "The generator's busiest thread had work {} of the time, so it may have been the limit and not the server",
+        whole_percent(busy)
     );
     (busy > BUSIEST).then(|| explained(what, evidence, LESS_LOAD))
 }
@@ -230,7 +231,7 @@ fn taken_by_host(evidence: &Evidence<'_>) -> Option<(String, &'static str)> {
     // A thread that a quota stops is kept waiting as well, hence the order: of two that are equal the later is taken.
     let takers = [
         host.steal.map(|steal| {
-            let cause = format!("the hypervisor gave {:.0} % of its CPUs' time to other guests", 100.0 * steal);
+            let cause = format!("the hypervisor gave {} of its CPUs' time to other guests", whole_percent(steal));
             (steal, cause, "Run it where CPUs are not shared with other guests, or at a quieter time")
         }),
         host.cpu_wait_s.map(|wait| {
@@ -267,9 +268,10 @@ fn stalled(evidence: &Evidence<'_>) -> Option<String> {
 fn beyond(evidence: &Evidence<'_>) -> Option<String> {
     let max = evidence.generator.max_rate.filter(|max| evidence.offered > BEYOND * max)?;
     Some(format!(
-        "{:.0}/s were offered, more than the {max:.0}/s that this client was shown to offer without being the limit. \
+        "{} were offered, more than the {} that this client was shown to offer without being the limit. \
          Lower the load, or give the generator more --threads and --cpus.",
-        evidence.offered
+        rate(evidence.offered),
+        rate(max)
     ))
 }
 

@@ -12,6 +12,7 @@ use crate::burstiness::{
     with_burstiness,
 };
 use brimful_core::model::Model;
+use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -106,9 +107,9 @@ impl Bursts {
         let demand = self.demand.filter(|d| d.alpha.ci95_half_width.is_some_and(|ci| d.alpha.value > ci))?;
         let b = self.runs.iter().map(|r| r.b).fold(0.0, f64::max);
         Some(format!(
-            "a request costs {:.1} % more in the bursts that were measured (b = {b:.2}) than without: the model's demands hold \
+            "a request costs {} more in the bursts that were measured (b = {b:.2}) than without: the model's demands hold \
              at b = {:.2}",
-            100.0 * (demand.demand(b) / demand.demand(0.0) - 1.0),
+            percent(demand.demand(b) / demand.demand(0.0) - 1.0),
             self.measured_at_b
         ))
     }

@@ -20,6 +20,7 @@ use crate::demand::{
     counted, moving_blocks,
 };
 use brimful_core::model::IdleCost;
+use brimful_core::quantity::{seconds, whole_percent};
 use brimful_model::Estimate;
 use brimful_model::correlation::identity;
 
@@ -326,8 +327,8 @@ fn warn(runs: &Runs, law: &Law, fit: &DemandFit, known: Option<&[f64]>, warnings
         );
     } else if share > MUCH {
         warnings.push(format!(
-            "{:.0} % of the CPUs is busy without any request: find out what runs there, and whether it always does",
-            100.0 * share
+            "{} of the CPUs is busy without any request: find out what runs there, and whether it always does",
+            whole_percent(share)
         ));
     }
     if fit.degrees_of_freedom == 0 {
@@ -359,10 +360,10 @@ fn warning(load: &LoadDependence, runs: &Runs) -> String {
     let mix: Vec<f64> = (0..runs.classes.len()).map(|c| runs.used.iter().map(|r| r.throughput[c]).sum()).collect();
     let (idle, busy) = (load.demand(0.0, &mix), load.demand(f64::MAX, &mix));
     format!(
-        "a request costs {:.3} ms of CPU at the lowest load measured and {:.3} ms at saturation (F = {:.1}, p = {:.1e}): the \
+        "a request costs {} of CPU at the lowest load measured and {} at saturation (F = {:.1}, p = {:.1e}): the \
          model has the latter, so use it near saturation",
-        idle * 1e3,
-        busy * 1e3,
+        seconds(idle),
+        seconds(busy),
         load.f,
         load.p
     )

@@ -3,6 +3,7 @@
 use super::figures::load_kind;
 use crate::EstimateError;
 use crate::window::measured;
+use brimful_core::quantity::{number, percent};
 use brimful_core::record::{ReasonCode, Record};
 use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
@@ -30,11 +31,11 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     }
     if past_saturation(record) {
         return Err(format!(
-            "past saturation: of {:.1} calls per second {:.1} were completed and {:.1} % failed, and what failed cost time \
+            "past saturation: of {} calls per second {} were completed and {} failed, and what failed cost time \
              too; lower the rate, or let the run be much longer than its response times",
-            record.rates.offered,
-            record.rates.completed,
-            100.0 * failed(record)
+            number(record.rates.offered),
+            number(record.rates.completed),
+            percent(failed(record))
         ));
     }
     if record.classes.values().all(|c| c.counts.completed == 0) || measured.busy == 0.0 {

@@ -7,6 +7,7 @@ use super::report::{LeftOut, Source};
 use crate::EstimateError;
 use crate::demand::Observation;
 use crate::window::{Measured, Observed, in_use, measured};
+use brimful_core::quantity::whole_percent;
 use brimful_core::record::{ClassRecord, Record};
 use brimful_core::server::{OTHER_WORK, Sampled, Server};
 use brimful_core::workload::LoadKind;
@@ -185,9 +186,9 @@ impl Runs {
         let mut warnings = Vec::new();
         if self.others > OTHER_WORK {
             warnings.push(format!(
-                "up to {:.0} % of the watched CPUs went to other work than the server's during the runs (the generator, if it ran \
+                "up to {} of the watched CPUs went to other work than the server's during the runs (the generator, if it ran \
                  there, or interrupts): the model takes it that the server could have had them",
-                100.0 * self.others
+                whole_percent(self.others)
             ));
         }
         if self.late > 0 {

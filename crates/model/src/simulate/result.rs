@@ -7,6 +7,7 @@ use super::layout::Layout;
 use super::record::Record;
 use super::world::World;
 use crate::{Estimate, ModelError};
+use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -130,9 +131,9 @@ fn run(world: &World<'_>, record: &Record, figures: &Figures<'_>, options: &Simu
     match (options.precision, run.precision) {
         (Some(_), None) => say(format!("a class has completed too few requests for an interval: {more}")),
         (Some(wanted), Some(precision)) if precision > wanted => say(format!(
-            "the widest interval is ±{:.1} % where ±{:.1} % was asked for: {more}",
-            precision * 100.0,
-            wanted * 100.0
+            "the widest interval is ±{} where ±{} was asked for: {more}",
+            percent(precision),
+            percent(wanted)
         )),
         _ => {}
     }

@@ -4,6 +4,7 @@ use super::{Finding, judged, unknown};
 use crate::kernel::stat::{CpuTicks, SystemStat};
 use crate::sys;
 use brimful_core::Nanos;
+use brimful_core::quantity::percent;
 use brimful_os::cpus;
 use std::path::Path;
 use std::time::Duration;
@@ -74,7 +75,7 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
     judged(
         "steal",
         now.max(since_boot) < STEAL,
-        format!("{:.1} % now, {:.1} % since boot", 100.0 * now, 100.0 * since_boot),
+        format!("{} now, {} since boot", percent(now), percent(since_boot)),
         "CPU time that the hypervisor gave to others: it falsifies every figure".to_owned(),
         "vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0",
     )

@@ -3,6 +3,7 @@
 use super::requests;
 use crate::format::{number, percent, seconds};
 use brimful_core::model::{ClassKind, Model};
+use brimful_core::quantity;
 use brimful_model::{Headroom, Interval90, Intervals, Solution, StationLimit, Until};
 
 /// A station this busy makes response times depend on the last percent of its demands.
@@ -63,10 +64,10 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     let used = total / solution.saturation_rate;
     (open && used > SENSITIVE).then(|| {
         format!(
-            "{} has {} of its capacity in use: an error of 1 % in its demands moves its response times by some {:.0} %",
+            "{} has {} of its capacity in use: an error of 1 % in its demands moves its response times by some {}",
             solution.bottleneck,
             percent(Some(used)),
-            used / (1.0 - used)
+            quantity::whole_percent(0.01 * used / (1.0 - used))
         )
     })
 }

@@ -6,6 +6,7 @@ use crate::format::{
     Column, WIDTH, fact, figure, harmless, narrow, number, percent, rate, seconds, shorten, table, words, wrap,
 };
 use brimful_core::model::{Model, Station, StationKind};
+use brimful_core::quantity;
 use brimful_model::{AsymptoticBounds, Curve, Intervals, Outlook, Simulation, Solution, StationLimit};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -166,7 +167,7 @@ fn longest(model: &Model, solution: &Solution, class: usize) -> String {
     let whole = solution.response_time[class];
     let at = model.stations.iter().zip(&solution.residence).max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
     at.filter(|_| whole > 0.0).map_or_else(String::new, |(station, residence)| {
-        format!("{} {:.0} %", shorten(&station.name, 20), 100.0 * residence[class] / whole)
+        format!("{} {}", shorten(&station.name, 20), quantity::whole_percent(residence[class] / whole))
     })
 }
 

@@ -4,6 +4,7 @@ use super::panels::{self, Make, Panel, Room};
 use super::picture::Picture;
 use super::style::{flow, paragraph};
 use brimful_core::Nanos;
+use brimful_core::quantity::small_percent;
 use brimful_monitor::Severity;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -67,7 +68,7 @@ fn title(picture: &Picture, width: usize) -> Line<'static> {
     let Picture { host, what, every, cost, .. } = picture;
     let right = match picture.paused {
         true => "HELD (space goes on) ".to_owned(),
-        false => format!("{} · {every} · costs {:.2} % of a CPU ", clock(picture.elapsed), 100.0 * cost),
+        false => format!("{} · {every} · costs {} of a CPU ", clock(picture.elapsed), small_percent(*cost)),
     };
     let room = width.saturating_sub(right.chars().count());
     let left: String = format!(" brimful watch · {host} · {what}").chars().take(room).collect();
@@ -206,10 +207,10 @@ mod tests {
                 "CPUs  █ user",
                 "busy   user  system   intr  steal",
                 "  0   ████▓▓▓",
-                "97.0%  12.0%   85.0%   5.0%   0.0%",
+                "97.0 % 12.0 %  85.0 %  5.0 %  0.0 %",
                 "programs",
                 "nginx",
-                "42.9%",
+                "42.9 %",
                 "php-fpm8.2",
                 " –",
                 "ports   accept queue",
@@ -217,12 +218,12 @@ mod tests {
                 "4,096/4,096   5,210    4,000   1,210   1,234  10,000",
                 "syn_received 12",
                 "eth0",
-                "again 12.0/s (0.1%)",
+                "again 12.0/s (0.1 %)",
                 "listen overflows 1,210/s",
                 "idle: lo",
                 "vda",
                 "2.10 of 4.12 GB left",
-                "waits: CPU 45.0%",
+                "waits: CPU 45.0 %",
                 "switches 12,345/s",
                 "q leave   space hold   k p n c groups   ? help",
             ],
@@ -271,13 +272,13 @@ mod tests {
     #[test]
     fn narrow_terminals_drop_columns_and_low_ones_lines_but_neither_names_nor_figures() {
         let narrow = drawn(&picture(fixture::busy()), 60, 24);
-        shows(&narrow, &["busy", "97.0%", "programs", "procs", "cores", "  nginx ", "0.97", "  php-fpm8.2 "]);
+        shows(&narrow, &["busy", "97.0 %", "programs", "procs", "cores", "  nginx ", "0.97", "  php-fpm8.2 "]);
         shows(&narrow, &["queue/limit", "drop/s", "  80 ", "4,096/4,096", "1,210", "in MB/s", "  eth0 ", "1.90"]);
         assert!(!narrow.concat().contains("switch/s"), "{narrow:#?}");
         let low = drawn(&picture(fixture::busy()), 80, 15);
         shows(
             &low,
-            &["CPUs", "83.5%", "programs +1", "nginx", "0.97", "ports", "4,096/4,096", "network", "eth0", "1.90"],
+            &["CPUs", "83.5 %", "programs +1", "nginx", "0.97", "ports", "4,096/4,096", "network", "eth0", "1.90"],
         );
         assert!(!low.concat().contains("more lines"), "{low:#?}");
         for (row, screen) in [(&narrow, 60), (&low, 80)] {
@@ -295,8 +296,24 @@ mod tests {
             drawn(&picture(rates), 80, height)
         };
         shows(&with(3, 24), &["  2   ████"]);
-        shows(&with(8, 24), &["  all ", "  0 █▓▓▓▓▓  97%   1 █▓", "  7 █▓▓▓▓▓  97%"]);
+        shows(&with(8, 24), &["  all ", "  0 █▓▓▓▓▓  97 %   1 █▓", "  7 █▓▓▓▓▓  97 %"]);
         shows(&with(256, 32), &["  all ", "   0 ████████████████", "  192 ██████"]);
+    }
+
+    #[test]
+    fn a_share_is_spelled_here_as_everywhere() {
+        let mut many = fixture::busy();
+        if let Some(kernel) = &mut many.kernel {
+            kernel.figures.cores = vec![kernel.figures.cores[0]; 8];
+        }
+        for (rates, width) in [(fixture::busy(), 60), (fixture::busy(), 80), (fixture::busy(), 200), (many, 80)] {
+            let screen = drawn(&picture(rates), width, 50);
+            let shares = screen.iter().flat_map(|line| line.match_indices('%').map(|(at, _)| &line[..at]));
+            let shares: Vec<&str> = shares.collect();
+            let spelled =
+                |before: &&str| before.strip_suffix(' ').is_some_and(|s| s.ends_with(|c: char| c.is_ascii_digit()));
+            assert!(shares.len() > 10 && shares.iter().all(spelled), "{screen:#?}");
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@ mod cpus;
 pub use cpus::cpus;
 
 use super::picture::Picture;
-use super::style::{Style, cell, flow, known, number, percent};
-use brimful_core::quantity::{self, grouped};
+use super::style::{Style, cell, flow, known, number};
+use brimful_core::quantity::{self, grouped, percent};
 use brimful_core::server::{
     BLOCK_BYTES, Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic,
 };
@@ -153,7 +153,7 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             plain(number(share(program.cpu_s_user))),
             plain(number(share(program.cpu_s_system))),
             plain(known(waits, percent)),
-            plain(quantity::bytes(program.rss_bytes as f64).replace(' ', "")),
+            plain(quantity::bytes(program.rss_bytes as f64)),
             plain(known(program.major_faults, per_s)),
             plain(known(program.context_switches, per_s)),
         ];
@@ -340,7 +340,7 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
         vec![
             waits("waits: CPU", pressure.cpu),
             waits("memory", pressure.memory),
-            waits("storage", pressure.io),
+            waits("disk", pressure.io),
             fact(format!("threads: {} ready", known(kernel.runnable, |n| n.to_string()))),
             fact(format!("{} blocked", known(kernel.blocked, |n| n.to_string()))),
         ],

@@ -1,16 +1,13 @@
 //! Colours, or without them bold and dim; and figures as they stand in columns.
 
-use brimful_core::quantity::grouped;
-use brimful_core::quantity::three_digits;
+use crate::watch::lines::UNKNOWN;
+use brimful_core::quantity::{grouped, three_digits};
 use brimful_core::text::one_line;
 use brimful_monitor::Severity;
 use ratatui::style::{Color, Modifier, Style as Look};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use std::borrow::Cow;
-
-/// What is not known.
-pub const UNKNOWN: &str = "–";
 
 /// How things look.
 #[derive(Clone, Copy, Debug)]
@@ -127,10 +124,6 @@ pub fn number(x: f64) -> String {
         x if x < 99_999_500.0 => format!("{:.2}M", x / 1e6),
         x => format!("{}M", grouped(x / 1e6)),
     }
-}
-
-pub fn percent(share: f64) -> String {
-    format!("{:.1}%", 100.0 * share)
 }
 
 pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {

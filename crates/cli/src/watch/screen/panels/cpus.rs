@@ -2,7 +2,8 @@
 
 use super::{Columns, Panel, Room, cells, first, plain};
 use crate::watch::screen::picture::Picture;
-use crate::watch::screen::style::{Style, known, percent};
+use crate::watch::screen::style::{Style, known};
+use brimful_core::quantity::{percent, whole_percent};
 use brimful_core::server::{Core, CpuShares};
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
@@ -11,7 +12,7 @@ const COLUMNS: Columns<5> = [("busy", 7, 4), ("user", 7, 3), ("system", 8, 2), (
 /// One of so many lines of the screen is for CPUs.
 const OF_LINES: usize = 6;
 /// A small bar with its number and its share.
-const SMALL: usize = 16;
+const SMALL: usize = 17;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The panel.
@@ -61,8 +62,8 @@ fn row(name: &str, shares: &CpuShares, width: usize, style: Style) -> Line<'stat
 
 fn small(core: &Core, style: Style) -> Vec<Span<'static>> {
     let mut spans = vec![Span::styled(format!("{:>3} ", core.cpu), style.dim())];
-    spans.extend(bar(SMALL - 10, &core.shares, style));
-    spans.push(Span::styled(format!(" {:>3.0}% ", 100.0 * busy(&core.shares)), style.of_use(busy(&core.shares))));
+    spans.extend(bar(SMALL - 11, &core.shares, style));
+    spans.push(Span::styled(format!(" {:>5} ", whole_percent(busy(&core.shares))), style.of_use(busy(&core.shares))));
     spans
 }
 
