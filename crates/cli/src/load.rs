@@ -72,7 +72,7 @@ fn calibrate_client(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::R
 
 fn deliver_calibration(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
     let json = brimful_report::json::record(record)?;
-    let text = || record.calibration.as_ref().map(brimful_report::load::calibration).unwrap_or_default();
+    let text = || record.calibration.as_ref().map(brimful_report::load::client_limit).unwrap_or_default();
     deliver(out, &json, &if args.output.json { json.clone() } else { text() })?;
     Ok(match record.generator.max_rate {
         _ if record.interrupted => Exit::Interrupted,

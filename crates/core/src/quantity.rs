@@ -37,12 +37,28 @@ pub fn grouped(x: f64) -> String {
     text
 }
 
+/// So many things: `27,000`.
+pub fn count(n: u64) -> String {
+    grouped(n as f64)
+}
+
 /// `1.23`, `12.3`, `123`: for columns of a fixed width, as small numbers get no further digits.
 pub fn three_digits(x: f64) -> String {
     match x {
         x if x < 9.995 => format!("{x:.2}"),
         x if x < 99.95 => format!("{x:.1}"),
         x => format!("{x:.0}"),
+    }
+}
+
+/// At most seven characters, for columns: `0`, `0.50`, `12,345`, `1.23M`. Not for what is below zero.
+pub fn short(x: f64) -> String {
+    match x {
+        0.0 => "0".to_owned(),
+        x if x < 99.95 => three_digits(x),
+        x if x < 999_999.5 => grouped(x),
+        x if x < 99_999_500.0 => format!("{:.2}M", x / 1e6),
+        x => grouped(x / 1e6) + "M",
     }
 }
 
@@ -89,10 +105,18 @@ pub fn small_percent(share: f64) -> String {
     signed_minus(format!("{:.2} %", 100.0 * share))
 }
 
+/// A difference, with its sign: `+950`.
+pub fn signed_number(x: f64) -> String {
+    plus(x).to_owned() + &number(x)
+}
+
 /// A change or an error, with its sign: `+2.1 %`.
 pub fn signed_percent(share: f64) -> String {
-    let sign = if share >= 0.0 { "+" } else { "" };
-    format!("{sign}{}", percent(share))
+    plus(share).to_owned() + &percent(share)
+}
+
+fn plus(x: f64) -> &'static str {
+    if x >= 0.0 { "+" } else { "" }
 }
 
 fn signed_minus(text: String) -> String {
@@ -107,9 +131,15 @@ mod tests {
     fn numbers_have_three_digits() {
         let shown = [0.0, 0.1234, 9.876, 99.94, 99.96, 999.6, 12_345.6, 999_999.0, 1_234_567.0, -0.5].map(number);
         assert_eq!(shown, ["0.00", "0.123", "9.88", "99.9", "100", "1,000", "12,346", "999,999", "1.23M", "−0.500"]);
-        assert_eq!([rate(1234.5), rate(30.46)], ["1,234/s", "30.5/s"]);
+        assert_eq!([rate(1234.5), rate(30.46), count(27_000)], ["1,234/s", "30.5/s", "27,000"]);
         let shown = [0.0, -0.2, 999.5, 12_345.6, -1_234_567.0].map(grouped);
         assert_eq!(shown, ["0", "0", "1,000", "12,346", "−1,234,567"]);
+    }
+
+    #[test]
+    fn short_numbers_are_short() {
+        let shown = [0.0, 0.5, 12.34, 99.96, 12_345.0, 1_234_567.0, 123_456_789.0].map(short);
+        assert_eq!(shown, ["0", "0.50", "12.3", "100", "12,345", "1.23M", "123M"]);
     }
 
     #[test]
@@ -127,5 +157,6 @@ mod tests {
         assert_eq!([0.7361, 0.0094, 0.0004, 1.0].map(whole_percent), ["74 %", "0.9 %", "0 %", "100 %"]);
         assert_eq!([0.001_23, 0.5].map(small_percent), ["0.12 %", "50.00 %"]);
         assert_eq!([0.021, -0.1234, 0.0].map(signed_percent), ["+2.1 %", "−12.3 %", "+0.0 %"]);
+        assert_eq!([950.0, -2.5].map(signed_number), ["+950", "−2.50"]);
     }
 }

@@ -7,7 +7,7 @@ mod thresholds;
 use crate::group::Stretch;
 use crate::rates::Rates;
 use brimful_core::cpus::CpuList;
-use brimful_core::quantity::{number, whole_percent};
+use brimful_core::quantity::{count, number, whole_percent};
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Process, Programs, Stall};
 use thresholds::{
     BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
@@ -124,7 +124,7 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
         let fill = BUSY.of(fullest.fullness());
         let Some(severity) = fill.max(drops.then_some(Severity::Limit)) else { continue };
         let mut sentence = if connections.ports.len() > 1 { format!("port {}: ", port.port) } else { String::new() };
-        sentence += &format!("accept queue {}/{}", fullest.length, fullest.limit);
+        sentence += &format!("accept queue {}/{}", count(fullest.length), count(fullest.limit));
         if drops {
             sentence += &format!(", {} SYN/s dropped", number(dropped_per_s));
         }
@@ -317,7 +317,7 @@ mod tests {
                 Limit,
                 "the hypervisor took 30 % of CPU 1 (steal)",
             ),
-            (ports(&[(80, 4096, 4096, 1210.0)]), Limit, "accept queue 4096/4096, 1,210 SYN/s dropped"),
+            (ports(&[(80, 4096, 4096, 1210.0)]), Limit, "accept queue 4,096/4,096, 1,210 SYN/s dropped"),
             (ports(&[(80, 1, 8, 0.25)]), Limit, "accept queue 1/8, 0.250 SYN/s dropped"),
             (ports(&[(80, 0, 511, 0.0), (81, 450, 511, 0.0)]), Near, "port 81: accept queue 450/511"),
             (program(1.0, 0.75, 0), Near, "nginx waits for a CPU 43 % of the time"),
@@ -353,7 +353,7 @@ mod tests {
             said,
             [
                 "CPU 0 is 97 % busy, 88 % of it in the kernel",
-                "accept queue 4097/4096, 1,210 SYN/s dropped",
+                "accept queue 4,097/4,096, 1,210 SYN/s dropped",
                 "the hypervisor took 20 % of CPU 1 (steal)",
                 "nginx waits for a CPU 44 % of the time"
             ]

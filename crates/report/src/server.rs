@@ -6,7 +6,7 @@
 mod groups;
 mod layout;
 
-use brimful_core::quantity::{self, bytes, percent};
+use brimful_core::quantity::{self, bytes, count, number, percent, rate};
 use brimful_core::server::{AcceptQueue, Core, CpuShares, Disk, Listener, Network, Process, Server};
 use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
@@ -24,8 +24,12 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
     let busiest = kernel.disks.iter().max_by(|(_, a), (_, b)| a.utilization.total_cmp(&b.utilization));
     lines.extend(busiest.filter(|(_, disk)| disk.utilization >= 0.001).map(|(name, disk)| {
         let Disk { reads_per_s, writes_per_s, utilization, .. } = disk;
-        let words =
-            format!("{name} {} busy, {reads_per_s:.1} reads/s, {writes_per_s:.1} writes/s", percent(*utilization));
+        let words = format!(
+            "{name} {} busy, {} reads/s, {} writes/s",
+            percent(*utilization),
+            number(*reads_per_s),
+            number(*writes_per_s)
+        );
         ("disk", words)
     }));
     // Others have chosen the names in it.
@@ -48,16 +52,16 @@ fn program_in_words(process: &Process) -> String {
 }
 
 fn listener_in_words(listener: &Listener) -> String {
-    let syns = listener.syn_per_s.map_or("SYN/s not known".to_owned(), |syns| format!("{syns:.1} SYN/s"));
+    let syns = listener.syn_per_s.map_or("SYN/s not known".to_owned(), |syns| number(syns) + " SYN/s");
     let Listener { dropped_per_s, fullest: AcceptQueue { length, limit }, .. } = listener;
-    format!("{syns}, {dropped_per_s:.1}/s dropped; accept queue at most {length} of {limit}")
+    format!("{syns}, {} dropped; accept queue at most {} of {}", rate(*dropped_per_s), count(*length), count(*limit))
 }
 
 fn network_in_words(network: &Network) -> Option<String> {
     let all = network.all?;
     let (received, sent) = (bytes(all.rx_bytes_per_s), bytes(all.tx_bytes_per_s));
     let again = network.tcp.and_then(|tcp| tcp.retransmitted_per_s);
-    let again = again.map_or(String::new(), |again| format!("; {again:.1} segments/s sent again"));
+    let again = again.map_or(String::new(), |again| format!("; {} segments/s sent again", number(again)));
     Some(format!("{received}/s received, {sent}/s sent{again}"))
 }
 
@@ -225,9 +229,9 @@ mod tests {
         let expected = [
             "CPU: user 12.3 %, system 30.1 %, idle 56.6 %, steal 1.0 %; busiest: CPU 1 80.1 %",
             "programs: nginx 12.3 s (waited 500 ms for a CPU), php-fpm 12.3 s (waited 500 ms for a CPU)",
-            "listener: 5210.0 SYN/s, 1210.0/s dropped; accept queue at most 4097 of 4096",
-            "network: 1.00 MB/s received, 12.3 MB/s sent; 1.5 segments/s sent again",
-            "disk: vda 50.0 % busy, 12.0 reads/s, 0.0 writes/s",
+            "listener: 5,210 SYN/s, 1,210/s dropped; accept queue at most 4,097 of 4,096",
+            "network: 1.00 MB/s received, 12.3 MB/s sent; 1.50 segments/s sent again",
+            "disk: vda 50.0 % busy, 12.0 reads/s, 0.00 writes/s",
         ];
         assert_eq!(lines, expected);
         assert_eq!(digest(&Server::default()), [("CPU", "not known".to_owned())]);

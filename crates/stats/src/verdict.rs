@@ -7,7 +7,7 @@
 use brimful_core::Nanos;
 use brimful_core::account::Limited;
 use brimful_core::counts::Counts;
-use brimful_core::quantity::{rate, whole_percent};
+use brimful_core::quantity::{count, rate, whole_percent};
 use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, Summary, Verdict};
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let counts = &evidence.totals.counts;
     let Limited { descriptors, ports, memory } = evidence.limited;
     let lacking = |n: u64, code, what: &str, remedy: &str| {
-        let message = format!("{n} of {} calls could not begin: {what}. {remedy}.", counts.scheduled);
+        let message = format!("{} of {} calls could not begin: {what}. {remedy}.", count(n), count(counts.scheduled));
         (n > 0).then(|| reason(code, message))
     };
     let reasons = [
@@ -159,8 +159,9 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
 fn left_over(evidence: &Evidence<'_>) -> Option<String> {
     let Counts { unsent_at_end, scheduled, .. } = evidence.totals.counts;
     let expected = evidence.interrupted || evidence.load != LoadKind::Open;
+    let [unsent, all] = [unsent_at_end, scheduled].map(count);
     (!expected && unsent_at_end > 0)
-        .then(|| format!("The generator fell so far behind that {unsent_at_end} of {scheduled} calls were never begun"))
+        .then(|| format!("The generator fell so far behind that {unsent} of {all} calls were never begun"))
 }
 
 /// Which calls were how late, if it matters. It is judged class by class: the lateness of all is lost in the response
@@ -420,7 +421,7 @@ mod tests {
         let mut late = run(calls((50_000.0, 99_000.0), 60_000.0));
         late.totals.counts = Counts { sent: 900, completed: 900, unsent_at_end: 100, ..late.totals.counts };
         assert_eq!(late.codes(), [ReasonCode::GeneratorLate]);
-        let expected = "The generator fell so far behind that 100 of 1000 calls were never begun, and it began calls 50 ms late on \
+        let expected = "The generator fell so far behind that 100 of 1,000 calls were never begun, and it began calls 50 ms late on \
                         average, one in a hundred more than 99 ms; the mean response time of 60 ms includes lateness. Lower --rate";
         assert!(late.message().starts_with(expected), "{}", late.message());
     }
@@ -542,7 +543,7 @@ mod tests {
         assert!(offered(Some(1_000.0), 1_040.0).verdict().valid, "a random schedule at the maximum is not beyond it");
         let beyond = offered(Some(1_000.0), 1_234.0);
         assert_eq!(beyond.codes(), [ReasonCode::BeyondClientMax]);
-        assert!(beyond.message().starts_with("1234/s were offered, more than the 1000/s that this client"));
+        assert!(beyond.message().starts_with("1,234/s were offered, more than the 1,000/s that this client"));
     }
 
     #[test]
@@ -551,7 +552,7 @@ mod tests {
         let lacking = Run { limited, ..run(calls((5.0, 60.0), 2_000.0)) };
         assert_eq!(lacking.codes(), [ReasonCode::Descriptors, ReasonCode::Ports, ReasonCode::Memory]);
         let message = &lacking.verdict().reasons[0].message;
-        assert!(message.starts_with("7 of 1000 calls could not begin: the generator had no file"));
+        assert!(message.starts_with("7 of 1,000 calls could not begin: the generator had no file"));
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn alone_it_shows_the_curve_and_nothing_else() {
     let record = documents::record(&std::fs::read_to_string(&out).unwrap());
     let max = maximum(&record);
     assert!(done.stdout.starts_with("Client maximum   "), "{}", done.stdout);
-    assert!(done.stdout.contains(&format!("\n{max:.0}/s ")), "{}", done.stdout);
+    assert!(done.stdout.contains(&format!("\n{} ", brimful_core::quantity::rate(max))), "{}", done.stdout);
     assert_ne!(record.target, url, "the Record is of a run against the built-in server");
     assert!(record.counts.completed > 0 && record.counts.connect_attempts >= record.counts.completed);
 }

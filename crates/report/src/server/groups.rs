@@ -1,7 +1,7 @@
 //! Each group's figures under their names.
 
 use super::layout::{UNKNOWN, bytes, count, facts, number, rows, seconds, share};
-use brimful_core::quantity::grouped;
+use brimful_core::quantity;
 use brimful_core::server::{
     Connections, CpuShares, Disk, Kernel, Listener, Network, Process, Stall, State, Tcp, Traffic,
 };
@@ -193,12 +193,12 @@ pub fn connections(connections: &Connections) -> Vec<String> {
             row("syn_per_s", |l| number(l.syn_per_s)),
             row("accepted_per_s", |l| number(l.accepted_per_s)),
             row("dropped_per_s", |l| number(Some(l.dropped_per_s))),
-            row("accept_queue", |l| grouped(l.accept_queue as f64)),
-            row("accept_queue_max", |l| grouped(l.accept_queue_max as f64)),
-            row("backlog", |l| grouped(l.backlog as f64)),
+            row("accept_queue", |l| quantity::count(l.accept_queue)),
+            row("accept_queue_max", |l| quantity::count(l.accept_queue_max)),
+            row("backlog", |l| quantity::count(l.backlog)),
             row("sockets", |l| l.sockets.to_string()),
-            row("fullest length", |l| grouped(l.fullest.length as f64)),
-            row("fullest limit", |l| grouped(l.fullest.limit as f64)),
+            row("fullest length", |l| quantity::count(l.fullest.length)),
+            row("fullest limit", |l| quantity::count(l.fullest.limit)),
         ],
     );
     let states: Vec<Option<&BTreeMap<State, u64>>> =

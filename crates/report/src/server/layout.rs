@@ -1,6 +1,6 @@
 //! Figures in columns.
 
-use brimful_core::quantity::{self, grouped, percent, three_digits};
+use brimful_core::quantity::{self, percent};
 use brimful_core::text::one_line;
 
 /// No line is longer, as long as names are of a usual length.
@@ -46,16 +46,11 @@ pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 pub fn number(value: Option<f64>) -> String {
-    match value {
-        None => UNKNOWN.to_owned(),
-        Some(0.0) => "0".to_owned(),
-        Some(x) if x.abs() < 99.95 => three_digits(x),
-        Some(x) => grouped(x),
-    }
+    value.map_or(UNKNOWN.to_owned(), quantity::short)
 }
 
 pub fn count(n: Option<u64>) -> String {
-    n.map_or(UNKNOWN.to_owned(), |n| grouped(n as f64))
+    n.map_or(UNKNOWN.to_owned(), quantity::count)
 }
 
 pub fn share(share: Option<f64>) -> String {

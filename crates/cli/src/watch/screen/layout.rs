@@ -203,7 +203,7 @@ mod tests {
                 "brimful watch · web1 · port 80",
                 "2m10s · every 1s · costs 0.12 % of a CPU",
                 "CPU 0 is 97 % busy, 88 % of it in the kernel",
-                "accept queue 4096/4096, 1,210 SYN/s dropped +1",
+                "accept queue 4,096/4,096, 1,210 SYN/s dropped +1",
                 "CPUs  █ user",
                 "busy   user  system   intr  steal",
                 "  0   ████▓▓▓",

@@ -5,8 +5,8 @@ mod cpus;
 pub use cpus::cpus;
 
 use super::picture::Picture;
-use super::style::{Style, cell, flow, known, number};
-use brimful_core::quantity::{self, grouped, percent};
+use super::style::{Style, cell, flow, known};
+use brimful_core::quantity::{self, count, percent, short};
 use brimful_core::server::{
     BLOCK_BYTES, Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic,
 };
@@ -138,7 +138,7 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     ];
     let process = picture.rates.process.as_ref().filter(|_| picture.shows(GroupName::Process))?;
     let seconds = process.length().as_secs_f64();
-    let per_s = |n: u64| number(n as f64 / seconds);
+    let per_s = |n: u64| short(n as f64 / seconds);
     let mut panel = Panel::new("programs", &COLUMNS, width, picture.style);
     for program in &process.figures.process {
         let Process { cpu_s, run_queue_wait_s, processes, .. } = program;
@@ -149,9 +149,9 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             (processes.to_string(), gone),
             plain(known(program.running, |n| n.to_string())),
             plain(known(program.threads, |n| n.to_string())),
-            plain(number(program.cores)),
-            plain(number(share(program.cpu_s_user))),
-            plain(number(share(program.cpu_s_system))),
+            plain(short(program.cores)),
+            plain(short(share(program.cpu_s_user))),
+            plain(short(share(program.cpu_s_system))),
             plain(known(waits, percent)),
             plain(quantity::bytes(program.rss_bytes as f64)),
             plain(known(program.major_faults, per_s)),
@@ -177,11 +177,10 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let style = picture.style;
     let mut panel = Panel::new("ports   accept queue", &COLUMNS, width, style);
     for Port { port, listener, connections } in ports {
-        let state = |state| known(connections.as_ref().and_then(|states| states.get(&state)), |&n| grouped(n as f64));
-        let rate = |figure: fn(&Listener) -> Option<f64>| known(listener.as_ref().and_then(figure), number);
+        let state = |state| known(connections.as_ref().and_then(|states| states.get(&state)), |&n| count(n));
+        let rate = |figure: fn(&Listener) -> Option<f64>| known(listener.as_ref().and_then(figure), short);
         let fill = listener.map_or(0.0, |l| l.fullest.fullness());
-        let queue =
-            known(*listener, |l| format!("{}/{}", grouped(l.fullest.length as f64), grouped(l.fullest.limit as f64)));
+        let queue = known(*listener, |l| format!("{}/{}", count(l.fullest.length), count(l.fullest.limit)));
         let texts = [
             (queue, style.of_use(fill)),
             plain(rate(|l| l.syn_per_s)),
@@ -202,7 +201,7 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             .flatten()
             .filter(|(state, n)| **n > 0 && !matches!(state, State::Established | State::TimeWait));
         let others: Vec<Span<'static>> =
-            others.map(|(state, n)| Span::raw(format!("{} {}", state.name(), grouped(*n as f64)))).collect();
+            others.map(|(state, n)| Span::raw(format!("{} {}", state.name(), count(*n)))).collect();
         panel.rows.extend(indented(&others, width, 1));
     }
     (!ports.is_empty()).then_some(panel)
@@ -228,12 +227,12 @@ pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
         let errors = traffic.rx_errors_per_s + traffic.tx_errors_per_s + traffic.collisions_per_s;
         let drops = traffic.rx_dropped_per_s + traffic.tx_dropped_per_s;
         let texts = [
-            plain(number(traffic.rx_packets_per_s)),
-            plain(number(traffic.tx_packets_per_s)),
-            plain(number(traffic.rx_bytes_per_s / 1e6)),
-            plain(number(traffic.tx_bytes_per_s / 1e6)),
-            (number(errors), style.of_loss(errors)),
-            (number(drops), style.of_loss(drops)),
+            plain(short(traffic.rx_packets_per_s)),
+            plain(short(traffic.tx_packets_per_s)),
+            plain(short(traffic.rx_bytes_per_s / 1e6)),
+            plain(short(traffic.tx_bytes_per_s / 1e6)),
+            (short(errors), style.of_loss(errors)),
+            (short(drops), style.of_loss(drops)),
         ];
         panel.push(name(interface, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
@@ -252,19 +251,19 @@ fn bytes(traffic: &Traffic) -> f64 {
 }
 
 fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span<'static>>; 2] {
-    let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", known(per_s, number)));
+    let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", known(per_s, short)));
     // Losses are worth a place only where there are some, or where nobody knows.
     let loss = |what: &str, per_s: Option<f64>| {
         let shown = per_s.is_none_or(|per_s| per_s > 0.0);
         shown.then(|| rate(what, per_s).style(per_s.map_or(style.dim(), |per_s| style.of_loss(per_s))))
     };
-    let sockets = |what: &str, n: Option<u64>| Span::raw(format!("{what} {}", known(n, |n| grouped(n as f64))));
+    let sockets = |what: &str, n: Option<u64>| Span::raw(format!("{what} {}", known(n, count)));
     let share = tcp.retransmitted_per_s.zip(tcp.segments_out_per_s).filter(|(again, _)| *again > 0.0);
     let again = share.map_or(String::new(), |(again, sent)| format!(" ({})", percent(again / (again + sent))));
     let rates = vec![
         rate("TCP in", tcp.segments_in_per_s),
         rate("out", tcp.segments_out_per_s),
-        Span::raw(format!("again {}/s{again}", known(tcp.retransmitted_per_s, number))),
+        Span::raw(format!("again {}/s{again}", known(tcp.retransmitted_per_s, short))),
         rate("resets", tcp.resets_out_per_s),
     ];
     let mut rest: Vec<Span<'static>> = [
@@ -289,17 +288,17 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
 pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     const COLUMNS: Columns<6> =
         [("reads/s", 9, 3), ("MB/s", 8, 2), ("writes/s", 9, 4), ("MB/s", 8, 1), ("in flight", 10, 0), ("busy", 8, 5)];
-    let mb = |blocks_per_s: f64| number(blocks_per_s * BLOCK_BYTES as f64 / 1e6);
+    let mb = |blocks_per_s: f64| short(blocks_per_s * BLOCK_BYTES as f64 / 1e6);
     let kernel = picture.kernel()?;
     let mut panel = Panel::new("disks", &COLUMNS, width, picture.style);
     for (disk, figures) in &kernel.disks {
         let Disk { reads_per_s, writes_per_s, queue_length, utilization, .. } = *figures;
         let texts = [
-            plain(number(reads_per_s)),
+            plain(short(reads_per_s)),
             plain(mb(figures.blocks_read_per_s)),
-            plain(number(writes_per_s)),
+            plain(short(writes_per_s)),
             plain(mb(figures.blocks_written_per_s)),
-            plain(number(queue_length)),
+            plain(short(queue_length)),
             (percent(utilization), picture.style.of_use(utilization)),
         ];
         panel.push(name(disk, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
@@ -319,12 +318,12 @@ pub fn machine(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
 
 fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     let fact = |text: String| Span::raw(text);
-    let rate = |what: &str, per_s: Option<f64>| fact(format!("{what} {}/s", known(per_s, number)));
+    let rate = |what: &str, per_s: Option<f64>| fact(format!("{what} {}/s", known(per_s, short)));
     let waits =
         |what: &str, stall: Option<Stall>| fact(format!("{what} {}", known(stall, |stall| percent(stall.some))));
     let (paging, pressure) = (kernel.paging.unwrap_or_default(), kernel.pressure.unwrap_or_default());
     let interrupts = kernel.interrupts.unwrap_or_default();
-    let gigabytes = |bytes: u64| number(bytes as f64 / 1e9);
+    let gigabytes = |bytes: u64| short(bytes as f64 / 1e9);
     let (available, total) = (kernel.memory.and_then(|m| m.available_bytes), kernel.memory.map(|m| m.total_bytes));
     let used = available.zip(total).map_or(0.0, |(available, total)| 1.0 - available as f64 / total.max(1) as f64);
     let free = format!("{} of {} GB left", known(available, gigabytes), known(total, gigabytes));
@@ -347,9 +346,9 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
         vec![
             fact(format!(
                 "interrupts {}/s (net {}, disk {})",
-                known(interrupts.all_per_s, number),
-                known(interrupts.network_per_s, number),
-                known(interrupts.disk_per_s, number)
+                known(interrupts.all_per_s, short),
+                known(interrupts.network_per_s, short),
+                known(interrupts.disk_per_s, short)
             )),
             rate("switches", kernel.context_switches_per_s),
             rate("forks", kernel.forks_per_s),

@@ -1,7 +1,6 @@
 //! Colours, or without them bold and dim; and figures as they stand in columns.
 
 use crate::watch::lines::UNKNOWN;
-use brimful_core::quantity::{grouped, three_digits};
 use brimful_core::text::one_line;
 use brimful_monitor::Severity;
 use ratatui::style::{Color, Modifier, Style as Look};
@@ -115,17 +114,7 @@ pub fn cell(text: &str, width: usize, look: Look) -> Span<'static> {
     Span::styled(format!(" {text:>0$}", width - 1), look)
 }
 
-/// A number of at most seven characters.
-pub fn number(x: f64) -> String {
-    match x {
-        0.0 => "0".to_owned(),
-        x if x < 99.95 => three_digits(x),
-        x if x < 999_999.5 => grouped(x),
-        x if x < 99_999_500.0 => format!("{:.2}M", x / 1e6),
-        x => format!("{}M", grouped(x / 1e6)),
-    }
-}
-
+/// A figure, if it is known.
 pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or(UNKNOWN.to_owned(), show)
 }
@@ -156,11 +145,5 @@ mod tests {
         assert_eq!(lines(8, 3), ["one; two", "three", "four"]);
         assert_eq!(lines(10, 1), ["one; two +2".get(..8).unwrap()]);
         assert_eq!(lines(11, 1), ["one; two +2"]);
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        let shown = [0.0, 0.5, 12.34, 99.96, 12_345.0, 1_234_567.0, 123_456_789.0].map(number);
-        assert_eq!(shown, ["0", "0.50", "12.3", "100", "12,345", "1.23M", "123M"]);
     }
 }

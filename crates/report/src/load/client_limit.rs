@@ -1,0 +1,90 @@
+//! What a client can offer before it is the limit itself.
+
+use super::layout::{labelled, row, table};
+use brimful_core::quantity::{number, rate, signed_number};
+use brimful_core::record::{ClientCalibration, ClientLevel};
+
+/// What a client can offer, and how that was found, as plain text, ending in a newline.
+pub fn client_limit(found: &ClientCalibration) -> String {
+    let maximum = match found.max_rate {
+        Some(max) if found.lower_bound => {
+            format!(
+                "at least {}: what answered fell short before the client did, or the search was cut short",
+                rate(max)
+            )
+        }
+        Some(max) => format!("{}: the largest load of which two generators bring no more than one", rate(max)),
+        None => "none: at every load that was tried the client was the limit itself".to_owned(),
+    };
+    let mut lines = vec![labelled("Client maximum", &maximum), String::new()];
+    let figure = |mean: f64, stddev: Option<f64>| number(mean) + &spread(stddev);
+    let of_level = |level: &ClientLevel| {
+        let difference = signed_number(level.two - level.one) + &spread(level.difference_ci95_half_width);
+        row(&rate(level.load), [figure(level.one, level.one_stddev), figure(level.two, level.two_stddev), difference])
+    };
+    let heads = ["one generator", "two", "difference (95 %)"].map(str::to_owned);
+    let rows: Vec<_> = [row("Load", heads)].into_iter().chain(found.curve.iter().map(of_level)).collect();
+    let limits = [None].into_iter().chain(found.curve.iter().map(|level| level.limited.as_ref()));
+    let with_limit = |(line, limit): (String, Option<&String>)| match limit {
+        Some(limit) => format!("{line}  {limit}"),
+        None => line,
+    };
+    lines.extend(table(&rows).into_iter().zip(limits).map(with_limit));
+    if found.second_shares_cpus {
+        let note = "note: For want of free CPUs the second generator shared those of the first or of the server, so two \
+                    may look worse here than from two hosts; the client's own lateness and CPU time decide more.";
+        lines.extend([String::new(), note.to_owned()]);
+    }
+    lines.join("\n") + "\n"
+}
+
+fn spread(half_width: Option<f64>) -> String {
+    half_width.map_or(String::new(), |half_width| format!(" ± {}", number(half_width)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::fixture::record;
+    use crate::load::text;
+
+    #[test]
+    fn what_a_client_can_offer_and_how_that_was_found() {
+        let level = |load: f64, one: f64, two: f64, limited: Option<&str>| ClientLevel {
+            load,
+            pairs: 3,
+            one,
+            one_stddev: Some(12.4),
+            two,
+            two_stddev: Some(7.0),
+            difference_ci95_half_width: Some(30.0),
+            limited: limited.map(str::to_owned),
+        };
+        let curve = vec![
+            level(2_000.0, 1_999.0, 2_000.0, None),
+            level(4_000.0, 3_000.0, 3_950.0, Some("two bring 950/s more")),
+        ];
+        let mut found = ClientCalibration { max_rate: Some(2_000.0), curve, ..ClientCalibration::default() };
+        let expected = "\
+Client maximum   2,000/s: the largest load of which two generators bring no more than one
+
+Load             one generator           two  difference (95 %)
+2,000/s           1,999 ± 12.4  2,000 ± 7.00       +1.00 ± 30.0
+4,000/s           3,000 ± 12.4  3,950 ± 7.00        +950 ± 30.0  two bring 950/s more
+";
+        assert_eq!(client_limit(&found), expected);
+        found.lower_bound = true;
+        found.second_shares_cpus = true;
+        let shown = client_limit(&found);
+        assert!(
+            shown.starts_with("Client maximum   at least 2,000/s: ") && shown.contains("\n\nnote: For want"),
+            "{shown}"
+        );
+        let mut record = record();
+        record.generator.max_rate = found.max_rate;
+        assert!(text(&record).contains("\nClient maximum   2,000/s\n"));
+        record.calibration = Some(found);
+        assert!(text(&record).contains("\nClient maximum   at least 2,000/s\n"));
+        assert!(client_limit(&ClientCalibration::default()).starts_with("Client maximum   none: "));
+    }
+}

@@ -1,0 +1,85 @@
+//! For tests: the run of the paper's Figure 1, as far as it has the same figures.
+
+use brimful_core::counts::{Counts, StatusCounts, Traffic};
+use brimful_core::record::{
+    ClassRecord, Generator, HostContention, Rates, Record, ReplyRate, SCHEMA, Summary, Verdict,
+};
+use std::collections::BTreeMap;
+
+pub fn summary(mean: f64) -> Option<Summary> {
+    Some(Summary {
+        count: 10,
+        mean,
+        min: mean / 10.0,
+        p50: mean * 0.9,
+        p90: mean * 2.0,
+        p95: mean * 3.0,
+        p99: mean * 5.0,
+        p999: mean * 8.0,
+        max: mean * 10.0,
+        stddev: mean / 2.0,
+    })
+}
+
+pub fn record() -> Record {
+    let counts = Counts {
+        scheduled: 27_000,
+        sent: 27_000,
+        connect_attempts: 27_000,
+        established: 27_000,
+        completed: 26_701,
+        timed_out: 299,
+        status: StatusCounts { s2xx: 26_701, ..StatusCounts::default() },
+        ..Counts::default()
+    };
+    Record {
+        schema: SCHEMA.to_owned(),
+        started_at: "1998-06-23T12:00:00Z".to_owned(),
+        started_monotonic_ns: 0,
+        duration_s: 184.996,
+        window_s: 180.0,
+        workload: None,
+        command: vec!["brimful".to_owned()],
+        target: "http://127.0.0.1:8080/".to_owned(),
+        seed: 1,
+        interrupted: false,
+        verdict: Verdict::from_reasons(vec![]),
+        rates: Rates { offered: 150.0, sent: 150.0, connect_attempts: 150.0, established: 150.0, completed: 148.3 },
+        counts,
+        response_time_us: summary(5_000.0),
+        response_mean_ci95_us: Some(40.0),
+        service_time_us: summary(4_650.0),
+        connect_time_us: summary(300.0),
+        first_byte_us: summary(4_600.0),
+        lateness_us: summary(8.0),
+        bytes: Traffic { received: 33_269_446, sent: 1_944_000 },
+        reply_rate: ReplyRate {
+            samples: 36,
+            min: Some(139.8),
+            mean: Some(148.3),
+            max: Some(150.3),
+            stddev: Some(2.7),
+            ci95_half_width: Some(0.91),
+        },
+        classes: BTreeMap::from([("all".to_owned(), ClassRecord::default())]),
+        intervals: vec![],
+        hdr: BTreeMap::new(),
+        hdr_value_unit: "ns".to_owned(),
+        generator: Generator {
+            cpu_s: Some(17.972),
+            cpu_user_s: Some(5.531),
+            cpu_system_s: Some(12.441),
+            busy: 0.123,
+            longest_gap_s: Some(0.001),
+            threads: 1,
+            max_open_connections: 47,
+            engine: "epoll".to_owned(),
+            max_rate: None,
+            host: HostContention::default(),
+        },
+        server: None,
+        calibration: None,
+        shards: vec![],
+        account: None,
+    }
+}

@@ -1,0 +1,189 @@
+//! What a reader might miss in the figures: that calls failed, and that the figures are of fewer calls, or of something
+//! else, than was meant.
+
+use brimful_core::counts::Counts;
+use brimful_core::quantity::{count, percent, seconds};
+use brimful_core::record::Record;
+
+/// From this share of failed calls on, the 99th percentile of those that completed is not that of all.
+const LOUD: f64 = 0.01;
+
+/// So many missing shards are named.
+const MOST_NAMED: usize = 10;
+
+/// A line for each.
+pub(super) fn notes(record: &Record) -> Vec<String> {
+    let notes = answers(record)
+        .into_iter()
+        .chain(interrupted(record))
+        .chain(shards(record))
+        .map(|note| format!("note: {note}"));
+    failures(record).into_iter().chain(notes).collect()
+}
+
+/// Which parts of a load these figures are of.
+fn shards(record: &Record) -> Option<String> {
+    let of = record.shards.first()?.of;
+    let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
+    let missing: Vec<String> =
+        (1..=of).filter(|index| !there.contains(index)).take(MOST_NAMED).map(|index| index.to_string()).collect();
+    let etc = if of as usize - there.len() > missing.len() { ", …" } else { "" };
+    Some(match (there.len(), &missing[..]) {
+        (_, []) => format!("These are all {of} shards of the load."),
+        (1, _) => format!("This is shard {}/{of} of a load: `brimful merge` it with the others.", there[0]),
+        (_, missing) => {
+            let missing = missing.join(", ") + etc;
+            format!("Of the {of} shards of the load these are {}; missing: {missing}. Merge them as well.", there.len())
+        }
+    })
+}
+
+/// How many calls failed, how, what the times are then of, and what to check where nothing was completed.
+fn failures(record: &Record) -> Option<String> {
+    let counts = &record.counts;
+    let Counts { scheduled, completed, .. } = *counts;
+    let share = counts.error_share().filter(|share| *share > 0.0)?;
+    let kinds = [
+        ("abandoned", counts.abandoned),
+        ("refused", counts.refused),
+        ("reset", counts.reset),
+        ("timed out", counts.timed_out),
+        ("malformed", counts.malformed),
+        ("no means on this host", counts.client_limited),
+    ];
+    let kinds: Vec<String> =
+        kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
+    let heading = if share >= LOUD { "WARNING" } else { "note" };
+    let times = match completed {
+        0 => format!("No call was completed, so there are no times. {}.", what_to_check(record)),
+        n => format!("The times are those of the {} that completed.", count(n)),
+    };
+    let (errors, scheduled, kinds) = (count(counts.errors()), count(scheduled), kinds.join(", "));
+    Some(format!("{heading}: {errors} of {scheduled} calls failed ({}): {kinds}. {times}", percent(share)))
+}
+
+/// Where to look when no call was completed: as far as the calls came.
+fn what_to_check(record: &Record) -> String {
+    let counts = &record.counts;
+    let target = &record.target;
+    if counts.client_limited == counts.errors() {
+        "The verdict says what this host lacked".to_owned()
+    } else if counts.established == 0 && counts.sent == 0 {
+        format!("Check that a server listens at {target}, and that --connect-timeout leaves it time to accept")
+    } else if counts.malformed > 0 {
+        "The answers are not HTTP: check the port, and that it expects no TLS".to_owned()
+    } else if counts.timed_out > 0 {
+        "Connections were established: check that --timeout leaves the server time to answer, and what it is busy with"
+            .to_owned()
+    } else {
+        "Connections were established and broken off: check the server's error log, and that it expects HTTP without TLS"
+            .to_owned()
+    }
+}
+
+fn interrupted(record: &Record) -> Option<String> {
+    let offered = seconds(record.window_s);
+    record.interrupted.then(|| format!("The run was interrupted; load was offered for {offered}."))
+}
+
+/// That the responses are not the pages that were meant.
+fn answers(record: &Record) -> Option<String> {
+    let Counts { completed, status, .. } = record.counts;
+    let all = count(completed);
+    if completed == 0 || status.s2xx > 0 {
+        None
+    } else if status.s3xx == completed {
+        Some(format!("All {all} responses were 3xx, and redirects are not followed. Give the URL that they lead to."))
+    } else if status.s3xx > 0 {
+        None
+    } else if status.s4xx == completed {
+        Some(format!(
+            "All {all} responses were 4xx: the server rejects the request, and that is what was measured. Check \
+             the path, and the headers that the server expects."
+        ))
+    } else if status.s5xx == completed {
+        Some(format!(
+            "All {all} responses were 5xx: the server fails at the request, and that is what was measured. \
+             Check the server's error log."
+        ))
+    } else {
+        Some(format!(
+            "None of the {all} responses was 2xx or 3xx: errors are what was measured. Check the path, and the \
+             server's error log."
+        ))
+    }
+}
+
+/// What somebody must see who looks at neither text nor Record: that calls failed.
+pub fn warning(record: &Record) -> Option<String> {
+    failures(record).filter(|_| record.counts.error_share() >= Some(LOUD))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::fixture::record;
+    use brimful_core::counts::StatusCounts;
+    use brimful_core::record::ShardOrigin;
+
+    #[test]
+    fn what_to_check_depends_on_how_far_the_calls_came() {
+        let advice = |counts: Counts| {
+            let record = Record { counts: Counts { scheduled: 10, ..counts }, ..record() };
+            failures(&record).unwrap()
+        };
+        let sent = Counts { sent: 10, established: 10, connect_attempts: 10, ..Counts::default() };
+        let listens = "Check that a server listens at http://127.0.0.1:8080/, and that --connect-timeout";
+        for (counts, part) in [
+            (Counts { refused: 10, ..Counts::default() }, listens),
+            (Counts { abandoned: 10, ..Counts::default() }, listens),
+            (Counts { timed_out: 10, ..sent }, "check that --timeout leaves the server time"),
+            (Counts { reset: 10, ..sent }, "check the server's error log"),
+            (Counts { malformed: 10, ..sent }, "not HTTP"),
+            (Counts { client_limited: 10, ..Counts::default() }, "The verdict says what this host lacked"),
+        ] {
+            let line = advice(counts);
+            assert!(line.starts_with("WARNING: 10 of 10 calls failed (100 %): "), "{line}");
+            assert!(line.contains("No call was completed, so there are no times.") && line.contains(part), "{line}");
+            assert_eq!(line.contains("listens at"), counts.refused + counts.abandoned > 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_load_are_called_so() {
+        let note = |of, there: &[u64]| {
+            let shards = there.iter().map(|index| ShardOrigin { index: *index, of, ..ShardOrigin::default() });
+            notes(&Record { shards: shards.collect(), ..record() }).pop().unwrap_or_default()
+        };
+        assert_eq!(note(4, &[]), notes(&record()).pop().unwrap_or_default());
+        assert_eq!(note(2, &[1, 2]), "note: These are all 2 shards of the load.");
+        assert_eq!(note(2, &[2]), "note: This is shard 2/2 of a load: `brimful merge` it with the others.");
+        let missing = "note: Of the 4 shards of the load these are 2; missing: 2, 4. Merge them as well.";
+        assert_eq!(note(4, &[1, 3]), missing);
+        assert!(
+            note(99, &[1, 3]).contains("missing: 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, …. Merge"),
+            "{}",
+            note(99, &[1, 3])
+        );
+    }
+
+    #[test]
+    fn figures_of_errors_only_are_pointed_out() {
+        let note = |status: StatusCounts| {
+            let mut record = record();
+            record.counts = Counts { scheduled: 10, completed: 10, status, ..Counts::default() };
+            notes(&record).join("\n")
+        };
+        let none = StatusCounts::default();
+        assert!(
+            note(StatusCounts { s4xx: 10, ..none }).starts_with("note: All 10 responses were 4xx: the server rejects")
+        );
+        assert!(
+            note(StatusCounts { s5xx: 10, ..none }).starts_with("note: All 10 responses were 5xx: the server fails")
+        );
+        assert!(note(StatusCounts { s4xx: 4, s5xx: 6, ..none }).starts_with("note: None of the 10 responses was 2xx"));
+        assert!(note(StatusCounts { s3xx: 10, ..none }).starts_with("note: All 10 responses were 3xx, and redirects"));
+        assert_eq!(note(StatusCounts { s2xx: 1, s4xx: 9, ..none }), "");
+        assert_eq!(note(StatusCounts { s3xx: 1, s4xx: 9, ..none }), "");
+    }
+}
