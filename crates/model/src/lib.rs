@@ -35,6 +35,8 @@ pub mod correlation;
 pub mod erlang;
 mod error;
 mod estimate;
+#[cfg(test)]
+mod fixture;
 mod idle_law;
 mod joint;
 mod mixed;

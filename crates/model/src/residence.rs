@@ -211,34 +211,9 @@ const STARVED: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {
+    use crate::fixture::{close, closed, model, open, queue};
     use crate::{Method, Solution, solve};
-    use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station};
-
-    fn closed(population: u32, think: f64) -> Class {
-        let (name, population) = (format!("c of {population}"), Some(population));
-        Class { name, kind: ClassKind::Closed, population, think, ..Class::default() }
-    }
-
-    fn open(rate: f64, priority: u32) -> Class {
-        Class { name: format!("o{priority} of {rate}"), rate: Some(rate), priority, ..Class::default() }
-    }
-
-    fn queue(scheduling: Scheduling, servers: u32, scv: f64) -> Station {
-        Station { name: "cpu".into(), scheduling, servers, scv, ..Station::default() }
-    }
-
-    fn model(station: Station, classes: &[(Class, f64)]) -> Model {
-        Model {
-            stations: vec![station],
-            classes: classes.iter().map(|(class, _)| class.clone()).collect(),
-            demands: vec![classes.iter().map(|(_, demand)| *demand).collect()],
-            ..Model::default()
-        }
-    }
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() <= 1e-12 * b.abs()
-    }
+    use brimful_core::model::Scheduling;
 
     #[test]
     fn the_head_of_the_line_is_cobhams() {

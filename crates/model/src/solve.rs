@@ -89,33 +89,8 @@ fn choose(network: &Network<'_>) -> (Method, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::model::{Class, ClassKind, Scheduling, Station, StationKind};
-
-    fn closed(population: u32, think: f64) -> Class {
-        let (name, population) = (format!("c of {population}"), Some(population));
-        Class { name, kind: ClassKind::Closed, population, think, ..Class::default() }
-    }
-
-    fn open(rate: f64, priority: u32) -> Class {
-        Class { name: format!("o{priority} of {rate}"), rate: Some(rate), priority, ..Class::default() }
-    }
-
-    fn queue(scheduling: Scheduling, servers: u32, scv: f64) -> Station {
-        Station { name: "cpu".into(), scheduling, servers, scv, ..Station::default() }
-    }
-
-    fn model(station: Station, classes: &[(Class, f64)]) -> Model {
-        Model {
-            stations: vec![station],
-            classes: classes.iter().map(|(class, _)| class.clone()).collect(),
-            demands: vec![classes.iter().map(|(_, demand)| *demand).collect()],
-            ..Model::default()
-        }
-    }
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() <= 1e-12 * b.abs()
-    }
+    use crate::fixture::{close, closed, model, open, queue};
+    use brimful_core::model::{Class, Scheduling, StationKind};
 
     #[test]
     fn auto_takes_the_exact_way_if_it_is_quick_and_says_so() {

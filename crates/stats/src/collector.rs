@@ -142,7 +142,7 @@ mod tests {
     use crate::{Facts, derive};
     use brimful_core::CallSpec;
     use brimful_core::counts::Traffic;
-    use brimful_core::record::{Generator, ReasonCode};
+    use brimful_core::record::ReasonCode;
     use brimful_core::workload::Workload;
 
     fn us(us: u64) -> Nanos {
@@ -160,20 +160,7 @@ mod tests {
     }
 
     fn facts(window: Nanos) -> Facts {
-        Facts {
-            started_at: "2024-01-01T00:00:00Z".to_owned(),
-            started_monotonic_ns: 1,
-            duration: window,
-            window,
-            command: vec![],
-            target: "http://127.0.0.1/".to_owned(),
-            workload: Some(Workload::single("GET", "/")),
-            seed: 1,
-            interrupted: false,
-            generator: Generator::default(),
-            server: None,
-            shards: Vec::new(),
-        }
+        Facts { duration: window, window, workload: Some(Workload::single("GET", "/")), ..Facts::default() }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use brimful_core::workload::{Load, LoadKind, Workload};
 use std::collections::BTreeMap;
 
 /// What a Record says that no event tells.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,

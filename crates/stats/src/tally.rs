@@ -5,7 +5,7 @@ use crate::error::StatsError;
 use crate::histogram::MOST;
 use brimful_core::End;
 use brimful_core::account::PackedClass;
-use brimful_core::counts::{Counts, StatusCounts, Traffic};
+use brimful_core::counts::{Counts, Traffic};
 use brimful_core::record::ClassRecord;
 
 /// One class, or all of them.
@@ -120,43 +120,28 @@ pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
     }
 }
 
-/// Every count; the pattern names all so that a new one cannot be forgotten.
+/// Every count.
 fn fields(counts: &mut Counts) -> [&mut u64; 18] {
-    let Counts {
-        scheduled,
-        sent,
-        connect_attempts,
-        established,
-        completed,
-        abandoned,
-        refused,
-        reset,
-        reset_before_sending,
-        timed_out,
-        malformed,
-        client_limited,
-        in_flight_at_end,
-        unsent_at_end,
-        status: StatusCounts { s2xx, s3xx, s4xx, s5xx },
-    } = counts;
+    const { assert!(size_of::<Counts>() == size_of::<[u64; 18]>(), "a count is missing below") };
+    let status = &mut counts.status;
     [
-        scheduled,
-        sent,
-        connect_attempts,
-        established,
-        completed,
-        abandoned,
-        refused,
-        reset,
-        reset_before_sending,
-        timed_out,
-        malformed,
-        client_limited,
-        in_flight_at_end,
-        unsent_at_end,
-        s2xx,
-        s3xx,
-        s4xx,
-        s5xx,
+        &mut counts.scheduled,
+        &mut counts.sent,
+        &mut counts.connect_attempts,
+        &mut counts.established,
+        &mut counts.completed,
+        &mut counts.abandoned,
+        &mut counts.refused,
+        &mut counts.reset,
+        &mut counts.reset_before_sending,
+        &mut counts.timed_out,
+        &mut counts.malformed,
+        &mut counts.client_limited,
+        &mut counts.in_flight_at_end,
+        &mut counts.unsent_at_end,
+        &mut status.s2xx,
+        &mut status.s3xx,
+        &mut status.s4xx,
+        &mut status.s5xx,
     ]
 }

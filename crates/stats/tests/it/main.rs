@@ -1,7 +1,7 @@
 //! Laws of the observers, for any run: nothing is lost, and how a run is split does not matter.
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
-use brimful_core::record::{Generator, Interval, Record, ShardOrigin};
+use brimful_core::record::{Interval, Record, ShardOrigin};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Observer, Outcome};
 use brimful_stats::{Account, Collector, Distribution, Facts, Live, PerCall, derive, merge};
@@ -101,18 +101,12 @@ fn shards(calls: &[Call], k: usize) -> Vec<Account> {
 
 fn record(account: &Account) -> Record {
     let facts = Facts {
-        started_at: "2024-01-01T00:00:00Z".to_owned(),
-        started_monotonic_ns: 0,
         duration: Nanos::from_secs(500),
         window: WINDOW,
-        command: vec!["brimful".to_owned()],
         target: "http://127.0.0.1/".to_owned(),
         workload: Some(Workload::single("GET", "/")),
         seed: 1,
-        interrupted: false,
-        generator: Generator::default(),
-        server: None,
-        shards: Vec::new(),
+        ..Facts::default()
     };
     derive(account, facts)
 }
