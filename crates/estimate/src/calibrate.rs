@@ -16,6 +16,7 @@
 //! saturation tell where the throughput bends, as a check of the model.
 
 mod bursts;
+mod certainty;
 mod check;
 mod cpu;
 mod disks;
@@ -28,9 +29,12 @@ mod report;
 mod runs;
 
 pub use bursts::{BurstRun, Bursts};
+pub use certainty::{Source, Uncertainty};
+pub use cpu::RunDemand;
 pub use knee::{KneeCheck, MeasuredLoad};
 pub use odd::OddRun;
-pub use report::{Calibrated, DemandAtRate, LeftOut, Merged, RunDemand, Saturation, SizeDemand, Source, Uncertainty};
+pub use report::{Calibrated, DemandAtRate, Merged, Saturation, SizeDemand};
+pub use runs::LeftOut;
 
 use crate::EstimateError;
 use crate::demand::joint_demands;

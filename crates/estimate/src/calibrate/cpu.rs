@@ -4,11 +4,11 @@
 //! does for requests outside of that measurement: connections, waiting for events, interrupts. It shows in the utilization
 //! law, and every request is charged alike for it.
 
+use super::certainty::{Source, Uncertainty, interval, wider};
 use super::figures::Stretch;
 use super::odd::{self, OddRun};
-use super::report::{RunDemand, Source, Uncertainty, interval, wider};
-use super::runs::{Run, Runs};
-use super::{Attribution, CalibrateOptions, LeftOut};
+use super::runs::{LeftOut, Run, Runs};
+use super::{Attribution, CalibrateOptions};
 use crate::EstimateError;
 use crate::correlation::of_covariance;
 use crate::demand::collinear::COLLINEAR;
@@ -23,6 +23,8 @@ use brimful_core::model::IdleCost;
 use brimful_core::quantity::{seconds, whole_percent};
 use brimful_model::Estimate;
 use brimful_model::correlation::identity;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A share of the capacity that is busy without requests is worth a warning from here on.
 const MUCH: f64 = 0.05;
@@ -32,6 +34,21 @@ const TOO_MUCH: f64 = 1.1;
 
 /// Half width of a 95 % interval of the mean of many samples, in standard errors.
 const NORMAL_95: f64 = 1.96;
+
+/// What one run says of the demand of its mean request, whatever its mix.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunDemand {
+    /// The Record's place in the input, from 0.
+    pub record: usize,
+    /// Requests per second, all classes together.
+    pub rate: f64,
+    /// Utilization of each of the server's CPUs.
+    pub utilization: f64,
+    /// CPU seconds of one request, as measured.
+    pub measured_s: f64,
+    /// The same as the demands have it, at this rate.
+    pub fitted_s: f64,
+}
 
 pub(super) struct CpuFit {
     pub demands: Vec<f64>,

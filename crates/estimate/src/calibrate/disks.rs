@@ -1,7 +1,7 @@
 //! Disks that requests use, by the same law as the CPUs.
 
+use super::certainty::{Source, Uncertainty};
 use super::cpu::regress;
-use super::report::{Source, Uncertainty};
 use super::runs::{Run, Runs};
 use crate::Observation;
 use crate::correlation::of_covariance;

@@ -1,7 +1,12 @@
 //! What calibration found, and how far to trust it.
 
-use super::{Bursts, KneeCheck, OddRun};
-use crate::demand::{DemandFit, Interval, LoadDependence, SizeFit, SizePoint};
+use super::bursts::Bursts;
+use super::certainty::Uncertainty;
+use super::cpu::RunDemand;
+use super::knee::KneeCheck;
+use super::odd::OddRun;
+use super::runs::LeftOut;
+use crate::demand::{Interval, LoadDependence, SizeFit, SizePoint};
 use crate::response::ResponseFit;
 use brimful_core::model::Model;
 use brimful_model::Estimate;
@@ -54,36 +59,6 @@ pub struct Calibrated {
     pub warnings: Vec<String>,
 }
 
-/// How well a demand is known.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Uncertainty {
-    /// What it stands on.
-    pub source: Source,
-    /// The wider of the two below; `None` where there is neither.
-    pub ci95: Option<Interval>,
-    /// Interval by the regression over the runs.
-    pub fit_ci95: Option<Interval>,
-    /// Interval by the bootstrap within the runs.
-    pub bootstrap_ci95: Option<Interval>,
-}
-
-/// What a demand stands on; the first is trusted most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// Measured request by request inside the server; what its CPUs did beside that is shared alike.
-    Direct,
-    /// The utilization law, with the class alone in some of the runs.
-    SingleClassRun,
-    /// The utilization law, from runs of several mixes.
-    Regression,
-    /// A rule of proportion, because the runs cannot tell the class from others. The interval is that of their joint
-    /// demand, in proportion; how wrong the rule is, it does not say.
-    Proportional,
-    /// Response times: what is left of them beside the stations.
-    ResponseTimes,
-}
-
 /// The highest rate that a model bears.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saturation {
@@ -102,21 +77,6 @@ pub struct DemandAtRate {
     pub rate: f64,
     /// CPU seconds of one.
     pub demand_s: f64,
-}
-
-/// What one run says of the demand of its mean request, whatever its mix.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct RunDemand {
-    /// The Record's place in the input, from 0.
-    pub record: usize,
-    /// Requests per second, all classes together.
-    pub rate: f64,
-    /// Utilization of each of the server's CPUs.
-    pub utilization: f64,
-    /// CPU seconds of one request, as measured.
-    pub measured_s: f64,
-    /// The same as the demands have it, at this rate.
-    pub fitted_s: f64,
 }
 
 /// CPU demand by the size of the response, head included.
@@ -141,15 +101,6 @@ pub struct Merged {
     pub joint_demand_s: f64,
 }
 
-/// A Record that was not used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LeftOut {
-    /// Its place in the input, from 0.
-    pub record: usize,
-    /// Why, and what to do about it.
-    pub reason: String,
-}
-
 impl Merged {
     pub(super) fn warning(&self) -> String {
         format!(
@@ -158,29 +109,4 @@ impl Merged {
             self.classes.join(", ")
         )
     }
-}
-
-impl Uncertainty {
-    /// None that is known.
-    pub(super) fn of(source: Source) -> Uncertainty {
-        Uncertainty { source, ci95: None, fit_ci95: None, bootstrap_ci95: None }
-    }
-
-    pub(super) fn of_fit(source: Source, fit: &DemandFit, class: usize) -> Uncertainty {
-        Uncertainty::of(source).with(interval(fit.demands[class].value, fit.demands[class].ci95_half_width), None)
-    }
-
-    /// Demands are not negative, and neither are the ends of their intervals.
-    pub(super) fn with(self, fit: Option<Interval>, bootstrap: Option<Interval>) -> Uncertainty {
-        Uncertainty { ci95: wider(fit, bootstrap), fit_ci95: fit, bootstrap_ci95: bootstrap, ..self }
-    }
-}
-
-pub(super) fn interval(value: f64, half_width: Option<f64>) -> Option<Interval> {
-    half_width.map(|half_width| Interval { low: (value - half_width).max(0.0), high: value + half_width })
-}
-
-pub(super) fn wider(a: Option<Interval>, b: Option<Interval>) -> Option<Interval> {
-    let width = |i: &Interval| i.high - i.low;
-    a.into_iter().chain(b).max_by(|a, b| width(a).total_cmp(&width(b)))
 }

@@ -1,9 +1,9 @@
 //! The runs that Records tell of: sorted into loaded, idle and useless ones, with the figures that a fit needs.
 
+use super::certainty::Source;
 use super::check::check;
 use super::figures::{self, Stretch, load_kind};
 use super::judge::{judge, only_late, same_server, saturated};
-use super::report::{LeftOut, Source};
 use crate::EstimateError;
 use crate::demand::Observation;
 use crate::window::{Measured, Observed, in_use, measured};
@@ -11,6 +11,8 @@ use brimful_core::quantity::whole_percent;
 use brimful_core::record::{ClassRecord, Record};
 use brimful_core::server::{OTHER_WORK, Sampled, Server};
 use brimful_core::workload::LoadKind;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A load below this share of the highest is as good as none.
@@ -21,6 +23,15 @@ const USED_UP: f64 = 0.8;
 
 /// Name that a Record gives to the class of a load without classes.
 const UNNAMED: &str = "all";
+
+/// A Record that was not used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// Its place in the input, from 0.
+    pub record: usize,
+    /// Why, and what to do about it.
+    pub reason: String,
+}
 
 pub(super) struct Runs {
     pub classes: Vec<String>,
