@@ -27,9 +27,9 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     plan.validate()?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let stop = progress::stop_flag()?;
-    let found = args.calibrate.then(|| calibrate_client(&plan, args.output.quiet, &stop)).transpose()?;
-    if let Some(record) = found.as_ref().filter(|_| only_calibrates(args)) {
-        return deliver_calibration(record, args, out);
+    let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
+    if let Some(record) = found.as_ref().filter(|_| wants_client_limit_only(args)) {
+        return deliver_client_limit(record, args, out);
     }
     plan.client_max = found.as_ref().and_then(|record| record.generator.max_rate);
     plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
@@ -52,25 +52,25 @@ pub fn deliver_record(record: &Record, args: &OutputArgs, out: Option<OutFile>) 
 }
 
 /// Whether there is no load to run once the client's maximum is known.
-fn only_calibrates(args: &LoadArgs) -> bool {
+fn wants_client_limit_only(args: &LoadArgs) -> bool {
     let paced = args.rate.is_some() || args.clients.is_some() || args.s_clients.is_some() || !args.stages.is_empty();
     args.calibrate && !paced && !matches!(args.arrivals, Arrivals::Trace(_))
 }
 
 /// Finds the client's maximum for loads of this shape.
-fn calibrate_client(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
+fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
     let note = |text: String| {
         if !quiet {
             say(&text);
         }
     };
     note(format!("what this client can offer before it is the limit itself ({})", client_limit::LASTS.rounded()));
-    // S-Clients are calibrated by attempts that nobody answers.
+    // The limit of S-Clients is found by attempts that nobody answers.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
     Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
 }
 
-fn deliver_calibration(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
+fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
     let json = brimful_report::json::record(record)?;
     let text = || record.calibration.as_ref().map(brimful_report::load::client_limit).unwrap_or_default();
     deliver(out, &json, &if args.output.json { json.clone() } else { text() })?;

@@ -9,7 +9,7 @@ mod events;
 mod fixture;
 mod lines;
 mod log;
-mod plan;
+mod options;
 mod presence;
 mod prometheus;
 mod screen;
@@ -28,30 +28,21 @@ use brimful_monitor::Finding;
 use display::Display;
 use events::{Event, Events, Flow};
 use log::Logs;
-use plan::Plan;
+use options::{End, WatchOptions};
 use presence::Presence;
 use prometheus::Exporter;
 use session::Session;
 
-/// Why the loop ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// After the time or the intervals that were asked for.
-    Planned,
-    /// Before.
-    Stopped,
-}
-
 /// Watches.
 pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
-    let plan = Plan::new(args)?;
+    let options = WatchOptions::new(args)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let mut logs = args.log.as_deref().map(Logs::open).transpose()?;
     let exporter = args.prometheus.map(Exporter::start).transpose()?;
     let mut events = Events::of_signals()?;
-    let serving = serve::start(args, &plan.config, &events)?;
-    let mut session = Session::open(&plan)?;
-    let mut display = Display::open(&plan, &mut events)?;
+    let serving = serve::start(args, &options.config, &events)?;
+    let mut session = Session::open(&options)?;
+    let mut display = Display::open(&options, &mut events)?;
     if let (Some(serving), Display::Screen(screen)) = (&serving, &mut display) {
         // It was said below the screen.
         screen.mention(serving.words.clone());
@@ -59,29 +50,29 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     if let Some(exporter) = exporter.as_ref().filter(|_| !args.quiet && !args.json) {
         display.mention(format!("metrics are at http://{}/metrics", exporter.address));
     }
-    let ended = run(&plan, &mut session, &events, &mut display, logs.as_mut(), exporter.as_ref());
+    let ended = run(&options, &mut session, &events, &mut display, logs.as_mut(), exporter.as_ref());
     let notices = display.close();
     let ended = ended?;
     let missing = logs.map_or(0, Logs::close);
     let (server, findings) = session.finish();
     let json = serde_json::to_string_pretty(&server).context("cannot write what was seen as JSON")? + "\n";
-    let shown = match plan {
-        Plan { json: true, .. } => json.clone(),
-        Plan { once: true, .. } => words(&findings) + "\n" + &brimful_report::server::text(&server),
-        _ => summary(&plan, &server, &findings),
+    let shown = match options {
+        WatchOptions { json: true, .. } => json.clone(),
+        WatchOptions { once: true, .. } => words(&findings) + "\n" + &brimful_report::server::text(&server),
+        _ => summary(&options, &server, &findings),
     };
     deliver(out, &json, &shown)?;
     for notice in notices {
         say(&notice);
     }
     match missing {
-        0 => Ok(plan.exit(ended)),
+        0 => Ok(options.exit(ended)),
         n => anyhow::bail!("{n} lines are missing in the logs: make room, or choose another place with --log"),
     }
 }
 
 fn run(
-    plan: &Plan,
+    options: &WatchOptions,
     session: &mut Session,
     events: &Events,
     display: &mut Display,
@@ -89,7 +80,7 @@ fn run(
     exporter: Option<&Exporter>,
 ) -> anyhow::Result<End> {
     let mut intervals = 0;
-    let mut presence = Presence::new(&plan.config.processes);
+    let mut presence = Presence::new(&options.config.processes);
     loop {
         if let Some(tick) = session.tick() {
             presence.news(&tick.sample).into_iter().for_each(|news| display.mention(news));
@@ -110,8 +101,8 @@ fn run(
                 }
             }
         }
-        let ends_in = plan.duration.map_or(Nanos::MAX, |duration| duration - session.elapsed());
-        if ends_in == Nanos::ZERO || intervals >= plan.count {
+        let ends_in = options.duration.map_or(Nanos::MAX, |duration| duration - session.elapsed());
+        if ends_in == Nanos::ZERO || intervals >= options.count {
             return Ok(End::Planned);
         }
         match events.next(ends_in.min(session.due_in())) {
@@ -124,9 +115,9 @@ fn run(
 }
 
 /// What was seen over the whole time, in a few lines.
-fn summary(plan: &Plan, server: &Server, findings: &[Finding]) -> String {
+fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> String {
     let seconds = Nanos::from_secs_f64(server.intervals.iter().map(|interval| interval.length_s).sum());
-    let mut text = format!("{} for {}: {}", plan.what, seconds.rounded(), words(findings));
+    let mut text = format!("{} for {}: {}", options.what, seconds.rounded(), words(findings));
     for (what, figures) in brimful_report::server::digest(server) {
         text += &format!("{what:<10}{figures}\n");
     }

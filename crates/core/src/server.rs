@@ -24,7 +24,7 @@ pub struct Server {
     #[serde(flatten)]
     pub kernel: Kernel,
     /// The server's programs.
-    pub process: Vec<Process>,
+    pub process: Vec<Program>,
     /// The network of the server's namespace.
     pub network: Option<Network>,
     /// The server's ports.
@@ -202,10 +202,13 @@ pub struct Stall {
     pub full: Option<f64>,
 }
 
+/// The former name of [`Program`], for what still uses it.
+pub type Process = Program;
+
 /// Process group: one program, that is processes with their descendants. Totals are over the stretch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Process {
+pub struct Program {
     /// Its name.
     pub name: String,
     /// Its processes.
@@ -538,7 +541,7 @@ pub struct LogLine<T> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Programs {
     /// The server's programs.
-    pub process: Vec<Process>,
+    pub process: Vec<Program>,
 }
 
 #[cfg(test)]

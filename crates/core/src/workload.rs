@@ -99,6 +99,13 @@ pub enum WorkloadError {
     },
 }
 
+impl LoadKind {
+    /// What decides when calls of this workload are due. One that does not say how they come is taken for an open load.
+    pub fn of(workload: Option<&Workload>) -> LoadKind {
+        workload.and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
+    }
+}
+
 impl Workload {
     /// One class named `all`, for a plain URL.
     pub fn single(method: &str, path: &str) -> Workload {

@@ -37,7 +37,7 @@ use crate::ModelError;
 use crate::solution::Method;
 use brimful_core::Slo;
 use brimful_core::model::Model;
-use scenario::Plan;
+use scenario::Variants;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -80,15 +80,15 @@ pub struct WhatIf {
 /// Errors: what makes no sense in the model or the scenario, names that are not there, contradictions, and what the method
 /// cannot do.
 pub fn what_if(model: &Model, scenario: &Scenario, options: &WhatIfOptions) -> Result<WhatIf, ModelError> {
-    let plan = Plan::new(scenario, model)?;
+    let variants = Variants::new(scenario, model)?;
     let mut before = Outlook::new(model, options.method, &options.slos)?;
     let changes = scenario.texts();
-    if !plan.axes.is_empty() {
-        let curve = curve::along(&plan, options.method)?;
+    if !variants.axes.is_empty() {
+        let curve = curve::along(&variants, options.method)?;
         before.intervals = interval::intervals(model, options)?;
         return Ok(WhatIf { changes, before, after: None, effect: None, curve: Some(curve) });
     }
-    let mut after = Outlook::new(&plan.model(&[])?, options.method, &options.slos)?;
+    let mut after = Outlook::new(&variants.model(&[])?, options.method, &options.slos)?;
     let mut effect = None;
     if let Some(compared) = interval::compare(model, scenario, options)? {
         (before.intervals, after.intervals) = (Some(compared.before), Some(compared.after));

@@ -8,7 +8,7 @@ use crate::group::Stretch;
 use crate::rates::Rates;
 use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, number, whole_percent};
-use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Process, Programs, Stall};
+use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Program, Programs, Stall};
 use thresholds::{
     BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
     RETRANSMITTED_AT_ALL, STEAL, SWAP, WAITS, WAITS_AT_ALL,
@@ -135,7 +135,7 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
 fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
     let seconds = process.length().as_secs_f64();
     for program in process.figures.process.iter().filter(|_| seconds > 0.0) {
-        let Process { name, cpu_s, run_queue_wait_s, major_faults, .. } = program;
+        let Program { name, cpu_s, run_queue_wait_s, major_faults, .. } = program;
         if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= WAITS_AT_ALL) {
             let share = wait / (wait + cpu_s);
             WAITS.report(share, findings, || format!("{name} waits for a CPU {} of the time", whole_percent(share)));
@@ -255,7 +255,7 @@ mod tests {
 
     fn program(cpu_s: f64, wait: f64, major_faults: u64) -> Rates {
         let (name, run_queue_wait_s, major_faults) = ("nginx".to_owned(), Some(wait), Some(major_faults));
-        let process = Process { name, cpu_s, run_queue_wait_s, major_faults, ..Process::default() };
+        let process = Program { name, cpu_s, run_queue_wait_s, major_faults, ..Program::default() };
         Rates { process: stretch(2, Programs { process: vec![process] }), ..Rates::default() }
     }
 

@@ -5,7 +5,7 @@ use crate::group::{Group, Site, Stretch};
 use crate::program::{Membership, ProgramSample};
 use crate::tree::ProcessTree;
 use brimful_core::Nanos;
-use brimful_core::server::{Process, Programs, Server, ServerInterval};
+use brimful_core::server::{Program, Programs, Server, ServerInterval};
 use std::collections::BTreeMap;
 
 /// The group.
@@ -50,7 +50,7 @@ impl Group for ProcessGroup {
         if programs.is_empty() || seconds <= 0.0 {
             return;
         }
-        let per_s = |figure: fn(&Process) -> Option<f64>| -> Option<f64> {
+        let per_s = |figure: fn(&Program) -> Option<f64>| -> Option<f64> {
             programs.iter().map(figure).sum::<Option<f64>>().map(|total| total / seconds)
         };
         interval.process_cores = per_s(|program| Some(program.cpu_s));
@@ -59,9 +59,9 @@ impl Group for ProcessGroup {
     }
 }
 
-fn scaled(process: Process, factor: f64) -> Process {
+fn scaled(process: Program, factor: f64) -> Program {
     let count = |n: u64| (n as f64 * factor).round() as u64;
-    Process {
+    Program {
         cpu_s: process.cpu_s * factor,
         cpu_s_user: process.cpu_s_user * factor,
         cpu_s_system: process.cpu_s_system * factor,

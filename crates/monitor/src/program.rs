@@ -14,7 +14,7 @@
 
 use crate::counter::Over;
 use brimful_core::Nanos;
-use brimful_core::server::Process;
+use brimful_core::server::Program;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -105,12 +105,12 @@ pub(crate) struct Usage {
 pub(crate) struct Accounts {
     /// When the watch began, counted like [`Facts::started`].
     began: Nanos,
-    programs: Vec<Program>,
+    programs: Vec<ProgramAccount>,
     members: BTreeMap<u32, Member>,
 }
 
 #[derive(Debug)]
-struct Program {
+struct ProgramAccount {
     name: Arc<str>,
     /// To be called after its first process, while that lives.
     nameless: bool,
@@ -143,7 +143,7 @@ impl Accounts {
     /// `began` is now, counted like [`Facts::started`]. A program without a name takes that of its first process and is
     /// called by the second of the pair until then.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
-        let program = |(named, name): (bool, _)| Program {
+        let program = |(named, name): (bool, _)| ProgramAccount {
             name,
             nameless: !named,
             named_after: None,
@@ -257,10 +257,10 @@ impl Accounts {
 
 impl ProgramSample {
     /// What happened since an earlier sample, `over` a time.
-    pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Process {
+    pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Program {
         let used = self.cpu.minus(earlier.cpu);
         let switches = |now: u64, before: u64| now.saturating_sub(before);
-        Process {
+        Program {
             name: self.name.to_string(),
             pids: self.pids.to_vec(),
             processes: self.pids.len() as u64,

@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use brimful_core::counts::{StatusCounts, Traffic};
     use brimful_core::record::{Generator, Rates, Reason, ReasonCode};
-    use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Process};
+    use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Program};
     use std::collections::BTreeMap;
 
     #[test]
@@ -414,7 +414,7 @@ Verdict          INVALID: these figures are not the server's
                 }),
                 ..Connections::default()
             },
-            process: vec![Process { name: "nginx".to_owned(), cpu_s: 12.3, ..Process::default() }],
+            process: vec![Program { name: "nginx".to_owned(), cpu_s: 12.3, ..Program::default() }],
             ..Server::default()
         });
         let expected = "

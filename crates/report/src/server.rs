@@ -7,7 +7,7 @@ mod groups;
 mod layout;
 
 use brimful_core::quantity::{self, bytes, count, number, percent, rate};
-use brimful_core::server::{AcceptQueue, Core, CpuShares, Disk, Listener, Network, Process, Server};
+use brimful_core::server::{AcceptQueue, Core, CpuShares, Disk, Listener, Network, Program, Server};
 use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
@@ -45,7 +45,7 @@ fn cpu_in_words(cpu: &CpuShares, cores: &[Core]) -> String {
     format!("user {user}, system {system}, idle {idle}, steal {steal}{busiest}")
 }
 
-fn program_in_words(process: &Process) -> String {
+fn program_in_words(process: &Program) -> String {
     let waited = process.run_queue_wait_s.filter(|&wait| wait > 0.0);
     let waited = waited.map_or(String::new(), |wait| format!(" (waited {} for a CPU)", quantity::seconds(wait)));
     format!("{} {}{waited}", process.name, quantity::seconds(process.cpu_s))
@@ -125,14 +125,14 @@ mod tests {
             pressure: Some(Pressure { cpu: stall, memory: stall, io: stall }),
             ..Kernel::default()
         };
-        let process = Process {
+        let process = Program {
             name: "nginx".to_owned(),
             pids: vec![7, 8, 9],
             processes: 3,
             cpu_s: 12.3,
             cores: 1.23,
             run_queue_wait_s: Some(0.5),
-            ..Process::default()
+            ..Program::default()
         };
         let traffic = Traffic { rx_bytes_per_s: 1e6, tx_bytes_per_s: 12.3e6, ..Traffic::default() };
         let tcp = Some(Tcp { retransmitted_per_s: Some(1.5), ..Tcp::default() });
@@ -157,7 +157,7 @@ mod tests {
             overhead: Overhead { monitor_cpu_s: 0.001, per_sample_us: 210.0, samples: 5 },
             clock: Some(ClockOffset::default()),
             kernel,
-            process: vec![process.clone(), Process { name: "php-fpm".to_owned(), ..process }],
+            process: vec![process.clone(), Program { name: "php-fpm".to_owned(), ..process }],
             network,
             connections: Connections { listener, connections, ports },
             module: None,

@@ -12,7 +12,7 @@ use crate::verdict::{Evidence, judge};
 use brimful_core::Nanos;
 use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
-use brimful_core::workload::{Load, LoadKind, Workload};
+use brimful_core::workload::{LoadKind, Workload};
 use std::collections::BTreeMap;
 
 /// What a Record says that no event tells.
@@ -47,7 +47,7 @@ pub struct Facts {
 impl Facts {
     /// What decided when calls were due.
     pub(crate) fn load_kind(&self) -> LoadKind {
-        self.workload.as_ref().and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
+        LoadKind::of(self.workload.as_ref())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::events::{Events, Flow};
 use super::lines::Lines;
-use super::plan::{Plan, View};
+use super::options::{View, WatchOptions};
 use super::screen::Screen;
 use super::session::Session;
 use crate::output::say;
@@ -16,14 +16,14 @@ pub enum Display {
 }
 
 impl Display {
-    pub fn open(plan: &Plan, events: &mut Events) -> anyhow::Result<Display> {
-        Ok(match plan.view {
+    pub fn open(options: &WatchOptions, events: &mut Events) -> anyhow::Result<Display> {
+        Ok(match options.view {
             View::Screen => {
-                let screen = Screen::open(plan)?;
+                let screen = Screen::open(options)?;
                 events.of_terminal()?;
                 Display::Screen(Box::new(screen))
             }
-            View::Lines => Display::Lines(Lines::new(plan)),
+            View::Lines => Display::Lines(Lines::new(options)),
             View::Nothing => Display::Nothing,
         })
     }

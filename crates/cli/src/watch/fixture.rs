@@ -3,7 +3,7 @@
 use brimful_core::Nanos;
 use brimful_core::server::{
     AcceptQueue, Connections, Core, CpuShares, Disk, Interrupts, Kernel, Listener, Memory, Network, Paging, Port,
-    Pressure, Process, Programs, Stall, State, Tcp, Traffic,
+    Pressure, Program, Programs, Stall, State, Tcp, Traffic,
 };
 use brimful_monitor::{Rates, Stretch};
 
@@ -39,7 +39,7 @@ pub fn busy() -> Rates {
         disks: [("vda".to_owned(), disk)].into(),
         pressure: Some(Pressure { cpu: stall(0.45), memory: stall(0.0), io: stall(0.01) }),
     };
-    let nginx = Process {
+    let nginx = Program {
         name: "nginx".to_owned(),
         pids: vec![7, 8, 9],
         processes: 3,
@@ -54,9 +54,9 @@ pub fn busy() -> Rates {
         memory_share: Some(0.003),
         major_faults: Some(0),
         context_switches: Some(4_321),
-        ..Process::default()
+        ..Program::default()
     };
-    let php = Process { name: "php-fpm8.2".to_owned(), run_queue_wait_s: None, ..nginx.clone() };
+    let php = Program { name: "php-fpm8.2".to_owned(), run_queue_wait_s: None, ..nginx.clone() };
     let eth0 = Traffic {
         rx_packets_per_s: 15_000.0,
         tx_packets_per_s: 14_000.0,

@@ -1,11 +1,11 @@
 //! One line for each interval, in fixed columns, for pipes and plain terminals: like vmstat.
 
 use super::events::Flow;
-use super::plan::Plan;
+use super::options::WatchOptions;
 use super::session::Session;
 use crate::output;
 use brimful_core::quantity::three_digits;
-use brimful_core::server::{Connections, Kernel, Network, Process, State};
+use brimful_core::server::{Connections, Kernel, Network, Program, State};
 use brimful_monitor::{GroupName, Rates};
 use std::io::ErrorKind;
 use std::time::SystemTime;
@@ -58,11 +58,11 @@ const COLUMNS: [Column; 23] = [
 ];
 
 impl Lines {
-    pub fn new(plan: &Plan) -> Lines {
-        let enabled = plan.config.intervals.enabled();
+    pub fn new(options: &WatchOptions) -> Lines {
+        let enabled = options.config.intervals.enabled();
         let shown = |column: &&Column| match column.group {
-            GroupName::Process => enabled.has(GroupName::Process) && !plan.config.processes.is_empty(),
-            GroupName::Connections => enabled.has(GroupName::Connections) && !plan.config.ports.is_empty(),
+            GroupName::Process => enabled.has(GroupName::Process) && !options.config.processes.is_empty(),
+            GroupName::Connections => enabled.has(GroupName::Connections) && !options.config.ports.is_empty(),
             group => enabled.has(group),
         };
         Lines { columns: COLUMNS.iter().filter(shown).collect(), shown: 0 }
@@ -126,7 +126,7 @@ fn kernel(rates: &Rates) -> Option<&Kernel> {
 }
 
 /// The sum over all programs, given the seconds that its totals are of.
-fn programs(rates: &Rates, figure: fn(&Process, f64) -> Option<f64>) -> Option<f64> {
+fn programs(rates: &Rates, figure: fn(&Program, f64) -> Option<f64>) -> Option<f64> {
     let process = rates.process.as_ref().filter(|process| !process.figures.process.is_empty())?;
     let seconds = process.length().as_secs_f64();
     process.figures.process.iter().map(|program| figure(program, seconds)).sum()

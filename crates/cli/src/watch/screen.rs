@@ -9,7 +9,7 @@ mod picture;
 mod style;
 
 use super::events::Flow;
-use super::plan::Plan;
+use super::options::WatchOptions;
 use super::session::Session;
 use anyhow::Context;
 use picture::Picture;
@@ -27,10 +27,10 @@ pub struct Screen {
 }
 
 impl Screen {
-    pub fn open(plan: &Plan) -> anyhow::Result<Screen> {
+    pub fn open(options: &WatchOptions) -> anyhow::Result<Screen> {
         // What panics restores the terminal first: so does what drops this.
         let terminal = ratatui::try_init().context("cannot draw on this terminal: use --quiet, or pipe to `cat`")?;
-        let mut screen = Screen { terminal, picture: Picture::new(plan), notices: Vec::new() };
+        let mut screen = Screen { terminal, picture: Picture::new(options), notices: Vec::new() };
         screen.draw()?;
         Ok(screen)
     }

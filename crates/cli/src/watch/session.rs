@@ -1,6 +1,6 @@
 //! The monitor at work: samples when they are due, the latest figures, and what is kept for the end.
 
-use super::plan::Plan;
+use super::options::WatchOptions;
 use brimful_core::Nanos;
 use brimful_core::server::Server;
 use brimful_monitor::{Finding, History, Meter, MonitorError, Rates, Sample, Sampler, Schedule, Tracker, bottleneck};
@@ -32,10 +32,10 @@ pub struct Tick {
 
 impl Session {
     /// Finds what is to be watched. Programs that are not there are waited for, unless there is no time for that.
-    pub fn open(plan: &Plan) -> Result<Session, MonitorError> {
-        let config = &plan.config;
+    pub fn open(options: &WatchOptions) -> Result<Session, MonitorError> {
+        let config = &options.config;
         let sampler = Sampler::open(config)?;
-        if plan.once {
+        if options.once {
             sampler.require_processes()?;
         }
         let began = clock::now();

@@ -5,7 +5,7 @@
 //! law, and every request is charged alike for it.
 
 use super::certainty::{Source, Uncertainty, interval, wider};
-use super::figures::Stretch;
+use super::figures::TimeSlice;
 use super::odd::{self, OddRun};
 use super::runs::{LeftOut, Run, Runs};
 use super::{Attribution, CalibrateOptions};
@@ -203,9 +203,9 @@ fn factors(runs: &Runs, merged: &[Vec<usize>], by: Attribution, warnings: &mut V
 /// The fit over other samples of the runs' seconds: demands at saturation, then what is busy without requests; `None` where
 /// the runs have no course to draw from.
 fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
-    let series: Vec<Vec<Stretch>> = runs.used.iter().map(|r| r.stretches.clone()).collect();
+    let series: Vec<Vec<TimeSlice>> = runs.used.iter().map(|r| r.slices.clone()).collect();
     let (per_request, fixed) = law.term.map_or((0.0, 0.0), |term| term.shape.at_saturation());
-    let statistic = |drawn: &[Vec<&Stretch>]| {
+    let statistic = |drawn: &[Vec<&TimeSlice>]| {
         let observations: Vec<Observation> =
             runs.used.iter().zip(drawn).map(|(run, drawn)| redraw(run, drawn)).collect();
         let fit = law.fit(&counted(&observations)).ok()?;
@@ -217,11 +217,11 @@ fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) ->
 }
 
 /// The run as it would have been with these seconds in it.
-fn redraw(run: &Run, drawn: &[&Stretch]) -> Observation {
-    let sums = |stretches: &mut dyn Iterator<Item = &Stretch>| {
-        stretches.fold((0.0, 0.0, 0.0), |(c, b, s), x| (c + x.completed, b + x.busy_s, s + x.seconds))
+fn redraw(run: &Run, drawn: &[&TimeSlice]) -> Observation {
+    let sums = |slices: &mut dyn Iterator<Item = &TimeSlice>| {
+        slices.fold((0.0, 0.0, 0.0), |(c, b, s), x| (c + x.completed, b + x.busy_s, s + x.seconds))
     };
-    let was = sums(&mut run.stretches.iter());
+    let was = sums(&mut run.slices.iter());
     let is = sums(&mut drawn.iter().copied());
     let ratio = |is: f64, was: f64| if was > 0.0 { is / was } else { 1.0 };
     let longer = ratio(is.2, was.2);

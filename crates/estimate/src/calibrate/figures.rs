@@ -3,20 +3,20 @@
 use crate::window::{course, in_use, overlap};
 use brimful_core::record::{Interval, Record, Summary};
 use brimful_core::server::Server;
-use brimful_core::workload::{Load, LoadKind};
+use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
 /// A second or more of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
+pub(super) struct TimeSlice {
     pub completed: f64,
     pub busy_s: f64,
     pub seconds: f64,
 }
 
-/// What decided when calls were due. A Record without its workload is taken for one of an open load.
+/// What decided when calls were due.
 pub(super) fn load_kind(record: &Record) -> LoadKind {
-    record.workload.as_ref().and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
+    LoadKind::of(record.workload.as_ref())
 }
 
 /// Share of the watched CPUs that others than the watched processes used.
@@ -45,15 +45,15 @@ pub(super) fn arrivals(record: &Record) -> Option<(f64, Vec<u64>)> {
 }
 
 /// The window by the generator's intervals, with the server's CPU time brought to them in proportion to the overlap.
-pub(super) fn stretches(record: &Record, server: &Server, by_process: bool) -> Vec<Stretch> {
+pub(super) fn slices(record: &Record, server: &Server, by_process: bool) -> Vec<TimeSlice> {
     let course = course(server, by_process).unwrap_or_default();
-    let stretch = |i: &Interval| {
+    let slice = |i: &Interval| {
         let span = (i.t_s, i.t_s + i.length_s);
         let seconds = course.iter().map(|(watched, _)| overlap(span, *watched)).sum::<f64>();
         let busy_s = course.iter().map(|(watched, busy)| busy * overlap(span, *watched)).sum();
-        // An interval that the monitor did not see to its end belongs to no stretch.
+        // An interval that the monitor did not see to its end belongs to no slice.
         let whole = seconds > 0.99 * i.length_s && span.1 <= record.window_s * (1.0 + 1e-9);
-        whole.then_some(Stretch { completed: i.completed as f64, busy_s, seconds })
+        whole.then_some(TimeSlice { completed: i.completed as f64, busy_s, seconds })
     };
-    record.intervals.iter().filter_map(stretch).collect()
+    record.intervals.iter().filter_map(slice).collect()
 }

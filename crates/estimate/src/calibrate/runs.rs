@@ -2,7 +2,7 @@
 
 use super::certainty::Source;
 use super::check::check;
-use super::figures::{self, Stretch, load_kind};
+use super::figures::{self, TimeSlice, load_kind};
 use super::judge::{judge, only_late, same_server, saturated};
 use crate::EstimateError;
 use crate::demand::Observation;
@@ -62,7 +62,7 @@ pub(super) struct Run {
     /// Utilization by name.
     pub disks: BTreeMap<String, f64>,
     /// Its course; empty where the Record has none.
-    pub stretches: Vec<Stretch>,
+    pub slices: Vec<TimeSlice>,
     /// Mean response time and half width of its interval; only of calls that began in time and do not wait for answers.
     pub response: Option<(f64, Option<f64>)>,
     /// Mean response time by class.
@@ -263,7 +263,7 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
         busy,
         seconds,
         disks: server.map(figures::disks).unwrap_or_default(),
-        stretches: server.map(|s| figures::stretches(r, s, by_process)).unwrap_or_default(),
+        slices: server.map(|s| figures::slices(r, s, by_process)).unwrap_or_default(),
         response: figures::mean(r.response_time_us)
             .filter(|_| in_time)
             .map(|mean| (mean, r.response_mean_ci95_us.map(|us| us / 1e6))),

@@ -1,7 +1,7 @@
 //! A model along the ranges of a scenario.
 
 use super::amount::{Step, Unit};
-use super::scenario::{AxisPoints, Plan, Scenario};
+use super::scenario::{AxisPoints, Scenario, Variants};
 use crate::ModelError;
 use crate::network::{Network, mix, most_servers};
 use crate::solution::{Method, Solution};
@@ -68,7 +68,7 @@ pub struct Steady {
 /// Errors: what makes no sense at one of the points. That a network cannot keep up, or that a solver cannot solve it, is a
 /// point without a steady state.
 pub fn curve(model: &Model, scenario: &Scenario, method: Method) -> Result<Curve, ModelError> {
-    along(&Plan::new(scenario, model)?, method)
+    along(&Variants::new(scenario, model)?, method)
 }
 
 impl Curve {
@@ -105,17 +105,17 @@ impl Curve {
     }
 }
 
-pub(super) fn along(plan: &Plan, method: Method) -> Result<Curve, ModelError> {
-    let mut model = plan.base().clone();
+pub(super) fn along(variants: &Variants, method: Method) -> Result<Curve, ModelError> {
+    let mut model = variants.base().clone();
     let point = |x: Vec<f64>| {
-        plan.model_into(&mut model, &x)?;
+        variants.model_into(&mut model, &x)?;
         point(&model, x, method)
     };
-    let points = plan.grid().into_iter().map(point).collect::<Result<_, _>>()?;
+    let points = variants.grid().into_iter().map(point).collect::<Result<_, _>>()?;
     Ok(Curve {
-        axes: plan.axes.iter().map(Axis::new).collect(),
-        classes: plan.base().classes.iter().map(|class| class.name.clone()).collect(),
-        stations: plan.base().stations.iter().map(|station| station.name.clone()).collect(),
+        axes: variants.axes.iter().map(Axis::new).collect(),
+        classes: variants.base().classes.iter().map(|class| class.name.clone()).collect(),
+        stations: variants.base().stations.iter().map(|station| station.name.clone()).collect(),
         points,
     })
 }

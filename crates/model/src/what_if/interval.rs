@@ -7,7 +7,7 @@
 
 use super::WhatIfOptions;
 use super::headroom::{Objective, Until, quick};
-use super::scenario::{Plan, Scenario};
+use super::scenario::{Scenario, Variants};
 use crate::ModelError;
 use crate::correlation::{draw, factor, identity};
 use crate::network::Network;
@@ -78,7 +78,7 @@ pub(super) fn compare(
     options: &WhatIfOptions,
 ) -> Result<Option<Compared>, ModelError> {
     let both = |drawn: &Model| {
-        let after = Plan::new(scenario, drawn)?.model(&[])?;
+        let after = Variants::new(scenario, drawn)?.model(&[])?;
         Ok([Found::new(drawn, options)?, Found::new(&after, options)?])
     };
     let found = sample(model, options, &both)?;

@@ -31,8 +31,8 @@ const MOST_AXES: usize = 2;
 /// How many points they may have between them.
 const MOST_POINTS: usize = 100_000;
 
-/// A scenario that fits a model.
-pub(super) struct Plan {
+/// The models that a scenario makes of one: the same changes at each point of its ranges.
+pub(super) struct Variants {
     /// The model with everything that is new, and nothing changed.
     base: Model,
     edits: Vec<Edit>,
@@ -58,26 +58,26 @@ impl Scenario {
 
     /// The model after all changes. Errors: names that are not there, contradictions, numbers that cannot be, and ranges.
     pub fn apply(&self, model: &Model) -> Result<Model, ModelError> {
-        let plan = Plan::new(self, model)?;
-        match plan.axes.first() {
+        let variants = Variants::new(self, model)?;
+        match variants.axes.first() {
             Some(axis) => {
                 let problem = "is a range: it makes a curve, not a model".into();
                 Err(ModelError::WhatIf { text: format!("{}={}", axis.subject, axis.amount), problem })
             }
-            None => plan.model(&[]),
+            None => variants.model(&[]),
         }
     }
 }
 
-impl Plan {
-    pub(super) fn new(scenario: &Scenario, model: &Model) -> Result<Plan, ModelError> {
+impl Variants {
+    pub(super) fn new(scenario: &Scenario, model: &Model) -> Result<Variants, ModelError> {
         Network::stable_or_not(model)?;
-        let mut plan = Plan { base: model.clone(), edits: Vec::new(), clients: Vec::new(), axes: Vec::new() };
+        let mut variants = Variants { base: model.clone(), edits: Vec::new(), clients: Vec::new(), axes: Vec::new() };
         for change in &scenario.changes {
             let (cells, total) = resolve(change, model)?;
-            let axis = change.amount().and_then(|amount| plan.axis(&change.subject(), amount));
+            let axis = change.amount().and_then(|amount| variants.axis(&change.subject(), amount));
             let given = Given { value: change.value, axis };
-            plan.edits.push(Edit {
+            variants.edits.push(Edit {
                 text: change.to_string(),
                 target: change.target.clone(),
                 property: change.property,
@@ -86,18 +86,18 @@ impl Plan {
                 total,
             });
         }
-        plan.check_contradictions()?;
-        plan.check_together()?;
+        variants.check_contradictions()?;
+        variants.check_together()?;
         for class in &scenario.classes {
-            plan.add_class(class, model)?;
+            variants.add_class(class, model)?;
         }
         for client in &scenario.clients {
-            plan.add_client(client)?;
+            variants.add_client(client)?;
         }
         // Speeds and servers say what other work then takes, unless that is said too.
-        plan.edits.sort_by_key(|edit| edit.property == Property::Background);
-        plan.check_axes()?;
-        Ok(plan)
+        variants.edits.sort_by_key(|edit| edit.property == Property::Background);
+        variants.check_axes()?;
+        Ok(variants)
     }
 
     /// The model with everything that is new, and nothing changed.

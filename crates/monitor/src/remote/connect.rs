@@ -85,10 +85,10 @@ impl Stream {
             }
         };
         let here = Nonce::generate()?;
-        let proof = config.token.proof(Side::Client, &there, &here);
+        let proof = config.token.proof(Side::Generator, &there, &here);
         link.send(&Request::Hello { nonce: here.clone(), proof })?;
         match link.answer()? {
-            Answer::Welcome { proof } if config.token.proves(Side::Server, &there, &here, &proof) => {}
+            Answer::Welcome { proof } if config.token.proves(Side::Watcher, &there, &here, &proof) => {}
             Answer::Welcome { .. } => {
                 return Err(Broken(
                     "it does not know the token, so it is not the `brimful watch --serve` that is meant: see who listens there, or \

@@ -133,7 +133,7 @@ fn session(socket: TcpStream, stranger: Stranger, peer: SocketAddr, common: &Com
         nonce: here.to_string(),
     })?;
     let there = match link.answer()? {
-        Request::Hello { nonce, proof } if common.token.proves(Side::Client, &here, &nonce, &proof) => nonce,
+        Request::Hello { nonce, proof } if common.token.proves(Side::Generator, &here, &nonce, &proof) => nonce,
         Request::Hello { .. } => {
             return refuse(
                 &mut link,
@@ -147,7 +147,7 @@ fn session(socket: TcpStream, stranger: Stranger, peer: SocketAddr, common: &Com
         return refuse(&mut link, &format!("it samples for {CLIENTS} clients already: wait until one has ended"));
     };
     drop(stranger);
-    link.send(&Answer::Welcome { proof: common.token.proof(Side::Server, &here, &there) })?;
+    link.send(&Answer::Welcome { proof: common.token.proof(Side::Watcher, &here, &there) })?;
     attend(&mut link, peer, common)
 }
 

@@ -62,17 +62,17 @@ impl Token {
         &self.0
     }
 
-    /// What a side sends to prove that it knows this token; the server's nonce and the client's.
-    pub(super) fn proof(&self, side: Side, server: &Nonce, client: &Nonce) -> String {
-        hex(hmac::sign(&self.key(), &statement(side, server, client)).as_ref())
+    /// What a side sends to prove that it knows this token; the watcher's nonce and the generator's.
+    pub(super) fn proof(&self, side: Side, watcher: &Nonce, generator: &Nonce) -> String {
+        hex(hmac::sign(&self.key(), &statement(side, watcher, generator)).as_ref())
     }
 
     /// Whether a side has proved that; the time this takes says nothing of how nearly it did.
-    pub(super) fn proves(&self, side: Side, server: &Nonce, client: &Nonce, proof: &str) -> bool {
+    pub(super) fn proves(&self, side: Side, watcher: &Nonce, generator: &Nonce, proof: &str) -> bool {
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         let byte = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
         let tag: Option<Vec<u8>> = proof.as_bytes().chunks(2).map(byte).collect();
-        tag.is_some_and(|tag| hmac::verify(&self.key(), &statement(side, server, client), &tag).is_ok())
+        tag.is_some_and(|tag| hmac::verify(&self.key(), &statement(side, watcher, generator), &tag).is_ok())
     }
 
     fn key(&self) -> hmac::Key {
@@ -84,9 +84,9 @@ impl Token {
 #[derive(Clone, Copy, Debug)]
 pub enum Side {
     /// The load generator.
-    Client,
-    /// The side that watches.
-    Server,
+    Generator,
+    /// The side that watches the server.
+    Watcher,
 }
 
 /// Chosen for one connection: 128 bits as hexadecimal digits.
@@ -121,12 +121,13 @@ impl From<Nonce> for String {
     }
 }
 
-fn statement(side: Side, Nonce(server): &Nonce, Nonce(client): &Nonce) -> Vec<u8> {
+fn statement(side: Side, Nonce(watcher): &Nonce, Nonce(generator): &Nonce) -> Vec<u8> {
+    // These two words are of the protocol.
     let side = match side {
-        Side::Client => "client",
-        Side::Server => "server",
+        Side::Generator => "client",
+        Side::Watcher => "server",
     };
-    format!("{PROTOCOL} {side} {server} {client}").into_bytes()
+    format!("{PROTOCOL} {side} {watcher} {generator}").into_bytes()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -175,14 +176,14 @@ mod tests {
     fn a_proof_is_of_one_token_one_side_and_one_connection() {
         let (token, other) = (Token::generate().unwrap(), Token::generate().unwrap());
         let [here, there, another] = [(); 3].map(|()| Nonce::generate().unwrap());
-        let proof = token.proof(Side::Client, &here, &there);
-        assert!(token.proves(Side::Client, &here, &there, &proof) && !proof.contains(token.reveal()));
-        assert!(!other.proves(Side::Client, &here, &there, &proof));
-        assert!(!token.proves(Side::Server, &here, &there, &proof));
-        assert!(!token.proves(Side::Client, &another, &there, &proof));
-        assert!(!token.proves(Side::Client, &here, &another, &proof));
+        let proof = token.proof(Side::Generator, &here, &there);
+        assert!(token.proves(Side::Generator, &here, &there, &proof) && !proof.contains(token.reveal()));
+        assert!(!other.proves(Side::Generator, &here, &there, &proof));
+        assert!(!token.proves(Side::Watcher, &here, &there, &proof));
+        assert!(!token.proves(Side::Generator, &another, &there, &proof));
+        assert!(!token.proves(Side::Generator, &here, &another, &proof));
         for wrong in ["", "0", &proof[..62], &format!("{proof}00"), &proof.replace(|_| true, "g"), "é"] {
-            assert!(!token.proves(Side::Client, &here, &there, wrong), "{wrong}");
+            assert!(!token.proves(Side::Generator, &here, &there, wrong), "{wrong}");
         }
         for text in ["", "0123", "0123456789abcdef0123456789abcdeg", "0123456789abcdef0123456789abcdef0"] {
             assert!(Nonce::try_from(text.to_owned()).is_err(), "{text}");

@@ -1,7 +1,7 @@
 //! The process group against real processes, by each of its sources. eBPF, cgroups and the choice of a pid take root.
 
 use crate::{BURN, OWN_NS, PATIENCE, Shell, copy_of_sleep, listener, near, open_socket, wait_for};
-use brimful_core::server::Process;
+use brimful_core::server::Program;
 use brimful_monitor::{
     GroupName, Intervals, Monitor, MonitorConfig, ProcessSelector, ProgramSample, Rates, Sample, Sampler,
 };
@@ -63,7 +63,7 @@ fn program(sampler: &mut Sampler) -> ProgramSample {
 }
 
 /// The only program's figures.
-fn between(from: &Sample, to: &Sample) -> Process {
+fn between(from: &Sample, to: &Sample) -> Program {
     Rates::between(from, to).process.unwrap().figures.process.remove(0)
 }
 
@@ -302,7 +302,7 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
         let stretch = wait_for("an account of all time", || {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();
             let seconds = stretch.length().as_secs_f64();
-            let accounted = |process: &Process| process.run_queue_wait_s.unwrap() + process.cpu_s;
+            let accounted = |process: &Program| process.run_queue_wait_s.unwrap() + process.cpu_s;
             let all =
                 stretch.figures.process.iter().all(|process| (accounted(process) - seconds).abs() < 0.1 * seconds);
             all.then_some(stretch)

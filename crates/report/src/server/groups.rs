@@ -3,7 +3,7 @@
 use super::layout::{UNKNOWN, bytes, count, facts, number, rows, seconds, share};
 use brimful_core::quantity;
 use brimful_core::server::{
-    Connections, CpuShares, Disk, Kernel, Listener, Network, Process, Stall, State, Tcp, Traffic,
+    Connections, CpuShares, Disk, Kernel, Listener, Network, Program, Stall, State, Tcp, Traffic,
 };
 use std::collections::BTreeMap;
 
@@ -96,9 +96,9 @@ fn disks(kernel: &Kernel) -> String {
     )
 }
 
-pub fn process(programs: &[Process]) -> Option<String> {
+pub fn process(programs: &[Program]) -> Option<String> {
     let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
-    let row = |name, cell: fn(&Process) -> String| (name, programs.iter().map(cell).collect());
+    let row = |name, cell: fn(&Program) -> String| (name, programs.iter().map(cell).collect());
     (!programs.is_empty()).then(|| {
         facts(
             "process",

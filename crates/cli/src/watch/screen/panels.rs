@@ -8,7 +8,7 @@ use super::picture::Picture;
 use super::style::{Style, cell, flow, known};
 use brimful_core::quantity::{self, count, percent, short};
 use brimful_core::server::{
-    BLOCK_BYTES, Connections, Disk, Kernel, Listener, Port, Process, Stall, State, Tcp, Traffic,
+    BLOCK_BYTES, Connections, Disk, Kernel, Listener, Port, Program, Stall, State, Tcp, Traffic,
 };
 use brimful_core::text::one_line;
 use brimful_monitor::GroupName;
@@ -141,7 +141,7 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let per_s = |n: u64| short(n as f64 / seconds);
     let mut panel = Panel::new("programs", &COLUMNS, width, picture.style);
     for program in &process.figures.process {
-        let Process { cpu_s, run_queue_wait_s, processes, .. } = program;
+        let Program { cpu_s, run_queue_wait_s, processes, .. } = program;
         let share = |part: f64| if *cpu_s > 0.0 { program.cores * part / cpu_s } else { 0.0 };
         let waits = run_queue_wait_s.map(|wait| if wait > 0.0 { wait / (wait + cpu_s) } else { 0.0 });
         let gone = if *processes == 0 { picture.style.of_use(1.0) } else { Look::new() };

@@ -1,7 +1,7 @@
 //! What is on the screen.
 
 use super::style::Style;
-use crate::watch::plan::Plan;
+use crate::watch::options::WatchOptions;
 use crate::watch::session::Session;
 use brimful_core::Nanos;
 use brimful_core::server::Kernel;
@@ -37,9 +37,9 @@ pub struct Picture {
 }
 
 impl Picture {
-    pub fn new(plan: &Plan) -> Picture {
+    pub fn new(options: &WatchOptions) -> Picture {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let intervals = &plan.config.intervals;
+        let intervals = &options.config.intervals;
         let mut every: Vec<(Nanos, Vec<&str>)> = Vec::new();
         for group in GroupName::ALL {
             let Some(interval) = intervals.of(group) else { continue };
@@ -57,7 +57,7 @@ impl Picture {
         };
         Picture {
             host,
-            what: plan.what.clone(),
+            what: options.what.clone(),
             every,
             elapsed: Nanos::ZERO,
             cost: 0.0,

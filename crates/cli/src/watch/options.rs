@@ -1,6 +1,5 @@
 //! What the command line asks for.
 
-use super::End;
 use crate::args::{IntervalOf, WatchArgs};
 use crate::exit::{Exit, UsageError};
 use brimful_core::Nanos;
@@ -12,7 +11,7 @@ use std::io::IsTerminal;
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// What to watch, for how long, and how it is shown.
-pub struct Plan {
+pub struct WatchOptions {
     pub config: MonitorConfig,
     /// What is watched, in words.
     pub what: String,
@@ -23,6 +22,15 @@ pub struct Plan {
     pub once: bool,
     pub json: bool,
     pub view: View,
+}
+
+/// Why the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// After the time or the intervals that were asked for.
+    Planned,
+    /// Before.
+    Stopped,
 }
 
 /// What is shown meanwhile.
@@ -36,8 +44,8 @@ pub enum View {
     Nothing,
 }
 
-impl Plan {
-    pub fn new(args: &WatchArgs) -> anyhow::Result<Plan> {
+impl WatchOptions {
+    pub fn new(args: &WatchArgs) -> anyhow::Result<WatchOptions> {
         if args.duration == Some(Nanos::ZERO) || args.count == Some(Count(0)) {
             return Err(UsageError(
                 "there is nothing to see in no time: make --duration more than 0s, --count at least 1".to_owned(),
@@ -61,7 +69,7 @@ impl Plan {
             pin: None,
             ebpf: !args.no_ebpf,
         };
-        Ok(Plan {
+        Ok(WatchOptions {
             config,
             what: what(args),
             duration: args.duration,
