@@ -3,10 +3,10 @@
 //! A turn reads at most once, serves at most one request and writes what fits; then the connection queues up again. While
 //! a response is not wholly written nothing more is read, so a client that does not read cannot make the server buffer.
 
+use crate::desk::Desk;
 use crate::pages::{self, Page, Response};
 use crate::request::{Reader, Request, Step};
 use crate::truth::Charge;
-use crate::worker::Desk;
 use brimful_core::Nanos;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -82,7 +82,7 @@ impl Connection {
     }
 
     fn read(&mut self, desk: &mut Desk) -> (Next, Charge) {
-        let pages = &desk.shared.pages;
+        let pages = &desk.site.pages;
         if self.taken < self.input.len() {
             let (used, step) = self.reader.feed(&self.input[self.taken..], pages);
             self.taken += used;
@@ -116,7 +116,7 @@ impl Connection {
     fn act(&mut self, step: Step, desk: &mut Desk) -> (Next, Charge) {
         match step {
             Step::More => (Next::Await(EventFlags::IN), Charge::Pending),
-            Step::Proceed => (self.respond(&desk.shared.pages.proceed, false, Then::Read), Charge::Pending),
+            Step::Proceed => (self.respond(&desk.site.pages.proceed, false, Then::Read), Charge::Pending),
             Step::Whole(request) => self.serve(request, desk),
             Step::Refused(page) => self.answer(page, false, Then::Linger, desk),
         }
@@ -135,10 +135,10 @@ impl Connection {
     fn answer(&mut self, page: Page, head_only: bool, then: Then, desk: &Desk) -> (Next, Charge) {
         let charge = if let Page::Class(class) = page { Charge::Served(class) } else { Charge::Other };
         let close = then != Then::Read;
-        let next = match desk.shared.pages.get(page, close) {
+        let next = match desk.site.pages.get(page, close) {
             Some(response) => self.respond(response, head_only, then),
             None => {
-                let truth = serde_json::to_vec(&desk.shared.truth()).unwrap_or_default();
+                let truth = serde_json::to_vec(&desk.site.truth()).unwrap_or_default();
                 self.respond(&pages::render("200 OK", "application/json", "", close, &truth), head_only, then)
             }
         };

@@ -19,6 +19,7 @@
 mod burn;
 mod chunked;
 mod connection;
+mod desk;
 mod error;
 mod listen;
 mod pages;

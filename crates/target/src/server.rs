@@ -1,6 +1,7 @@
 //! Starting and stopping the server.
 
 use crate::burn::Sampler;
+use crate::desk::Site;
 use crate::error::TargetError;
 use crate::listen::listen;
 use crate::pages::Pages;
@@ -63,18 +64,15 @@ impl Target {
         let once = EventFlags::IN | EventFlags::ONESHOT;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), once).map_err(refused("an epoll watch"))?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(refused("an epoll watch"))?;
-        let shared = Arc::new(Shared {
+        let site = Arc::new(Site {
             pages: Pages::new(&config.classes),
             ledgers: (0..config.workers).map(|_| Mutex::new(Ledger::new(config.classes.len()))).collect(),
             classes: config.classes,
             distribution: config.distribution,
-            epoll,
-            listener,
-            stop,
             stop_by: OnceLock::new(),
-            table: Table::new(),
-            paused: AtomicBool::new(false),
         });
+        let paused = AtomicBool::new(false);
+        let shared = Arc::new(Shared { site, epoll, listener, stop, table: Table::new(), paused });
         // From here on, returning early stops the workers that have started.
         let mut target = Target { addr, shared, workers: Vec::with_capacity(config.workers) };
         let (ready, readiness) = mpsc::channel();
@@ -113,7 +111,7 @@ impl Target {
     /// What it has spent so far; the same as `GET /__truth` tells, without a request. A request is booked when its turn ends,
     /// a moment after its response is sent.
     pub fn truth(&self) -> Truth {
-        self.shared.truth()
+        self.shared.site.truth()
     }
 
     /// Refuses new connections, answers the requests that are there, for a second at most, and closes the rest.
@@ -125,7 +123,7 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         // Set once, here.
-        let _ = self.shared.stop_by.set(Instant::now() + GRACE);
+        let _ = self.shared.site.stop_by.set(Instant::now() + GRACE);
         let _ = shutdown(&self.shared.listener, Shutdown::Both);
         // An event descriptor takes an increment unless it is at its maximum, and then it has been signalled already.
         let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());

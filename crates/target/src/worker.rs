@@ -4,11 +4,10 @@
 //! one worker. A worker of several takes one event at a time: had it taken two, the second would wait for it while a
 //! colleague idles. A single worker may take many, for they come in the order in which they became ready.
 
-use crate::burn::{Sampler, Spinner};
+use crate::burn::Sampler;
 use crate::connection::{Connection, Next};
-use crate::pages::Pages;
-use crate::service::{Distribution, ServiceClass};
-use crate::truth::{Charge, Ledger, Truth};
+use crate::desk::{Desk, Site, lock};
+use crate::truth::Charge;
 use brimful_core::Nanos;
 use brimful_os::clock::thread_cpu;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -19,7 +18,7 @@ use rustix::process::{Resource, getrlimit};
 use rustix::time::Timespec;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Event data of the listening socket; connections have their descriptor.
@@ -30,8 +29,6 @@ pub(crate) const STOP: u64 = u64::MAX - 1;
 const EVENTS: usize = 64;
 /// Connections accepted between two readings of the clock.
 const ACCEPTS: usize = 64;
-/// How much is read at once, in bytes.
-const READ: usize = 64 << 10;
 /// How long a server that stops goes on answering what is already there.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 /// How long a server out of descriptors waits before it tries to accept again, unless a connection ends first.
@@ -40,27 +37,17 @@ const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// What the workers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) classes: Vec<ServiceClass>,
-    pub(crate) distribution: Distribution,
-    pub(crate) pages: Pages,
+    pub(crate) site: Arc<Site>,
     pub(crate) epoll: OwnedFd,
     pub(crate) listener: OwnedFd,
-    /// Readable when the workers are to stop, at the latest at `stop_by`.
+    /// Readable when the workers are to stop.
     pub(crate) stop: OwnedFd,
-    pub(crate) stop_by: OnceLock<Instant>,
     pub(crate) table: Table,
     /// Whether the listening socket is disarmed for want of descriptors.
     pub(crate) paused: AtomicBool,
-    /// The workers' accounts, each locked by its worker once per turn and by whoever asks for the truth.
-    pub(crate) ledgers: Vec<Mutex<Ledger>>,
 }
 
 impl Shared {
-    pub(crate) fn truth(&self) -> Truth {
-        let ledgers: Vec<Ledger> = self.ledgers.iter().map(|l| lock(l).clone()).collect();
-        Ledger::truth(&ledgers, &self.classes, self.distribution)
-    }
-
     fn resume_accepting(&self) {
         if self.paused.swap(false, Ordering::AcqRel) {
             self.arm_listener();
@@ -99,32 +86,10 @@ impl Table {
     }
 }
 
-/// What a connection needs of the worker in whose hands it is.
-#[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) scratch: Box<[u8]>,
-    spinner: Spinner,
-    sampler: Sampler,
-}
-
-impl Desk {
-    /// Burns the demand of one request of a class.
-    pub(crate) fn burn(&mut self, class: usize) {
-        let mean = self.shared.classes[class].demand;
-        if mean > Nanos::ZERO {
-            self.spinner.burn(self.sampler.draw(mean));
-        }
-    }
-
-    pub(crate) fn stopping(&self) -> bool {
-        self.shared.stop_by.get().is_some()
-    }
-}
-
 /// One worker, on its own thread.
 #[derive(Debug)]
 pub(crate) struct Worker {
+    shared: Arc<Shared>,
     desk: Desk,
     index: usize,
     /// The last reading of the thread's CPU clock.
@@ -135,18 +100,17 @@ pub(crate) struct Worker {
 impl Worker {
     /// Call on the thread, and on the CPU, that the worker is to run on.
     pub(crate) fn new(shared: Arc<Shared>, index: usize, sampler: Sampler) -> Worker {
-        let (spinner, scratch) = (Spinner::measure(), vec![0; READ].into_boxed_slice());
-        let desk = Desk { shared, scratch, spinner, sampler };
-        Worker { desk, index, clock: thread_cpu(), accepted: Vec::with_capacity(ACCEPTS) }
+        let desk = Desk::new(Arc::clone(&shared.site), sampler);
+        Worker { shared, desk, index, clock: thread_cpu(), accepted: Vec::with_capacity(ACCEPTS) }
     }
 
     /// Serves until told to stop, and then until nothing is left to answer or [`GRACE`] is over.
     pub(crate) fn run(mut self) {
-        let shared = Arc::clone(&self.desk.shared);
+        let shared = Arc::clone(&self.shared);
         let mut buffer = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         loop {
             let draining = self.desk.stopping();
-            let room = if draining || shared.ledgers.len() == 1 { EVENTS } else { 1 };
+            let room = if draining || shared.site.ledgers.len() == 1 { EVENTS } else { 1 };
             let timeout = shared.paused.load(Ordering::Acquire).then_some(&PAUSE);
             let events = match epoll::wait(&shared.epoll, &mut buffer[..room], timeout) {
                 Ok((events, _)) => events,
@@ -160,7 +124,7 @@ impl Worker {
             }
             let mut idle = true;
             for event in events {
-                if shared.stop_by.get().is_some_and(|&by| Instant::now() > by) {
+                if shared.site.stop_by.get().is_some_and(|&by| Instant::now() > by) {
                     return;
                 }
                 match event.data.u64() {
@@ -180,7 +144,7 @@ impl Worker {
 
     /// Gives the connection its turn.
     fn serve(&mut self, descriptor: u64) {
-        let shared = Arc::clone(&self.desk.shared);
+        let shared = Arc::clone(&self.shared);
         let Some(slot) = shared.table.slot(descriptor as usize) else {
             return;
         };
@@ -206,7 +170,7 @@ impl Worker {
 
     /// Accepts all who wait.
     fn accept(&mut self) {
-        let shared = Arc::clone(&self.desk.shared);
+        let shared = Arc::clone(&self.shared);
         let mut waiting = true;
         while waiting {
             waiting = self.accept_some();
@@ -226,7 +190,7 @@ impl Worker {
 
     /// Accepts up to [`ACCEPTS`]; returns whether more may wait.
     fn accept_some(&mut self) -> bool {
-        let shared = &self.desk.shared;
+        let shared = &self.shared;
         while self.accepted.len() < ACCEPTS {
             match accept_with(&shared.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => self.accepted.push(socket),
@@ -255,7 +219,7 @@ impl Worker {
     fn book(&mut self, charge: Charge, carried: &mut Nanos) {
         let now = thread_cpu();
         let share = now - std::mem::replace(&mut self.clock, now);
-        lock(&self.desk.shared.ledgers[self.index]).book(charge, share, carried);
+        lock(&self.shared.site.ledgers[self.index]).book(charge, share, carried);
     }
 }
 
@@ -274,9 +238,4 @@ impl Shared {
             *guard = None;
         }
     }
-}
-
-/// A panic in a worker is a bug, but not a reason to fail the others as well.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
