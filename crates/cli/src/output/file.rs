@@ -11,9 +11,11 @@ use super::print;
 use crate::exit::UsageError;
 use anyhow::Context;
 use rustix::fs::{Gid, Mode, Uid, fchmod, fchown};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -176,11 +178,15 @@ impl Drop for Replacement {
     }
 }
 
-/// A hidden name in the same directory, so on the same file system.
+/// A hidden name in the same directory, so on the same file system. Of a long name it has the beginning, for it may be no
+/// longer itself than a name may be.
 fn beside(path: &Path, n: u32) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}-{n}.partial", std::process::id()));
+    const NAME_MAX: usize = 255;
+    let suffix = format!(".{}-{n}.partial", std::process::id());
+    let own = path.file_name().unwrap_or_default().as_bytes();
+    let mut name = OsString::from(".");
+    name.push(OsStr::from_bytes(&own[..own.len().min(NAME_MAX - 1 - suffix.len())]));
+    name.push(suffix);
     path.with_file_name(name)
 }
 
@@ -275,6 +281,19 @@ mod tests {
         let error = format!("{:#}", OutFile::create(&nowhere, "--out").unwrap_err());
         assert!(error.contains("a link to a file that is not there"), "{error}");
         assert_eq!(names(dir.path()), 4, "nothing partial is left");
+    }
+
+    #[test]
+    fn a_name_may_be_as_long_as_names_may_be() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["x".repeat(255), format!("{}a", "é".repeat(127))] {
+            let path = dir.path().join(&name);
+            write(&path, "whole");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+            let too_long = dir.path().join(name + "x");
+            assert!(format!("{:#}", OutFile::create(&too_long, "--out").unwrap_err()).contains("name too long"));
+        }
+        assert_eq!(names(dir.path()), 2, "nothing partial is left");
     }
 
     #[test]
