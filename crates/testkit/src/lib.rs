@@ -4,7 +4,7 @@
 //! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
 //! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
 //! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
-//! - [`FullBacklog`]: a listener at which further connection attempts hang.
+//! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
 //!
 //! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener; a started function returns when the server accepts; dropping
 //! the handle leaves no process, no thread and no file behind. What a test needs and the machine lacks is a panic that
@@ -23,6 +23,7 @@ mod backlog;
 mod daemon;
 mod hostile;
 mod nginx;
+mod port;
 mod raw;
 mod request;
 mod script;
@@ -35,13 +36,14 @@ pub use backlog::{FullBacklog, full_backlog_listener};
 pub use daemon::Daemon;
 pub use hostile::{Hostile, HostileServer, hostile_behaviours};
 pub use nginx::{Nginx, NginxOptions};
+pub use port::SilentPort;
 pub use raw::{RawServer, with_length};
 pub use request::Request;
 pub use script::{Step, script};
 pub use serial::{SerialServer, serial_server};
 
-/// A TCP port of 127.0.0.1 on which nothing listens at this moment: for servers that cannot be given port 0, and for
-/// connection attempts that must be refused. Another process may take it before the caller does.
+/// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that cannot be given port 0. Another process
+/// may take it before the caller does, who has to try again then; where nothing is to listen, see [`SilentPort`].
 pub fn free_port() -> u16 {
     free_listener().local_addr().expect("read the address of a bound listener").port()
 }

@@ -1,10 +1,9 @@
 //! Bad input and places that are not there: the exit code, and a message that says what to do.
 
 use crate::program::run;
-use rustix::fd::OwnedFd;
-use rustix::net::{AddressFamily, SocketType, bind, socket};
+use brimful_testkit::SilentPort;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 
 /// Something that listens, and is never asked for more than a connection.
 fn listener() -> (TcpListener, String) {
@@ -13,24 +12,18 @@ fn listener() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// A port that refuses connections, and that nobody else can take while the first is kept: it is bound, and does not
-/// listen.
-fn refusing() -> (OwnedFd, String) {
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-    let address = SocketAddr::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
-    (socket, address.to_string())
-}
-
 #[test]
 fn urls_that_cannot_be_loaded() {
     let pace = ["--rate", "10"];
     let load = |url: &str| run(&[&["load", url], &pace[..]].concat());
-    // Longer than a label of DNS may be, so that no name server is asked.
-    load(&format!("http://{}/", "x".repeat(64))).fails(2, "check the spelling");
+    // Longer than a label of a name may be, and longer than a name: no name server is asked for either.
+    for name in ["x".repeat(64), ["x"; 128].join(".")] {
+        load(&format!("http://{name}/")).fails(2, "check the spelling");
+    }
     load("https://127.0.0.1/").fails(2, "give the server's plain http:// address");
     load("http://").fails(2, "write it like");
-    let (_port, nobody) = refusing();
+    let silent = SilentPort::reserve();
+    let nobody = silent.addr();
     load(&format!("http://{nobody}/")).fails(3, "start the server first");
     run(&["load", "--rate", "10"]).fails(2, "<URL>");
 }
@@ -168,8 +161,9 @@ fn surveys_that_cannot_begin() {
     run(&["survey", &address, "--demo"]).fails(2, "cannot be used with");
     run(&["survey", &address, "--level", "4"]).fails(2, "write it like 500ms");
     run(&["survey", "https://127.0.0.1/"]).fails(2, "plain http://");
-    let (_port, nobody) = refusing();
-    run(&["survey", &nobody]).fails(3, "start the server first");
+    let silent = SilentPort::reserve();
+    let nobody = silent.addr();
+    run(&["survey", &nobody.to_string()]).fails(3, "start the server first");
     run(&["survey", &address, "--process", "no-such-program", "--report", "/dev/null"])
         .fails(3, "`no-such-program` is running: start the server first");
     let nobody = i32::MAX.to_string();

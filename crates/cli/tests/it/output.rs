@@ -3,7 +3,7 @@
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, until};
 use crate::small_disk::Small;
-use brimful_testkit::RawServer;
+use brimful_testkit::{RawServer, SilentPort};
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -130,7 +130,8 @@ fn an_existing_file_is_replaced_only_by_a_whole_one() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
     fs::write(&out, "the former").unwrap();
-    let nobody = format!("127.0.0.1:{}", brimful_testkit::free_port());
+    let silent = SilentPort::reserve();
+    let nobody = silent.addr().to_string();
     run(&[&["load", &nobody, "--out", out.to_str().unwrap()], &SHORT[..]].concat()).fails(3, "nothing listens");
     assert_eq!(fs::read_to_string(&out).unwrap(), "the former");
 

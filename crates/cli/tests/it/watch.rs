@@ -8,7 +8,7 @@ mod screen;
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, until};
 use brimful_core::server::{Server, ServerInterval};
-use brimful_testkit::{Nginx, NginxOptions, full_backlog_listener};
+use brimful_testkit::{Nginx, NginxOptions, SilentPort, full_backlog_listener};
 use rustix::process::Signal;
 use std::fs;
 use std::process::{Child, Command};
@@ -228,11 +228,12 @@ fn a_pid_that_ends_is_said_to_have_ended() {
 #[test]
 fn a_port_without_a_listener_is_watched_until_one_comes() {
     let _machine = share_machine();
-    let port = brimful_testkit::free_port();
+    let silent = SilentPort::reserve();
+    let port = silent.port();
     let port_text = port.to_string();
     let mut watch = Running::start(brimful(&[&["watch", "--port", &port_text, "--json"], &OFTEN[..]].concat()));
     watch.stderr_line(&format!("no process that listens on TCP port {port} is running yet"));
-    let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let listener = silent.listen();
     watch.stderr_line("is running now");
     drop(listener);
     watch.ctrl_c();

@@ -1,8 +1,8 @@
 //! The servers that make a client wait. Lower bounds only: a loaded machine may make anything longer.
 use super::{GET, ask, connect, refused};
-use brimful_testkit::{free_port, full_backlog_listener, serial_server};
+use brimful_testkit::{SilentPort, full_backlog_listener, serial_server};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// The answer to the request with this index.
@@ -91,6 +91,10 @@ fn a_full_backlog_lets_attempts_hang_until_something_is_accepted() {
 }
 
 #[test]
-fn a_free_port_refuses_connections() {
-    assert!(refused(SocketAddr::from(([127, 0, 0, 1], free_port()))));
+fn a_silent_port_refuses_connections_until_it_listens() {
+    let port = SilentPort::reserve();
+    let addr = port.addr();
+    assert!(refused(addr) && std::net::TcpListener::bind(addr).is_err(), "{addr} is nobody's");
+    let _listener = port.listen();
+    TcpStream::connect_timeout(&addr, Duration::from_secs(10)).unwrap();
 }

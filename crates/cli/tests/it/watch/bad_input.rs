@@ -1,6 +1,7 @@
 //! What cannot be watched, and how that is said.
 
 use crate::program::run;
+use brimful_testkit::SilentPort;
 use std::fs;
 use std::net::TcpListener;
 
@@ -34,7 +35,8 @@ fn what_is_not_there() {
     let once = |args: &[&str]| run(&[&["watch", "--once", "--interval", "50ms"], args].concat());
     once(&["--process", "no-such-program"]).fails(3, "no process named `no-such-program` is running");
     once(&["--process", "999999999"]).fails(3, "no process with pid 999999999 is running");
-    let port = brimful_testkit::free_port().to_string();
+    let silent = SilentPort::reserve();
+    let port = silent.port().to_string();
     once(&["--port", &port]).fails(3, "nothing listens there");
     once(&["--netns", "no-such-namespace"]).fails(3, "no-such-namespace");
 }
