@@ -32,6 +32,9 @@ use brimful_core::number::non_negative;
 use brimful_model::Estimate;
 use law::{Joint, Law};
 
+/// Probability of a false alarm, wherever the data are said to show something.
+pub(crate) const SIGNIFICANT: f64 = 0.05;
+
 /// What one station did at one load level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {

@@ -13,6 +13,9 @@ use serde::Serialize;
 /// The factor (1 + scv)/2 must be known to within this share of itself (one standard error), or exponential is assumed.
 const WORTHWHILE: f64 = 0.25;
 
+/// No confidence interval of a mean response time is believed to be narrower than this share of it.
+pub(crate) const FLOOR: f64 = 0.01;
+
 /// Mean response time at one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponsePoint {

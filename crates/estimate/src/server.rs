@@ -11,7 +11,7 @@ use crate::demand::law::Law;
 use crate::demand::load::with_term;
 use crate::demand::term::{Servers, Term};
 use crate::demand::{Background, Observation, Shape, check, counted, joint_demands};
-use crate::response::{ResponsePoint, fit_response};
+use crate::response::{self, ResponsePoint, fit_response};
 use crate::window::Observed;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::correlation::identity;
@@ -20,9 +20,6 @@ use brimful_model::{Estimate, Method, ModelError, exponential_wait, solve_open, 
 /// Where the model stands, as a share of the saturation rate: the load a server can be run at with room for peaks. At
 /// saturation itself an open network has no solution.
 pub const OPERATING: f64 = 0.7;
-
-/// No confidence interval of a mean response time is believed to be narrower than this share of it.
-const RESPONSE_FLOOR: f64 = 0.01;
 
 /// One calibration run.
 #[derive(Clone, Debug)]
@@ -175,7 +172,7 @@ fn response_point(cpu: &Station, demands: &[f64], run: &CalibrationRun) -> Optio
     let work: f64 = rates.iter().zip(&demands).map(|(rate, demand)| rate * demand).sum();
     // As the solver sees it: other work slows the service down.
     let demand = work / rates.iter().sum::<f64>() / (1.0 - cpu.background);
-    let ci = ci.unwrap_or(response).max(RESPONSE_FLOOR * response);
+    let ci = ci.unwrap_or(response).max(response::FLOOR * response);
     (wait_unit.is_finite() && demand.is_finite()).then(|| ResponsePoint {
         wait_unit,
         demand,

@@ -2,7 +2,7 @@
 //!
 //! Everything that is at its limit or near it makes one sentence; what causes others comes before what follows from it.
 
-mod thresholds;
+pub mod thresholds;
 
 use crate::group::Stretch;
 use crate::rates::Rates;

@@ -57,7 +57,7 @@ mod sys;
 mod tree;
 
 pub use affinity::{Former, PinGuard, pin_tree};
-pub use bottleneck::{Finding, Severity, bottleneck};
+pub use bottleneck::{Finding, Severity, bottleneck, thresholds};
 pub use brimful_os::cpus::online as online_cpus;
 pub use config::MonitorConfig;
 pub use connections::{ConnectionsSample, PortSample};

@@ -30,7 +30,7 @@ use serde::Serialize;
 const MUCH: f64 = 0.05;
 
 /// What was measured inside the server should not add up to more than this times what its processes used.
-const TOO_MUCH: f64 = 1.1;
+const MOST_INSIDE: f64 = 1.1;
 
 /// Half width of a 95 % interval of the mean of many samples, in standard errors.
 const NORMAL_95: f64 = 1.96;
@@ -363,7 +363,7 @@ fn warn(runs: &Runs, law: &Law, fit: &DemandFit, known: Option<&[f64]>, warnings
     let inside = |run: &Run, known: &[f64]| run.throughput.iter().zip(known).map(|(x, k)| x * k).sum::<f64>();
     if let Some(known) = known
         && runs.used.iter().map(|r| inside(r, known)).sum::<f64>()
-            > TOO_MUCH * runs.used.iter().map(|r| r.busy).sum::<f64>()
+            > MOST_INSIDE * runs.used.iter().map(|r| r.busy).sum::<f64>()
     {
         warnings.push(
             "what the Server Module measured of requests adds up to more CPU time than the server's processes used: name all of \

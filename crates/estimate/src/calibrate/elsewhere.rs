@@ -2,12 +2,9 @@
 
 use super::runs::{Run, Runs};
 use crate::EstimateError;
-use crate::response::{ResponseFit, ResponsePoint, fit_response};
+use crate::response::{self, ResponseFit, ResponsePoint, fit_response};
 use brimful_core::model::Model;
 use brimful_model::{exponential_wait, station_demands};
-
-/// No confidence interval of a mean response time is believed to be narrower than this share of it.
-const RESPONSE_FLOOR: f64 = 0.01;
 
 pub(super) struct Elsewhere {
     pub response: ResponseFit,
@@ -43,7 +40,7 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     let cpu = &model.stations[0];
     let rate: f64 = run.throughput.iter().sum();
     let wait_unit = exponential_wait(&run.throughput, &under(model, run, 0), cpu.servers, cpu.background);
-    let ci = ci.unwrap_or(response).max(RESPONSE_FLOOR * response);
+    let ci = ci.unwrap_or(response).max(response::FLOOR * response);
     let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, run, class)).sum();
     (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })
 }

@@ -8,13 +8,10 @@
 use super::runs::Run;
 use crate::demand::load::beyond_constant;
 use crate::demand::term::{Servers, Term};
-use crate::demand::{DemandFit, Observation, law::Law};
+use crate::demand::{DemandFit, Observation, SIGNIFICANT, law::Law};
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
-
-/// Probability that one of the runs is named although all are good.
-const FALSE_ALARM: f64 = 0.05;
 
 /// A smaller share of the CPU time is not worth a word.
 const WORTH: f64 = 0.02;
@@ -57,7 +54,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
         Some(OddRun { record: runs[i].record, busy, expected, residual, p })
     };
     let matters = |run: &OddRun| (run.busy - run.expected).abs() > WORTH * run.busy.max(run.expected);
-    let judged = (0..runs.len()).filter_map(against_others).filter(|run| run.p < FALSE_ALARM && matters(run));
+    let judged = (0..runs.len()).filter_map(against_others).filter(|run| run.p < SIGNIFICANT && matters(run));
     judged.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 

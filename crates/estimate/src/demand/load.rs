@@ -23,15 +23,12 @@
 use super::collinear::COLLINEAR;
 use super::law::Law;
 use super::term::{Servers, Shape, Term};
-use super::{Background, DemandFit, Observation, check, counted};
+use super::{Background, DemandFit, Observation, SIGNIFICANT, check, counted};
 use crate::EstimateError;
 use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
-
-/// Probability of a false alarm.
-const SIGNIFICANT: f64 = 0.05;
 
 /// Residuals below this share of what was measured are rounding.
 const ROUNDING: f64 = 1e-9;

@@ -6,6 +6,7 @@
 //! is too large for the largest of n (Student's t with Bonferroni's correction at 5 %: Cook & Weisberg, *Residuals and
 //! Influence in Regression*, 1982, §2.2.2). Outliers are named, never dropped.
 
+use super::SIGNIFICANT;
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
 use brimful_core::number::non_negative;
@@ -13,8 +14,6 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
-
-const SIGNIFICANT: f64 = 0.05;
 
 /// One response, or the mean of several of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]

@@ -9,6 +9,8 @@ use super::{Finding, Severity};
 pub const BUSY: Level = Level { near: 0.80, at: 0.95 };
 /// Share of a CPU's time taken by the hypervisor: a tenth is more than timekeeping, a third means that the host is sold twice.
 pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
+/// The same from which every figure is one of the neighbours' load as well, so that the host is no place to measure.
+pub const STEAL_AT_ALL: f64 = 0.02;
 /// Share of a program's time spent waiting for a CPU that it was ready to use: half as much as it ran, and as much.
 pub const WAITS: Level = Level { near: 0.33, at: 0.50 };
 /// A program that waits less than this many seconds per second is not held up whatever its share.
@@ -35,13 +37,14 @@ pub const LOST: Level = Level { near: 0.5, at: 100.0 };
 pub const DROPPED: f64 = 0.01;
 
 /// From where something is near its limit, and from where it is at it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Level {
     near: f64,
     at: f64,
 }
 
 impl Level {
+    /// How serious a value is, if it is.
     pub fn of(self, value: f64) -> Option<Severity> {
         match value {
             value if value >= self.at => Some(Severity::Limit),
@@ -50,7 +53,7 @@ impl Level {
         }
     }
 
-    pub fn report(self, value: f64, findings: &mut Vec<Finding>, sentence: impl FnOnce() -> String) {
+    pub(super) fn report(self, value: f64, findings: &mut Vec<Finding>, sentence: impl FnOnce() -> String) {
         findings.extend(self.of(value).map(|severity| Finding { severity, sentence: sentence() }));
     }
 }

@@ -1,6 +1,7 @@
 //! Time and CPU: how many cores, which clock, how late timers are, how much the hypervisor takes.
 
 use super::{Finding, judged, unknown};
+use crate::bottleneck::thresholds::STEAL_AT_ALL;
 use crate::kernel::stat::{CpuTicks, SystemStat};
 use crate::sys;
 use brimful_core::Nanos;
@@ -14,8 +15,6 @@ const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
 const FAST: [&str; 5] = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
 /// A sleep that ends later than this spoils an open schedule even where the engine spins for the last stretch.
 const LATE: Nanos = Nanos::from_micros(500);
-/// A larger share of stolen time makes every figure a figure of the neighbours' load as well.
-const STEAL: f64 = 0.02;
 
 pub(super) fn examine(root: &Path) -> Vec<Finding> {
     let before = cpu_ticks(root);
@@ -74,7 +73,7 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
     let (now, since_boot) = (share(before), share(CpuTicks::default()));
     judged(
         "steal",
-        now.max(since_boot) < STEAL,
+        now.max(since_boot) < STEAL_AT_ALL,
         format!("{} now, {} since boot", percent(now), percent(since_boot)),
         "CPU time that the hypervisor gave to others: it falsifies every figure".to_owned(),
         "vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0",

@@ -3,6 +3,7 @@
 use crate::watch::lines::UNKNOWN;
 use brimful_core::text::one_line;
 use brimful_monitor::Severity;
+use brimful_monitor::thresholds::{BUSY, Level};
 use ratatui::style::{Color, Modifier, Style as Look};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
@@ -47,11 +48,12 @@ impl Style {
 
     /// Of a share of something that has a limit: quiet as long as it is far from it.
     pub fn of_use(self, share: f64) -> Look {
-        match share {
-            share if share >= 0.95 => self.of(Severity::Limit),
-            share if share >= 0.80 => self.of(Severity::Near),
-            _ => Look::new(),
-        }
+        self.of_level(BUSY, share)
+    }
+
+    /// Of something that a finding would tell of: as the finding.
+    pub fn of_level(self, level: Level, value: f64) -> Look {
+        level.of(value).map_or(Look::new(), |severity| self.of(severity))
     }
 
     /// Of something that should not happen at all.

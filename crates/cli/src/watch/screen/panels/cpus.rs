@@ -5,7 +5,8 @@ use crate::watch::screen::picture::Picture;
 use crate::watch::screen::style::{Style, known};
 use brimful_core::quantity::{percent, whole_percent};
 use brimful_core::server::{Core, CpuShares};
-use ratatui::style::{Color, Style as Look};
+use brimful_monitor::thresholds::STEAL;
+use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
 const COLUMNS: Columns<5> = [("busy", 7, 4), ("user", 7, 3), ("system", 8, 2), ("intr", 7, 0), ("steal", 7, 1)];
@@ -55,7 +56,7 @@ fn row(name: &str, shares: &CpuShares, width: usize, style: Style) -> Line<'stat
         plain(percent(shares.user)),
         plain(percent(shares.system)),
         plain(known(shares.interrupt, percent)),
-        (percent(shares.steal), if shares.steal >= 0.1 { style.of_use(0.8) } else { Look::new() }),
+        (percent(shares.steal), style.of_level(STEAL, shares.steal)),
     ];
     start.into_iter().chain(cells(&COLUMNS, width, texts)).collect()
 }
