@@ -6,6 +6,7 @@ use crate::load::deliver_record;
 use crate::output::{OutFile, say};
 use crate::plan::model::name;
 use crate::record;
+use brimful_core::quantity::seconds;
 use brimful_core::record::Record;
 use std::time::{Duration, SystemTime};
 
@@ -19,9 +20,9 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let records: Vec<(String, Record)> = args.records.iter().map(read).collect::<anyhow::Result<_>>()?;
     if let Some(apart) = apart(&records).filter(|apart| *apart > TOGETHER && !args.output.quiet) {
         say(&format!(
-            "WARNING: the shards began {:.1} s apart, so that the rates are of no load that was there: give them all one \
+            "WARNING: the shards began {} apart, so that the rates are of no load that was there: give them all one \
              --start-at",
-            apart.as_secs_f64()
+            seconds(apart.as_secs_f64())
         ));
     }
     deliver_record(&brimful_stats::merge(records)?, &args.output, out)

@@ -5,6 +5,7 @@ use crate::exit::{Exit, UsageError};
 use crate::output::print;
 use crate::progress;
 use anyhow::Context;
+use brimful_core::quantity::{count, seconds};
 use brimful_target::{ServiceClass, Target, TargetConfig, TargetError, Truth};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -45,10 +46,9 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
 fn table(truth: &Truth) -> String {
     let mut text = format!("{:<20} {:>12} {:>14} {:>14}\n", "class", "requests", "CPU each", "nominal");
     for (name, class) in &truth.classes {
-        let us = |seconds: f64| format!("{:.1} us", seconds * 1e6);
-        let (mean, nominal) = (us(class.mean_cpu_s), us(class.nominal_s));
-        text += &format!("{name:<20} {:>12} {mean:>14} {nominal:>14}\n", class.requests);
+        let (mean, nominal) = (seconds(class.mean_cpu_s), seconds(class.nominal_s));
+        text += &format!("{name:<20} {:>12} {mean:>14} {nominal:>14}\n", count(class.requests));
     }
-    text += &format!("CPU in all: {:.3} s, of it for no class: {:.3} s\n", truth.total_cpu_s, truth.other_cpu_s);
-    text
+    let [all, other] = [truth.total_cpu_s, truth.other_cpu_s].map(seconds);
+    text + &format!("CPU in all: {all}, of it for no class: {other}\n")
 }

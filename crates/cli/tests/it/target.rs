@@ -40,7 +40,7 @@ fn it_serves_its_classes_and_tells_what_they_cost() {
     target.signal(Signal::INT);
     let done = target.finish().exits(&[0]);
     let rows: Vec<Vec<&str>> = done.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert!(rows.iter().any(|row| row.starts_with(&["light", "2"]) && row.ends_with(&["50.0", "us"])), "{rows:?}");
+    assert!(rows.iter().any(|row| row.starts_with(&["light", "2"]) && row.ends_with(&["50.0", "µs"])), "{rows:?}");
     assert!(rows.iter().any(|row| row.starts_with(&["heavy", "1"])), "{rows:?}");
     assert_eq!(done.stderr, "");
 }
