@@ -1,16 +1,16 @@
 //! From Records to a model: what `brimful plan calibrate` does.
 //!
-//! Of every usable run the throughput of each class and the CPU time of the server, both of the same stretch of the window of
-//! load, give one observation of the utilization law ([`crate::demand::fit_demands`]). A run that the others' law does not explain is
-//! named ([`OddRun`]). What the server does without requests is taken from a run of next to none if
-//! there is one, else fitted along. Disks that were used become stations in the same way. Mean response times give the
-//! variability of service and the time spent elsewhere ([`crate::fit_response`]). [`Source`] says what each demand stands
-//! on.
+//! Of every usable run the throughput of each class and the CPU time of the server, both of the same stretch of the
+//! window of load, give one observation of the utilization law ([`crate::demand::fit_demands`]). A run that the others'
+//! law does not explain is named ([`OddRun`]). What the server does without requests is taken from a run of next to
+//! none if there is one, else fitted along. Disks that were used become stations in the same way. Mean response times
+//! give the variability of service and the time spent elsewhere ([`crate::fit_response`]). [`Source`] says what each
+//! demand stands on.
 //!
 //! A demand has two intervals: that of the regression, from how far the runs are from one law, and that of a bootstrap
-//! of the seconds within each run ([`crate::demand::moving_blocks`]), from how they scatter. The wider of the two is given as
-//! the interval. Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has those at saturation
-//! and what a request costs beside them while the server is partly idle.
+//! of the seconds within each run ([`crate::demand::moving_blocks`]), from how they scatter. The wider of the two is
+//! given as the interval. Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has
+//! those at saturation and what a request costs beside them while the server is partly idle.
 //!
 //! Runs whose arrivals came in bursts tell what bursts cost, and nothing else if steady runs are there; runs past
 //! saturation tell where the throughput bends, as a check of the model.

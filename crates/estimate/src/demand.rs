@@ -6,11 +6,10 @@
 //! instead of being given numbers that are noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*,
 //! 1980, §3.2).
 //!
-//! Intervals are Student's t from the residuals, which takes the observations for independent; [`moving_blocks`] resamples
-//! those that follow one another in time. Whether demands depend on the load is asked of [`fit_load_dependence`], what
-//! they have to do with the size of a response of [`fit_size`]. From a single level there is only a rule of proportion
-//! ([`attribute_by_share`]). [`mod@crate::calibrate`] does all of it with
-//! Records.
+//! Intervals are Student's t from the residuals, which takes the observations for independent; [`moving_blocks`]
+//! resamples those that follow one another in time. Whether demands depend on the load is asked of
+//! [`fit_load_dependence`], what they have to do with the size of a response of [`fit_size`]. From a single level there
+//! is only a rule of proportion ([`attribute_by_share`]). [`mod@crate::calibrate`] does all of it with Records.
 
 mod bootstrap;
 pub(crate) mod collinear;
@@ -235,7 +234,8 @@ mod tests {
 
     #[test]
     fn a_measured_server_saturates_where_it_did() {
-        // One nginx worker, 1294 B, keep-alive: CPU µs per request up to a third of the 60,000 per second it could serve.
+        // One nginx worker, 1294 B, keep-alive: CPU µs per request up to a third of the 60,000 per second it could
+        // serve.
         let measured = [(2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)];
         let observations = measured.map(|(rate, us): (f64, f64)| Observation {
             throughput: vec![rate],

@@ -1,8 +1,8 @@
 //! Least squares: the non-negative fits that demand estimation stands on.
 //!
 //! Intervals are Student's t at 95 %, two-sided, with as many degrees of freedom as observations exceed unknowns. An
-//! unknown held at zero narrows no interval: the covariance is the unconstrained one, the residuals are those of the fit,
-//! the misfit of holding included. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974), ch. 23;
+//! unknown held at zero narrows no interval: the covariance is the unconstrained one, the residuals are those of the
+//! fit, the misfit of holding included. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974), ch. 23;
 //! Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
 
 use crate::EstimateError;
@@ -119,8 +119,8 @@ impl Design {
     }
 }
 
-/// Lawson and Hanson's active set: the unknowns are freed one by one, steepest descent first, and held at zero again when
-/// they would turn negative. `None` if a decomposition did not converge.
+/// Lawson and Hanson's active set: the unknowns are freed one by one, steepest descent first, and held at zero again
+/// when they would turn negative. `None` if a decomposition did not converge.
 fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
     let p = a.ncols();
     let mut x = DVector::zeros(p);

@@ -1,9 +1,10 @@
-//! From the calibration runs of a survey to a model, and from the model to predictions. Times are seconds, rates per second.
+//! From the calibration runs of a survey to a model, and from the model to predictions. Times are seconds, rates per
+//! second.
 //!
 //! One queueing station stands for the server's CPUs and one delay station for all else. The utilization law with the
 //! idle server's own use as its intercept gives the demands of the classes and what an idle server pays for waking up
-//! ([`crate::demand::Shape::Idle`]). Mean response times at the calibration levels then give the delay and the variability of service.
-//! Predictions are solutions of the model, so whoever solves it gets the same.
+//! ([`crate::demand::Shape::Idle`]). Mean response times at the calibration levels then give the delay and the
+//! variability of service. Predictions are solutions of the model, so whoever solves it gets the same.
 
 use crate::EstimateError;
 use crate::correlation::of_covariance;

@@ -1,4 +1,5 @@
-//! The one reading of a Record: what the server completed, and what CPU time that took it, over one and the same window.
+//! The one reading of a Record: what the server completed, and what CPU time that took it, over one and the same
+//! window.
 //!
 //! CPU time is that of the server's processes if they were watched, because others' time is then not in it but for what
 //! interrupts do on their behalf; else that of the CPUs.
@@ -19,8 +20,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// By these classes of the Record, `None` where it has none of that name. The Record says of each class only what it
-    /// completed in all: in the window all classes have as much of that. `by_process`: as in [`measured`].
+    /// By these classes of the Record, `None` where it has none of that name. The Record says of each class only what
+    /// it completed in all: in the window all classes have as much of that. `by_process`: as in [`measured`].
     pub fn of(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
         let Measured { seconds, rate, busy } = measured(record, by_process)?;
         let completed = |class: &ClassRecord| class.counts.completed as f64;

@@ -2,9 +2,9 @@
 //! (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10), and the choice that
 //! follows from it.
 //!
-//! The candidate with the least error is taken. The preferred one stays if it is about as good, because the error of one
-//! history is itself a random number. What would exceed all that was ever seen by far within the horizon is not taken,
-//! for no back-test reaches that far; where all would, those that exceed it least are left.
+//! The candidate with the least error is taken. The preferred one stays if it is about as good, because the error of
+//! one history is itself a random number. What would exceed all that was ever seen by far within the horizon is not
+//! taken, for no back-test reaches that far; where all would, those that exceed it least are left.
 
 use crate::fit::{Candidates, Fitted, How, naive_error};
 use crate::result::{Backtest, Tried};
@@ -36,8 +36,8 @@ pub(crate) struct Judged {
     pub widening: f64,
 }
 
-/// Chooses among candidates by forecasts from up to ten origins in the second half of the history. If that is too short,
-/// rates are extrapolated on their own scale: nothing then vouches for growth in proportion.
+/// Chooses among candidates by forecasts from up to ten origins in the second half of the history. If that is too
+/// short, rates are extrapolated on their own scale: nothing then vouches for growth in proportion.
 pub(crate) fn choose(candidates: &Candidates, rates: &[f64], how: How<'_>, horizon: usize) -> Judged {
     let Some(trial) = Trial::run(candidates, rates, how, horizon) else {
         return Judged { chosen: 0, restrained: false, report: None, widening: 1.0 };

@@ -112,8 +112,8 @@ impl Fitted {
             .map_or((f64::INFINITY, f64::INFINITY), |t| (t.inverse_cdf(0.9), t.inverse_cdf(0.975)))
     }
 
-    /// Relative growth of the trend per month over the horizon, which lasts so many months; absent if nothing arrives now
-    /// or the trend has no growth to tell.
+    /// Relative growth of the trend per month over the horizon, which lasts so many months; absent if nothing arrives
+    /// now or the trend has no growth to tell.
     pub(crate) fn growth(&self, months: f64, horizon: usize) -> Option<f64> {
         if self.trend.kind == TrendKind::SeasonalNaive {
             return None;

@@ -1,18 +1,18 @@
 //! What arrivals will be: trend, seasons and prediction intervals from a history, and when a rate is reached.
 //!
-//! The history is brought to one scale (rates, or their logarithms where growth and swings are in proportion), its daily
-//! and weekly patterns are taken off, what is left, without its outliers, is extrapolated by exponential smoothing. Several
-//! forms of that, on both scales, and the repetition of the last season are then tried on beginnings of the history: the
-//! best is used, and intervals that prove too narrow are widened by as much as that shows. Rates are per second;
-//! an interval is that of a single step to come.
+//! The history is brought to one scale (rates, or their logarithms where growth and swings are in proportion), its
+//! daily and weekly patterns are taken off, what is left, without its outliers, is extrapolated by exponential
+//! smoothing. Several forms of that, on both scales, and the repetition of the last season are then tried on beginnings
+//! of the history: the best is used, and intervals that prove too narrow are widened by as much as that shows. Rates
+//! are per second; an interval is that of a single step to come.
 //!
 //! Hours cannot tell what happens in months: for more than two weeks days are forecast instead, and the ratio of
 //! their peak to their mean is learnt from the hours, because a server must hold the peak.
 //!
-//! Of 40 synthetic histories each (a line, a week and noise; 120 days and 60 ahead), the 80 and 95 % intervals held 81 and
-//! 95 %; with the deviations of a day persisting to 0.7, 81 and 95 %; growing and swinging in proportion, 82 and 96 %; a
-//! random walk of 400 days, 90 ahead, 82 and 94 %. Seasonal decomposition with an automatic ETS (augurs 0.10) had 75 and 91,
-//! 95 and 99, 67 and 84, 74 and 94 %.
+//! Of 40 synthetic histories each (a line, a week and noise; 120 days and 60 ahead), the 80 and 95 % intervals held 81
+//! and 95 %; with the deviations of a day persisting to 0.7, 81 and 95 %; growing and swinging in proportion, 82 and
+//! 96 %; a random walk of 400 days, 90 ahead, 82 and 94 %. Seasonal decomposition with an automatic ETS (augurs 0.10)
+//! had 75 and 91, 95 and 99, 67 and 84, 74 and 94 %.
 
 use crate::ForecastError;
 use crate::backtest::{self, Judged};
@@ -30,7 +30,8 @@ const HORIZON: usize = 100_000;
 
 /// Forecasts a history.
 ///
-/// Errors: fewer than [`MINIMUM`] values, rates or options that cannot be, a horizon of more steps than anyone could read.
+/// Errors: fewer than [`MINIMUM`] values, rates or options that cannot be, a horizon of more steps than anyone could
+/// read.
 pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, ForecastError> {
     options.check()?;
     let History { series, peak, seasons, note } = History::new(series, options)?;

@@ -1,10 +1,10 @@
-//! Values far from all around them: holidays, outages, sales, errors. They come back to where they left, so that a trend
-//! that followed them would be wrong after each.
+//! Values far from all around them: holidays, outages, sales, errors. They come back to where they left, so that a
+//! trend that followed them would be wrong after each.
 //!
-//! Hampel's filter: a value more than so many median absolute deviations from the median of its neighbours is an outlier
-//! (Pearson, *Mining Imperfect Data*, 2005, §3.2). What changes for good is none: beyond a jump, most neighbours are at
-//! the new level. Where one of the last values is far off, nobody can tell, and all outliers are kept: how the earlier ones
-//! came back then says what to expect of it.
+//! Hampel's filter: a value more than so many median absolute deviations from the median of its neighbours is an
+//! outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). What changes for good is none: beyond a jump, most
+//! neighbours are at the new level. Where one of the last values is far off, nobody can tell, and all outliers are
+//! kept: how the earlier ones came back then says what to expect of it.
 
 /// Neighbours on each side: what lasts as long is no outlier but a change.
 const SIDE: usize = 14;

@@ -1,8 +1,8 @@
 //! Seasons: which there are, and what they add to the trend.
 //!
 //! The decomposition is MSTL (Bandara, Hyndman & Bergmeir, 2021; STL: Cleveland et al., 1990) with patterns that repeat
-//! unchanged. A day and a week are looked for wherever the step divides them and the history holds two; the mean squares of a
-//! pattern over those of the remainder are judged by an F test.
+//! unchanged. A day and a week are looked for wherever the step divides them and the history holds two; the mean
+//! squares of a pattern over those of the remainder are judged by an F test.
 
 use crate::line::ols;
 use crate::time::DAY_S;
@@ -36,7 +36,8 @@ impl Season {
     }
 }
 
-/// The periods, in steps, that arrivals at such a step usually have, shortest first: a day and a week; of weeks, a year.
+/// The periods, in steps, that arrivals at such a step usually have, shortest first: a day and a week; of weeks, a
+/// year.
 pub(crate) fn usual(step_s: u32) -> Vec<usize> {
     let step = i64::from(step_s);
     let whole = |period: i64| (period % step == 0 && period / step > 1).then_some((period / step) as usize);
@@ -60,8 +61,8 @@ pub(crate) fn detect(values: &[f64], candidates: &[usize]) -> Vec<Season> {
     }
 }
 
-/// Seasons of these periods and what neither they nor the trend explain; no season of a period that does not fit into the
-/// series twice.
+/// Seasons of these periods and what neither they nor the trend explain; no season of a period that does not fit into
+/// the series twice.
 pub(crate) fn decompose(values: &[f64], periods: &[usize]) -> (Vec<Season>, Vec<f64>) {
     let periods: Vec<usize> = periods.iter().copied().filter(|p| *p > 1 && values.len() / p >= 2).collect();
     let mut parameters = stlrs::MstlParams::new();

@@ -11,7 +11,8 @@ pub enum ParseError {
     /// The head breaks the grammar.
     #[error("the response head is malformed, {0}: see what the server sends with `curl --include`")]
     BadHead(&'static str),
-    /// The head is longer than [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) or has more than [`MAX_FIELDS`](crate::MAX_FIELDS) fields.
+    /// The head is longer than [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) or has more than
+    /// [`MAX_FIELDS`](crate::MAX_FIELDS) fields.
     #[error("the response head exceeds 64 KiB or 256 fields: make the server send fewer or shorter ones")]
     HeadTooLarge,
     /// The length of the body is not a number, does not fit 64 bits, or is given twice and differently.

@@ -11,8 +11,8 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The most fields that a response head may have.
 pub const MAX_FIELDS: usize = 256;
 
-/// The head that was parsed last. A server's answers mostly begin with the same head, at least within a second: then it need
-/// not be parsed again. Have all connections to one server share one.
+/// The head that was parsed last. A server's answers mostly begin with the same head, at least within a second: then it
+/// need not be parsed again. Have all connections to one server share one.
 #[derive(Clone, Debug, Default)]
 pub struct RecentHead {
     bytes: Vec<u8>,
@@ -20,8 +20,8 @@ pub struct RecentHead {
 }
 
 impl RecentHead {
-    /// What [`parse`] would say of the head that `bytes` begin with, and how long that is, if it is this one. Where a head ends
-    /// depends on nothing behind it, so that the same bytes are the same head.
+    /// What [`parse`] would say of the head that `bytes` begin with, and how long that is, if it is this one. Where a
+    /// head ends depends on nothing behind it, so that the same bytes are the same head.
     pub(crate) fn find(&self, bytes: &[u8], head_request: bool) -> Option<(usize, Head)> {
         let (of_head_request, head) = self.parsed?;
         (of_head_request == head_request && bytes.starts_with(&self.bytes)).then_some((self.bytes.len(), head))
@@ -53,8 +53,8 @@ pub(crate) enum Framing {
     Close,
 }
 
-/// Where in `bytes`, which follow on `before`, the head ends: after the first empty line. A line ends in LF, a CR before
-/// it is part of the ending, as `httparse` has it.
+/// Where in `bytes`, which follow on `before`, the head ends: after the first empty line. A line ends in LF, a CR
+/// before it is part of the ending, as `httparse` has it.
 pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\n', bytes)
         .find(|&lf| match bytes[..lf] {

@@ -86,8 +86,8 @@ impl ResponseParser {
         self.feed_with(&mut RecentHead::default(), bytes, |_| {})
     }
 
-    /// Does and says the same as [`feed`](Self::feed), sooner when the response begins with the head that was parsed last, and
-    /// shows each head once it is whole, informational ones included.
+    /// Does and says the same as [`feed`](Self::feed), sooner when the response begins with the head that was parsed
+    /// last, and shows each head once it is whole, informational ones included.
     pub fn feed_with(
         &mut self,
         recent: &mut RecentHead,

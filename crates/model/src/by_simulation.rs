@@ -1,8 +1,8 @@
 //! Networks that no formula is known to hold for, solved by [`mod@crate::simulate`].
 //!
-//! Closed classes at stations out of product form: the rules of [`crate::residence`] have been off by several times there. Run
-//! until throughputs and response times are known to within [`PRECISION`], or for so many [`EVENTS`]: a fraction of a second.
-//! One seed, so that a model before and after a change meets the same chance.
+//! Closed classes at stations out of product form: the rules of [`crate::residence`] have been off by several times
+//! there. Run until throughputs and response times are known to within [`PRECISION`], or for so many [`EVENTS`]: a
+//! fraction of a second. One seed, so that a model before and after a change meets the same chance.
 
 use crate::ModelError;
 use crate::closed::approximate;

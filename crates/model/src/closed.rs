@@ -1,7 +1,8 @@
 //! Closed classes: a fixed number of customers, each of whom thinks, asks and waits.
 //!
 //! - [`mva`]: exactly, at single servers and delays.
-//! - [`convolution`]: exactly, at stations whose speed depends on how many are there: several servers, rate multipliers.
+//! - [`convolution`]: exactly, at stations whose speed depends on how many are there: several servers, rate
+//!   multipliers.
 //! - [`approximate`]: Bard & Schweitzer's fixed point and the Linearizer, for any population and any order of service.
 
 pub(crate) mod approximate;

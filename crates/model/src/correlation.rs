@@ -1,7 +1,7 @@
 //! Errors that hang together: correlation matrices, and normal numbers drawn by them.
 //!
-//! A matrix is symmetric and positive semidefinite with ones on its diagonal. It may be singular, as that of classes whose
-//! demands are one unknown is, so its Cholesky factor is taken without dividing by pivots that vanish.
+//! A matrix is symmetric and positive semidefinite with ones on its diagonal. It may be singular, as that of classes
+//! whose demands are one unknown is, so its Cholesky factor is taken without dividing by pivots that vanish.
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;

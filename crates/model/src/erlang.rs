@@ -2,7 +2,8 @@
 //!
 //! `offered` is the offered load a = λ·S in erlangs (mean number of busy servers); a ≥ m has no steady state.
 
-/// Probability that an arriving request must wait in M/M/m (Erlang's C formula). 0 without load, 1 at or above saturation.
+/// Probability that an arriving request must wait in M/M/m (Erlang's C formula). 0 without load, 1 at or above
+/// saturation.
 pub fn erlang_c(servers: u32, offered: f64) -> f64 {
     if offered <= 0.0 {
         return 0.0;
@@ -33,8 +34,8 @@ pub(crate) fn wait_per_service(servers: u32, rho: f64) -> f64 {
 /// Blocking probability of M/M/m/m, for a > 0.
 ///
 /// The well-known recurrence 1/B(k) = 1 + (k/a)·1/B(k−1), unrolled from the top: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All
-/// terms are positive, so nothing cancels; they rise, then fall, so the sum ends after some √m terms instead of m, and an
-/// overflow means that B is zero for every purpose.
+/// terms are positive, so nothing cancels; they rise, then fall, so the sum ends after some √m terms instead of m, and
+/// an overflow means that B is zero for every purpose.
 fn erlang_b(servers: u32, offered: f64) -> f64 {
     let (mut term, mut sum) = (1.0, 1.0);
     for free in (1..=servers).rev() {
@@ -47,9 +48,10 @@ fn erlang_b(servers: u32, offered: f64) -> f64 {
     1.0 / sum
 }
 
-/// Mean wait in seconds at a first-come-first-served station of so many servers, `background` (0..1) of whose capacity other
-/// work takes, when the service of each class is exponential: that of M/M/m times how much more service times of unequal means
-/// vary (Lee & Longton 1959; exact for one server). λ per second and D in seconds, by class. Infinite at saturation.
+/// Mean wait in seconds at a first-come-first-served station of so many servers, `background` (0..1) of whose capacity
+/// other work takes, when the service of each class is exponential: that of M/M/m times how much more service times of
+/// unequal means vary (Lee & Longton 1959; exact for one server). λ per second and D in seconds, by class. Infinite at
+/// saturation.
 pub fn exponential_wait(rates: &[f64], demands: &[f64], servers: u32, background: f64) -> f64 {
     let moment = |k: i32| rates.iter().zip(demands).map(|(rate, demand)| rate * demand.powi(k)).sum::<f64>();
     let (rate, work) = (moment(0), moment(1));

@@ -1,7 +1,7 @@
 //! Classes whose demands are known only together ([`JointDemand`]): nothing may part them.
 //!
-//! Of classes that always came in the same proportions, only the demand of their mean request is known: each demand may be
-//! anything between 0 and all of it. So whatever depends on how it is shared is refused.
+//! Of classes that always came in the same proportions, only the demand of their mean request is known: each demand may
+//! be anything between 0 and all of it. So whatever depends on how it is shared is refused.
 
 use crate::ModelError;
 use brimful_core::model::{Class, ClassKind, JointDemand, Model, Scheduling};

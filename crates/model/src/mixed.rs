@@ -1,9 +1,9 @@
 //! Networks with closed classes, exactly: open classes are a slower server to the closed ones.
 //!
-//! A single server of which open classes keep ρ busy is to the others one of demands D/(1 − ρ) (Reiser & Kobayashi 1975;
-//! Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7); several servers and rate multipliers become other multipliers
-//! ([`crate::open_load`]). An open request then stays as long as the closed customers it meets let it. Without open
-//! classes nothing is left to reduce. Valid in product form, for stable open classes.
+//! A single server of which open classes keep ρ busy is to the others one of demands D/(1 − ρ) (Reiser & Kobayashi
+//! 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7); several servers and rate multipliers become other
+//! multipliers ([`crate::open_load`]). An open request then stays as long as the closed customers it meets let it.
+//! Without open classes nothing is left to reduce. Valid in product form, for stable open classes.
 
 use crate::ModelError;
 use crate::closed::{Centre, Closed, Steady, effort};

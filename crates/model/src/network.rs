@@ -1,7 +1,7 @@
 //! A model that makes sense, as the solvers see it.
 //!
-//! What other work takes of a queue slows it down: its demands are divided by 1 − b here, once. What is measured against
-//! the nominal capacity (utilization) uses the demands of the document. Matrices are stations × classes.
+//! What other work takes of a queue slows it down: its demands are divided by 1 − b here, once. What is measured
+//! against the nominal capacity (utilization) uses the demands of the document. Matrices are stations × classes.
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
@@ -116,8 +116,8 @@ impl<'a> Network<'a> {
         products(&self.demands[station], &self.rates).sum()
     }
 
-    /// The least rate of all classes together, at the proportions of `mix`, at which a station saturates, and which one.
-    /// Infinite if no queue has any work.
+    /// The least rate of all classes together, at the proportions of `mix`, at which a station saturates, and which
+    /// one. Infinite if no queue has any work.
     pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
         let load = |k: usize| match self.model.stations[k].kind {
             StationKind::Queue => {
@@ -180,8 +180,8 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
 }
 
 /// The squared coefficient of variation of each class: the station's own, or what gives all classes together the total.
-/// Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD². An error if the unequal demands alone vary more than the
-/// total, or if closed classes of unequal demands visit, whose rates no one knows before.
+/// Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD². An error if the unequal demands alone vary more
+/// than the total, or if closed classes of unequal demands visit, whose rates no one knows before.
 fn scv_of_each(station: &Station, demands: &[f64], rates: &[f64], population: &[u32]) -> Result<f64, ModelError> {
     let Some(total) = station.total_scv else { return Ok(station.scv) };
     let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);

@@ -1,10 +1,10 @@
 //! Open multiclass networks: requests arrive at given rates, whatever the servers do.
 //!
-//! Each station is on its own (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975): exact under processor sharing whatever
-//! the distribution of service times, and for exponential FCFS stations that serve all classes alike. Elsewhere it takes
-//! the arrivals at each station for Poisson, which they are at the first one. `residence.rs` has the rules: Erlang's C
-//! or Seidmann's approximation for several servers, first come first served with any variability of service, priorities.
-//! Cost: stations × classes (× classes where the order of service matters).
+//! Each station is on its own (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975): exact under processor sharing
+//! whatever the distribution of service times, and for exponential FCFS stations that serve all classes alike.
+//! Elsewhere it takes the arrivals at each station for Poisson, which they are at the first one. `residence.rs` has the
+//! rules: Erlang's C or Seidmann's approximation for several servers, first come first served with any variability of
+//! service, priorities. Cost: stations × classes (× classes where the order of service matters).
 //!
 //! Background work b slows a queue to 1 − b of its nominal rate. A delay station has no capacity, so no background.
 //! Matrices are stations × classes, times seconds, rates per second.
@@ -17,8 +17,9 @@ use brimful_core::model::{Model, StationKind};
 
 /// Solves an open network: by Erlang's C unless the method is Seidmann's.
 ///
-/// The mix is that of the rates; if all are zero, that of equal rates. Errors: what does not fit together, a number that
-/// cannot be, a closed class, a station that cannot keep up, or one out of product form where `exact` was asked for.
+/// The mix is that of the rates; if all are zero, that of equal rates. Errors: what does not fit together, a number
+/// that cannot be, a closed class, a station that cannot keep up, or one out of product form where `exact` was asked
+/// for.
 pub fn solve_open(model: &Model, method: Method) -> Result<Solution, ModelError> {
     check_open(model)?;
     of_network(&Network::new(model)?, method)
@@ -45,8 +46,8 @@ pub(crate) fn of_network(network: &Network<'_>, method: Method) -> Result<Soluti
     Ok(solution)
 }
 
-/// Where the formulas are approximations, if they are: several servers out of product form, and arrivals that another station out
-/// of product form has bunched.
+/// Where the formulas are approximations, if they are: several servers out of product form, and arrivals that another
+/// station out of product form has bunched.
 fn approximate(network: &Network<'_>) -> Option<String> {
     let stations = || (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
     let name = |k: usize| &network.model.stations[k].name;

@@ -1,9 +1,10 @@
 //! What open classes do to a station whose speed depends on how many are there, several servers included.
 //!
-//! With n closed customers at a station of multipliers α, the number k of open ones has weight C(n + k, k)·ρᵏ/Π α(n+1..n+k).
-//! The sums E(n) of these weights leave to the closed classes a station of multipliers α(n)·E(n − 1)/E(n), and give an
-//! open request the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo & Afshari, 1984). All terms are positive, so
-//! nothing cancels. Valid for ρ below the last multiplier, which holds for any n beyond. Cost: (last level)².
+//! With n closed customers at a station of multipliers α, the number k of open ones has weight C(n + k, k)·ρᵏ/Π
+//! α(n+1..n+k). The sums E(n) of these weights leave to the closed classes a station of multipliers α(n)·E(n − 1)/E(n),
+//! and give an open request the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo & Afshari, 1984). All terms
+//! are positive, so nothing cancels. Valid for ρ below the last multiplier, which holds for any n beyond. Cost: (last
+//! level)².
 
 /// A station as its closed classes and its open ones feel it.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,8 @@ pub(crate) struct OpenLoad {
 }
 
 impl OpenLoad {
-    /// At ρ = `load`, with α(n) = `rate(n)` that is constant from n = `levels`, and never more than so many `customers`.
+    /// At ρ = `load`, with α(n) = `rate(n)` that is constant from n = `levels`, and never more than so many
+    /// `customers`.
     pub(crate) fn new(rate: impl Fn(usize) -> f64, levels: usize, load: f64, customers: usize) -> Self {
         let wanted = levels.min(customers.saturating_add(1)).max(1);
         let sums = if load > 0.0 { log_sums(&rate, levels, load, wanted) } else { vec![0.0; wanted + 1] };

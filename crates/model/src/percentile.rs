@@ -1,11 +1,13 @@
 //! How response times are distributed: percentiles from a solved network.
 //!
-//! A response time is taken for a sum of independent times, one for each station. Each is known by its Laplace–Stieltjes
-//! transform (`percentile/place.rs` says which, from where, and what is exact of it); the transform of the sum is their
-//! product, and is inverted numerically (`percentile/inversion.rs`). One visit per station, as the simulator has it.
+//! A response time is taken for a sum of independent times, one for each station. Each is known by its
+//! Laplace–Stieltjes transform (`percentile/place.rs` says which, from where, and what is exact of it); the transform
+//! of the sum is their product, and is inverted numerically (`percentile/inversion.rs`). One visit per station, as the
+//! simulator has it.
 //!
-//! How far that is from simulations of 3 million events, in random networks of 1 to 5 stations and 1 to 3 classes at 30 to 90 % of
-//! saturation; the error of some 240 response times of each kind, of which the simulations know p99 to about 2 %:
+//! How far that is from simulations of 3 million events, in random networks of 1 to 5 stations and 1 to 3 classes at 30
+//! to 90 % of saturation; the error of some 240 response times of each kind, of which the simulations know p99 to about
+//! 2 %:
 //!
 //! | network | p95: median, most | p99: median, most |
 //! |---|---|---|
@@ -17,8 +19,9 @@
 //! | open, first come first served, scv 0 to 4 | 1.1 %, 16 % | 1.2 %, 13 % |
 //! | open, priorities | 0.6 %, 15 % | 0.9 %, 20 % |
 //!
-//! In the last two the mean response time, on which this stands, is itself an approximation, off by as much at worst. What
-//! service times look like beyond their scv is assumed: gamma below 1, hyperexponential above, as [`crate::Service::Standard`].
+//! In the last two the mean response time, on which this stands, is itself an approximation, off by as much at worst.
+//! What service times look like beyond their scv is assumed: gamma below 1, hyperexponential above, as
+//! [`crate::Service::Standard`].
 
 mod inversion;
 mod place;
@@ -54,13 +57,14 @@ pub fn response_distributions<'a>(
 }
 
 impl ResponseDistributions<'_> {
-    /// The share of a class's requests that take no longer than this; of all requests if no class is given. NaN of a class
-    /// that is not there.
+    /// The share of a class's requests that take no longer than this; of all requests if no class is given. NaN of a
+    /// class that is not there.
     pub fn share_within(&self, class: Option<usize>, seconds: f64) -> f64 {
         if self.has(class) { share_within(&self.network, self.solution, class, seconds) } else { f64::NAN }
     }
 
-    /// What so many percent of them do not exceed, in seconds. NaN for a class that is not there, and outside of 0 to 100.
+    /// What so many percent of them do not exceed, in seconds. NaN for a class that is not there, and outside of 0 to
+    /// 100.
     pub fn percentile(&self, class: Option<usize>, percent: f64) -> f64 {
         let asked = self.has(class) && percent > 0.0 && percent < 100.0;
         if asked { percentile(&self.network, self.solution, class, percent) } else { f64::NAN }

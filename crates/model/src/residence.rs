@@ -1,16 +1,18 @@
 //! How long a request stays at a station, from what it finds there on arrival.
 //!
-//! The one rule behind open networks and the approximate closed ones. A request arrives at m servers of which B are busy
-//! with each class, and where W customers of each closed class wait. It must wait with probability P, which is Erlang's C
-//! at the utilization it finds, and then for a departure (the remaining service r shared by m servers) and for the
-//! service of those ahead. How many requests of *open* classes are ahead follows from Little's law, λ × the same wait.
+//! The one rule behind open networks and the approximate closed ones. A request arrives at m servers of which B are
+//! busy with each class, and where W customers of each closed class wait. It must wait with probability P, which is
+//! Erlang's C at the utilization it finds, and then for a departure (the remaining service r shared by m servers) and
+//! for the service of those ahead. How many requests of *open* classes are ahead follows from Little's law, λ × the
+//! same wait.
 //!
 //! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), with a the busy servers of open classes. Exact for open
 //!   classes (Baskett, Chandy, Muntz & Palacios, 1975); with one server this is the arrival theorem of closed ones
 //!   (Reiser & Lavenberg, 1980). Seidmann, Schweitzer & Shalev-Oren (1987) is the same with P = U.
-//! - First come, first served: all wait alike, for Σ W·D + P·r over m − a, with r = Σ B·D·(1 + scv)/2 over Σ B. For one server
-//!   and open classes that is Pollaczek & Khinchine's formula of the mixed stream, for closed ones Reiser's (1979); for several
-//!   servers Lee & Longton's (1959): the wait of M/M/m times half of one plus the scv of all together.
+//! - First come, first served: all wait alike, for Σ W·D + P·r over m − a, with r = Σ B·D·(1 + scv)/2 over Σ B. For one
+//!   server and open classes that is Pollaczek & Khinchine's formula of the mixed stream, for closed ones Reiser's
+//!   (1979); for several servers Lee & Longton's (1959): the wait of M/M/m times half of one plus the scv of all
+//!   together.
 //! - Priorities, head of the line: Cobham (1954), for closed classes as Bryant, Krzesinski, Lakshmi & Chandy (1984).
 //! - Priorities, preemptive resume: only those as urgent count, and who is more urgent stretches the service by
 //!   1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
@@ -62,8 +64,8 @@ pub(crate) fn residence(network: &Network<'_>, k: usize, c: usize, must_wait: Mu
     }
 }
 
-/// An error if open requests of class `c` are never served at station `k` because closed classes of higher priority take
-/// all that the others leave.
+/// An error if open requests of class `c` are never served at station `k` because closed classes of higher priority
+/// take all that the others leave.
 pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput: &[f64]) -> Result<(), ModelError> {
     let station = &network.model.stations[k];
     let ordered = matches!(station.scheduling, Scheduling::Priority | Scheduling::Preemptive);
@@ -137,8 +139,8 @@ impl Place<'_> {
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)
     }
 
-    /// Until the waiting customers of closed classes down to this level are served. Open classes above come between, but do
-    /// not queue behind them; those of the same level do.
+    /// Until the waiting customers of closed classes down to this level are served. Open classes above come between,
+    /// but do not queue behind them; those of the same level do.
     fn urgent_backlog_wait(&self, level: u32) -> f64 {
         let (mut wait, mut ahead) = (0.0, 0.0);
         for here in self.levels().into_iter().filter(|here| *here <= level) {

@@ -1,13 +1,14 @@
 //! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and an answer where there is none.
 //!
-//! Requests of a class visit, once each and in the model's order, the stations where it has a demand. How a demand is split
-//! into visits, and in which order, makes no difference to product-form networks (processor sharing, delays, FCFS with
-//! exponential service and equal demands); to others it may. `background` slows a queue to 1 − b of its rate. Think times
-//! are exponential.
+//! Requests of a class visit, once each and in the model's order, the stations where it has a demand. How a demand is
+//! split into visits, and in which order, makes no difference to product-form networks (processor sharing, delays, FCFS
+//! with exponential service and equal demands); to others it may. `background` slows a queue to 1 − b of its rate.
+//! Think times are exponential.
 //!
-//! A run ends when it is precise enough, or has used up its events or its time; what it was then worth is in [`Run`]. How
-//! warm-up is found and intervals are made: `simulate/intervals.rs`. One seed, one result. Memory is bounded: by a million
-//! requests present, of which an open network that cannot keep up soon has more, and is refused; and by 512 slices of time.
+//! A run ends when it is precise enough, or has used up its events or its time; what it was then worth is in [`Run`].
+//! How warm-up is found and intervals are made: `simulate/intervals.rs`. One seed, one result. Memory is bounded: by a
+//! million requests present, of which an open network that cannot keep up soon has more, and is refused; and by 512
+//! slices of time.
 //!
 //! Times are seconds, rates per second, matrices stations × classes.
 
@@ -47,8 +48,8 @@ pub struct SimulationOptions {
     pub arrivals: Vec<Arrivals>,
     /// By station, the family of its service times. Empty: the standard one of each scv.
     pub service: Vec<Service>,
-    /// The run ends when every class's throughput and mean response time are known to within this share of themselves, at
-    /// 95 % confidence; `None` to use up the events or the time.
+    /// The run ends when every class's throughput and mean response time are known to within this share of themselves,
+    /// at 95 % confidence; `None` to use up the events or the time.
     pub precision: Option<f64>,
     /// The most events, where a request at one station is one: arrivals, departures, ends of think times.
     pub events: u64,
@@ -72,8 +73,8 @@ impl Default for SimulationOptions {
 
 /// Simulates a network of open and closed classes.
 ///
-/// Errors: what does not fit together, a number that cannot be, an open network that cannot keep up, or too few events for
-/// any result. A result that is not as precise as asked is no error; its [`Run::caveats`] say so.
+/// Errors: what does not fit together, a number that cannot be, an open network that cannot keep up, or too few events
+/// for any result. A result that is not as precise as asked is no error; its [`Run::caveats`] say so.
 pub fn simulate(model: &Model, options: &SimulationOptions) -> Result<Simulation, ModelError> {
     let layout = Layout::new(model, options)?;
     let mut world = World::new(&layout, options.seed);

@@ -10,16 +10,16 @@
 //! | `simulation` | as [`mod@crate::simulate`] | the same | any; to within 2 %, or as 1 million events allow | a fraction of a second |
 //! | `auto` | `erlang` | in product form `exact` where it is quick, else `linearizer`; out of it `simulation` | any | at most about a second |
 //!
-//! Product form (Baskett, Chandy, Muntz & Palacios 1975): processor sharing and delays whatever the distribution of service
-//! times, and first come, first served where service is exponential and of equal demand for all who come. `schweitzer` and
-//! `linearizer` also take orders of service out of product form: Pollaczek & Khinchine's remaining service, Lee & Longton's
-//! for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. No one bounds the errors, which may be several
-//! times the figure: a caveat of the solution says so, and `auto` simulates. Rate multipliers of a station in order of arrival are
-//! taken as if it shared.
+//! Product form (Baskett, Chandy, Muntz & Palacios 1975): processor sharing and delays whatever the distribution of
+//! service times, and first come, first served where service is exponential and of equal demand for all who come.
+//! `schweitzer` and `linearizer` also take orders of service out of product form: Pollaczek & Khinchine's remaining
+//! service, Lee & Longton's for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. No one
+//! bounds the errors, which may be several times the figure: a caveat of the solution says so, and `auto` simulates.
+//! Rate multipliers of a station in order of arrival are taken as if it shared.
 //!
-//! Mixed networks (open and closed classes): the closed ones are solved at stations that the open ones slow down (Reiser &
-//! Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984), and an open
-//! request stays as long as the closed customers it meets let it. Exact in product form.
+//! Mixed networks (open and closed classes): the closed ones are solved at stations that the open ones slow down
+//! (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984),
+//! and an open request stays as long as the closed customers it meets let it. Exact in product form.
 //!
 //! What would not fit in memory, or take more than half a minute, is refused with its size.
 

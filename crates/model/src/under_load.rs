@@ -1,7 +1,7 @@
 //! Networks of which closed classes load the stations on which their own demands depend ([`crate::idle_law`]).
 //!
-//! The throughputs, by the Linearizer, and the demands are found in turns. Open classes need none: their throughputs are
-//! known.
+//! The throughputs, by the Linearizer, and the demands are found in turns. Open classes need none: their throughputs
+//! are known.
 
 use crate::ModelError;
 use crate::closed::approximate::linearizer;

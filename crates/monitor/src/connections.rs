@@ -27,8 +27,8 @@ use std::path::Path;
 pub struct ConnectionsSample {
     /// In the order in which they were named.
     pub ports: Vec<PortSample>,
-    /// Established since boot because the other side asked, in the whole network namespace; read where the ports' own are
-    /// not known.
+    /// Established since boot because the other side asked, in the whole network namespace; read where the ports' own
+    /// are not known.
     pub passive_opens: Option<u64>,
 }
 
@@ -40,8 +40,8 @@ pub struct PortSample {
     pub port: u16,
     /// Its listening sockets; `None` while nothing listens.
     pub listener: Option<ListenerSample>,
-    /// SYNs that its listening sockets dropped since the watch began, those closed meanwhile included; `None` where that is not
-    /// known.
+    /// SYNs that its listening sockets dropped since the watch began, those closed meanwhile included; `None` where
+    /// that is not known.
     pub drops: Option<u64>,
     /// Established on this port since the watch began, where the source counts that.
     pub accepted: Option<u64>,
@@ -76,8 +76,8 @@ impl Group for ConnectionsGroup {
 
     const OF_NETNS: bool = true;
 
-    /// A server that is merely found in another namespace is watched there as far as that is allowed; a namespace that was
-    /// asked for is watched or is an error.
+    /// A server that is merely found in another namespace is watched there as far as that is allowed; a namespace that
+    /// was asked for is watched or is an error.
     fn open(site: &mut Site<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
         let (proc, ports, ebpf) = (site.root.join("proc"), site.ports, site.ebpf);
         // Entering takes a privilege: it is not done for nothing.
@@ -140,7 +140,8 @@ impl Group for ConnectionsGroup {
 
 impl ConnectionsWatch {
     /// To be called by a thread that is in the network namespace of the ports; `net` is the directory that is /proc/net
-    /// there. What is opened now stays in that namespace, and nothing is opened later. Without `ebpf` that is no source.
+    /// there. What is opened now stays in that namespace, and nothing is opened later. Without `ebpf` that is no
+    /// source.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool) -> ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
@@ -234,8 +235,8 @@ impl ConnectionsSample {
     }
 }
 
-/// Figures that are the longest of many samples: of each port's accept queue, and of all ports' together. Not every sample
-/// has a count of the connections, perhaps not the last one: it is the latest.
+/// Figures that are the longest of many samples: of each port's accept queue, and of all ports' together. Not every
+/// sample has a count of the connections, perhaps not the last one: it is the latest.
 fn with_longest_queues(mut figures: Connections, samples: &[&ConnectionsSample]) -> Connections {
     let fullest_of =
         |queues: &mut dyn Iterator<Item = AcceptQueue>| queues.reduce(AcceptQueue::fuller).unwrap_or_default();

@@ -24,9 +24,9 @@ impl Over {
     }
 }
 
-/// How much a counter grew. Many of the kernel's have 32 bits, some only on 32-bit machines, and some are sums over CPUs
-/// of such: one that falls by nearly 2³² has wrapped. One that falls otherwise has begun anew, and nobody knows how far
-/// it had come.
+/// How much a counter grew. Many of the kernel's have 32 bits, some only on 32-bit machines, and some are sums over
+/// CPUs of such: one that falls by nearly 2³² has wrapped. One that falls otherwise has begun anew, and nobody knows
+/// how far it had come.
 pub(crate) fn growth(from: u64, to: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;
     match from.checked_sub(to) {

@@ -1,14 +1,14 @@
 //! What the server's kernel saw while it was under load, on the same clock as the load (`CLOCK_MONOTONIC`).
 //!
 //! The Kernel Module of WebMonitor (Almeida, Almeida & Yates 1997) in today's Linux: descriptors on /proc that are kept
-//! open, `sock_diag`, and eBPF where it is allowed. Its four [groups](GroupName) stay, each enabled and timed on its own. A
-//! raw [`Sample`] holds counters only; [`Rates::between`] two samples is a pure function. Every figure degrades visibly:
-//! [`Server::sources`](brimful_core::server::Server::sources) says where it comes from, or why it is absent and what
-//! would bring it. The monitor measures its own cost.
+//! open, `sock_diag`, and eBPF where it is allowed. Its four [groups](GroupName) stay, each enabled and timed on its
+//! own. A raw [`Sample`] holds counters only; [`Rates::between`] two samples is a pure function. Every figure degrades
+//! visibly: [`Server::sources`](brimful_core::server::Server::sources) says where it comes from, or why it is absent
+//! and what would bring it. The monitor measures its own cost.
 //!
-//! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time, for
-//!   callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`], keep a [`History`], and say by a
-//!   [`Meter`] what that has cost.
+//! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time,
+//!   for callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`], keep a [`History`], and say
+//!   by a [`Meter`] what that has cost.
 //! - [`Serving`] and [`Monitor::connect`]: the same for a server on another host.
 //! - [`bottleneck`]: what stands in the way, in words.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
@@ -17,8 +17,8 @@
 //! - [`listener_owners`]: which processes a port belongs to.
 //! - [`host::examine`]: what this host allows, and the command that mends each shortfall.
 //!
-//! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`) with one implementation of [`Group`] in
-//! it, and one entry in the list of `groups.rs`.
+//! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`) with one implementation of [`Group`]
+//! in it, and one entry in the list of `groups.rs`.
 
 #[macro_use]
 mod groups;

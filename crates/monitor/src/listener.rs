@@ -5,16 +5,16 @@
 //! segments are among them, which `drops.rs` takes off:
 //!
 //! - the last segment of a handshake that meets a queue that has filled up since its SYN was let in, and every segment
-//!   that follows it until there is room. Each is counted twice, as a drop and as a segment that nobody took. This takes
-//!   a network between the hosts: on one host the handshake is over before the next SYN comes.
+//!   that follows it until there is room. Each is counted twice, as a drop and as a segment that nobody took. This
+//!   takes a network between the hosts: on one host the handshake is over before the next SYN comes.
 //! - with `TCP_DEFER_ACCEPT`, which Apache sets, the last segment of every handshake, because it brings no data.
 //! - a reset of a half-open connection.
 //!
 //! What remains inexact: a SYN that is sent again although it has been answered is not counted, and while the queue
-//! overflows it is taken for one of the first kind, as is a segment out of order that meets a half-open connection. A SYN
-//! whose handshake never ends (the client is gone, or a SYN cookie comes back to nobody) is in neither. If several of the
-//! watched ports drop at once the other segments are divided as the drops are. Source: Linux 6.18, `tcp_conn_request`,
-//! `tcp_check_req`, `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from `discard_and_relse` on.
+//! overflows it is taken for one of the first kind, as is a segment out of order that meets a half-open connection. A
+//! SYN whose handshake never ends (the client is gone, or a SYN cookie comes back to nobody) is in neither. If several
+//! of the watched ports drop at once the other segments are divided as the drops are. Source: Linux 6.18,
+//! `tcp_conn_request`, `tcp_check_req`, `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from `discard_and_relse` on.
 //!
 //! A server may open its port more than once (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker): queues, limits and
 //! drops are then sums. It may also be restarted: sockets are told apart by their cookie, drops accumulate.
@@ -69,8 +69,8 @@ struct Port {
 const SEARCH: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {
-    /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the directory
-    /// that is /proc/net in the namespace of `diag`.
+    /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the
+    /// directory that is /proc/net in the namespace of `diag`.
     pub fn open(net: &Path, ports: &[u16], diag: &mut io::Result<SockDiag>) -> ListenerWatch {
         let ports = ports.iter().map(|&number| Port { number, drops: 0 }).collect();
         let syn_drops = SynDrops::open(net, &mut Vec::new());
@@ -79,8 +79,8 @@ impl ListenerWatch {
         watch
     }
 
-    /// Of each port, in order: its listening sockets, `None` while there are none, and the SYNs dropped at it since the watch
-    /// began, `None` if they are not known.
+    /// Of each port, in order: its listening sockets, `None` while there are none, and the SYNs dropped at it since the
+    /// watch began, `None` if they are not known.
     pub fn read(
         &mut self,
         diag: &mut io::Result<SockDiag>,
@@ -145,8 +145,8 @@ impl ListenerWatch {
         self.sockets.iter().filter(move |socket| socket.port() == number)
     }
 
-    /// Looks each known socket up; or looks for all of them anew when one is gone or cannot be told from another, when a
-    /// port has none, and now and then. Hands back what was known before.
+    /// Looks each known socket up; or looks for all of them anew when one is gone or cannot be told from another, when
+    /// a port has none, and now and then. Hands back what was known before.
     fn refresh(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<ListenSocket> {
         let Ok(diag) = diag else { return Vec::new() };
         let now = sys::now();
@@ -271,8 +271,8 @@ mod tests {
         assert_eq!((sample.fullest, sample.fullest.fullness()), (AcceptQueue { length: 65, limit: 64 }, 1.0));
     }
 
-    /// A look-up by the address of two finds either of them. If it is the younger the answer is not of the older, and then
-    /// both are listed at once.
+    /// A look-up by the address of two finds either of them. If it is the younger the answer is not of the older, and
+    /// then both are listed at once.
     #[test]
     fn a_socket_that_joins_at_the_same_address_is_found_at_the_latest_when_it_is_time_to_search() {
         let (_first, port) = open(0);

@@ -42,7 +42,8 @@ impl Meter {
         self.sampler.sources()
     }
 
-    /// What all samples have cost; `cpu` is the CPU time of whatever counts as the monitor, a thread or a whole process.
+    /// What all samples have cost; `cpu` is the CPU time of whatever counts as the monitor, a thread or a whole
+    /// process.
     pub fn overhead(&self, cpu: Nanos) -> Overhead {
         Overhead {
             monitor_cpu_s: cpu.as_secs_f64(),

@@ -1,5 +1,5 @@
-//! A thread that takes samples while a load runs, or receives them from another host, and the summary of what it saw. It
-//! sleeps between samples and ends when its [`Monitor`] does.
+//! A thread that takes samples while a load runs, or receives them from another host, and the summary of what it saw.
+//! It sleeps between samples and ends when its [`Monitor`] does.
 
 use crate::config::MonitorConfig;
 use crate::history::{History, Seen};
@@ -24,8 +24,8 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Finds what is to be watched and takes the first sample before it returns. A program without any process is an error:
-    /// it would be a run without its server.
+    /// Finds what is to be watched and takes the first sample before it returns. A program without any process is an
+    /// error: it would be a run without its server.
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
         let sampler = Sampler::open(&config)?;
         sampler.require_processes()?;
@@ -43,8 +43,8 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// The same of a server on another host: the samples come from a [`Serving`](crate::Serving) there, and the first one
-    /// before this returns. The two hosts' clocks are compared now and at the end.
+    /// The same of a server on another host: the samples come from a [`Serving`](crate::Serving) there, and the first
+    /// one before this returns. The two hosts' clocks are compared now and at the end.
     ///
     /// # Errors
     /// There is nobody, or nobody who would; or the clocks cannot be compared well enough.

@@ -1,9 +1,9 @@
 //! Network namespaces: whose network is watched.
 //!
-//! What /proc/PID/net shows is of the process's namespace; what a netlink socket tells is of the namespace of the thread
-//! that opened it. Files and sockets stay bound to theirs for as long as they are open, and keep it alive. So the monitor
-//! itself never moves: a thread that lives for a moment enters, opens, and ends. What is opened in it must not be opened
-//! again elsewhere.
+//! What /proc/PID/net shows is of the process's namespace; what a netlink socket tells is of the namespace of the
+//! thread that opened it. Files and sockets stay bound to theirs for as long as they are open, and keep it alive. So
+//! the monitor itself never moves: a thread that lives for a moment enters, opens, and ends. What is opened in it must
+//! not be opened again elsewhere.
 //!
 //! Two namespaces are told apart by the inode of `net/dev`: it is unique, and any user may ask for it, where
 //! /proc/PID/ns/net takes the right to trace the process. Entering takes CAP_SYS_ADMIN, reading /proc/PID/net nothing.
@@ -22,8 +22,8 @@ use std::str::FromStr;
 /// Which network namespace the groups network and connections are of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NetNamespace {
-    /// The one that all watched processes are in, also when they are started anew in another; where they are in several,
-    /// or none is named, the monitor's. `sources` says when it is not the monitor's.
+    /// The one that all watched processes are in, also when they are started anew in another; where they are in
+    /// several, or none is named, the monitor's. `sources` says when it is not the monitor's.
     #[default]
     Server,
     /// The monitor's, wherever the processes are.

@@ -1,9 +1,10 @@
 //! Network group: interfaces and TCP of one network namespace.
 //!
-//! Six files of /proc/net, kept open, each read once per sample. What they cost is the kernel's printing, half of it for
-//! the 200 counters of `netstat`, of which four are wanted. They are bound to the namespace in which they were opened
-//! (`netns.rs`) and are never opened again. What they say of sockets nobody holds, of buffers' memory and of the CPUs'
-//! queues is of the whole machine in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c, net/ipv4/proc.c.
+//! Six files of /proc/net, kept open, each read once per sample. What they cost is the kernel's printing, half of it
+//! for the 200 counters of `netstat`, of which four are wanted. They are bound to the namespace in which they were
+//! opened (`netns.rs`) and are never opened again. What they say of sockets nobody holds, of buffers' memory and of the
+//! CPUs' queues is of the whole machine in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c,
+//! net/ipv4/proc.c.
 
 pub(crate) mod columns;
 mod interfaces;

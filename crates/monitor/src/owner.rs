@@ -1,8 +1,8 @@
 //! Whose a port is: the processes that hold its listening sockets.
 //!
 //! `sock_diag` gives the sockets' inodes; /proc/PID/fd shows who holds `socket:[inode]`, for processes that the caller
-//! may look into: its own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list the
-//! others. Source: sock_diag(7), proc_pid_fd(5), proc(5).
+//! may look into: its own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list
+//! the others. Source: sock_diag(7), proc_pid_fd(5), proc(5).
 
 use crate::process_table::process_table;
 use crate::procfs;

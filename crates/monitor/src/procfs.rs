@@ -127,8 +127,9 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     })
 }
 
-/// /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it was given one. A thread
-/// that runs again has been switched away from before, so that is also its count of context switches, voluntary and not.
+/// /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it was given one. A
+/// thread that runs again has been switched away from before, so that is also its count of context switches, voluntary
+/// and not.
 pub(crate) fn schedstat(text: &[u8]) -> Option<(Nanos, u64)> {
     let mut numbers = words(text).skip(1).map(number);
     Some((Nanos(numbers.next()??), numbers.next()??))

@@ -1,16 +1,16 @@
 //! The accounts of the programs: what their processes used, the departed included, whatever the source.
 //!
-//! A source tells [`Facts`] of living processes, among them counters since each process began; the accounts make of them
-//! totals of a program that never go backwards and count nothing twice. For every process
+//! A source tells [`Facts`] of living processes, among them counters since each process began; the accounts make of
+//! them totals of a program that never go backwards and count nothing twice. For every process
 //!
 //! ```text
 //! total = its own + max(what it reaped, what was last read of its children that are gone)
 //! ```
 //!
-//! where *what it reaped* is the growth of what the kernel adds up of children that ended and were waited for: so a child
-//! that was born and died between two readings counts as well. Children that belong to another program are taken off.
-//! What a process used before the watch began is not counted. Not seen: a process that lived less than the time between
-//! two readings and whose parent did not wait for it.
+//! where *what it reaped* is the growth of what the kernel adds up of children that ended and were waited for: so a
+//! child that was born and died between two readings counts as well. Children that belong to another program are taken
+//! off. What a process used before the watch began is not counted. Not seen: a process that lived less than the time
+//! between two readings and whose parent did not wait for it.
 
 use crate::counter::Over;
 use brimful_core::Nanos;
@@ -341,8 +341,8 @@ impl CpuTime {
         CpuTime { total: self.total.max(other.total), user: self.user.max(other.user) }
     }
 
-    /// A total of which the kernel's two counters, however coarse, say how it divides. A process that has used less than
-    /// they can tell counts as user mode.
+    /// A total of which the kernel's two counters, however coarse, say how it divides. A process that has used less
+    /// than they can tell counts as user mode.
     pub(crate) fn split(total: Nanos, user: Nanos, system: Nanos) -> CpuTime {
         let share = match (user + system).0 {
             0 => 1.0,

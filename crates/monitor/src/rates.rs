@@ -76,7 +76,8 @@ impl Rates {
         longest
     }
 
-    /// A line of JSON for the log of each group that has figures. `at` is the end by the wall clock, as [`LogLine::at`].
+    /// A line of JSON for the log of each group that has figures. `at` is the end by the wall clock, as
+    /// [`LogLine::at`].
     pub fn log_lines(&self, at: &str) -> Vec<(GroupName, String)> {
         let mut lines = Vec::new();
         for_each_group!(G => lines.extend(G::of(self).as_ref().map(|stretch| (G::NAME, log_line(at, stretch)))));

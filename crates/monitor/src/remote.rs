@@ -22,8 +22,8 @@
 //! until then.
 //!
 //! Plain TCP stays on the loopback interface, at both ends: that is what an SSH tunnel looks like from either.
-//! Everything else is TLS. The token is needed in any case, for a host has more than one user: both sides prove that they
-//! know it ([`token`]), and neither says it.
+//! Everything else is TLS. The token is needed in any case, for a host has more than one user: both sides prove that
+//! they know it ([`token`]), and neither says it.
 
 mod broken;
 mod clock;

@@ -21,8 +21,8 @@ pub struct Sample {
     pub at: Nanos,
     /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` less `CLOCK_MONOTONIC`.
     pub suspended: Nanos,
-    /// The network namespace that the network and the ports are of: a number that tells it from others while the machine
-    /// runs.
+    /// The network namespace that the network and the ports are of: a number that tells it from others while the
+    /// machine runs.
     pub netns: Option<u64>,
     /// Each group's counters, if it was due.
     pub groups: PerGroup<Counters>,
@@ -150,7 +150,8 @@ impl Sampler {
         self.sample_groups(Groups::ALL)
     }
 
-    /// The same, with connections counted anew though that would not be due yet: what is reported in the end is the end.
+    /// The same, with connections counted anew though that would not be due yet: what is reported in the end is the
+    /// end.
     pub fn last_sample(&mut self) -> Sample {
         self.watches.connections.iter_mut().for_each(ConnectionsWatch::count_anew);
         self.sample()

@@ -7,8 +7,8 @@ use brimful_core::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals([Option<Nanos>; GroupName::ALL.len()]);
 
-/// When each group is due: on a grid of instants of its own. What is late by more than an interval is left out, not made
-/// up for.
+/// When each group is due: on a grid of instants of its own. What is late by more than an interval is left out, not
+/// made up for.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     intervals: Intervals,

@@ -3,8 +3,8 @@
 use crate::sys;
 use brimful_core::Nanos;
 
-/// When a search may be made again: after 400 times the CPU time that the last one took, so that each kind of search takes
-/// at most 1/400 of one CPU. On a busy machine a search takes longer, but costs no more.
+/// When a search may be made again: after 400 times the CPU time that the last one took, so that each kind of search
+/// takes at most 1/400 of one CPU. On a busy machine a search takes longer, but costs no more.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     /// `CLOCK_MONOTONIC`.

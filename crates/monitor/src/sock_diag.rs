@@ -6,9 +6,9 @@
 //! Source: sock_diag(7), linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order, ports and
 //! addresses in network byte order.
 //!
-//! Nothing here waits: the kernel's answer to a look-up and the first part of a dump are there when `send` returns, each
-//! further part when the one before has been received. A dump is not one moment: the kernel walks its table of sockets
-//! in stretches, and what is opened or closed meanwhile may be missed, never the rest.
+//! Nothing here waits: the kernel's answer to a look-up and the first part of a dump are there when `send` returns,
+//! each further part when the one before has been received. A dump is not one moment: the kernel walks its table of
+//! sockets in stretches, and what is opened or closed meanwhile may be missed, never the rest.
 
 mod filter;
 mod message;
@@ -123,8 +123,8 @@ impl SockDiag {
         message::set_length(&mut self.request);
     }
 
-    /// The same: `struct nlmsghdr`, `struct inet_diag_req`, the filter. This is the older form of a request; it asks for
-    /// both families at once, which spares the kernel a second walk.
+    /// The same: `struct nlmsghdr`, `struct inet_diag_req`, the filter. This is the older form of a request; it asks
+    /// for both families at once, which spares the kernel a second walk.
     fn prepare_dump(&mut self, states: u32, extension: u16) {
         self.start(TCP_DIAG, message::DUMP);
         self.request.extend_from_slice(&[libc::AF_INET as u8, 0, 0, bit_of(extension)]);

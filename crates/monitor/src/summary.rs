@@ -7,8 +7,8 @@ use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};
 
-/// What was seen inside a window (everything, if there is none), and every interval. Sources and overhead are left to the
-/// caller.
+/// What was seen inside a window (everything, if there is none), and every interval. Sources and overhead are left to
+/// the caller.
 ///
 /// Rates are those between the first and the last sample inside the window that have the group. A program's totals are
 /// its rates over the window's own length, so that dividing them by it is right.

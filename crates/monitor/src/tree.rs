@@ -1,9 +1,9 @@
 //! Programs: processes found by name, pid, port or cgroup, with all their descendants, as one.
 //!
-//! `tree/selection.rs` says which processes are meant, `program.rs` keeps the accounts. In between is a source that tells
-//! of processes: the kernel's walk over its tasks (`tree/tasks.rs`) where eBPF may be used, or /proc (`tree/proc.rs`).
-//! A process that was found stays in its program until it ends, whatever becomes of its name, its port or its cgroup. A
-//! program without any process waits for one.
+//! `tree/selection.rs` says which processes are meant, `program.rs` keeps the accounts. In between is a source that
+//! tells of processes: the kernel's walk over its tasks (`tree/tasks.rs`) where eBPF may be used, or /proc
+//! (`tree/proc.rs`). A process that was found stays in its program until it ends, whatever becomes of its name, its
+//! port or its cgroup. A program without any process waits for one.
 
 mod cgroup;
 mod hidden;
@@ -63,8 +63,8 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// Finds the processes of every selector; one without any waits. `root` is where /proc and /sys are; eBPF knows of those
-    /// of this system only. Ports are those of `netns`.
+    /// Finds the processes of every selector; one without any waits. `root` is where /proc and /sys are; eBPF knows of
+    /// those of this system only. Ports are those of `netns`.
     pub(crate) fn watch(
         root: &Path,
         selectors: &[ProcessSelector],

@@ -1,7 +1,7 @@
 //! The report: the page built from `web/`, with one document inside it, by whose schema the page knows what to draw.
 //!
-//! The page reads the document from an element that browsers do not execute, and shows all of it as text. Inside a script
-//! element only `</script` and `<!--` mean something to an HTML parser, so no `<` is left in the JSON.
+//! The page reads the document from an element that browsers do not execute, and shows all of it as text. Inside a
+//! script element only `</script` and `<!--` mean something to an HTML parser, so no `<` is left in the JSON.
 
 use crate::ReportError;
 use brimful_core::survey::Survey;

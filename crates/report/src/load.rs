@@ -212,8 +212,8 @@ fn classes(record: &Record) -> Vec<String> {
     table(&rows)
 }
 
-/// Whether the figures are the server's, and whether it worked. Each reason's first sentence says what happened, the rest what
-/// to do.
+/// Whether the figures are the server's, and whether it worked. Each reason's first sentence says what happened, the
+/// rest what to do.
 fn verdict(record: &Record) -> Vec<String> {
     let Verdict { valid, failing, .. } = record.verdict;
     if valid {

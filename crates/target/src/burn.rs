@@ -1,9 +1,9 @@
 //! Service demands: drawn from their distribution, and burned by the clock of the thread's own CPU time
 //! (`CLOCK_THREAD_CPUTIME_ID`), so that being preempted does not shorten them.
 //!
-//! Reading that clock takes a system call (0.5–1.5 µs), so a burn spins a number of rounds between readings that was measured
-//! before. It never spins more than three quarters of what is left, so that a CPU slower than then does not overshoot,
-//! and it counts the readings themselves as burned.
+//! Reading that clock takes a system call (0.5–1.5 µs), so a burn spins a number of rounds between readings that was
+//! measured before. It never spins more than three quarters of what is left, so that a CPU slower than then does not
+//! overshoot, and it counts the readings themselves as burned.
 
 use crate::service::Distribution;
 use brimful_core::Nanos;
@@ -101,8 +101,8 @@ impl Sampler {
 mod tests {
     use super::*;
 
-    /// Other work on the host makes a burn, or the measurement before it, slower by the moment: in a calm one of a hundred
-    /// the burns take what they should.
+    /// Other work on the host makes a burn, or the measurement before it, slower by the moment: in a calm one of a
+    /// hundred the burns take what they should.
     #[test]
     fn a_burn_takes_its_demand() {
         for micros in [50, 200, 2_000] {
@@ -117,8 +117,8 @@ mod tests {
         }
     }
 
-    /// The shortest of 41 burns, their lower quartile, and by how much they may miss the demand, in ns: a reading of the
-    /// clock may cost more or less than when it was measured.
+    /// The shortest of 41 burns, their lower quartile, and by how much they may miss the demand, in ns: a reading of
+    /// the clock may cost more or less than when it was measured.
     fn burnt(demand: Nanos) -> (f64, f64, f64) {
         let spinner = Spinner::measure();
         let mut taken: Vec<f64> = (0..41)

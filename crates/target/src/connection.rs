@@ -1,7 +1,8 @@
 //! One connection: what is left of its input, what is left of its output, and the turns it takes.
 //!
-//! A turn reads at most once, serves at most one request and writes what fits; then the connection queues up again. While
-//! a response is not wholly written nothing more is read, so a client that does not read cannot make the server buffer.
+//! A turn reads at most once, serves at most one request and writes what fits; then the connection queues up again.
+//! While a response is not wholly written nothing more is read, so a client that does not read cannot make the server
+//! buffer.
 
 use crate::desk::Desk;
 use crate::pages::{self, Page, Response};
@@ -51,8 +52,8 @@ enum Phase {
         end: usize,
         then: Then,
     },
-    /// Refused, and shut down for writing. Closing while input is unread would make the kernel send a reset, which could
-    /// destroy the refusal before the client reads it (RFC 9112 §9.6).
+    /// Refused, and shut down for writing. Closing while input is unread would make the kernel send a reset, which
+    /// could destroy the refusal before the client reads it (RFC 9112 §9.6).
     Lingering {
         left: usize,
     },

@@ -2,9 +2,9 @@
 //! truth to compare a measurement with.
 //!
 //! A request of a class burns CPU on the worker thread that serves it, by the thread's own CPU clock: exactly the
-//! configured demand, or an exponential draw with that mean. Nothing sleeps. All workers share one epoll instance and take
-//! one request from it at a time, in the kernel's ready order, so that m workers are one FCFS queue with m servers and
-//! never idle while a request waits: an M/G/m queue, if the arrivals are Poisson.
+//! configured demand, or an exponential draw with that mean. Nothing sleeps. All workers share one epoll instance and
+//! take one request from it at a time, in the kernel's ready order, so that m workers are one FCFS queue with m servers
+//! and never idle while a request waits: an M/G/m queue, if the arrivals are Poisson.
 //!
 //! Invariants:
 //! - What [`Target::truth`] books under the classes and under "other" adds up to the CPU time the workers have used.

@@ -75,8 +75,8 @@ impl Pages {
         Pages { names, rendered, proceed: Response { bytes: proceed.as_slice().into(), head: proceed.len() } }
     }
 
-    /// The page that a request asks for. `target` is what stands in the request line: a path with or without a query, or
-    /// an absolute URL (RFC 9112 §3.2).
+    /// The page that a request asks for. `target` is what stands in the request line: a path with or without a query,
+    /// or an absolute URL (RFC 9112 §3.2).
     pub(crate) fn find(&self, method: &str, target: &str) -> Page {
         if !METHODS.contains(&method) {
             return Page::MethodNotAllowed;

@@ -1,4 +1,5 @@
-//! Requests out of bytes (RFC 9112): framing, and what the server needs to know of each. No I/O; bodies are thrown away.
+//! Requests out of bytes (RFC 9112): framing, and what the server needs to know of each. No I/O; bodies are thrown
+//! away.
 
 use crate::chunked::{BadBody, Chunked, MAX_BODY};
 use crate::pages::{Page, Pages};
@@ -56,8 +57,8 @@ struct Head {
 }
 
 impl Reader {
-    /// Reads on; returns how many bytes were used. After [`Step::More`], bytes not used (the beginning of a head) are to be
-    /// given again with more behind them.
+    /// Reads on; returns how many bytes were used. After [`Step::More`], bytes not used (the beginning of a head) are
+    /// to be given again with more behind them.
     pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
         if self.body.is_some() {
             return self.feed_body(bytes);

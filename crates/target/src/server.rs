@@ -108,8 +108,8 @@ impl Target {
         self.addr
     }
 
-    /// What it has spent so far; the same as `GET /__truth` tells, without a request. A request is booked when its turn ends,
-    /// a moment after its response is sent.
+    /// What it has spent so far; the same as `GET /__truth` tells, without a request. A request is booked when its turn
+    /// ends, a moment after its response is sent.
     pub fn truth(&self) -> Truth {
         self.shared.site.truth()
     }

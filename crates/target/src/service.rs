@@ -1,4 +1,5 @@
-//! What the server is to serve: request classes with their demands, as people write them (`light=200us,heavy=2ms/16KiB`).
+//! What the server is to serve: request classes with their demands, as people write them
+//! (`light=200us,heavy=2ms/16KiB`).
 
 use crate::error::TargetError;
 use brimful_core::{Bytes, Nanos};

@@ -1,8 +1,8 @@
 //! The workers, and the one queue they serve.
 //!
-//! Every socket is in one epoll instance, armed for one event at a time (`EPOLLONESHOT`), so a connection is with at most
-//! one worker. A worker of several takes one event at a time: had it taken two, the second would wait for it while a
-//! colleague idles. A single worker may take many, for they come in the order in which they became ready.
+//! Every socket is in one epoll instance, armed for one event at a time (`EPOLLONESHOT`), so a connection is with at
+//! most one worker. A worker of several takes one event at a time: had it taken two, the second would wait for it while
+//! a colleague idles. A single worker may take many, for they come in the order in which they became ready.
 
 use crate::burn::Sampler;
 use crate::connection::{Connection, Next};

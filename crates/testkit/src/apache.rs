@@ -38,7 +38,8 @@ impl Default for ApacheOptions {
 pub struct Apache(Daemon);
 
 impl Apache {
-    /// Starts Apache and returns when it accepts connections and has all its workers. Panics, with Apache's own words, if it cannot.
+    /// Starts Apache and returns when it accepts connections and has all its workers. Panics, with Apache's own words,
+    /// if it cannot.
     pub fn start(options: ApacheOptions) -> Apache {
         let configure = |dir: &str, port| configuration(&options, dir, port);
         let processes = if options.mpm == Mpm::Prefork { options.max_workers } else { 1 };

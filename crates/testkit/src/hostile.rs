@@ -1,7 +1,7 @@
 //! A table of hostile servers: what they send, when, in which pieces, and how they end a connection.
 //!
-//! The table is for laws that hold whatever a server does, such as that every call is accounted for exactly once. What a
-//! behaviour leads to may depend on which side was faster; only [`Hostile::may_complete`] does not.
+//! The table is for laws that hold whatever a server does, such as that every call is accounted for exactly once. What
+//! a behaviour leads to may depend on which side was faster; only [`Hostile::may_complete`] does not.
 
 use crate::{FullBacklog, RawServer, Step, full_backlog_listener, script, with_length};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};

@@ -6,9 +6,9 @@
 //! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
 //!
-//! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener; a started function returns when the server accepts; dropping
-//! the handle leaves no process, no thread and no file behind. What a test needs and the machine lacks is a panic that
-//! says what to install: a test never passes because it could not run.
+//! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener; a started function returns
+//! when the server accepts; dropping the handle leaves no process, no thread and no file behind. What a test needs and
+//! the machine lacks is a panic that says what to install: a test never passes because it could not run.
 //!
 //! A handle in a `static` is never dropped, so its server would outlive the tests: keep handles in the test.
 #![forbid(unsafe_code)]
@@ -42,8 +42,9 @@ pub use request::Request;
 pub use script::{Step, script};
 pub use serial::{SerialServer, serial_server};
 
-/// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that cannot be given port 0. Another process
-/// may take it before the caller does, who has to try again then; where nothing is to listen, see [`SilentPort`].
+/// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that cannot be given port 0. Another
+/// process may take it before the caller does, who has to try again then; where nothing is to listen, see
+/// [`SilentPort`].
 pub fn free_port() -> u16 {
     free_listener().local_addr().expect("read the address of a bound listener").port()
 }

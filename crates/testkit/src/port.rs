@@ -4,8 +4,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, lis
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
-/// A TCP port of 127.0.0.1 that is bound: connections to it are refused until it is told to listen, and no other process
-/// gets it for as long as this lives.
+/// A TCP port of 127.0.0.1 that is bound: connections to it are refused until it is told to listen, and no other
+/// process gets it for as long as this lives.
 pub struct SilentPort {
     socket: OwnedFd,
     addr: SocketAddr,

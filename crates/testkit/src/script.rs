@@ -36,7 +36,8 @@ pub enum Step {
     Finish,
 }
 
-/// A behaviour for [`RawServer`](crate::RawServer): these steps, and again from the first, until one ends the connection.
+/// A behaviour for [`RawServer`](crate::RawServer): these steps, and again from the first, until one ends the
+/// connection.
 pub fn script(steps: impl IntoIterator<Item = Step>) -> impl Fn(TcpStream, usize) + Send + Sync + 'static {
     let steps: Vec<Step> = steps.into_iter().collect();
     move |conn, _| {

@@ -1,7 +1,7 @@
 //! The utilization law of one station with its unknowns, and least squares for them.
 //!
-//! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U): k_r is what is known of a class beforehand, D_g one unknown for each group
-//! of classes, w·f the term of a load-dependent demand ([`Term`]).
+//! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U): k_r is what is known of a class beforehand, D_g one unknown for each
+//! group of classes, w·f the term of a load-dependent demand ([`Term`]).
 
 use super::collinear::merge_collinear;
 use super::term::Term;

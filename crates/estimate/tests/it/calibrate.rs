@@ -73,8 +73,8 @@ fn a_call_that_hangs_changes_no_demand() {
 
 #[test]
 fn completions_and_cpu_time_are_of_the_same_stretch() {
-    // The monitor's samples fall between the seconds, so the first and the last of them lie within the window; a tenth of the
-    // calls ends after it.
+    // The monitor's samples fall between the seconds, so the first and the last of them lie within the window; a tenth
+    // of the calls ends after it.
     let mut r = record("/", &[("light", 100.0)]);
     r["classes"]["light"]["counts"]["completed"] = json!(2200);
     for i in 0..30u32 {

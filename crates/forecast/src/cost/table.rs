@@ -8,8 +8,8 @@ use brimful_core::number::non_negative;
 use serde::Deserialize;
 use std::collections::HashSet;
 
-/// Reads configurations: TOML (`[[configuration]]` with `name`, `price_per_month` and `set = ["cpu.servers=4"]`) or CSV with the
-/// header `name,price_per_month,set`, whose changes are separated by white space. In both `price` will do.
+/// Reads configurations: TOML (`[[configuration]]` with `name`, `price_per_month` and `set = ["cpu.servers=4"]`) or CSV
+/// with the header `name,price_per_month,set`, whose changes are separated by white space. In both `price` will do.
 pub fn parse_configurations(text: &str) -> Result<Vec<Configuration>, ForecastError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("");

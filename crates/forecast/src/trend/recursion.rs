@@ -1,10 +1,10 @@
 //! One recursion for all trends, in innovations form: y = l + φb + v + e; then l ← l + φb + αe, b ← φb + βe,
 //! v ← ρ(v + e).
 //!
-//! Level l, slope b, a deviation v that fades, the error e of the forecast one step ahead (Hyndman, Koehler, Ord & Snyder,
-//! *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). With α = β = 0 it is a regression line, with ρ > 0 one with
-//! autoregressive errors; φ = 0 is without a slope. Whatever α, β, φ and ρ, the errors are linear in the first level and
-//! slope, which least squares therefore finds exactly.
+//! Level l, slope b, a deviation v that fades, the error e of the forecast one step ahead (Hyndman, Koehler, Ord &
+//! Snyder, *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). With α = β = 0 it is a regression line, with ρ > 0
+//! one with autoregressive errors; φ = 0 is without a slope. Whatever α, β, φ and ρ, the errors are linear in the first
+//! level and slope, which least squares therefore finds exactly.
 
 /// How errors move the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,8 +38,8 @@ impl State {
     }
 }
 
-/// The recursion run on a series from nothing, and on zeros from a level of 1 and from a slope of 1: from any first level and
-/// slope it is a combination of these three.
+/// The recursion run on a series from nothing, and on zeros from a level of 1 and from a slope of 1: from any first
+/// level and slope it is a combination of these three.
 pub(super) struct Pass {
     /// Where the three end.
     states: [State; 3],
@@ -80,8 +80,8 @@ impl Pass {
         if squares.is_finite() { squares.max(0.0) } else { f64::INFINITY }
     }
 
-    /// Covariance of the first level and slope, over the variance of the errors. Without a slope, or where none can be told
-    /// from the level, that of the level alone.
+    /// Covariance of the first level and slope, over the variance of the errors. Without a slope, or where none can be
+    /// told from the level, that of the level alone.
     pub(super) fn covariance(&self) -> [[f64; 2]; 2] {
         let [_, [_, level, both], [_, _, slope]] = self.products;
         let determinant = level * slope - both * both;

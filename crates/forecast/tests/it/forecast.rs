@@ -34,8 +34,8 @@ fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
 
-/// Of so many histories, by step: the shares of what followed that the 80 and 95 % intervals held, and that they held in
-/// back-tests.
+/// Of so many histories, by step: the shares of what followed that the 80 and 95 % intervals held, and that they held
+/// in back-tests.
 fn coverage(step_s: u32, n: usize, ahead: usize, rates: fn(&[f64]) -> Vec<f64>) -> [f64; 4] {
     let (histories, mut sums) = (30, [0.0; 4]);
     for seed in 0..histories {
@@ -426,8 +426,8 @@ fn options_that_cannot_be_are_refused() {
     assert!(matches!(forecast(&no_step, &good), Err(ForecastError::Number { .. })));
 }
 
-/// Wolf's relative sunspot numbers of 1811 to 1869 (Box & Jenkins, *Time Series Analysis*, 1976, series E), here by day:
-/// cycles without a fixed period, close to zero between them, which no trend explains.
+/// Wolf's relative sunspot numbers of 1811 to 1869 (Box & Jenkins, *Time Series Analysis*, 1976, series E), here by
+/// day: cycles without a fixed period, close to zero between them, which no trend explains.
 const SUNSPOTS: [f64; 59] = [
     1.0, 5.0, 12.0, 14.0, 35.0, 46.0, 41.0, 30.0, 24.0, 16.0, 7.0, 4.0, 2.0, 8.0, 17.0, 36.0, 50.0, 62.0, 67.0, 71.0,
     48.0, 28.0, 8.0, 13.0, 57.0, 122.0, 138.0, 103.0, 86.0, 63.0, 37.0, 24.0, 11.0, 15.0, 40.0, 62.0, 98.0, 124.0,

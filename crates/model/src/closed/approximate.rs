@@ -2,13 +2,14 @@
 //!
 //! An arriving customer finds what the network would hold with one customer of his class less. Schweitzer (1979; Bard,
 //! 1979) takes every class's distribution over the stations to be the same with one customer less, and iterates on the
-//! whole population alone: mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in de Souza e Silva &
-//! Muntz, 1990) also solves the populations with one customer less, learns from them how the distributions shift, and
-//! takes that shift for constant: at most 0.9 % off on average and 20 % at worst, in 300 random networks in product form
-//! (`cargo test -p brimful-model --test it approximations`). What one finds at a station decides how long one stays
-//! ([`crate::residence`]), so several servers, order of arrival, priorities and open classes are all understood, if outside
-//! product form with errors that no one bounds. With several servers the shifts of the throughputs are carried as well.
-//! Cost: iterations × stations × classes, for the Linearizer × classes × rounds; × classes where the order matters.
+//! whole population alone: mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in de Souza e
+//! Silva & Muntz, 1990) also solves the populations with one customer less, learns from them how the distributions
+//! shift, and takes that shift for constant: at most 0.9 % off on average and 20 % at worst, in 300 random networks in
+//! product form (`cargo test -p brimful-model --test it approximations`). What one finds at a station decides how long
+//! one stays ([`crate::residence`]), so several servers, order of arrival, priorities and open classes are all
+//! understood, if outside product form with errors that no one bounds. With several servers the shifts of the
+//! throughputs are carried as well. Cost: iterations × stations × classes, for the Linearizer × classes × rounds; ×
+//! classes where the order matters.
 
 use super::fixed_point::fixed_point;
 use crate::ModelError;
@@ -32,8 +33,8 @@ const LEARNT: f64 = 1e-4;
 /// Rounds of the Linearizer at most; three are the authors' choice, and mostly enough.
 const ROUNDS: usize = 10;
 
-/// By how much of its capacity a station may seem to give too much. The Linearizer comes to 1.0009 in an example of its own
-/// authors, and to 1.004 at worst where all share alike.
+/// By how much of its capacity a station may seem to give too much. The Linearizer comes to 1.0009 in an example of its
+/// own authors, and to 1.004 at worst where all share alike.
 const OVER: f64 = 0.005;
 
 /// X by class and R, stations × classes.
@@ -72,7 +73,8 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
 /// class, the time of one round alone over that of one round now. Or, with either sign, how that differs with one less.
 type Shares = Vec<f64>;
 
-/// What does not change from one iteration to the next. Classes are the closed ones; queues are the stations but the delays.
+/// What does not change from one iteration to the next. Classes are the closed ones; queues are the stations but the
+/// delays.
 struct Iteration<'a> {
     network: &'a Network<'a>,
     classes: Vec<usize>,
@@ -140,8 +142,8 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// Nearly the fixed point. From far away the iteration loses its way among stations that are about to saturate, so a
-    /// few customers are solved first, and then ever twice as many.
+    /// Nearly the fixed point. From far away the iteration loses its way among stations that are about to saturate, so
+    /// a few customers are solved first, and then ever twice as many.
     fn start(&self) -> Result<Shares, ModelError> {
         let alone = self.queues.iter().flat_map(|q| q.demands.iter().zip(&self.alone).map(|(d, alone)| d / alone));
         let mut shares: Shares = alone.chain(self.alone.iter().map(|_| 1.0)).collect();
@@ -268,8 +270,8 @@ impl<'a> Iteration<'a> {
         Ok((throughput, residence))
     }
 
-    /// No station gives more than it has, but for what the method is known to be off by. Whoever visits one that would goes
-    /// round more slowly, and it is there that they wait.
+    /// No station gives more than it has, but for what the method is known to be off by. Whoever visits one that would
+    /// goes round more slowly, and it is there that they wait.
     fn fit(&self, throughput: &mut [f64], residence: &mut [Vec<f64>]) {
         let excess = |queue: &Queue| {
             let busy: f64 = self.classes.iter().zip(&queue.demands).map(|(c, demand)| throughput[*c] * demand).sum();
@@ -294,8 +296,9 @@ impl Queue {
         self.open > 0.0 || self.dependent || visitors.sum::<f64>() > f64::from(self.servers)
     }
 
-    /// R by class where all share alike: only how many are there matters, and of several servers how many are busy. From
-    /// the shares of time `at` this queue and the rates of a lone customer, and what the shifts add for each arriving class.
+    /// R by class where all share alike: only how many are there matters, and of several servers how many are busy.
+    /// From the shares of time `at` this queue and the rates of a lone customer, and what the shifts add for each
+    /// arriving class.
     fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
         let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
         let (joined, more_busy) = shifted;

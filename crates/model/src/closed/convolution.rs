@@ -1,13 +1,15 @@
 //! Normalizing constants by convolution (Buzen 1973; multiclass, Reiser & Kobayashi 1975): centres of any speed.
 //!
-//! G(n) sums the weights of all ways in which the population n can stand at the centres; X = G(N − 1)/G(N). Load-dependent
-//! mean value analysis gets P(0) by subtraction and breaks down at some tens of customers; here every term is positive and
-//! of unlimited range (`wide.rs`), so each result is good to about (customers + centres) roundings.
+//! G(n) sums the weights of all ways in which the population n can stand at the centres; X = G(N − 1)/G(N).
+//! Load-dependent mean value analysis gets P(0) by subtraction and breaks down at some tens of customers; here every
+//! term is positive and of unlimited range (`wide.rs`), so each result is good to about (customers + centres)
+//! roundings.
 //!
-//! A centre is added level by level: with `T[h](n)` = Σ D·h(n − 1) over the classes, the weight of j customers is
-//! h(j) = `T[h(j − 1)]`/α(j), and from where α is constant the levels sum up to H = h + `T[H]`/α. That costs min(m, N) passes
-//! over the populations where convolution term by term would cost their square. For the queues at a changing centre the
-//! constants of all the others are needed: halving the set of centres again and again gives them in K·log K convolutions.
+//! A centre is added level by level: with `T[h](n)` = Σ D·h(n − 1) over the classes, the weight of j customers is h(j)
+//! = `T[h(j − 1)]`/α(j), and from where α is constant the levels sum up to H = h + `T[H]`/α. That costs min(m, N)
+//! passes over the populations where convolution term by term would cost their square. For the queues at a changing
+//! centre the constants of all the others are needed: halving the set of centres again and again gives them in K·log K
+//! convolutions.
 //!
 //! Valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
 
@@ -70,7 +72,8 @@ impl Solver<'_> {
         }
     }
 
-    /// N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G), beyond the last level in closed form: Σ (J + i)·Tⁱ = (J − 1)/(1 − T) + 1/(1 − T)².
+    /// N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G), beyond the last level in closed form: Σ (J + i)·Tⁱ = (J − 1)/(1 − T) + 1/(1
+    /// − T)².
     fn one_changing(&mut self, others: Vec<Wide>, k: usize) {
         let Centre { demands, multipliers } = &self.closed.centres[k];
         let (levels, last) = (multipliers.len(), multipliers[multipliers.len() - 1]);

@@ -28,8 +28,8 @@ const QUICK_SECONDS: f64 = 1.0;
 /// One addition of both recursions, with its multiplication and what goes with it; in seconds.
 const STEP: f64 = 1.5e-9;
 
-/// What else it costs in such additions: mean value analysis for each class and population, convolution for each population
-/// and pass. And what it costs to sum up one level of a station for the open classes.
+/// What else it costs in such additions: mean value analysis for each class and population, convolution for each
+/// population and pass. And what it costs to sum up one level of a station for the open classes.
 const PER_CLASS: f64 = 3.0;
 const PER_PASS: f64 = 1.5;
 const PER_LEVEL: f64 = 3.0;

@@ -1,8 +1,8 @@
 //! x = f(x) by Anderson's acceleration (1965; Walker & Ni, 2011).
 //!
 //! The plain iteration of queue lengths takes thousands of rounds where two stations are nearly as busy as one another.
-//! Here each round combines the last few so that their residuals f(x) − x would cancel, were f linear. It falls back to the
-//! plain iteration when that makes things worse, and to ever shorter steps when nothing settles: where the order of
+//! Here each round combines the last few so that their residuals f(x) − x would cancel, were f linear. It falls back to
+//! the plain iteration when that makes things worse, and to ever shorter steps when nothing settles: where the order of
 //! service matters, the more are found busy the shorter one may wait, and full steps leap to and fro. Cost beyond f:
 //! depth × length.
 
@@ -102,8 +102,8 @@ impl History {
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
-    /// The combination of the residuals' changes that comes nearest to the residual; a trace of regularization where rounds
-    /// repeat one another.
+    /// The combination of the residuals' changes that comes nearest to the residual; a trace of regularization where
+    /// rounds repeat one another.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);

@@ -15,8 +15,8 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
     let delays: Vec<f64> = order.iter().map(|c| closed.delay[*c]).collect();
     let demands = order.iter().map(|c| closed.centres.iter().map(|k| k.demands[*c]).collect());
     let demands: Vec<Vec<f64>> = demands.collect();
-    // One less of class c is so many populations back; of the first class, the queues of the round before, which stand at
-    // the same place until this round's take it.
+    // One less of class c is so many populations back; of the first class, the queues of the round before, which stand
+    // at the same place until this round's take it.
     let mut back = vec![0; classes];
     let mut plane = 1;
     for c in 1..classes {

@@ -1,9 +1,9 @@
 //! From a transform back to a distribution, numerically.
 //!
-//! Algorithm EULER of Abate & Whitt (1995), "Numerical inversion of Laplace transforms of probability distributions": the
-//! Bromwich integral by the trapezoidal rule, whose alternating series is summed by Euler's method. The discretization error is
-//! below e^−A, some 10⁻⁸; less is lost to rounding. Where a distribution jumps, it is not to be had: take constants out
-//! before. Cost: [`TERMS`] values of the transform.
+//! Algorithm EULER of Abate & Whitt (1995), "Numerical inversion of Laplace transforms of probability distributions":
+//! the Bromwich integral by the trapezoidal rule, whose alternating series is summed by Euler's method. The
+//! discretization error is below e^−A, some 10⁻⁸; less is lost to rounding. Where a distribution jumps, it is not to be
+//! had: take constants out before. Cost: [`TERMS`] values of the transform.
 
 use super::service::ONE;
 use nalgebra::Complex;

@@ -1,21 +1,23 @@
-//! A station and those whom a request meets there: from this, how the time of each class is distributed. Its mean is the
-//! solver's.
+//! A station and those whom a request meets there: from this, how the time of each class is distributed. Its mean is
+//! the solver's.
 //!
 //! - Delay: a service time.
-//! - First come, first served: a wait and a service time. The wait is none with probability 1 − P; else that of M/G/1 at m
-//!   times the speed, whose transform is (1 − ρ)·E/(1 − ρ·E), with E that of the service still left in front. Exact for M/G/1
-//!   (Pollaczek 1930, Khinchine 1932) and for M/M/m; for M/G/m it is the approximation of Hokstad (1978).
-//! - Processor sharing: the service time stretched, S·(1 + H), with H gamma. H has the mean that the solver found, and a variance
-//!   that gives S·(1 + H) that of a stretch which varies by σ² and is forgotten at the rate 1/τ of service received,
-//!   Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)). σ² is that of what an arrival meets, τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). For M/M/1 that
-//!   is exact (Ott 1984; for all requests together Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and so it is for
-//!   the shortest and the longest requests of M/G/1 (van den Berg & Boxma 1991).
-//! - Priorities: the wait is exponential where there is one, and like an interrupted service it is stretched by the busy periods of
-//!   the more urgent.
+//! - First come, first served: a wait and a service time. The wait is none with probability 1 − P; else that of M/G/1
+//!   at m times the speed, whose transform is (1 − ρ)·E/(1 − ρ·E), with E that of the service still left in front.
+//!   Exact for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m; for M/G/m it is the approximation of Hokstad
+//!   (1978).
+//! - Processor sharing: the service time stretched, S·(1 + H), with H gamma. H has the mean that the solver found, and
+//!   a variance that gives S·(1 + H) that of a stretch which varies by σ² and is forgotten at the rate 1/τ of service
+//!   received, Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)). σ² is that of what an arrival meets, τ =
+//!   E\[S²\]/(2·E\[S\]·(1 − ρ)). For M/M/1 that is exact (Ott 1984; for all requests together Coffman, Muntz & Trotter,
+//!   1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and so it is for the shortest and the longest requests of M/G/1 (van den Berg
+//!   & Boxma 1991).
+//! - Priorities: the wait is exponential where there is one, and like an interrupted service it is stretched by the
+//!   busy periods of the more urgent.
 //!
-//! Closed customers meet fewer surprises than Poisson arrivals: the more of them are here, the fewer can come. Of a station's variance
-//! V and that of all other places, V', remains V·V'/(V + V'), as of independent numbers whose sum is known. Their wait is
-//! gamma where there is one.
+//! Closed customers meet fewer surprises than Poisson arrivals: the more of them are here, the fewer can come. Of a
+//! station's variance V and that of all other places, V', remains V·V'/(V + V'), as of independent numbers whose sum is
+//! known. Their wait is gamma where there is one.
 
 use super::service::{Family, Gamma};
 use super::sojourn::{OrderedWait, Sojourn, Wait};
@@ -44,7 +46,8 @@ pub(super) struct Place<'a> {
     /// Mean time that a service under way still takes, and half the mean of its square.
     left: f64,
     left_squared: f64,
-    /// What is left of the variance of the number of closed customers met, with as many as there are; `None` without any.
+    /// What is left of the variance of the number of closed customers met, with as many as there are; `None` without
+    /// any.
     surprise: Option<f64>,
 }
 
@@ -135,8 +138,9 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// A wait that is exponential but for what more urgent requests add to it, and if they interrupt also to the service:
-    /// what takes V alone takes a busy period begun by V, of variance Var(V)/(1 − σ)² + V·λ·E[S²]/(1 − σ)³ above them.
+    /// A wait that is exponential but for what more urgent requests add to it, and if they interrupt also to the
+    /// service: what takes V alone takes a busy period begun by V, of variance Var(V)/(1 − σ)² + V·λ·E[S²]/(1 − σ)³
+    /// above them.
     fn prioritized(&self, demand: f64, residence: f64, c: usize, interrupts: bool) -> Sojourn<'a> {
         let servers = self.servers();
         let level = |j: usize| self.classes[j].priority;
@@ -193,8 +197,8 @@ impl<'a> Place<'a> {
         Sojourn::Shared(demand, self.family, gamma.nodes().map(|(node, weight)| (met.least + node, weight)))
     }
 
-    /// What an arrival meets. It must wait for K ends of service: one if all servers are busy and one for each waiting closed
-    /// customer, each of these with the open requests that wait behind it, whose number is geometric.
+    /// What an arrival meets. It must wait for K ends of service: one if all servers are busy and one for each waiting
+    /// closed customer, each of these with the open requests that wait behind it, whose number is geometric.
     fn met(&self, stretch: f64) -> Met {
         if !self.station.rate_multipliers.is_empty() {
             return self.met_changing(stretch);

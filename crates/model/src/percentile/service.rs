@@ -1,4 +1,5 @@
-//! Times as transforms: service, of the same families that the simulator draws from ([`crate::Service::Standard`]), and gamma.
+//! Times as transforms: service, of the same families that the simulator draws from ([`crate::Service::Standard`]), and
+//! gamma.
 
 use nalgebra::Complex;
 use std::f64::consts::PI;
@@ -99,7 +100,8 @@ impl Gamma {
         if k == 0.0 {
             return [(scale, 1.0), (0.0, 0.0), (0.0, 0.0)];
         }
-        // The roots of x³ − 3(k + 2)x² + 3(k + 1)(k + 2)x − k(k + 1)(k + 2), and 1/Σ pᵢ²(x) of the orthonormal polynomials.
+        // The roots of x³ − 3(k + 2)x² + 3(k + 1)(k + 2)x − k(k + 1)(k + 2), and 1/Σ pᵢ²(x) of the orthonormal
+        // polynomials.
         let root = (k + 2.0).sqrt();
         let angle = (1.0 / root).acos();
         [0.0, 1.0, 2.0].map(|j| {

@@ -1,8 +1,8 @@
 //! M/M/m/K: m servers and room for K requests in all; who finds it full is turned away.
 //!
-//! A birth-death process (Erlang 1917 for K = m; Kleinrock 1975, §3.6), stable at any load. The probabilities are summed from
-//! the most likely state outwards and only as far as they count, so nothing overflows. Cost: at most K steps, mostly
-//! some √K.
+//! A birth-death process (Erlang 1917 for K = m; Kleinrock 1975, §3.6), stable at any load. The probabilities are
+//! summed from the most likely state outwards and only as far as they count, so nothing overflows. Cost: at most K
+//! steps, mostly some √K.
 
 use crate::ModelError;
 use brimful_core::number::{non_negative, positive};

@@ -1,9 +1,9 @@
 //! MMPP(2)/M/1: arrivals that switch between two Poisson rates, at one exponential server.
 //!
-//! The arrival process and its index of dispersion for counts: Heffes & Lucantoni (1986), Fischer & Meier-Hellstern (1993).
-//! The queue is a quasi-birth-death process of two phases: its matrix G by logarithmic reduction (Latouche & Ramaswami,
-//! 1993), which converges quadratically, then R = A0·(−A1 − A0·G)⁻¹ and the matrix-geometric probabilities π(n) = π(0)·Rⁿ
-//! (Neuts, 1981). Exact for ρ < 1. Cost: some ten products of 2 × 2 matrices.
+//! The arrival process and its index of dispersion for counts: Heffes & Lucantoni (1986), Fischer & Meier-Hellstern
+//! (1993). The queue is a quasi-birth-death process of two phases: its matrix G by logarithmic reduction (Latouche &
+//! Ramaswami, 1993), which converges quadratically, then R = A0·(−A1 − A0·G)⁻¹ and the matrix-geometric probabilities
+//! π(n) = π(0)·Rⁿ (Neuts, 1981). Exact for ρ < 1. Cost: some ten products of 2 × 2 matrices.
 
 use crate::ModelError;
 use crate::error::stable;
@@ -126,8 +126,8 @@ impl MmppM1 {
     }
 }
 
-/// G by logarithmic reduction, for up A0 = `up`, A2 = 1 (a service) and A1 = `local`: the phase in which the level below is
-/// first reached.
+/// G by logarithmic reduction, for up A0 = `up`, A2 = 1 (a service) and A1 = `local`: the phase in which the level
+/// below is first reached.
 fn reduce(up: Matrix, local: Matrix) -> Matrix {
     let stay = inverse(negated(local));
     let (mut high, mut low) = (product(stay, up), stay);

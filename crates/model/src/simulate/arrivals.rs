@@ -1,7 +1,7 @@
 //! How the requests of an open class come: a Poisson process, of a steady rate or of one that changes between two.
 //!
-//! The model gives the mean rate; bursts only say how it is spread over time. The next arrival is drawn at the present rate;
-//! if the rate changes before it, it is drawn again from there, which the exponential distribution allows.
+//! The model gives the mean rate; bursts only say how it is spread over time. The next arrival is drawn at the present
+//! rate; if the rate changes before it, it is drawn again from there, which the exponential distribution allows.
 
 use crate::ModelError;
 use rand::{Rng, RngExt};
@@ -15,7 +15,8 @@ pub enum Arrivals {
     Poisson,
     /// A Poisson process whose rate a Markov chain of two states changes, MMPP(2) (Heffes & Lucantoni 1986).
     Mmpp {
-        /// The rates in the two states. Only their ratio counts: they are scaled so that their mean is the class's rate.
+        /// The rates in the two states. Only their ratio counts: they are scaled so that their mean is the class's
+        /// rate.
         rates: [f64; 2],
         /// Changes per second out of the first state, and out of the second.
         switching: [f64; 2],

@@ -1,7 +1,8 @@
 //! When what happens next: the next instant of each of a fixed number of places, and the soonest of them.
 //!
-//! A tournament (Knuth, *The Art of Computer Programming* 3, §5.4.1): every inner node names the sooner of its two sides,
-//! so that a change costs one comparison per level and looking costs nothing. A place where nothing is to come has ∞.
+//! A tournament (Knuth, *The Art of Computer Programming* 3, §5.4.1): every inner node names the sooner of its two
+//! sides, so that a change costs one comparison per level and looking costs nothing. A place where nothing is to come
+//! has ∞.
 
 /// The next instant of each place, in seconds.
 #[derive(Debug)]

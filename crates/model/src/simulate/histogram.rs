@@ -1,5 +1,5 @@
-//! How often which response time: counts in buckets whose widths are 1/128 of their octave, so that a quantile is known to
-//! 0.8 % of itself. The lowest and the highest bucket also take what is below and above them.
+//! How often which response time: counts in buckets whose widths are 1/128 of their octave, so that a quantile is known
+//! to 0.8 % of itself. The lowest and the highest bucket also take what is below and above them.
 
 /// Buckets per octave, as a power of 2.
 const FINENESS: u32 = 7;

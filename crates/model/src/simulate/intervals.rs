@@ -1,20 +1,21 @@
 //! From slices of a run to figures with 95 % confidence intervals.
 //!
 //! Warm-up: the slices at the head are left out whose absence makes the standard error of the mean of the rest least
-//! (MSER; White 1997, White, Cobb & Spratt 2000), but none after the first that is on the other side of that mean than the
-//! very first (Fishman 1973): by then the network has seen its usual state, and to cut further would be to cut what is
-//! uncommon, which biases a short run. Judged by the number of requests at all stations together and by that at the
+//! (MSER; White 1997, White, Cobb & Spratt 2000), but none after the first that is on the other side of that mean than
+//! the very first (Fishman 1973): by then the network has seen its usual state, and to cut further would be to cut what
+//! is uncommon, which biases a short run. Judged by the number of requests at all stations together and by that at the
 //! busiest; the later of the two, and at most half the run. A least at that limit means that it has not settled.
 //!
 //! Intervals: the rest is cut into 32 batches of equal time (Schmeiser 1982: more than 30 gain next to nothing). Every
-//! figure is a ratio of two sums, such as seconds over requests; its standard error is that of the batches' residuals about
-//! the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Successive batches of a congested network are
-//! still correlated, which makes such intervals too short. The residuals' lag-1 correlation r, if above 0, widens them by
-//! √((1 + r)/(1 − r)), exact for batches that are an autoregression of first order. Near saturation batches are also skewed:
-//! now and then a queue gets very long, and runs that have not seen one state both too low a figure and too short an
-//! interval. Willink (2005) moves the ends of Student's interval by the third moment; the longer side is taken for both. This
-//! and the former are the two corrections of Skart (Tafazzoli & Wilson 2011). With them 94 % of the intervals cover the
-//! truth at a utilization of 0.98 after a million events, where without the latter 89 % do.
+//! figure is a ratio of two sums, such as seconds over requests; its standard error is that of the batches' residuals
+//! about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Successive batches of a congested
+//! network are still correlated, which makes such intervals too short. The residuals' lag-1 correlation r, if above 0,
+//! widens them by √((1 + r)/(1 − r)), exact for batches that are an autoregression of first order. Near saturation
+//! batches are also skewed: now and then a queue gets very long, and runs that have not seen one state both too low a
+//! figure and too short an interval. Willink (2005) moves the ends of Student's interval by the third moment; the
+//! longer side is taken for both. This and the former are the two corrections of Skart (Tafazzoli & Wilson 2011). With
+//! them 94 % of the intervals cover the truth at a utilization of 0.98 after a million events, where without the latter
+//! 89 % do.
 //!
 //! Quantiles: the interval for the share of requests up to the quantile, carried over by the distribution found
 //! (Woodruff 1952).
@@ -30,7 +31,8 @@ const STUDENT: f64 = 2.039_513;
 /// The greatest correlation that is corrected for; beyond it an interval means nothing but "too short".
 const MOST_CORRELATED: f64 = 0.9;
 
-/// How many slices at the head are warm-up, and whether the run has settled after them, by series of one value per slice.
+/// How many slices at the head are warm-up, and whether the run has settled after them, by series of one value per
+/// slice.
 pub(super) fn warm_up(series: &[Vec<f64>]) -> (usize, bool) {
     let latest = series.iter().map(|values| (head(values), values.len() / 2)).max().unwrap_or((0, 0));
     (latest.0, latest.0 < latest.1 || latest.1 == 0)
@@ -65,8 +67,8 @@ pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     slices[slices.len() - size * BATCHES..].chunks(size).collect()
 }
 
-/// A ratio of sums over batches with its interval, and the lag-1 correlation of the batches. `None` if there is nothing below
-/// the line; no interval if that is so of half the batches.
+/// A ratio of sums over batches with its interval, and the lag-1 correlation of the batches. `None` if there is nothing
+/// below the line; no interval if that is so of half the batches.
 pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Estimate, f64)> {
     let batches: Vec<[f64; 2]> = batches.into_iter().collect();
     let n = batches.len() as f64;

@@ -1,6 +1,7 @@
 //! A model made ready to be simulated: checked, and turned into tables.
 //!
-//! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and knows no background.
+//! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and knows no
+//! background.
 
 use super::SimulationOptions;
 use super::arrivals::{Arrivals, Source};

@@ -1,9 +1,9 @@
 //! Who is at a station: some in service, the others waiting.
 //!
-//! All in service at a station are served equally fast, so one clock per station is enough: it shows how much service, in
-//! seconds of demand, each of them has had since the station was last empty. A request that enters service at clock v and
-//! needs s leaves at clock v + s, whatever becomes of the speed meanwhile. An arrival at processor sharing therefore
-//! costs O(log n), not a new departure for everyone (virtual time, as in Parekh & Gallager 1993, §III).
+//! All in service at a station are served equally fast, so one clock per station is enough: it shows how much service,
+//! in seconds of demand, each of them has had since the station was last empty. A request that enters service at clock
+//! v and needs s leaves at clock v + s, whatever becomes of the speed meanwhile. An arrival at processor sharing
+//! therefore costs O(log n), not a new departure for everyone (virtual time, as in Parekh & Gallager 1993, §III).
 //!
 //! Whoever changes a queue brings its clock to the instant first ([`Queue::clock`]) and settles it last
 //! ([`Queue::settle`]).
@@ -50,7 +50,8 @@ pub(super) struct Queue {
     /// When the clock showed that.
     at: f64,
     speed: f64,
-    /// In service: the bits of the clock's reading at the end, which sort as the non-negative number does, and the request.
+    /// In service: the bits of the clock's reading at the end, which sort as the non-negative number does, and the
+    /// request.
     serving: BinaryHeap<Reverse<(u64, u32)>>,
     waiting: Vec<VecDeque<u32>>,
     present: usize,
@@ -110,8 +111,9 @@ impl Queue {
         self.waiting[self.discipline.lines[class]].push_back(request);
     }
 
-    /// Interrupts for an arrival of this class: who is the least urgent in service, if less urgent than it, and of several
-    /// the last to have come, waits again before the others of its line. Returns it and the service that it still needs.
+    /// Interrupts for an arrival of this class: who is the least urgent in service, if less urgent than it, and of
+    /// several the last to have come, waits again before the others of its line. Returns it and the service that it
+    /// still needs.
     #[inline]
     pub(super) fn interrupt(&mut self, class: usize, who: impl Fn(u32) -> (usize, f64)) -> Option<(u32, f64)> {
         if !self.discipline.preemptive {
@@ -146,7 +148,8 @@ impl Queue {
         self.waiting.iter_mut().find_map(VecDeque::pop_front)
     }
 
-    /// Sets the speed by who is present and served now. Returns when the next leaves if no one comes; ∞ if no one is there.
+    /// Sets the speed by who is present and served now. Returns when the next leaves if no one comes; ∞ if no one is
+    /// there.
     #[inline]
     pub(super) fn settle(&mut self) -> f64 {
         let Some(Reverse((end, _))) = self.serving.peek() else {

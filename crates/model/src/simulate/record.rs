@@ -1,5 +1,5 @@
-//! What a simulation has seen, in slices of equal time whose number stays within bounds: when there are too many, every two
-//! become one. So a run may be of any length, and what of it is warm-up is decided when it is over.
+//! What a simulation has seen, in slices of equal time whose number stays within bounds: when there are too many, every
+//! two become one. So a run may be of any length, and what of it is warm-up is decided when it is over.
 
 use super::histogram::{Buckets, Histogram};
 use super::layout::Layout;

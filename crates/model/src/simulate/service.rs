@@ -7,8 +7,9 @@
 //! | 1 | exponential |
 //! | above 1 | hyperexponential, two branches that carry the same work ("balanced means") |
 //!
-//! Balanced means: Allen (1990), *Probability, Statistics, and Queueing Theory*, §3.2.9. The bounded Pareto distribution has
-//! density ∝ x^(−a−1) between two bounds (Harchol-Balter, Crovella & Murta 1999); the bounds follow from mean and scv.
+//! Balanced means: Allen (1990), *Probability, Statistics, and Queueing Theory*, §3.2.9. The bounded Pareto
+//! distribution has density ∝ x^(−a−1) between two bounds (Harchol-Balter, Crovella & Murta 1999); the bounds follow
+//! from mean and scv.
 
 use crate::ModelError;
 use brimful_core::number::NumberError;

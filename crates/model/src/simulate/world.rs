@@ -1,7 +1,7 @@
 //! The network in motion: requests come, are served, go on, and leave.
 //!
-//! An *event* is an arrival from outside, the end of a service, a delay or a think time, or a change of an arrival rate.
-//! Nothing is allocated per event: requests have places that are used again, and every queue keeps its room.
+//! An *event* is an arrival from outside, the end of a service, a delay or a think time, or a change of an arrival
+//! rate. Nothing is allocated per event: requests have places that are used again, and every queue keeps its room.
 //!
 //! A request takes the stations that its class has work at in the model's order, each once. The customers of closed
 //! classes begin by thinking, or in front of their first station if they do not think.
@@ -121,8 +121,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Lets happen all that does before this instant, unless that is more than so many events since the beginning. Returns
-    /// whether the instant was reached.
+    /// Lets happen all that does before this instant, unless that is more than so many events since the beginning.
+    /// Returns whether the instant was reached.
     pub(super) fn run(&mut self, until: f64, events: u64) -> Result<bool, ModelError> {
         loop {
             let (instant, place) = self.calendar.soonest();

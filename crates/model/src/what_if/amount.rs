@@ -1,7 +1,7 @@
 //! Numbers of a what-if: `1.5x`, `+30%`, `+2`, `12ms`, and ranges of them, `1x..2x:11`.
 //!
-//! A range goes from its first to its last number in as many steps as are asked for, evenly or (`:log`) by an even factor;
-//! counts of things go through whole numbers. What is written once for both ends holds for both: `1..4x`.
+//! A range goes from its first to its last number in as many steps as are asked for, evenly or (`:log`) by an even
+//! factor; counts of things go through whole numbers. What is written once for both ends holds for both: `1..4x`.
 
 use brimful_core::units::{Bytes, Count, Nanos, Rate};
 use std::fmt;

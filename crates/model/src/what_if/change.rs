@@ -1,8 +1,8 @@
 //! One change of a what-if: `TARGET.PROPERTY=VALUE`.
 //!
-//! The value is what follows the last `=`, the property what follows the last `.` before it; the rest is the target, whose
-//! names may hold anything. They are resolved against a model's own names when the change is applied. Without a target,
-//! or with `all`, it is all there are.
+//! The value is what follows the last `=`, the property what follows the last `.` before it; the rest is the target,
+//! whose names may hold anything. They are resolved against a model's own names when the change is applied. Without a
+//! target, or with `all`, it is all there are.
 
 use super::amount::{Amount, Unit};
 use super::suggestions::listed;

@@ -1,9 +1,9 @@
 //! A client at the end of its own line: `class4:speed=128kbps,size=45.5KB,rtt=200ms`.
 //!
-//! Menascé, Peraino, Dinh & Dinh (CMG 1999), Figs. 8 and 9: a closed class whose customers think, send a request of the given
-//! class over their access link and the Internet, and wait for the answer, while everything else that the server does
-//! goes on. Link and Internet are delays: the one because the line is the client's own, the other because it does not feel
-//! this traffic. Clients behind one line share it: `link=shared`.
+//! Menascé, Peraino, Dinh & Dinh (CMG 1999), Figs. 8 and 9: a closed class whose customers think, send a request of the
+//! given class over their access link and the Internet, and wait for the answer, while everything else that the server
+//! does goes on. Link and Internet are delays: the one because the line is the client's own, the other because it does
+//! not feel this traffic. Clients behind one line share it: `link=shared`.
 
 use super::amount::{Amount, Unit};
 use super::new_class::{absolute, items_of};
@@ -13,9 +13,9 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// Clients that request a class, and the line they do it over: the class's name, `speed=` and `size=` (what is transferred
-/// per request, in both directions); also `rtt=` (one round trip per request), `clients=` (1), `think=` (none), and
-/// `link=shared` if all have but one line. Numbers may be ranges.
+/// Clients that request a class, and the line they do it over: the class's name, `speed=` and `size=` (what is
+/// transferred per request, in both directions); also `rtt=` (one round trip per request), `clients=` (1), `think=`
+/// (none), and `link=shared` if all have but one line. Numbers may be ranges.
 ///
 /// They become a closed class `client`, whose response time includes the line and the round trip.
 #[derive(Clone, Debug, PartialEq)]

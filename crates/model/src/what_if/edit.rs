@@ -1,7 +1,7 @@
 //! What a change does to the figures of a model.
 //!
-//! What other work takes of a station is work, not a share: on faster or on more servers its share is less. Half widths of
-//! intervals go with their demands; what is set is taken as exact.
+//! What other work takes of a station is work, not a share: on faster or on more servers its share is less. Half widths
+//! of intervals go with their demands; what is set is taken as exact.
 
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
@@ -122,7 +122,8 @@ impl Edit {
         }
     }
 
-    /// Of a station whose speed depends on its load, f times as many: each part of it sees 1/f of the load, α'(n) = f·α(n/f).
+    /// Of a station whose speed depends on its load, f times as many: each part of it sees 1/f of the load, α'(n) =
+    /// f·α(n/f).
     fn multiply(&self, station: &mut Station, amount: &Amount, number: f64) -> Result<(), ModelError> {
         if !amount.is_factor() {
             let name = &station.name;

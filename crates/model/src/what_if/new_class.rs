@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A class to be added: its name (without `:`), and then, in any order, `rate=` (open) or `population=` and `think=` (closed),
-/// `priority=`, `like=CLASS` to begin with the demands of another, and a demand for each station it visits: a time, or
-/// with `like=` also `1.5x` or `+20%` of that class's. Numbers may be ranges.
+/// A class to be added: its name (without `:`), and then, in any order, `rate=` (open) or `population=` and `think=`
+/// (closed), `priority=`, `like=CLASS` to begin with the demands of another, and a demand for each station it visits: a
+/// time, or with `like=` also `1.5x` or `+20%` of that class's. Numbers may be ranges.
 ///
 /// Its demands hold for the server as it is; a change of a station's speed changes them too.
 #[derive(Clone, Debug, PartialEq)]

@@ -56,7 +56,8 @@ impl Scenario {
         changes.chain(classes).chain(self.clients.iter().map(Client::to_string)).collect()
     }
 
-    /// The model after all changes. Errors: names that are not there, contradictions, numbers that cannot be, and ranges.
+    /// The model after all changes. Errors: names that are not there, contradictions, numbers that cannot be, and
+    /// ranges.
     pub fn apply(&self, model: &Model) -> Result<Model, ModelError> {
         let variants = Variants::new(self, model)?;
         match variants.axes.first() {

@@ -1,5 +1,5 @@
-//! Random networks whose exact solution is known, and how far from it a simulation of them is. For the tests here, which
-//! take some of them, and for `bench/planner/program`, which takes many.
+//! Random networks whose exact solution is known, and how far from it a simulation of them is. For the tests here,
+//! which take some of them, and for `bench/planner/program`, which takes many.
 
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_model::{Estimate, Method, ModelError, Simulation, solve};
@@ -9,8 +9,8 @@ use rand_pcg::rand_core::SeedableRng;
 
 /// The network of this number: open, closed and mixed in turn.
 ///
-/// Processor sharing and delays have any distribution of service, FCFS an exponential one that is the same for all classes;
-/// one to four servers, speeds that depend on the load, other work. The busiest station is open to 30 to 85 %.
+/// Processor sharing and delays have any distribution of service, FCFS an exponential one that is the same for all
+/// classes; one to four servers, speeds that depend on the load, other work. The busiest station is open to 30 to 85 %.
 pub fn network(number: u64) -> Model {
     let mut rng = Pcg64Mcg::seed_from_u64(number);
     let classes: Vec<Class> = (0..rng.random_range(1..=3)).map(|c| class(&mut rng, c, number % 3)).collect();
@@ -82,8 +82,8 @@ fn load(model: &mut Model, share: f64) {
     }
 }
 
-/// Throughputs, response times and numbers present, each as simulated less as solved, in standard errors as the simulation
-/// states them.
+/// Throughputs, response times and numbers present, each as simulated less as solved, in standard errors as the
+/// simulation states them.
 pub fn errors(model: &Model, found: &Simulation, method: Method) -> Result<Vec<f64>, ModelError> {
     let exact = solve(model, method)?;
     let error = |figure: Estimate, truth: f64| {

@@ -15,8 +15,8 @@ enum Kind {
     Mixed,
 }
 
-/// The network of this number: one to three stations, at the first of which the order of service matters, and two or three
-/// classes of demands between 1 and 50. Open classes use 30 to 85 % of the busiest station.
+/// The network of this number: one to three stations, at the first of which the order of service matters, and two or
+/// three classes of demands between 1 and 50. Open classes use 30 to 85 % of the busiest station.
 fn network(number: u64, kind: Kind, orders: &[Scheduling]) -> Model {
     let mut rng = Pcg64Mcg::seed_from_u64(number);
     let classes: Vec<Class> = (0..rng.random_range(2..=3u32)).map(|c| class(&mut rng, c, kind)).collect();
@@ -54,8 +54,8 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> Class {
     }
 }
 
-/// By class that both know: how far the solver's mean response time is from that of a long simulation of another seed, as a
-/// share of it, beyond what the simulation leaves open.
+/// By class that both know: how far the solver's mean response time is from that of a long simulation of another seed,
+/// as a share of it, beyond what the simulation leaves open.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,

@@ -1,5 +1,5 @@
-//! The reference cases (`tests/data/cases.json`), each with its own tolerance and every field it expects. Each room answers those of its
-//! solvers.
+//! The reference cases (`tests/data/cases.json`), each with its own tolerance and every field it expects. Each room
+//! answers those of its solvers.
 
 use serde_json::{Map, Value};
 

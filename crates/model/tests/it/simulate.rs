@@ -247,7 +247,8 @@ fn one_seed_is_one_result() {
 
 #[test]
 fn intervals_cover_the_truth_nineteen_times_in_twenty() {
-    // 200 short runs of an M/M/1 of ρ 0.7: 95 % ± 1.5 % if the intervals are what they say; 90 % is four of these below.
+    // 200 short runs of an M/M/1 of ρ 0.7: 95 % ± 1.5 % if the intervals are what they say; 90 % is four of these
+    // below.
     let model = one(station(Scheduling::Ps, 1, 1.0), 70.0, 0.01);
     let covers = |figure: Estimate, truth: f64| (figure.value - truth).abs() <= figure.ci95_half_width.unwrap();
     let mut covered = [0; 3];

@@ -1,4 +1,5 @@
-//! The exact solvers against the definition: the sum over all states of a network (Baskett, Chandy, Muntz & Palacios, 1975).
+//! The exact solvers against the definition: the sum over all states of a network (Baskett, Chandy, Muntz & Palacios,
+//! 1975).
 //!
 //! Weights are added up in the log domain, state by state; nothing is shared with the crate but the formula.
 

@@ -7,7 +7,8 @@ use super::{Finding, Severity};
 
 /// Use of a CPU or a disk, or filling of a queue, from which it is near its limit, and from which it is at it.
 pub const BUSY: Level = Level { near: 0.80, at: 0.95 };
-/// Share of a CPU's time taken by the hypervisor: a tenth is more than timekeeping, a third means that the host is sold twice.
+/// Share of a CPU's time taken by the hypervisor: a tenth is more than timekeeping, a third means that the host is sold
+/// twice.
 pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
 /// The same from which every figure is one of the neighbours' load as well, so that the host is no place to measure.
 pub const STEAL_AT_ALL: f64 = 0.02;

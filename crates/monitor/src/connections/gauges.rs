@@ -1,9 +1,9 @@
 //! Connections by state from gauges that the kernel keeps ([`ebpf`](crate::ebpf)), on top of one count.
 //!
 //! A gauge is a difference since it was attached. What there was then is counted once, between two readings of the
-//! gauges. If these are alike nothing moved meanwhile, because connections only arrive, which is counted, and go on from
-//! state to state, so that no two movements undo each other; the sum is then exact for good. If not, it is uncertain by
-//! as many connections as moved, until a later count meets a quieter moment.
+//! gauges. If these are alike nothing moved meanwhile, because connections only arrive, which is counted, and go on
+//! from state to state, so that no two movements undo each other; the sum is then exact for good. If not, it is
+//! uncertain by as many connections as moved, until a later count meets a quieter moment.
 
 use super::count::Counter;
 use super::tally::{GAUGED, STATES, Tally, gauged_by_state};

@@ -1,8 +1,8 @@
 //! Connections by /proc/net/tcp and tcp6, which list all sockets of a network namespace as text: where sock_diag is
 //! refused. Source: proc(5), net/ipv4/tcp_ipv4.c (`get_tcp4_sock` and those below it).
 //!
-//! They are read in pieces and nothing is kept of a line. Like a dump they are not one moment; the kernel formats a page
-//! at a time.
+//! They are read in pieces and nothing is kept of a line. Like a dump they are not one moment; the kernel formats a
+//! page at a time.
 
 use crate::sock_diag::ConnectedSocket;
 use std::fs::File;

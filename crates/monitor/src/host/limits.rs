@@ -8,8 +8,8 @@ use std::path::Path;
 const TIME_WAIT_S: u64 = 60;
 /// The size of Linux' own range, 32768–60999.
 const USUAL_PORTS: u64 = 28_232;
-/// What an open connection takes, roughly: 7.7 KiB of kernel memory measured with both ends on one host (Linux 6.18, idle
-/// connections), and the programs' own.
+/// What an open connection takes, roughly: 7.7 KiB of kernel memory measured with both ends on one host (Linux 6.18,
+/// idle connections), and the programs' own.
 const CONNECTION_KIB: u64 = 10;
 
 /// The soft and the hard limit on descriptors of this process.

@@ -32,8 +32,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// `None` if no tick fell into the time, as happens in less than 10 ms: nobody knows then what the CPU did, and four
-    /// zeros would say that it did not even idle.
+    /// `None` if no tick fell into the time, as happens in less than 10 ms: nobody knows then what the CPU did, and
+    /// four zeros would say that it did not even idle.
     fn shares(&self, ticks: CpuTicks) -> Option<CpuShares> {
         let CpuTicks { user, system, idle, steal, interrupt, io_wait } = ticks;
         let all = [user, system, idle, steal].into_iter().map(|ticks| ticks as f64).sum::<f64>();

@@ -92,7 +92,8 @@ fn ticks<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTicks> {
     })
 }
 
-/// The sum, and then each of `HI TIMER NET_TX NET_RX BLOCK …`: the sums over CPUs of what /proc/softirqs has CPU by CPU.
+/// The sum, and then each of `HI TIMER NET_TX NET_RX BLOCK …`: the sums over CPUs of what /proc/softirqs has CPU by
+/// CPU.
 fn softirqs<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<SoftirqSample> {
     let mut words = words.skip(3);
     let mut field = || words.next().and_then(number);

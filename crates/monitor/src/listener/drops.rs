@@ -2,9 +2,9 @@
 //! them.
 //!
 //! For the sockets of all watched ports together, and since the watch began, let s be SYNs dropped, l last segments of
-//! handshakes that met a full queue, and d segments that the kernel puts down to a cause of their own. The sockets count
-//! s + 2l + d. The network namespace counts s + l as `ListenDrops`, and d. So where nobody else in it listens, s can be
-//! told; drops of others raise the namespace's counters, and then what the sockets counted is taken for s.
+//! handshakes that met a full queue, and d segments that the kernel puts down to a cause of their own. The sockets
+//! count s + 2l + d. The network namespace counts s + l as `ListenDrops`, and d. So where nobody else in it listens, s
+//! can be told; drops of others raise the namespace's counters, and then what the sockets counted is taken for s.
 
 use crate::counter::growth;
 use crate::network::columns::Columns;

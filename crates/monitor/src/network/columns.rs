@@ -5,8 +5,8 @@
 //! Tcp: 1 200 … 4711 …
 //! ```
 //!
-//! Kernels differ in which names there are and in which order, so columns are found by name. A kernel that runs does not
-//! change its names: where they stand is learnt once, and again if the line of names is not the same.
+//! Kernels differ in which names there are and in which order, so columns are found by name. A kernel that runs does
+//! not change its names: where they stand is learnt once, and again if the line of names is not the same.
 
 use crate::procfs::{number, words};
 

@@ -1,5 +1,5 @@
-//! Files that hold a secret are of use only while it is one. As ssh does with private keys, brimful refuses those that others can
-//! read: whoever can may have done so already.
+//! Files that hold a secret are of use only while it is one. As ssh does with private keys, brimful refuses those that
+//! others can read: whoever can may have done so already.
 
 use crate::MonitorError;
 use rustix::process::geteuid;
@@ -25,8 +25,8 @@ impl SecretFile {
         Ok(SecretFile { bytes, file })
     }
 
-    /// Refuses what all users may read, and what the group may unless that is another user's decision. A pipe has no mode to
-    /// speak of.
+    /// Refuses what all users may read, and what the group may unless that is another user's decision. A pipe has no
+    /// mode to speak of.
     pub fn require_private(&self, path: &Path) -> Result<(), MonitorError> {
         let unusable = |why: String| MonitorError::Unusable(format!("{}: {why}", path.display()));
         let metadata = self.file.metadata().map_err(|error| unusable(error.to_string()))?;

@@ -1,5 +1,6 @@
-//! Connections that have not shown yet that they know the token. There is room for some; for one more the oldest has to go, of the
-//! host that has most of them here. So neither those who stay silent nor those who come in crowds keep others out.
+//! Connections that have not shown yet that they know the token. There is room for some; for one more the oldest has to
+//! go, of the host that has most of them here. So neither those who stay silent nor those who come in crowds keep
+//! others out.
 
 use std::collections::VecDeque;
 use std::io;

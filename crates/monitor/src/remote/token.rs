@@ -1,8 +1,8 @@
 //! The secret that both sides of a stream share, and how they prove to each other that they know it.
 //!
-//! Neither says it: a port on the loopback interface may be another user's, who was there before the tunnel. Each side chooses a
-//! nonce, and each sends the HMAC-SHA-256 (RFC 2104) by the token of the protocol, its role and both nonces. What is overheard
-//! proves nothing in another connection, and what one side has sent is not what the other one would.
+//! Neither says it: a port on the loopback interface may be another user's, who was there before the tunnel. Each side
+//! chooses a nonce, and each sends the HMAC-SHA-256 (RFC 2104) by the token of the protocol, its role and both nonces.
+//! What is overheard proves nothing in another connection, and what one side has sent is not what the other one would.
 
 use super::secret_file::SecretFile;
 use crate::MonitorError;

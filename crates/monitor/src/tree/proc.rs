@@ -1,10 +1,10 @@
-//! Processes read from /proc: a descriptor on each one's `stat` that is kept open, and its CPU clock, at every sample; its
-//! threads only as often as [`Search`] allows.
+//! Processes read from /proc: a descriptor on each one's `stat` that is kept open, and its CPU clock, at every sample;
+//! its threads only as often as [`Search`] allows.
 //!
 //! New processes are looked for when the kernel has started something since: among the children of main threads, which
 //! are cheap to find; and in a scan of all processes, which also finds those of other threads and those that match a
-//! selector. A process may match only when it has executed its program, a moment after it was started; so each scan that
-//! followed a start is followed by another one.
+//! selector. A process may match only when it has executed its program, a moment after it was started; so each scan
+//! that followed a start is followed by another one.
 
 use super::selection::Selection;
 use crate::process_table::{process_table, with_descendants};

@@ -10,8 +10,8 @@ use brimful_core::Nanos;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How often to look for whoever else has a port or joins a cgroup, while somebody is known to: asking what listens takes the
-/// kernel as long as half a sample.
+/// How often to look for whoever else has a port or joins a cgroup, while somebody is known to: asking what listens
+/// takes the kernel as long as half a sample.
 const JOINING: Nanos = Nanos::from_secs(5);
 
 /// All selectors, in their order.
@@ -21,8 +21,8 @@ pub(super) struct Selection {
     /// Where the ports are.
     netns: NetNamespace,
     choices: Vec<Choice>,
-    /// Whom a port or a cgroup was just found to have, and by which selector; only those in no program yet. Holds until the
-    /// next look at all processes: later, another process may be there under the same number.
+    /// Whom a port or a cgroup was just found to have, and by which selector; only those in no program yet. Holds until
+    /// the next look at all processes: later, another process may be there under the same number.
     found: Vec<(u32, usize)>,
 }
 

@@ -15,8 +15,8 @@ pub enum ProcessSelector {
     Pid(u32),
     /// The processes that listen on a TCP port of this network namespace.
     Port(u16),
-    /// Every process in these cgroups and those below them, but for the monitoring process itself: the directory, if the
-    /// path begins with `/sys/fs/cgroup`; or else every directory below that whose path ends with this one, in all
+    /// Every process in these cgroups and those below them, but for the monitoring process itself: the directory, if
+    /// the path begins with `/sys/fs/cgroup`; or else every directory below that whose path ends with this one, in all
     /// hierarchies. So a systemd unit's name will do.
     Cgroup(PathBuf),
 }

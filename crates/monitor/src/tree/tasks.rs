@@ -1,8 +1,8 @@
-//! Processes by an eBPF program that walks over the kernel's tasks: one pass tells of every thread of the machine, so there
-//! is nothing to look for and nothing is older than the sample.
+//! Processes by an eBPF program that walks over the kernel's tasks: one pass tells of every thread of the machine, so
+//! there is nothing to look for and nothing is older than the sample.
 //!
-//! The scheduler brings a thread's CPU time up to date when it leaves its CPU and at each tick. So a process with a thread
-//! that runs or is ready is asked by its CPU clock, which is exact; all others' figures are exact as they are.
+//! The scheduler brings a thread's CPU time up to date when it leaves its CPU and at each tick. So a process with a
+//! thread that runs or is ready is asked by its CPU clock, which is exact; all others' figures are exact as they are.
 
 use super::selection::Selection;
 use crate::ebpf::{TaskIterator, TaskRecord};

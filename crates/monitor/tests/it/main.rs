@@ -1,5 +1,5 @@
-//! The monitor against real processes and real sockets. Network namespaces and processes take root; all traffic stays on
-//! 127.0.0.1.
+//! The monitor against real processes and real sockets. Network namespaces and processes take root; all traffic stays
+//! on 127.0.0.1.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod connections;
@@ -41,7 +41,8 @@ fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
 }
 
 /// The program `sleep` under another name. It is written by a process of its own: while this one has a program open for
-/// writing, whatever another test starts holds a copy for a moment, and the kernel executes nothing that is being written.
+/// writing, whatever another test starts holds a copy for a moment, and the kernel executes nothing that is being
+/// written.
 fn copy_of_sleep(directory: &Path, name: &str) -> PathBuf {
     let copy = directory.join(name);
     assert!(Command::new("cp").arg("/bin/sleep").arg(&copy).status().unwrap().success());
@@ -57,8 +58,8 @@ struct Shell {
 
 /// About 100 ms of CPU in a shell.
 const BURN: &str = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
-/// CPU time of the shell that runs it, in nanoseconds, by another path than the monitor's. What a thread reads of itself is as
-/// old as the last tick or the last time that it waited: it is asked in a command of its own.
+/// CPU time of the shell that runs it, in nanoseconds, by another path than the monitor's. What a thread reads of
+/// itself is as old as the last tick or the last time that it waited: it is asked in a command of its own.
 const OWN_NS: &str = "read -r ns rest < /proc/self/schedstat; echo $ns";
 
 impl Shell {

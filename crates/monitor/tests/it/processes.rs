@@ -235,7 +235,8 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
 #[test]
 fn a_zombie_has_ended_and_what_it_used_stays() {
     for &ebpf in SOURCES {
-        // The shell becomes a program that never waits for its child. Shells give jobs in the background an empty stdin.
+        // The shell becomes a program that never waits for its child. Shells give jobs in the background an empty
+        // stdin.
         let mut parent = Command::new("sh");
         let parent =
             parent.args(["-c", &format!("exec 3<&0; (read -r go; {BURN}) <&3 & exec sleep 60")]).stdin(Stdio::piped());
@@ -297,8 +298,8 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
         }
         let first = sampler.sample();
         sleep(Duration::from_millis(800));
-        // Either it runs or it waits. A wait counts when it is over, and by /proc its figure is older than the sample: the
-        // longer the stretch, the less that is.
+        // Either it runs or it waits. A wait counts when it is over, and by /proc its figure is older than the sample:
+        // the longer the stretch, the less that is.
         let stretch = wait_for("an account of all time", || {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();
             let seconds = stretch.length().as_secs_f64();

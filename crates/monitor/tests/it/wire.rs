@@ -1,5 +1,5 @@
-//! Arrivals at a listener against what was on the wire: **SYNs = accepted + dropped**. Here the clients are the kernel's,
-//! and a packet socket counts; or the test is the network and all hosts behind it, and sends what it likes.
+//! Arrivals at a listener against what was on the wire: **SYNs = accepted + dropped**. Here the clients are the
+//! kernel's, and a packet socket counts; or the test is the network and all hosts behind it, and sends what it likes.
 //!
 //! Network namespaces of the tests' own keep other traffic away; making one takes root.
 

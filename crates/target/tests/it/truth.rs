@@ -35,8 +35,8 @@ fn each_class_takes_its_demand_and_little_more() {
         assert_eq!((class.requests, class.nominal_s), (requests, nominal_s));
         let mean = class.mean_cpu_s;
         assert!(mean >= nominal_s * 0.98, "{name}: {mean} s is less than its demand");
-        // Handling takes 10–30 us; a busy host may make it many times that, and what a hypervisor steals in the middle of a
-        // burn counts as its time.
+        // Handling takes 10–30 us; a busy host may make it many times that, and what a hypervisor steals in the middle
+        // of a burn counts as its time.
         assert!(mean <= 2.0 * nominal_s + 1e-3, "{name}: {mean} s is far more than its demand");
     }
 }

@@ -11,8 +11,8 @@ const SECONDS: f64 = 20.0;
 /// For so long the server is watched while one answer is still awaited.
 const DRAIN: f64 = 10.0;
 
-/// What a server of these demands (seconds) and 0.02 busy CPUs of its own would have put into a Record. It is watched for a
-/// while before and after the load, as servers are.
+/// What a server of these demands (seconds) and 0.02 busy CPUs of its own would have put into a Record. It is watched
+/// for a while before and after the load, as servers are.
 pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let counts = |completed: f64| {
         let n = completed as u64;
