@@ -27,9 +27,10 @@ mod world;
 
 pub use arrivals::Arrivals;
 pub use figures::ResponseTime;
-pub use follow::{Episode, Passage, follow};
+pub use follow::{Episode, follow};
 pub use result::{Ended, Run, Simulation};
 pub use service::Service;
+pub use world::Passage;
 
 use crate::ModelError;
 use brimful_core::model::Model;

@@ -2,20 +2,9 @@
 
 use super::SimulationOptions;
 use super::layout::Layout;
-use super::world::World;
+use super::world::{Passage, World};
 use crate::ModelError;
 use brimful_core::model::Model;
-
-/// One request. Times are seconds since the beginning.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Passage {
-    /// Its class.
-    pub class: usize,
-    /// When it came.
-    pub began: f64,
-    /// When it was completed; `None` if the simulation ended first.
-    pub ended: Option<f64>,
-}
 
 /// What happened in one of the equal intervals of a simulation.
 #[derive(Clone, Debug, PartialEq)]

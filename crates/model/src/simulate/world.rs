@@ -8,7 +8,6 @@
 
 use super::arrivals::Source;
 use super::calendar::Calendar;
-use super::follow::Passage;
 use super::histogram::Histogram;
 use super::layout::{Layout, MOST_PRESENT};
 use super::queue::{Discipline, Queue};
@@ -16,6 +15,17 @@ use super::service::Sampler;
 use crate::ModelError;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
+
+/// One request. Times are seconds since the beginning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passage {
+    /// Its class.
+    pub class: usize,
+    /// When it came.
+    pub began: f64,
+    /// When it was completed; `None` if the simulation ended first.
+    pub ended: Option<f64>,
+}
 
 /// A network and the present state of everything in it.
 pub(super) struct World<'a> {
