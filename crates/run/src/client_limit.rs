@@ -57,16 +57,17 @@ pub fn find(
     stop: &AtomicBool,
     note: &mut dyn FnMut(String),
 ) -> Result<Record, RunError> {
-    let bench = Bench::new(like, response, server_cpus)?;
+    let generators = Generators::new(like, response, server_cpus)?;
     let mut records: Vec<(f64, Record)> = Vec::new();
     let measure = |load| {
-        let (pair, record) = bench.pair(load, records.len() as u64, stop)?;
+        let (pair, record) = generators.pair(load, records.len() as u64, stop)?;
         records.push((load, record));
         Ok::<_, RunError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
     let mut calibration = search(measure, note)?;
     // At a listener that does not answer, the second generator takes nobody's time.
-    calibration.second_shares_cpus = bench.places.shared && !matches!(bench.responder, Responder::Full { .. });
+    calibration.second_shares_cpus =
+        generators.places.shared && !matches!(generators.responder, Responder::Full { .. });
     let best =
         |(_, (load, record)): &(usize, &(f64, Record))| (Some(*load) == calibration.max_rate, record.verdict.valid);
     let chosen = records.iter().enumerate().max_by_key(best).map_or(0, |(index, _)| index);
@@ -94,15 +95,15 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunErro
     }
 }
 
-/// Where one generator is compared with two.
-struct Bench {
+/// One generator and two, to be compared at a responder that is no limit to either.
+struct Generators {
     responder: Responder,
     places: Places,
     plan: RunPlan,
 }
 
-impl Bench {
-    fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Bench, RunError> {
+impl Generators {
+    fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Generators, RunError> {
         let places = Places::choose(&usable_cpus(), &like.cpus, like.threads as usize, server_cpus);
         let address = like.endpoint.address;
         let responder = match like.is_s_clients() {
@@ -133,7 +134,7 @@ impl Bench {
             client_max: None,
             ..like.clone()
         };
-        Ok(Bench { responder, places, plan })
+        Ok(Generators { responder, places, plan })
     }
 
     /// One generator and two, in turns first; and the Record of the one.
