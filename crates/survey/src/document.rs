@@ -1,7 +1,7 @@
 //! The survey's document, from what was predicted and what was measured, however far the survey came.
 
+use crate::found::{Found, Halt, Setup};
 use crate::judge;
-use crate::method::{Found, Halt, Setup};
 use brimful_core::Nanos;
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};

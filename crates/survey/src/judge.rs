@@ -1,7 +1,7 @@
 //! Whether a survey can be trusted: that it reached its end, that its levels were measured well, and that its model
 //! said what was then measured. The last is another matter than the first two: measurements that refute a model hold.
 
-use crate::method::Halt;
+use crate::found::Halt;
 use brimful_core::Nanos;
 use brimful_core::quantity::{percent, rate, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Verdict};

@@ -8,6 +8,7 @@
 mod bench;
 mod document;
 mod error;
+mod found;
 mod guardian;
 mod judge;
 mod level;

@@ -4,6 +4,7 @@
 use crate::SurveyError;
 use crate::bench::Bench;
 use crate::document::document;
+use crate::found::{Found, Halt, Setup};
 use crate::level::{About, Trial};
 use crate::predictions::{Predicted, Predictions, times};
 use brimful_core::quantity;
@@ -14,8 +15,6 @@ use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_estimate::{CalibrationRun, ServerFacts, ServerFit};
 use brimful_run::client_limit;
-use brimful_target::Truth;
-use std::time::SystemTime;
 
 /// Levels the model is fitted to, as fractions of the saturation rate as it is known by then.
 const CALIBRATION: [f64; 3] = [0.2, 0.4, HIGHEST];
@@ -43,29 +42,6 @@ const AGAIN: u64 = 1 << 32;
 /// The first look at what a call costs.
 const PROBE: Nanos = Nanos::from_millis(1000);
 
-/// What is surveyed and how, for the method and for the document.
-#[derive(Clone, Debug)]
-pub(crate) struct Setup {
-    pub started_at: SystemTime,
-    pub version: String,
-    pub command: Vec<String>,
-    pub url: String,
-    pub seed: u64,
-    /// The classes and their mix; how calls come is the method's business.
-    pub workload: Workload,
-    pub server_cpus: Vec<usize>,
-    pub client_cpus: Vec<usize>,
-    /// Length of a calibration run.
-    pub level: Nanos,
-}
-
-impl Setup {
-    /// Servers of the queue that the CPUs make.
-    pub fn servers(&self) -> u32 {
-        self.server_cpus.len() as u32
-    }
-}
-
 /// News of a survey under way.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -89,35 +65,6 @@ pub(crate) fn conduct(setup: &Setup, bench: &mut dyn Bench, news: &mut dyn FnMut
         Some(Halt::Error(error)) if survey.levels.is_empty() => Err(error),
         _ => Ok(survey),
     }
-}
-
-/// Why a survey does not go on.
-#[derive(Debug)]
-pub(crate) enum Halt {
-    Error(SurveyError),
-    Stopped(ReasonCode, Stopped),
-}
-
-impl<E: Into<SurveyError>> From<E> for Halt {
-    fn from(error: E) -> Halt {
-        Halt::Error(error.into())
-    }
-}
-
-/// What has been found out so far.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// What the survey is at.
-    pub step: String,
-    pub client_max: Option<f64>,
-    /// Share of the server's CPUs that was busy before any load.
-    pub background: Option<f64>,
-    pub fit: Option<ServerFit>,
-    pub levels: Vec<Level>,
-    /// Throughput of the closed level, with its interval, if that level can be trusted.
-    pub saturation: Option<(f64, Option<f64>)>,
-    /// What the reference server told before and after that level.
-    pub truth: Option<(Truth, Truth)>,
 }
 
 struct Method<'a> {

@@ -9,7 +9,8 @@ mod holds;
 
 use crate::SurveyError;
 use crate::bench::Bench;
-use crate::method::{Setup, Step, conduct};
+use crate::found::Setup;
+use crate::method::{Step, conduct};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
 use brimful_core::server::{CpuShares, Kernel, Process, Server, ServerInterval};

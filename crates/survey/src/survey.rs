@@ -1,7 +1,8 @@
 //! A survey of a server on this host: finds or starts the server, and leaves the rest to the method.
 
 use crate::SurveyError;
-use crate::method::{Setup, Step, conduct};
+use crate::found::Setup;
+use crate::method::{Step, conduct};
 use crate::server::{DemoServer, Server, demo_service};
 use crate::server_bench::ServerBench;
 use brimful_core::survey::Survey;
