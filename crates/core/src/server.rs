@@ -1,7 +1,7 @@
 //! What the monitor saw of a server: the figures of one stretch of time, be it a whole run (`Record.server`), the second
 //! between two lines of `brimful watch`, or one line of a group's log.
 //!
-//! Four groups, as in WebMonitor (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`], [`Process`], [`Network`] and
+//! Four groups, as in WebMonitor (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`], [`Program`], [`Network`] and
 //! [`Connections`]. Rates are means over the stretch, `…_per_s`; shares lie between 0 and 1; anything
 //! else is as at the end of the stretch. What the kernel does not tell is `null`, never zero, and [`Server::sources`]
 //! says why.
@@ -201,9 +201,6 @@ pub struct Stall {
     /// All threads that had anything to do waited. Of CPUs there is no such thing, because some thread runs on them.
     pub full: Option<f64>,
 }
-
-/// The former name of [`Program`], for what still uses it.
-pub type Process = Program;
 
 /// Process group: one program, that is processes with their descendants. Totals are over the stretch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

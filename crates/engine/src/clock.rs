@@ -1,7 +1,7 @@
 //! `CLOCK_MONOTONIC`, counted from the start of the run.
 
 use brimful_core::Nanos;
-use rustix::time::{ClockId, clock_gettime};
+use brimful_os::clock;
 
 /// The run's clock. Before the start it reads zero.
 #[derive(Clone, Copy, Debug)]
@@ -12,28 +12,28 @@ pub struct Clock {
 impl Clock {
     /// A clock whose zero is `delay` from now.
     pub fn starting_in(delay: Nanos) -> Clock {
-        Clock { epoch_ns: monotonic_ns() + delay.0 }
+        Clock { epoch_ns: clock::now().0 + delay.0 }
     }
 
     /// A clock whose zero is at this instant of `CLOCK_MONOTONIC`, but not sooner than `delay` from now.
     pub(crate) fn starting_at(epoch: Nanos, delay: Nanos) -> Clock {
-        Clock { epoch_ns: epoch.0.max(monotonic_ns() + delay.0) }
+        Clock { epoch_ns: epoch.0.max(clock::now().0 + delay.0) }
     }
 
     /// Time since the start.
     #[inline]
     pub fn now(self) -> Nanos {
-        Nanos(monotonic_ns().saturating_sub(self.epoch_ns))
+        Nanos(clock::now().0.saturating_sub(self.epoch_ns))
     }
 
     /// Sleeps until shortly before the start, then spins.
     pub(crate) fn wait_for_start(self) {
         const SPIN_NS: u64 = 200_000;
-        let left = self.epoch_ns.saturating_sub(monotonic_ns());
+        let left = self.epoch_ns.saturating_sub(clock::now().0);
         if left > SPIN_NS {
             std::thread::sleep(std::time::Duration::from_nanos(left - SPIN_NS));
         }
-        while monotonic_ns() < self.epoch_ns {
+        while clock::now().0 < self.epoch_ns {
             std::hint::spin_loop();
         }
     }
@@ -42,10 +42,4 @@ impl Clock {
     pub fn epoch_ns(self) -> u64 {
         self.epoch_ns
     }
-}
-
-#[inline]
-fn monotonic_ns() -> u64 {
-    let t = clock_gettime(ClockId::Monotonic);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }

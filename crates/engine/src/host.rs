@@ -2,9 +2,9 @@
 
 use crate::EngineError;
 use brimful_core::Nanos;
+use brimful_os::{clock, cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 
@@ -19,19 +19,7 @@ pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     // A kernel that refuses leaves the default slack, which shows as lateness.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let Some(cpu) = cpu else { return Ok(()) };
-    let failed = |source| EngineError::Cpu { cpu, source };
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(failed(std::io::ErrorKind::InvalidInput.into()));
-    }
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).map_err(|errno| failed(errno.into()))
-}
-
-/// CPU time of the calling thread.
-pub fn thread_cpu_time() -> Nanos {
-    let t = clock_gettime(ClockId::ThreadCPUTime);
-    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+    cpus::pin_this_thread(cpu).map_err(|source| EngineError::Cpu { cpu, source })
 }
 
 /// CPU time of threads. The total is exact; which mode it was spent in the kernel knows from looking at its ticks.
@@ -76,7 +64,7 @@ pub fn thread_cpu() -> CpuTime {
     // be known, as of all zero.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     let time = |t: libc::timeval| Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000);
-    CpuTime { total: thread_cpu_time(), user: time(usage.ru_utime), system: time(usage.ru_stime) }
+    CpuTime { total: clock::thread_cpu(), user: time(usage.ru_utime), system: time(usage.ru_stime) }
 }
 
 #[cfg(test)]
@@ -98,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_thread_has_used_what_its_clock_says() {
-        let (before, cpu, after) = (thread_cpu_time(), thread_cpu(), thread_cpu_time());
+        let (before, cpu, after) = (clock::thread_cpu(), thread_cpu(), clock::thread_cpu());
         assert!(before <= cpu.total && cpu.total <= after);
     }
 

@@ -13,6 +13,7 @@ use crate::pacing::Waited;
 use crate::shard::{RESET, Shard};
 use crate::{EngineError, Requests};
 use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, Workload};
+use brimful_os::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Calls begun in a row before the sockets are looked at.
@@ -44,7 +45,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         // Takes longer than the first call may be late.
         self.cpu_wait_before = contention::thread_cpu_wait();
         self.clock.wait_for_start();
-        self.cpu_before = host::thread_cpu_time();
+        self.cpu_before = clock::thread_cpu();
         let (mut published, mut busy) = (Nanos::ZERO, None);
         let interrupted = loop {
             self.behind = self.begin_due(BURST);
@@ -88,7 +89,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// whichever is more. The former sees a thread that is kept from its CPU, the latter work that the kernel does while it is
     /// asked to wait.
     fn busy(&self) -> f64 {
-        let cpu = host::thread_cpu_time().0.saturating_sub(self.cpu_before.0 + self.waited.spun.0);
+        let cpu = clock::thread_cpu().0.saturating_sub(self.cpu_before.0 + self.waited.spun.0);
         let elsewhere = self.now.0.saturating_sub(self.waited.total.0);
         cpu.max(elsewhere).min(self.now.0) as f64 / self.now.0.max(1) as f64
     }

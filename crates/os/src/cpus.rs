@@ -2,7 +2,7 @@
 
 use brimful_core::cpus::CpuList;
 use rustix::io::Errno;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 
 /// The CPUs that are online, in order.
@@ -13,6 +13,11 @@ pub fn online() -> Vec<usize> {
         || (0..std::thread::available_parallelism().map_or(1, usize::from)).collect(),
         |CpuList(cpus)| cpus,
     )
+}
+
+/// The CPUs that this thread may use, in order.
+pub fn usable() -> Vec<usize> {
+    in_set(&sched_getaffinity(None).unwrap_or_default()).0
 }
 
 /// CPUs as the kernel takes them; `None` if one is beyond what fits.
@@ -44,17 +49,15 @@ pub fn pin_this_thread(cpu: usize) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::thread::sched_getaffinity;
 
     #[test]
     fn a_thread_runs_where_it_is_kept() {
         let last = *online().last().unwrap();
         std::thread::spawn(move || {
-            let allowed = in_set(&sched_getaffinity(None).unwrap()).0;
-            let cpu = *allowed.last().unwrap();
+            let cpu = *usable().last().unwrap();
             assert!(cpu <= last, "{cpu} is not online");
             pin_this_thread(cpu).unwrap();
-            assert_eq!(in_set(&sched_getaffinity(None).unwrap()), CpuList(vec![cpu]));
+            assert_eq!(usable(), [cpu]);
         })
         .join()
         .unwrap();

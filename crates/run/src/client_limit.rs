@@ -19,7 +19,8 @@ use brimful_core::record::{Reason, ReasonCode, Record};
 use brimful_core::workload::Load;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::{ConnectionPolicy, EngineError};
-use host::{Places, Responder, usable_cpus};
+use brimful_os::cpus;
+use host::{Places, Responder};
 pub use search::START;
 use search::{Pair, search};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,7 +105,7 @@ struct Generators {
 
 impl Generators {
     fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Generators, RunError> {
-        let places = Places::choose(&usable_cpus(), &like.cpus, like.threads as usize, server_cpus);
+        let places = Places::choose(&cpus::usable(), &like.cpus, like.threads as usize, server_cpus);
         let address = like.endpoint.address;
         let responder = match like.is_s_clients() {
             true => Responder::full(address)?,

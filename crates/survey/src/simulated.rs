@@ -13,7 +13,7 @@ use crate::found::Setup;
 use crate::method::{Step, conduct};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
-use brimful_core::server::{CpuShares, Kernel, Process, Server, ServerInterval};
+use brimful_core::server::{CpuShares, Kernel, Program, Server, ServerInterval};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
@@ -157,7 +157,7 @@ impl Simulated {
                 cpus: (0..self.cpus as usize).collect(),
                 ..Kernel::default()
             },
-            process: vec![Process { name: "server".to_owned(), cores: own, ..Process::default() }],
+            process: vec![Program { name: "server".to_owned(), cores: own, ..Program::default() }],
             intervals: intervals.iter().enumerate().map(interval).collect(),
             ..Server::default()
         }

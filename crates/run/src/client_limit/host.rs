@@ -3,7 +3,6 @@
 use crate::{Endpoint, RunError};
 use brimful_core::{Bytes, Nanos};
 use brimful_target::{Distribution, ServiceClass, Target, TargetConfig};
-use rustix::thread::{CpuSet, sched_getaffinity};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -101,12 +100,6 @@ impl Places {
         let second = if shared { without(client, &responder) } else { second };
         Places { workers: responder.len().max(1), responder, second, shared }
     }
-}
-
-/// The CPUs that this process may use.
-pub fn usable_cpus() -> Vec<usize> {
-    let set = sched_getaffinity(None).unwrap_or_default();
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
 #[cfg(test)]
