@@ -1,4 +1,4 @@
-"""Calibrates models of real servers at loads they bear easily, and compares what they foretell with what the servers do.
+"""Calibrates models of real servers at loads they bear easily, and compares what they predict with what the servers do.
 
 python3 -m bench.calibration --help
 """

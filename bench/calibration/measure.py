@@ -1,8 +1,8 @@
-"""One repetition with one server: what it can bear, runs it bears easily, the model made of these, and what that foretells.
+"""One repetition with one server: what it can bear, runs it bears easily, the model made of these, and what that predicts.
 
 The capacity of each mix is measured twice, before the runs and after them, by clients that leave the server no pause. Where
 other work takes the server's CPU away meanwhile, requests per second say little of the server; requests per CPU second, which
-the model foretells as well, still do.
+the model predicts as well, still do.
 """
 
 import json

@@ -21,9 +21,9 @@ def text(document: dict) -> str:
     """Medians over the repetitions, with the least and the greatest."""
     lines = [
         f"{document['date']}, commit {document['commit']}, {document['host']['cpu']}, {document['host']['cores']} cores",
-        "Saturation as foretold from 20, 40 and 60 %, over what closed loops reached: requests per second, and per CPU second",
+        "Saturation as predicted from 20, 40 and 60 %, over what closed loops reached: requests per second, and per CPU second",
         "",
-        f"{'server':15} {'mix':8} {'foretold':>9} {'reached':>9} {'busy':>5}  {'per second':20}  {'per CPU second':20}",
+        f"{'server':15} {'mix':8} {'predicted':>9} {'reached':>9} {'busy':>5}  {'per second':20}  {'per CPU second':20}",
     ]
     good = [r for r in document["repetitions"] if "error" not in r]
     for server in dict.fromkeys(r["server"] for r in good):
@@ -51,7 +51,7 @@ def text(document: dict) -> str:
 
 
 def holds(interval: dict | None, found: dict) -> bool:
-    """Whether the interval of the rate foretold holds the one reached, had the server had its CPU all the time."""
+    """Whether the interval of the rate predicted holds the one reached, had the server had its CPU all the time."""
     return interval is not None and interval["low"] <= found["measured"] / found["busy"] <= interval["high"]
 
 

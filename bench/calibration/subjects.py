@@ -74,7 +74,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Class:
-    """One class of request, and its share of the mix that is measured and of one that is only foretold."""
+    """One class of request, and its share of the mix that is measured and of one that is only predicted."""
 
     path: str
     share: float

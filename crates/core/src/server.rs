@@ -455,7 +455,7 @@ pub struct ModuleClass {
     pub requests: u64,
     /// Elapsed time by phase.
     pub phases_us: Phases,
-    /// CPU time of one request, user and system, on the thread that served it. Reading that clock is dear, so few requests are
+    /// CPU time of one request, user and system, on the thread that served it. Reading that clock is costly, so few requests are
     /// sampled.
     pub cpu_us: Option<Sampled>,
 }

@@ -124,20 +124,20 @@ impl Fitted {
         (now > 0.0 && growth.is_finite()).then_some(growth)
     }
 
-    /// How well the fit foretold its own rates, compared with those a period before.
+    /// How well the fit predicted its own rates, compared with those a period before.
     pub(crate) fn in_sample(&self, rates: &[f64], period: usize) -> InSample {
         let errors = &self.trend.errors;
-        let foretold = &rates[rates.len() - errors.len()..];
-        let off: Vec<f64> = foretold
+        let predicted = &rates[rates.len() - errors.len()..];
+        let off: Vec<f64> = predicted
             .iter()
             .zip(errors)
             .map(|(rate, error)| (rate - self.scale.back(self.scale.of(*rate) - error)).abs())
             .collect();
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-        let relative = foretold.iter().zip(&off).map(|(rate, off)| off / rate).collect();
+        let relative = predicted.iter().zip(&off).map(|(rate, off)| off / rate).collect();
         let naive = naive_error(rates, period);
         InSample {
-            mape: foretold.iter().all(|r| *r > 0.0).then(|| mean(relative)),
+            mape: predicted.iter().all(|r| *r > 0.0).then(|| mean(relative)),
             mase: (naive > 0.0).then(|| mean(off) / naive),
         }
     }

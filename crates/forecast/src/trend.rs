@@ -63,7 +63,7 @@ const FINE: f64 = 1.0 / 128.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Trend {
     pub kind: TrendKind,
-    /// One-step errors, the last at the end of the series; where they begin there was something to foretell them by.
+    /// One-step errors, the last at the end of the series; where they begin there was something to predict them by.
     pub errors: Vec<f64>,
     /// Parameters, the variance not counted.
     pub parameters: usize,

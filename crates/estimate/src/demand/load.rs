@@ -17,7 +17,7 @@
 //! Bonferroni's correction for having tried several, and the shape that leaves the least is taken. A parametric term
 //! rather than an isotonic or segmented curve, because the question is what a request costs at saturation, beyond the
 //! levels measured: a step function can only repeat the last level, while these terms have a limit there. Of an nginx
-//! worker that saturated at 60,000 requests per second, four levels up to a third of that foretell 19 % too little with
+//! worker that saturated at 60,000 requests per second, four levels up to a third of that predict 19 % too little with
 //! constant demands, 12 % with a step function and 4 % with the first term.
 
 use super::collinear::COLLINEAR;
@@ -203,7 +203,7 @@ mod tests {
             assert_eq!(fit.shape, Shape::PerSecond);
             assert!((fit.saturation(&[1.0]) / 60e3 - 1.0).abs() < within, "{fit:?}");
             let constant = fit_demands(1, &nginx(levels), Background::Known(0.0)).unwrap();
-            assert!(1.0 / constant.demands[0].value < fit.saturation(&[1.0]), "constant demands foretell less");
+            assert!(1.0 / constant.demands[0].value < fit.saturation(&[1.0]), "constant demands predict less");
             for (rate, us) in NGINX {
                 let d = fit.demand(rate, &[1.0]) * 1e6;
                 assert!((d - us).abs() < 1.6, "D({rate}) = {d:.1}, measured {us}");

@@ -55,7 +55,7 @@ fn ebpf(attempt: io::Result<()>, capable: CapabilitySet, types: bool, unprivileg
         (true, false) => "sudo apt install linux-image-amd64    # or any kernel built with CONFIG_DEBUG_INFO_BTF=y",
         (true, true) => "docker run --cap-add BPF --cap-add PERFMON --security-opt seccomp=unconfined …",
     };
-    let means = "without it processes are read from /proc and connections counted by sock_diag: dearer, and less often"
+    let means = "without it processes are read from /proc and connections counted by sock_diag: at a higher cost, and less often"
         .to_owned();
     let means = if attempt.is_ok() && privileged && types {
         "processes and connections are watched by eBPF, at a fraction of the cost".to_owned()

@@ -10,12 +10,12 @@ use rand_pcg::Pcg64;
 use serde_json::{Value, json};
 
 /// A load that comes in bursts: at 4 times the mean for a fifth of the time, and what a request costs more in them.
-fn in_bursts(rate: f64, dearer: f64) -> Value {
+fn in_bursts(rate: f64, cost: f64) -> Value {
     let mut r = record("/", &[("light", rate)]);
     for (i, stretch) in r["intervals"].as_array_mut().unwrap().iter_mut().enumerate() {
         stretch["offered"] = json!(if i % 5 == 0 { 4 * rate as u64 } else { rate as u64 / 4 });
     }
-    set_cores(&mut r, 0.02 + rate * 0.001 * dearer);
+    set_cores(&mut r, 0.02 + rate * 0.001 * cost);
     r
 }
 
