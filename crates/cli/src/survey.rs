@@ -28,9 +28,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let report = OutFile::create(&path, "--report")?;
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
-    plan.like.live = display.bar.is_some().then(Arc::default);
-    let live = plan.like.live.as_deref();
-    let mut survey = display.during(live, || survey(&plan, &stop, &mut |step| display.step(&step)))?;
+    plan.like.live.clone_from(&display.live);
+    let mut survey = display.during(|| survey(&plan, &stop, &mut |step| display.step(&step)))?;
     survey.report = report.name();
     let written =
         brimful_report::html::html(&survey).map_err(anyhow::Error::from).and_then(|page| report.commit(&page));
@@ -97,6 +96,8 @@ fn default_report() -> PathBuf {
 struct Display {
     quiet: bool,
     bar: Option<ProgressBar>,
+    /// What the run under way has seen, where a bar shows it.
+    live: Option<Arc<Live>>,
     current: Mutex<Option<(Instant, Nanos)>>,
 }
 
@@ -104,13 +105,16 @@ impl Display {
     fn new(quiet: bool) -> Display {
         use std::io::IsTerminal;
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::bar("", Nanos::from_secs(1)));
-        Display { quiet, bar, current: Mutex::default() }
+        let live = bar.is_some().then(Arc::default);
+        Display { quiet, bar, live, current: Mutex::default() }
     }
 
     fn step(&self, step: &Step) {
         let line = match step {
             Step::Begin(what, lasts) => {
                 if let Some(bar) = &self.bar {
+                    // A step without a load of its own has seen nothing.
+                    self.live.iter().for_each(|live| live.restart());
                     bar.set_length(lasts.0 / 1_000_000);
                     bar.set_prefix(one_line(what).into_owned());
                     if let Ok(mut current) = self.current.lock() {
@@ -132,8 +136,8 @@ impl Display {
     }
 
     /// Keeps the bar moving while `body` runs.
-    fn during<T>(&self, live: Option<&Live>, body: impl FnOnce() -> T) -> T {
-        let (Some(bar), Some(live)) = (&self.bar, live) else { return body() };
+    fn during<T>(&self, body: impl FnOnce() -> T) -> T {
+        let (Some(bar), Some(live)) = (&self.bar, &self.live) else { return body() };
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
