@@ -211,6 +211,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         shard: None,
         start_at: None,
         live: None,
+        interval: Nanos::from_secs(1),
         seed: args.seed.unwrap_or_else(clock),
         monitor: None,
         command: command_line::for_documents(args),

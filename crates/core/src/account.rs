@@ -18,8 +18,8 @@ pub struct PackedAccount {
     pub completed_in_window: u64,
     /// What this host had no means for.
     pub limited: Limited,
-    /// Length of an interval in seconds, a power of two.
-    pub interval_s: u64,
+    /// Length of an interval in seconds, a power of two from 1/32 on.
+    pub interval_s: f64,
     /// The course of the run, up to its last event.
     pub intervals: Vec<PackedInterval>,
     /// Calls completed in each five seconds of the window, up to the last that has one.

@@ -23,6 +23,7 @@
 //! - [`mod@what_if`]: the model after changes, along ranges of them, and how far its load can grow.
 //! - [`percentile`]: how the response times of a solved network are distributed.
 //! - [`mod@simulate`]: a discrete-event simulation of a model.
+//! - [`mod@trajectory`]: what becomes of given arrivals at a server whose speed has a course.
 //! - [`erlang`]: the waits that these stand on.
 //!
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
@@ -49,6 +50,7 @@ mod residence;
 pub mod simulate;
 mod solution;
 pub mod solve;
+pub mod trajectory;
 mod under_load;
 pub mod what_if;
 
@@ -63,6 +65,7 @@ pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solution::{Method, Solution};
 pub use solve::solve;
+pub use trajectory::{Course, Sojourn, trajectory};
 pub use what_if::{
     Axis, Change, Client, Curve, CurvePoint, Effect, Headroom, Interval90, Intervals, NewClass, Outlook, Scenario,
     StationLimit, Steady, Until, WhatIf, WhatIfOptions, curve, headroom, what_if,

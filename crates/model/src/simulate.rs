@@ -29,6 +29,7 @@ pub use arrivals::Arrivals;
 pub use figures::ResponseTime;
 pub use follow::{Episode, follow};
 pub use result::{Ended, Run, Simulation};
+pub(crate) use service::Sampler;
 pub use service::Service;
 pub use world::Passage;
 

@@ -1,13 +1,13 @@
 //! What decides a run, and what of it only the whole can tell.
 
 use crate::{Endpoint, RunError};
-use brimful_core::Nanos;
+use brimful_core::{ClassId, Nanos};
 use brimful_core::workload::{Load, LoadKind, Workload};
 use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
 use brimful_stats::Live;
-use brimful_workload::{Arrivals, Extent, Shard, Speed, Trace};
+use brimful_workload::{Arrivals, Extent, Mix, Shard, Speed, Trace};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -51,6 +51,8 @@ pub struct RunPlan {
     pub monitor: Option<Watched>,
     /// Where it shows what it has seen so far, to those who look on.
     pub live: Option<Arc<Live>>,
+    /// Length of the intervals in which the course of the run is kept from its start, from 1/32 s to a second.
+    pub interval: Nanos,
     /// For the Record.
     pub command: Vec<String>,
 }
@@ -135,6 +137,16 @@ impl RunPlan {
                 Err(RunError::BadLoad("this load has no schedule: give --rate, --stage or a trace".to_owned()))
             }
         }
+    }
+
+    /// When the calls of an open load are due, and of which classes they are, in order.
+    ///
+    /// # Errors
+    /// [`RunError`] when the load has no schedule, or the workload is wrong.
+    pub fn schedule(&self) -> Result<impl Iterator<Item = (Nanos, ClassId)> + use<>, RunError> {
+        let (window, calls) = (self.window, usize::try_from(self.calls).unwrap_or(usize::MAX));
+        let due = self.arrivals()?.take_while(move |due| *due < window).take(calls);
+        Ok(due.zip(Mix::new(&self.workload.mix(), self.seed)?).map(|(due, call)| (due, call.class)))
     }
 
     /// The requests of the classes.

@@ -29,7 +29,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
     if let Some(live) = &plan.live {
         live.restart();
     }
-    let account = || Account::new(&names, window);
+    let account = || Account::new(&names, window).in_intervals(plan.interval);
     let collector = || match &plan.live {
         Some(live) => Collector::shown(account(), live),
         None => Collector::new(account()),

@@ -47,6 +47,12 @@ impl Account {
         }
     }
 
+    /// The same with the course of the run in intervals of about this length from the start ([`Series::every`]).
+    #[must_use]
+    pub fn in_intervals(self, length: Nanos) -> Account {
+        Account { series: Series::every(length), ..self }
+    }
+
     /// What became of the calls, all classes together.
     pub fn counts(&self) -> Counts {
         self.classes.iter().fold(Counts::default(), |mut sum, tally| {

@@ -1,8 +1,8 @@
 //! The course of a run in at most [`CAPACITY`] intervals of equal length.
 //!
-//! Intervals are one second long from the start. When the run outgrows them, neighbours are merged in pairs and the
-//! length doubles, so any run fits in the memory taken at construction (3 MB) and keeps at least half the capacity in
-//! use. An interval counts the calls by what happened *in* it: offered by their due time, sent by the time of the first
+//! Intervals are one second long from the start, or as short as was asked for. When the run outgrows them, neighbours
+//! are merged in pairs and the length doubles, so any run fits in the memory taken at construction (3 MB) and keeps at
+//! least half the capacity in use. An interval counts the calls by what happened *in* it: offered by their due time, sent by the time of the first
 //! byte, completed and failed by the time they ended. An event on a boundary belongs to the later interval.
 //!
 //! The length follows from the latest event alone, hence the same events give the same series in any order and shard.
@@ -17,6 +17,10 @@ use hdrhistogram::Histogram;
 /// The most intervals that are kept.
 const CAPACITY: usize = 300;
 
+/// The shortest interval: a second halved five times.
+const SHORTEST: Nanos = Nanos(31_250_000);
+const HALVINGS: u32 = 5;
+
 /// Response times of one interval: two significant digits, up to a minute, are enough to see its course.
 const LONGEST_US: u64 = 60_000_000;
 const DIGITS: u8 = 2;
@@ -24,7 +28,7 @@ const DIGITS: u8 = 2;
 /// The course of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Log₂ of the length of an interval in seconds.
+    /// Log₂ of the length of an interval over the shortest.
     doublings: u32,
     /// Intervals up to the last one with an event.
     used: usize,
@@ -43,7 +47,14 @@ struct Slot {
 impl Series {
     /// No events yet. All memory is taken and touched here.
     pub fn new() -> Series {
-        Series { doublings: 0, used: 0, slots: (0..CAPACITY).map(|_| Slot::new()).collect() }
+        Series { doublings: HALVINGS, used: 0, slots: (0..CAPACITY).map(|_| Slot::new()).collect() }
+    }
+
+    /// The same with intervals of about this length from the start: the longest no longer than that, between 1/32 s and
+    /// a second.
+    pub fn every(length: Nanos) -> Series {
+        let ratio = (length.0 / SHORTEST.0).clamp(1, 1 << HALVINGS);
+        Series { doublings: ratio.ilog2(), ..Series::new() }
     }
 
     /// A call was due.
@@ -100,7 +111,7 @@ impl Series {
 
     /// The intervals from the start to `end`, and on to the last event if that is later.
     pub fn intervals(&self, end: Nanos) -> Vec<Interval> {
-        let length_s = (1_u64 << self.doublings) as f64;
+        let length_s = self.length_s();
         let until_end = (end.as_secs_f64() / length_s).ceil() as usize;
         let quantile =
             |slot: &Slot, q: f64| (!slot.response_us.is_empty()).then(|| slot.response_us.value_at_quantile(q) as f64);
@@ -118,34 +129,40 @@ impl Series {
     }
 
     /// As documents hold it: the length of an interval in seconds, and all intervals up to the last with an event.
-    pub fn pack(&self) -> (u64, Vec<PackedInterval>) {
-        (1 << self.doublings, self.slots[..self.used].iter().map(Slot::pack).collect())
+    pub fn pack(&self) -> (f64, Vec<PackedInterval>) {
+        (self.length_s(), self.slots[..self.used].iter().map(Slot::pack).collect())
     }
 
     /// Reads what [`Series::pack`] wrote, exactly.
     ///
     /// # Errors
     /// When it is anything else.
-    pub fn unpack(interval_s: u64, intervals: &[PackedInterval]) -> Result<Series, StatsError> {
-        // Intervals of a longer run than u64 nanoseconds can tell are no intervals.
-        if !interval_s.is_power_of_two() || interval_s > u64::from(u32::MAX) || intervals.len() > CAPACITY {
+    pub fn unpack(interval_s: f64, intervals: &[PackedInterval]) -> Result<Series, StatsError> {
+        let shortest = interval_s * f64::from(1_u32 << HALVINGS);
+        // Intervals of a longer run than u64 nanoseconds can tell are no intervals. A power of two has no fraction.
+        let is_length = (1.0..=f64::from(u32::MAX)).contains(&shortest) && (shortest as u64).is_power_of_two();
+        if !is_length || shortest.fract() != 0.0 || intervals.len() > CAPACITY {
             return Err(StatsError::Damaged("intervals of a length or number that brimful never has".to_owned()));
         }
         let mut series = Series::new();
-        (series.doublings, series.used) = (interval_s.ilog2(), intervals.len());
+        (series.doublings, series.used) = ((shortest as u64).ilog2(), intervals.len());
         for (slot, packed) in series.slots.iter_mut().zip(intervals) {
             slot.unpack(packed)?;
         }
         Ok(series)
     }
 
+    fn length_s(&self) -> f64 {
+        (1_u64 << self.doublings) as f64 * SHORTEST.as_secs_f64()
+    }
+
     #[inline]
     fn slot(&mut self, at: Nanos) -> &mut Slot {
-        let second = at.0 / 1_000_000_000;
-        while second >> self.doublings >= CAPACITY as u64 {
+        let shortest = at.0 / SHORTEST.0;
+        while shortest >> self.doublings >= CAPACITY as u64 {
             self.widen();
         }
-        let index = (second >> self.doublings) as usize;
+        let index = (shortest >> self.doublings) as usize;
         self.used = self.used.max(index + 1);
         &mut self.slots[index]
     }
@@ -264,6 +281,24 @@ mod tests {
         assert!(intervals.iter().all(|i| i.completed == 4));
         assert_eq!(intervals[0].p50_us, Some(2.0));
         assert_eq!(series.footprint(), before);
+    }
+
+    #[test]
+    fn a_finer_course_is_the_same_run() {
+        let (mut fine, mut coarse) = (Series::every(Nanos::from_millis(130)), Series::new());
+        for tenth in 0..50 {
+            fine.completed(s(f64::from(tenth) / 10.0), s(0.001));
+            coarse.completed(s(f64::from(tenth) / 10.0), s(0.001));
+        }
+        let intervals = fine.intervals(s(5.0));
+        assert_eq!((intervals.len(), intervals[3].t_s, intervals[3].length_s), (40, 0.375, 0.125));
+        let (length, packed) = fine.pack();
+        assert_eq!(Series::unpack(length, &packed).unwrap(), fine);
+        assert!([0.0, -1.0, 0.01, 0.1, 3.0, f64::NAN].iter().all(|length| Series::unpack(*length, &packed).is_err()));
+        let mut merged = coarse.clone();
+        merged.merge(&fine);
+        fine.merge(&coarse);
+        assert_eq!((fine.intervals(s(5.0)).len(), fine.intervals(s(5.0))), (5, merged.intervals(s(5.0))));
     }
 
     #[test]

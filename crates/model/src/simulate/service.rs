@@ -33,7 +33,7 @@ pub enum Service {
 
 /// Draws service times of unit mean.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Sampler {
+pub(crate) enum Sampler {
     Constant,
     Exponential,
     Gamma(Gamma<f64>),
@@ -47,7 +47,7 @@ pub(super) enum Sampler {
 
 impl Sampler {
     /// What draws service times of this family and scv at a station of that name.
-    pub(super) fn new(service: Service, scv: f64, station: &str) -> Result<Sampler, ModelError> {
+    pub(crate) fn new(service: Service, scv: f64, station: &str) -> Result<Sampler, ModelError> {
         if scv < 1e-12 {
             return Ok(Sampler::Constant);
         }
@@ -69,7 +69,7 @@ impl Sampler {
     }
 
     #[inline]
-    pub(super) fn sample(&self, rng: &mut impl Rng) -> f64 {
+    pub(crate) fn sample(&self, rng: &mut impl Rng) -> f64 {
         match *self {
             Sampler::Constant => 1.0,
             Sampler::Exponential => Exp1.sample(rng),

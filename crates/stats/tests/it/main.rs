@@ -266,7 +266,7 @@ proptest! {
             PackedAccount { connect_time: times(STANDARD.encode(&bytes)), ..packed.clone() },
             PackedAccount { connect_time: times(STANDARD.encode(&damaged)), ..packed.clone() },
             PackedAccount { intervals: interval(&STANDARD.encode(&damaged)), ..packed.clone() },
-            PackedAccount { interval_s: n, batch_ns: n.rotate_left(7), ..packed.clone() },
+            PackedAccount { interval_s: f64::from_bits(n), batch_ns: n.rotate_left(7), ..packed.clone() },
             PackedAccount { batch_ns: n, ..packed.clone() },
             PackedAccount { replies: vec![n; 100], ..packed.clone() },
             PackedAccount { window_ns: Some(n), ..packed.clone() },
@@ -291,7 +291,7 @@ fn records_that_are_not_of_one_load_are_refused_by_name() {
     let other_window = Account::new(&["a", "b", "c"].map(str::to_owned), Nanos::from_secs(1)).pack();
     let mut damaged = second();
     if let Some(account) = &mut damaged.account {
-        account.interval_s = 3;
+        account.interval_s = 3.0;
     }
     let load = Some(Load::Closed { clients: 3, think: Nanos::ZERO });
     let closed = Workload { load, ..Workload::single("GET", "/") };

@@ -1,0 +1,186 @@
+//! What becomes of given arrivals at a server whose speed has a course: one pass over the requests, in their order.
+//!
+//! Every queue is taken as first come, first served (the recursion of Lindley 1952; of several servers, Kiefer &
+//! Wolfowitz 1955), and a request that finds servers of it idle pays what waking costs (Welch 1964, exceptional first
+//! service). The first station, which is the server's CPUs, is slowed down by the course of its host; the others
+//! are passed one after another at their own speed.
+
+use crate::network::Network;
+use crate::simulate::{Sampler, Service};
+use crate::{ModelError, station_demands};
+use brimful_core::model::{Model, Station, StationKind};
+use rand_pcg::Pcg64Mcg;
+
+/// How slow a host is: a factor on times of service, from each instant on until the next. Before the first it is that of
+/// the first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Instants in seconds, in order, and the factor from there on.
+    steps: Vec<(f64, f64)>,
+}
+
+impl Course {
+    /// Made of stretches, one after another: length in seconds and factor. What comes after is as the last.
+    pub fn of_stretches(stretches: impl IntoIterator<Item = (f64, f64)>) -> Course {
+        let mut at = 0.0;
+        let begin = |(length, factor): (f64, f64)| {
+            at += length;
+            (at - length, factor)
+        };
+        Course { steps: stretches.into_iter().map(begin).collect() }
+    }
+
+    fn factor(&self, at: f64, from: &mut usize) -> f64 {
+        while self.steps.get(*from + 1).is_some_and(|(begin, _)| *begin <= at) {
+            *from += 1;
+        }
+        self.steps.get(*from).map_or(1.0, |(_, factor)| *factor)
+    }
+}
+
+/// One request that went through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sojourn {
+    /// When it came, in seconds.
+    pub began: f64,
+    /// Of which class it is.
+    pub class: usize,
+    /// How long it stayed, in seconds.
+    pub response: f64,
+}
+
+/// Passes arrivals (instants in seconds, in order, and classes) through the model's stations. The rates of the model's
+/// classes say how idle its servers are on average, on which the cost of waking them may depend.
+///
+/// # Errors
+/// [`ModelError`] when the model does not fit together.
+pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
+    model: &Model,
+    course: Course,
+    seed: u64,
+    arrivals: A,
+) -> Result<impl Iterator<Item = Sojourn> + use<A>, ModelError> {
+    Network::stable_or_not(model)?;
+    let rates: Vec<f64> = model.classes.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
+    let line = |(station, demands): (&Station, &Vec<f64>)| Line::new(station, demands, &rates);
+    let mut lines = model.stations.iter().zip(&model.demands).map(line).collect::<Result<Vec<_>, _>>()?;
+    let mut rng = Pcg64Mcg::new(u128::from(seed) << 64 | 0x5851_f42d_4c95_7f2d);
+    let mut step = 0;
+    Ok(arrivals.into_iter().map(move |(began, class)| {
+        let mut at = began;
+        for (index, line) in lines.iter_mut().enumerate() {
+            let slowness = |start: f64| if index == 0 { course.factor(start, &mut step) } else { 1.0 };
+            at = line.pass(at, class, &mut rng, slowness);
+        }
+        Sojourn { began, class, response: at - began }
+    }))
+}
+
+/// One station under way.
+struct Line {
+    /// When each server is free; none of a delay.
+    free: Vec<f64>,
+    demands: Vec<f64>,
+    /// What a request pays that finds all servers idle; in proportion where some are.
+    waking: f64,
+    /// Times of service over demands: other work has its share.
+    stretch: f64,
+    service: Sampler,
+}
+
+impl Line {
+    fn new(station: &Station, demands: &[f64], rates: &[f64]) -> Result<Line, ModelError> {
+        let queue = station.kind == StationKind::Queue;
+        let under_load = station_demands(station, demands, rates);
+        let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
+        let idle = (1.0 - station.background - busy / f64::from(station.servers)).max(0.0);
+        let cost = station.idle_cost.unwrap_or_default();
+        // On average all together pay W·Iᵖ, and a share I of them pays it.
+        let waking = if cost.seconds > 0.0 { cost.seconds * idle.powi(cost.power as i32 - 1) } else { 0.0 };
+        Ok(Line {
+            free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
+            // What grows with the load is paid by all alike.
+            demands: if cost.seconds < 0.0 { under_load } else { demands.to_vec() },
+            waking,
+            stretch: if queue { 1.0 / (1.0 - station.background) } else { 1.0 },
+            service: Sampler::new(Service::Standard, if queue { station.scv } else { 0.0 }, &station.name)?,
+        })
+    }
+
+    fn pass(&mut self, at: f64, class: usize, rng: &mut Pcg64Mcg, slowness: impl FnOnce(f64) -> f64) -> f64 {
+        let demand = self.demands.get(class).copied().unwrap_or(0.0);
+        if demand == 0.0 {
+            return at;
+        }
+        let idle = self.free.iter().filter(|free| **free <= at).count() as f64;
+        let waking = self.waking * idle / self.free.len().max(1) as f64;
+        let Some(free) = self.free.iter_mut().min_by(|a, b| a.total_cmp(b)) else { return at + demand };
+        let start = free.max(at);
+        *free = start + (demand * self.service.sample(rng) + waking) * self.stretch * slowness(start);
+        *free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Method, solve_open};
+    use brimful_core::model::{Class, IdleCost, Scheduling};
+    use rand::RngExt;
+
+    fn server(rate: f64, scv: f64, idle_cost: Option<IdleCost>) -> Model {
+        let cpu = Station { scheduling: Scheduling::Fcfs, scv, idle_cost, ..Station::default() };
+        Model {
+            stations: vec![cpu, Station { kind: StationKind::Delay, ..Station::default() }],
+            classes: vec![Class { rate: Some(rate), ..Class::default() }],
+            demands: vec![vec![0.001], vec![0.002]],
+            ..Model::default()
+        }
+    }
+
+    fn poisson(rate: f64, until: f64) -> impl Iterator<Item = (f64, usize)> {
+        let (mut rng, mut at) = (Pcg64Mcg::new(7), 0.0);
+        std::iter::from_fn(move || {
+            at -= (-rng.random::<f64>()).ln_1p() / rate;
+            (at < until).then_some((at, 0))
+        })
+    }
+
+    fn mean(sojourns: impl Iterator<Item = Sojourn>) -> f64 {
+        let (sum, n) = sojourns.fold((0.0, 0), |(sum, n), s| (sum + s.response, n + 1));
+        sum / f64::from(n)
+    }
+
+    #[test]
+    fn on_a_steady_host_it_is_what_the_model_says() {
+        for (rate, scv) in [(300.0, 1.0), (800.0, 0.0), (700.0, 3.0)] {
+            let model = server(rate, scv, None);
+            let predicted = solve_open(&model, Method::Auto).unwrap().mean_response_time;
+            let found = mean(trajectory(&model, Course::default(), 1, poisson(rate, 2_000.0)).unwrap());
+            assert!((found / predicted - 1.0).abs() < 0.03, "{rate} {scv}: {found} {predicted}");
+        }
+    }
+
+    /// E[wait] = λ·E[s²]/(2(1 − λS)) with a share 1 − U of the requests that pays S₀.
+    #[test]
+    fn waking_is_paid_by_those_who_find_the_server_idle() {
+        let (rate, s, s0) = (700.0, 0.001, 0.0015);
+        let model = server(rate, 0.0, Some(IdleCost { seconds: s0 - s, power: 1 }));
+        let idle = 1.0 - rate * s0 / (1.0 - rate * (s - s0));
+        let squares = idle * s0 * s0 + (1.0 - idle) * s * s;
+        let predicted = 0.002 + s + idle * (s0 - s) + rate * squares / 2.0 / (1.0 - rate * s);
+        let found = mean(trajectory(&model, Course::default(), 1, poisson(rate, 2_000.0)).unwrap());
+        assert!((found / predicted - 1.0).abs() < 0.02, "{found} {predicted}");
+    }
+
+    #[test]
+    fn a_slow_spell_is_felt_by_those_who_come_in_it() {
+        let model = server(100.0, 0.0, None);
+        let course = Course::of_stretches([(1.0, 1.0), (0.5, 3.0), (1.0, 1.0)]);
+        let arrivals = [0.5, 1.0, 1.4, 2.0].map(|at| (at, 0));
+        let found: Vec<f64> = trajectory(&model, course, 1, arrivals).unwrap().map(|s| s.response).collect();
+        for (found, expected) in found.iter().zip([0.003, 0.005, 0.005, 0.003]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+}
