@@ -25,6 +25,7 @@
 //! - [`mod@simulate`]: a discrete-event simulation of a model.
 //! - [`mod@trajectory`]: what becomes of given arrivals at a server whose speed has a course.
 //! - [`erlang`]: the waits that these stand on.
+//! - [`erlang`]: the waits that these stand on; [`exceptional`]: those at servers that have to wake up.
 //!
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].
 #![forbid(unsafe_code)]
@@ -36,6 +37,7 @@ pub mod correlation;
 pub mod erlang;
 mod error;
 mod estimate;
+pub mod exceptional;
 #[cfg(test)]
 mod fixture;
 mod idle_law;
@@ -58,6 +60,7 @@ pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_jo
 pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
 pub use estimate::Estimate;
+pub use exceptional::exceptional_wait;
 pub use idle_law::station_demands;
 pub use open::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};

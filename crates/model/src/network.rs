@@ -5,7 +5,7 @@
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
-use crate::idle_law::station_demands;
+use crate::idle_law::{station_demands, waking};
 use crate::joint;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
@@ -20,7 +20,9 @@ pub(crate) struct Network<'a> {
     /// The same over 1 − b.
     pub(crate) demands: Vec<Vec<f64>>,
     /// D/(1 − b) at saturation.
-    saturated: Vec<Vec<f64>>,
+    pub(crate) saturated: Vec<Vec<f64>>,
+    /// By station: what a request pays that finds all servers idle, in seconds of time ([`crate::exceptional`]).
+    pub(crate) waking: Vec<f64>,
     /// λ by class; 0 for a closed one.
     pub(crate) rates: Vec<f64>,
     /// N by class; 0 for an open one.
@@ -65,7 +67,13 @@ impl<'a> Network<'a> {
         self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
     }
 
-    /// The same, even if some station cannot keep up; without what rate multipliers come to.
+    /// What a request pays at each station that finds all its servers idle, where the classes are served at these rates.
+    pub(crate) fn waking_at(&self, rates: &[f64]) -> Vec<f64> {
+        let waking = |(station, row): (&Station, &Vec<f64>)| waking(station, row, rates);
+        self.model.stations.iter().zip(&self.model.demands).map(waking).collect()
+    }
+
+    /// A network, even if some station cannot keep up; without what rate multipliers come to.
     pub(crate) fn stable_or_not(model: &'a Model) -> Result<Self, ModelError> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
@@ -93,6 +101,7 @@ impl<'a> Network<'a> {
             nominal: Vec::new(),
             demands: Vec::new(),
             saturated: model.stations.iter().zip(&model.demands).map(slowed).collect(),
+            waking: model.stations.iter().zip(&model.demands).map(|(s, row)| waking(s, row, &rates)).collect(),
             scv: Vec::new(),
             rates,
             population,
@@ -330,8 +339,8 @@ fn check_idle_cost(station: &Station) -> Result<(), ModelError> {
     if !cost.seconds.is_finite() {
         return wrong("seconds", cost.seconds, "finite");
     }
-    if !(1..=2).contains(&cost.power) {
-        return wrong("power", f64::from(cost.power), "1 or 2");
+    if !(1..=4).contains(&cost.power) {
+        return wrong("power", f64::from(cost.power), "1, 2, 3 or 4");
     }
     if station.kind == StationKind::Queue && station.rate_multipliers.is_empty() {
         return Ok(());

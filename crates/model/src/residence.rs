@@ -16,12 +16,14 @@
 //! - Priorities, head of the line: Cobham (1954), for closed classes as Bryant, Krzesinski, Lakshmi & Chandy (1984).
 //! - Priorities, preemptive resume: only those as urgent count, and who is more urgent stretches the service by
 //!   1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
+//! - Servers that have to wake up, where all classes are open: those who find them idle pay for it
+//!   ([`crate::exceptional`]). Under priorities and beside closed classes all pay their mean, as part of D.
 //! - Rate multipliers α: shared, R = D·(1 + N)/α(1 + N) between the whole numbers (the queue-dependent approximation of
 //!   Casale, Pérez & Wang, 2015), with α and the residence of open requests as in [`crate::open_load`].
 
 use crate::ModelError;
 use crate::erlang::erlang_c;
-use crate::network::Network;
+use crate::network::{Network, products};
 use brimful_core::model::{Scheduling, StationKind};
 
 /// With which probability an arrival at several servers must wait.
@@ -52,6 +54,17 @@ pub(crate) fn residence(network: &Network<'_>, k: usize, c: usize, must_wait: Mu
         let open = network.population[c] == 0;
         let closed = place.closed_present();
         return demand * if open { dependent.open_residence(closed) } else { dependent.closed_residence(closed) };
+    }
+    if let Some(waking) = network.exceptional(k) {
+        let probability = |busy: f64| must_wait.probability(station.servers, busy);
+        let (must_wait, saturated) = (probability(waking.busy), &network.saturated[k]);
+        return match station.scheduling {
+            Scheduling::Ps => {
+                let plain = probability(products(saturated, &network.rates).sum());
+                waking.shared_residence(saturated[c], must_wait, plain)
+            }
+            _ => demand + waking.wait(must_wait) * (1.0 + network.scv[k]) / 2.0,
+        };
     }
     match station.scheduling {
         Scheduling::Ps => {
