@@ -1,5 +1,8 @@
 //! A model made ready to be simulated: checked, and turned into tables.
 //!
+//! Where servers wake up for those who find them idle, W·Iᵖ⁻¹ takes I from the law at the mean rates of the open classes
+//! (and the throughputs of closed ones, as the Linearizer has them).
+//!
 //! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and knows no
 //! background.
 
@@ -34,8 +37,10 @@ pub(super) struct Station {
     pub(super) capacity: f64,
     /// The servers that utilization is shared among.
     pub(super) servers: f64,
-    /// By class.
+    /// By class, of those who find all servers busy.
     pub(super) demands: Vec<f64>,
+    /// Seconds of demand more for who finds all servers idle; in proportion for who finds some.
+    pub(super) waking: f64,
     /// By class: the station that follows; none after the last.
     pub(super) next: Vec<Option<usize>>,
 }
@@ -102,13 +107,15 @@ impl Station {
         let following =
             |class: usize| (index + 1..model.stations.len()).find(|next| network.nominal[*next][class] > 0.0);
         let queues = station.kind == StationKind::Queue;
+        let wakes = network.waking[index] > 0.0;
         Ok(Station {
             name: station.name.clone(),
             discipline: discipline(station, lines),
             sampler: Sampler::new(service, network.scv[index], &station.name)?,
             capacity: if queues { most_servers(station) * (1.0 - station.background) } else { f64::INFINITY },
             servers: servers(station),
-            demands: network.nominal[index].clone(),
+            demands: if wakes { model.demands[index].clone() } else { network.nominal[index].clone() },
+            waking: network.waking[index] * (1.0 - station.background),
             next: (0..model.classes.len()).map(following).collect(),
         })
     }

@@ -72,7 +72,7 @@ impl Queue {
         self.clock
     }
 
-    #[cfg(test)]
+    #[inline]
     pub(super) fn present(&self) -> usize {
         self.present
     }

@@ -218,10 +218,14 @@ impl<'a> World<'a> {
     #[inline]
     fn arrive(&mut self, place: usize, request: u32, class: usize) {
         let station = &self.layout.stations[place];
-        let service = station.demands[class] * station.sampler.sample(&mut self.rng);
+        let queue = &mut self.queues[place];
+        let mut mean = station.demands[class];
+        if station.waking > 0.0 {
+            mean += station.waking * (1.0 - queue.present() as f64 / station.servers).max(0.0);
+        }
+        let service = mean * station.sampler.sample(&mut self.rng);
         let known = &mut self.requests[request as usize];
         (known.service, known.arrived) = (service, self.now);
-        let queue = &mut self.queues[place];
         let clock = queue.clock(self.now);
         queue.enter();
         let row = place * self.layout.classes.len();
