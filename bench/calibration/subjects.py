@@ -38,6 +38,7 @@ http {{
         listen 127.0.0.1:{port} backlog=4096;
         root {directory}/www;
         location /text.txt {{ gzip on; gzip_types text/plain; }}
+        {more}
     }}
 }}
 """
@@ -67,7 +68,7 @@ KeepAliveTimeout 60
 LIMITS = {
     "prefork": "ServerLimit 128\nStartServers 128\nMinSpareServers 1\nMaxSpareServers 128\nMaxRequestWorkers 128\n"
     "MaxConnectionsPerChild 0",
-    "event": "ServerLimit 2\nStartServers 2\nThreadsPerChild 64\nThreadLimit 64\nMaxRequestWorkers 128\n"
+    "threads": "ServerLimit 2\nStartServers 2\nThreadsPerChild 64\nThreadLimit 64\nMaxRequestWorkers 128\n"
     "MinSpareThreads 1\nMaxSpareThreads 128\nMaxConnectionsPerChild 0",
 }
 
@@ -125,26 +126,36 @@ class Subject:
             service = ",".join(f"{name}={kind.told_s * 1e6:.0f}us" for name, kind in self.classes.items())
             return ["target", "--listen", f"127.0.0.1:{port}", "--service", service]
         files(directory / "www")
-        values = {"directory": directory, "port": port, "modules": MODULES}
         conf = directory / "server.conf"
         if self.program == "nginx":
-            conf.write_text(NGINX.format(user="user www-data;" if os.geteuid() == 0 else "", **values))
+            conf.write_text(nginx(directory, port))
             return ["-e", str(directory / "error.log"), "-c", str(conf)]
-        mpm = self.name.removeprefix("apache-")
-        conf.write_text(APACHE.format(mpm=mpm, limits=LIMITS[mpm], **values))
+        conf.write_text(apache(self.name.removeprefix("apache-"), directory, port))
         return ["-f", str(conf), "-DFOREGROUND"]
 
 
-def files(directory: Path) -> None:
+def nginx(directory: Path, port: int, more: str = "") -> str:
+    """nginx's configuration; `more` is for the server's block."""
+    user = "user www-data;" if os.geteuid() == 0 else ""
+    return NGINX.format(user=user, directory=directory, port=port, more=more)
+
+
+def apache(mpm: str, directory: Path, port: int) -> str:
+    """Apache's configuration, to which directives may be appended."""
+    limits = LIMITS["prefork" if mpm == "prefork" else "threads"]
+    return APACHE.format(mpm=mpm, limits=limits, directory=directory, port=port, modules=MODULES)
+
+
+def files(directory: Path, text_bytes: int = TEXT_BYTES) -> None:
     """What the servers serve; they are other users."""
     directory.mkdir(parents=True, exist_ok=True)
     os.chmod(directory.parent, 0o755)
-    words = random.Random(1).choices(["traffic", "server", "load", "time", "of", "demand", "queue"], k=TEXT_BYTES)
+    words = random.Random(1).choices(["traffic", "server", "load", "time", "of", "demand", "queue"], k=text_bytes)
     for name, content in {
         "page.html": "x" * PAGE_BYTES,
         "index.html": "x" * PAGE_BYTES,
         "large.bin": "x" * LARGE_BYTES,
-        "text.txt": " ".join(words)[:TEXT_BYTES],
+        "text.txt": " ".join(words)[:text_bytes],
     }.items():
         (directory / name).write_text(content)
 
