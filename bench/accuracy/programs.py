@@ -1,0 +1,67 @@
+"""What the servers are made of: where it is, which version, and what to install where it is missing."""
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+
+from ..side_by_side.tools import PLACES, output, version
+
+# Where Go's own archive puts it, beside where distributions put programs.
+ALL_PLACES = (*PLACES, "/usr/local/go/bin")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program by the names it goes by, the best first, or a module of this Python."""
+
+    names: tuple[str, ...]
+    source: str
+    version_argument: str = "--version"
+    module: bool = False
+    # Something that the output of this argument has to name.
+    lists: tuple[str, str] | None = None
+
+    def path(self) -> str | None:
+        if self.module:
+            return sys.executable if importlib.util.find_spec(self.names[0]) else None
+        places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in ALL_PLACES)])
+        found = next((path for name in self.names if (path := shutil.which(name, path=places))), None)
+        if found and self.lists and self.lists[1] not in output([found, self.lists[0]]).split():
+            return None
+        return found
+
+    def version(self) -> str | None:
+        if self.path() is None:
+            return None
+        if self.module:
+            return importlib.metadata.version(self.names[0])
+        return version(self.path(), [self.version_argument])
+
+
+PROGRAMS = {
+    "nginx": Program(("nginx",), "Debian package nginx", "-v"),
+    "apache": Program(("apache2",), "Debian package apache2", "-v"),
+    "lighttpd": Program(("lighttpd",), "Debian package lighttpd", "-v"),
+    "caddy": Program(("caddy",), "Debian package caddy", "version"),
+    "haproxy": Program(("haproxy",), "Debian package haproxy", "-v"),
+    "node": Program(("node",), "Debian package nodejs"),
+    "go": Program(("go",), "Debian package golang-go", "version"),
+    "java": Program(("java",), "Debian package openjdk-17-jdk-headless", "-version"),
+    "javac": Program(("javac",), "Debian package openjdk-17-jdk-headless", "-version"),
+    "php-fpm": Program(
+        ("php-fpm8.4", "php-fpm8.3", "php-fpm8.2", "php-fpm"), "Debian packages php-fpm and php-sqlite3", "-v",
+        lists=("-m", "sqlite3"),
+    ),
+    "uvicorn": Program(("uvicorn",), "pip install uvicorn", module=True),
+    "httptools": Program(("httptools",), "pip install httptools", module=True),
+    "uvloop": Program(("uvloop",), "pip install uvloop", module=True),
+}  # fmt: skip
+
+
+def missing(names: tuple[str, ...]) -> str | None:
+    """Which of these are not here, and where they come from; None if all are."""
+    absent = [f"{name} is missing: {PROGRAMS[name].source}" for name in names if PROGRAMS[name].path() is None]
+    return "; ".join(absent) or None
