@@ -3,6 +3,7 @@
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import sys
 from dataclasses import dataclass
@@ -28,17 +29,21 @@ class Program:
         if self.module:
             return sys.executable if importlib.util.find_spec(self.names[0]) else None
         places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in ALL_PLACES)])
-        found = next((path for name in self.names if (path := shutil.which(name, path=places))), None)
-        if found and self.lists and self.lists[1] not in output([found, self.lists[0]]).split():
-            return None
-        return found
+        found = (path for name in self.names if (path := shutil.which(name, path=places)))
+        return next((path for path in found if self._suits(path)), None)
+
+    def _suits(self, path: str) -> bool:
+        return self.lists is None or self.lists[1] in output([path, self.lists[0]]).split()
 
     def version(self) -> str | None:
         if self.path() is None:
             return None
         if self.module:
             return importlib.metadata.version(self.names[0])
-        return version(self.path(), [self.version_argument])
+        said = output([self.path(), self.version_argument])
+        # Go's own version, which is not what one asks a program for that Go has built.
+        compiler = re.match(r"go version go([\d.]+)", said)
+        return compiler[1] if compiler else version(self.path(), [self.version_argument])
 
 
 PROGRAMS = {

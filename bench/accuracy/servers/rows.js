@@ -6,7 +6,8 @@ const [port] = process.argv.slice(2).map(Number);
 function rows() {
   const found = [];
   for (let id = 0; id < 400; id++) {
-    found.push({ id, name: `item ${id}`, price: id * 1.25, tags: ["new", "sale"], stock: { here: id % 7, there: id % 11 } });
+    const stock = { here: id % 7, there: id % 11 };
+    found.push({ id, name: `item ${id}`, price: id * 1.25, tags: ["new", "sale"], stock });
   }
   return found;
 }

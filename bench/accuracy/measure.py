@@ -1,0 +1,156 @@
+"""One survey of one server, and what is kept of it."""
+
+import hashlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..side_by_side.tools import Failed, output
+from . import reading
+from .subjects import Subject
+
+LIMIT_S = 300
+# Compilers at run time need some thousand requests before they have compiled what matters, and caches fewer.
+WARM_UP_REQUESTS, WARM_UP_CLIENTS, WARM_UP_S = 5000, 8, 20
+# How long a survey that was told to end may take to put the server back and to write what it has.
+PARTING_S = 15
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where things are, and how to survey."""
+
+    brimful: str
+    directory: Path
+    kept: Path
+    server_cpu: int
+    generator_cpu: int
+    level: str | None
+    seed: int
+
+    def key(self) -> dict:
+        """What surveys that are compared have in common."""
+        binary = hashlib.sha256(Path(self.brimful).read_bytes()).hexdigest()[:16]
+        return {
+            "brimful": output([self.brimful, "--version"]).strip(),
+            "binary": binary,
+            "level": self.level,
+            "cpus": [self.server_cpu, self.generator_cpu],
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The files of one survey. The last of them to be written, `run`, says how it went."""
+
+    document: Path
+    report: Path
+    log: Path
+    run: Path
+
+    @staticmethod
+    def at(directory: Path, name: str, repetition: int) -> "Kept":
+        base = f"{name}-{repetition}"
+        suffixes = (".json", ".html", ".log", ".run.json")
+        return Kept(*(directory / (base + suffix) for suffix in suffixes))
+
+
+def row(bench: Bench, subject: Subject, repetition: int) -> dict:
+    """What came of one survey: made now, or kept from before."""
+    kept = Kept.at(bench.kept, subject.name, repetition)
+    if not kept.run.exists():
+        kept.run.write_text(json.dumps(survey(bench, subject, repetition, kept), indent=1) + "\n")
+    run = json.loads(kept.run.read_text())
+    found = {"server": subject.name, "repetition": repetition, "seconds": run["seconds"]}
+    if run["error"]:
+        return found | {"error": run["error"]}
+    try:
+        return found | reading.figures(json.loads(kept.document.read_text()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, Failed) as error:
+        return found | {"error": f"{kept.document.name} cannot be read as a survey: {error!r}"}
+
+
+def survey(bench: Bench, subject: Subject, repetition: int, kept: Kept) -> dict:
+    """Starts the server, warms it up and surveys it; how long the survey took, and what kept it from its end."""
+    place = bench.directory / subject.name
+    began = time.monotonic()
+    try:
+        with subject.running(place, bench.server_cpu) as (url, pids):
+            request = [argument for header in subject.headers for argument in ("--header", header)]
+            warm_up(bench, url, request)
+            watched = [argument for pid in pids for argument in ("--process", str(pid))]
+            command = [
+                bench.brimful, "survey", url, *request, *watched,
+                "--server-cpus", str(bench.server_cpu), "--cpus", str(bench.generator_cpu),
+                "--seed", str(bench.seed + repetition), *(["--level", bench.level] if bench.level else []),
+                "--json", "--out", str(kept.document), "--report", str(kept.report), "--quiet",
+            ]  # fmt: skip
+            began = time.monotonic()
+            error = complete(command, kept)
+    except Failed as failure:
+        error = str(failure)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return {"seconds": time.monotonic() - began, "error": error}
+
+
+def warm_up(bench: Bench, url: str, request: Sequence[str]) -> None:
+    command = [
+        bench.brimful, "load", url, *request, "--clients", str(WARM_UP_CLIENTS), "--requests", str(WARM_UP_REQUESTS),
+        "--duration", f"{WARM_UP_S}s", "--cpus", str(bench.generator_cpu), "--quiet",
+    ]  # fmt: skip
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
+    # 4: the generator was the limit, which does not matter here.
+    if done.returncode not in (0, 4):
+        raise Failed(f"warm-up: {last_line(done.stderr) or done.returncode}")
+
+
+def complete(command: Sequence[str], kept: Kept) -> str | None:
+    """Runs a survey to its end or its limit; what went wrong, if its document cannot be used."""
+    kept.document.unlink(missing_ok=True)
+    with kept.log.open("w") as log:
+        # A session of its own: Ctrl-C ends this program, which ends the survey in order.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
+        )
+        try:
+            in_time = ended(process.pid, LIMIT_S)
+        finally:
+            part_with(process)
+    if not in_time:
+        return f"not done after {LIMIT_S} s"
+    # 1, 3 and 4 are results too, if there is a document: refuted, disturbed, client-limited.
+    return None if kept.document.exists() else f"exit {process.returncode}: {last_line(kept.log.read_text())}"
+
+
+def ended(pid: int, within_s: float) -> bool:
+    """Waits for a process without waking meanwhile: a survey runs on these CPUs."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        return bool(select.select([descriptor], [], [], within_s)[0])
+    finally:
+        os.close(descriptor)
+
+
+def part_with(process: subprocess.Popen) -> None:
+    """Lets a survey that is still running put the server back, and ends it at last."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        if not ended(process.pid, PARTING_S):
+            process.kill()
+    process.wait()
+
+
+def last_line(text: str) -> str:
+    lines = [re.sub(r"^error: ", "", line.strip()) for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if not line.startswith("hint:")]
+    return (errors or lines or [""])[-1]

@@ -1,0 +1,33 @@
+"""Surveys as small as they may be."""
+
+
+def comparison(predicted: float | None, measured: float | None, interval: tuple[float, float] | None = None) -> dict:
+    error = predicted / measured - 1 if predicted is not None and measured else None
+    found: dict = {"predicted": predicted, "measured": measured, "error": error, "measured_ci95_half_width": None}
+    return found | ({"predicted_interval90": dict(zip(("low", "high"), interval, strict=True))} if interval else {})
+
+
+def level(fraction: float, role: str = "held_out", valid: bool = True, **more: object) -> dict:
+    """One at which 10 ms were predicted and measured, with an interval of 1 ms, and as much use of the CPU as load."""
+    return {
+        "fraction": fraction,
+        "role": role,
+        "clients": None,
+        "workload": "mix",
+        "response_time_s": comparison(0.010, 0.010, (0.009, 0.011)),
+        "utilization": comparison(fraction, fraction),
+        "throughput": comparison(1000 * fraction, 1000 * fraction),
+        "verdict": {"valid": valid, "reasons": []},
+    } | more
+
+
+def survey(*levels: dict, reasons: tuple[str, ...] = (), **more: object) -> dict:
+    """One that predicted 1000/s, measured as much, and said 950 to 1050."""
+    return {
+        "schema": "brimful.survey/1",
+        "saturation_rate": comparison(1000, 1000, (950, 1050)),
+        "levels": list(levels),
+        "client_max_rate": 20000,
+        "verdict": {"valid": not reasons, "reasons": [{"code": code, "message": f"{code}."} for code in reasons]},
+        "stopped": None,
+    } | more

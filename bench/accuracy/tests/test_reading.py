@@ -1,0 +1,111 @@
+"""What is taken from a survey's document, and what is left out."""
+
+import unittest
+
+from bench.accuracy import reading
+from bench.side_by_side.tools import Failed
+
+from .made_up import comparison, level, survey
+
+
+class Errors(unittest.TestCase):
+    def test_each_column_is_of_its_own_level(self) -> None:
+        slow = [level(f, response_time_s=comparison(f, 1.0)) for f in (0.3, 0.5, 0.7, 0.8, 0.9)]
+        slow[3]["response_given_host_s"] = comparison(1.1, 1.0)
+        found = reading.figures(survey(*slow, saturation_drift_corrected=comparison(1020, 1000)))["errors"]
+        for fraction in (0.5, 0.7, 0.8, 0.9):
+            self.assertAlmostEqual(found[f"response_{fraction * 100:.0f}"], fraction - 1)
+        self.assertAlmostEqual(found["saturation"], 0)
+        self.assertAlmostEqual(found["saturation_drift_corrected"], 0.02)
+        self.assertAlmostEqual(found["response_given_host"], 0.1)
+
+    def test_what_a_document_does_not_have_is_absent(self) -> None:
+        found = reading.figures(survey(level(0.8)))
+        self.assertIsNone(found["errors"]["saturation_drift_corrected"])
+        self.assertIsNone(found["errors"]["response_given_host"])
+        self.assertIsNone(found["errors"]["response_50"])
+        self.assertEqual(found["host_speed"], [])
+        self.assertNotIn("seconds", found)
+
+    def test_null_is_absent_too(self) -> None:
+        nothing = dict.fromkeys(("percentiles_s", "response_given_host_s", "host_speed", "utilization"))
+        found = reading.figures(survey(level(0.8, **nothing), elapsed_s=None, saturation_drift_corrected=None))
+        self.assertIsNone(found["utilization"])
+        self.assertIsNone(found["errors"]["response_given_host"])
+
+    def test_a_survey_that_knows_its_length_is_believed(self) -> None:
+        self.assertEqual(reading.figures(survey(elapsed_s=140.5))["seconds"], 140.5)
+
+    def test_the_greatest_miss_of_the_utilization_is_of_levels_that_were_held_out_and_measured_well(self) -> None:
+        def used(fraction: float, predicted: float, **more: object) -> dict:
+            return level(fraction, utilization=comparison(predicted, fraction), **more)
+
+        levels = [
+            used(0.3, 0.31),
+            used(0.5, 0.47),
+            used(0.6, 0.9, role="calibration"),
+            used(0.8, 0.1, valid=False),
+            used(1.1, 0.9, role="past_saturation"),
+        ]
+        found = reading.figures(survey(*levels))
+        self.assertAlmostEqual(found["utilization"], 0.03)
+        self.assertEqual(found["levels_in_doubt"], 1)
+
+    def test_another_document_is_refused(self) -> None:
+        with self.assertRaises(Failed):
+            reading.figures({"schema": "brimful.record/1"})
+
+
+class Intervals(unittest.TestCase):
+    def test_every_figure_with_one_counts_once(self) -> None:
+        percentiles = {name: comparison(2, 2.1, (1, 3)) for name in ("p50", "p95")} | {"p99": None}
+        outside = level(0.5, response_time_s=comparison(0.010, 0.012, (0.009, 0.011)), percentiles_s=percentiles)
+        saturated = level(1.0, role="past_saturation", clients=32, response_time_s=comparison(None, 0.03))
+        saturated["throughput"] = comparison(1000, 1000, (950, 1050))
+        saturated["utilization"] = comparison(1.0, 0.9, (0.97, 1.0))
+        fitted = level(0.4, role="calibration", response_time_s=comparison(1, 1, (1, 1)))
+        found = reading.figures(survey(level(0.3), outside, saturated, fitted))
+        self.assertEqual(
+            found["intervals"],
+            {"saturation": [1, 1], "response": [1, 2], "percentile": [2, 2], "utilization": [0, 1]},
+        )
+
+    def test_levels_in_doubt_say_nothing_about_intervals(self) -> None:
+        wrong = level(0.5, valid=False, response_time_s=comparison(1, 9, (1, 1)))
+        self.assertEqual(reading.figures(survey(wrong))["intervals"], {"saturation": [1, 1]})
+
+    def test_bounds_hold(self) -> None:
+        self.assertTrue(reading.Predicted("response", "50 %", 9, 10, 11, 9).holds())
+        self.assertFalse(reading.Predicted("response", "50 %", 9, 10, 11, 8.9).holds())
+
+    def test_an_interval_is_doubled_to_each_side_by_itself(self) -> None:
+        def doubled(measured: float) -> bool:
+            return reading.Predicted("response", "50 %", 9, 10, 13, measured).holds_twice()
+
+        self.assertEqual([doubled(measured) for measured in (7.9, 8.1, 15.9, 16.1)], [False, True, True, False])
+
+    def test_only_a_valid_survey_can_be_wrongly_so(self) -> None:
+        rate = comparison(1000, 1200, (950, 1050))
+        self.assertEqual(
+            reading.figures(survey(saturation_rate=rate))["valid_beyond_twice"], [["saturation", ""]]
+        )
+        refuted = reading.figures(survey(saturation_rate=rate, reasons=("model_refuted",)))
+        self.assertEqual(refuted["valid_beyond_twice"], [])
+
+
+class Verdict(unittest.TestCase):
+    def test_what_refutes_the_model_was_measured_well(self) -> None:
+        found = reading.figures(survey(reasons=("model_refuted",)))
+        self.assertEqual((found["valid"], found["measured_well"], found["client_limited"]), (False, True, False))
+
+    def test_a_client_that_is_the_limit_measured_nothing(self) -> None:
+        stopped = {"level": "50 %", "reason": "the client is the limit"}
+        nothing = comparison(52000, None)
+        found = reading.figures(survey(reasons=("beyond_client_max",), stopped=stopped, saturation_rate=nothing))
+        self.assertEqual((found["measured_well"], found["client_limited"]), (False, True))
+        self.assertIsNone(found["errors"]["saturation"])
+        self.assertEqual(found["stopped"], "the client is the limit")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,110 @@
+"""Who comes when, what is kept, and that every server can be told from the others."""
+
+import json
+import tempfile
+import unittest
+import unittest.mock
+from pathlib import Path
+
+from bench.accuracy import __main__ as program
+from bench.accuracy import measure
+from bench.accuracy.programs import PROGRAMS, Program
+from bench.accuracy.subjects import SOURCES, SUBJECTS, Place, Subject, built
+
+from .made_up import level, survey
+
+
+def unreachable(_: Place) -> list[list[str]]:
+    raise AssertionError("it was started")
+
+
+KEPT = Subject("kept", "a server of which there are surveys", (), unreachable)
+
+
+class Order(unittest.TestCase):
+    def test_every_round_has_every_server_once_and_the_seed_gives_the_order(self) -> None:
+        found = program.visits(SUBJECTS, 3, seed=7)
+        for i in range(3):
+            names = [subject.name for repetition, subject in found if repetition == i]
+            self.assertEqual(sorted(names), sorted(subject.name for subject in SUBJECTS))
+        self.assertEqual([i for i, _ in found], sorted(i for i, _ in found))
+        self.assertEqual(found, program.visits(SUBJECTS, 3, seed=7))
+        self.assertNotEqual(found, program.visits(SUBJECTS, 3, seed=8))
+
+
+class Keeping(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.kept = Path(directory.name)
+        brimful = self.kept / "brimful"
+        brimful.write_text("#!/bin/sh\necho brimful 0\n")
+        brimful.chmod(0o755)
+        self.bench = measure.Bench(str(brimful), self.kept, self.kept, 0, 1, None, 1)
+
+    def keep(self, document: object, error: str | None = None) -> dict:
+        files = measure.Kept.at(self.kept, KEPT.name, 0)
+        files.document.write_text(json.dumps(document))
+        files.run.write_text(json.dumps({"seconds": 130.0, "error": error}))
+        return measure.row(self.bench, KEPT, 0)
+
+    def test_a_survey_that_is_there_is_not_made_again(self) -> None:
+        row = self.keep(survey(level(0.8)))
+        self.assertEqual((row["server"], row["repetition"], row["seconds"]), ("kept", 0, 130.0))
+        self.assertAlmostEqual(row["errors"]["saturation"], 0)
+
+    def test_nor_is_one_that_failed(self) -> None:
+        self.assertEqual(self.keep({}, "not done after 300 s")["error"], "not done after 300 s")
+
+    def test_what_cannot_be_read_is_a_failed_survey(self) -> None:
+        for document in ({}, [], {"schema": "brimful.survey/1"}, survey({"role": "held_out"})):
+            self.assertIn("cannot be read", self.keep(document)["error"])
+
+    def test_surveys_of_another_binary_are_not_added_to(self) -> None:
+        self.assertIsNone(program.differs(self.bench))
+        self.assertIsNone(program.differs(self.bench))
+        Path(self.bench.brimful).write_text("#!/bin/sh\necho brimful 1\n")
+        self.assertIn("--keep another directory", program.differs(self.bench))
+
+    def test_the_complaint_is_said_without_the_hint(self) -> None:
+        self.assertEqual(measure.last_line("working\nerror: no server\nhint: start it\n"), "no server")
+        self.assertEqual(measure.last_line(""), "")
+
+
+class Subjects(unittest.TestCase):
+    def test_there_are_a_dozen_and_more_by_names_of_their_own(self) -> None:
+        names = {subject.name for subject in SUBJECTS}
+        self.assertEqual(len(names), len(SUBJECTS))
+        self.assertGreaterEqual(len(names), 12)
+        for subject in SUBJECTS:
+            self.assertLessEqual(set(subject.programs), set(PROGRAMS))
+
+    def test_what_is_missing_is_named_with_where_it_comes_from(self) -> None:
+        PROGRAMS["none"] = Program(("no-such-program",), "Debian package none")
+        self.addCleanup(PROGRAMS.pop, "none")
+        self.assertEqual(Subject("x", "x", ("none",), unreachable).missing(), "none is missing: Debian package none")
+        module = Program(("no_such_module",), "pip install it", module=True)
+        self.assertIsNone(module.path())
+        self.assertIsNone(module.version())
+
+    def test_a_program_without_what_it_needs_is_missing(self) -> None:
+        self.assertIsNone(Program(("echo",), "", lists=("sqlite", "sqlite3")).path())
+        self.assertIsNotNone(Program(("echo",), "", lists=("sqlite3", "sqlite3")).path())
+
+    def test_a_source_is_compiled_once(self) -> None:
+        made = []
+
+        def build(directory: Path) -> list[str]:
+            made.append(directory)
+            return ["true"]
+
+        with tempfile.TemporaryDirectory() as cache, unittest.mock.patch("bench.accuracy.subjects.CACHE", Path(cache)):
+            first = built("rows.go", "compiler 1", build)
+            self.assertEqual(built("rows.go", "compiler 1", build), first)
+            self.assertNotEqual(built("rows.go", "compiler 2", build), first)
+        self.assertEqual(len(made), 2)
+        self.assertTrue((SOURCES / "rows.go").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
