@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-planner fmt clean tools rules
+.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -46,6 +46,9 @@ bench-monitor: build ## Measure what watching costs, beside other monitors (benc
 
 bench-calibration: build ## Hold calibrated models against what servers then do (bench/calibration/README.md)
 	python3 -m bench.calibration --build $(TARGET_DIR)/release $(BENCH)
+
+bench-accuracy: build ## Survey servers of many kinds, and count how far off it was (bench/accuracy/README.md)
+	python3 -m bench.accuracy --build $(TARGET_DIR)/release $(BENCH)
 
 bench-planner: ## Time the planner's solvers and compare them with others (bench/planner/README.md)
 	cargo build --locked --release --package brimful-bench-planner
