@@ -95,7 +95,7 @@ def outcome_text(document: dict) -> str:
                 server,
                 rate([row["measured_rate"] for row in good]),
                 rate([row["client_max_rate"] for row in good]),
-                share(intervals(good)),
+                shares(good),
                 verdicts(of),
                 beyond(good),
                 str(sum(row["levels_in_doubt"] for row in good)),
@@ -219,6 +219,13 @@ def total(kinds: dict[str, tuple[int, int]]) -> tuple[int, int]:
 def share(kinds: dict[str, tuple[int, int]]) -> str:
     held, of = total(kinds)
     return f"{held / of * 100:.0f} % of {of}" if of else "-"
+
+
+def shares(rows: Sequence[dict]) -> str:
+    """Of all surveys together, and the least and the greatest of one."""
+    single = [held / of * 100 for row in rows for held, of in [total(intervals([row]))] if of]
+    extremes = f" ({min(single):.0f} … {max(single):.0f})" if len(single) > 1 else ""
+    return share(intervals(rows)) + extremes
 
 
 def verdict(row: dict) -> str:

@@ -97,9 +97,13 @@ class Report(unittest.TestCase):
 
     def test_intervals_are_counted_over_all_figures(self) -> None:
         outside = survey(level(0.5), level(0.7), saturation_rate=comparison(1000, 1060, (950, 1050)))
-        text = report.text(document(row("nginx", 0, survey(level(0.5))), row("node", 0, outside)))
+        both = [row("nginx", 0, survey(level(0.5))), row("node", 0, outside)]
+        text = report.text(document(*both))
         self.assertEqual(cells(text, "90 %")[2:], ["80 % of 5", "met"])
         self.assertIn("saturation 1 of 2; response 3 of 3", text)
+        self.assertEqual(report.shares(both), "80 % of 5 (67 … 100)")
+        self.assertEqual(report.shares(both[:1]), "100 % of 2")
+        self.assertEqual(report.shares([row("nginx", 0, survey(saturation_rate=comparison(1, 1)))]), "-")
 
     def test_valid_and_beyond_twice_its_interval_is_a_miss(self) -> None:
         slow = level(0.5, response_time_s=comparison(0.010, 0.013, (0.009, 0.011)))
