@@ -18,8 +18,8 @@ from . import reading
 from .subjects import Subject
 
 LIMIT_S = 300
-# Compilers at run time need some thousand requests before they have compiled what matters, and caches fewer.
-WARM_UP_REQUESTS, WARM_UP_CLIENTS, WARM_UP_S = 5000, 8, 20
+# Who warms a server up, and for how long at most.
+WARM_UP_CLIENTS, WARM_UP_S = 8, 30
 # How long a survey that was told to end may take to put the server back and to write what it has.
 PARTING_S = 15
 
@@ -86,7 +86,7 @@ def survey(bench: Bench, subject: Subject, repetition: int, kept: Kept) -> dict:
     try:
         with subject.running(place, bench.server_cpu) as (url, pids):
             request = [argument for header in subject.headers for argument in ("--header", header)]
-            warm_up(bench, url, request)
+            warm_up(bench, url, request, subject.warm_up)
             watched = [argument for pid in pids for argument in ("--process", str(pid))]
             command = [
                 bench.brimful, "survey", url, *request, *watched,
@@ -103,9 +103,9 @@ def survey(bench: Bench, subject: Subject, repetition: int, kept: Kept) -> dict:
     return {"seconds": time.monotonic() - began, "error": error}
 
 
-def warm_up(bench: Bench, url: str, request: Sequence[str]) -> None:
+def warm_up(bench: Bench, url: str, request: Sequence[str], requests: int) -> None:
     command = [
-        bench.brimful, "load", url, *request, "--clients", str(WARM_UP_CLIENTS), "--requests", str(WARM_UP_REQUESTS),
+        bench.brimful, "load", url, *request, "--clients", str(WARM_UP_CLIENTS), "--requests", str(requests),
         "--duration", f"{WARM_UP_S}s", "--cpus", str(bench.generator_cpu), "--quiet",
     ]  # fmt: skip
     done = subprocess.run(command, text=True, capture_output=True, check=False)

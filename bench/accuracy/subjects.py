@@ -133,6 +133,8 @@ class Subject:
     commands: Callable[[Place], list[list[str]]]
     path: str = "/"
     headers: tuple[str, ...] = ()
+    # So many requests before the first that counts: a compiler at run time is done then, and caches are filled.
+    warm_up: int = 5000
 
     def missing(self) -> str | None:
         return missing(self.programs)
@@ -306,8 +308,10 @@ SUBJECTS = [
             "/rows.php"),
     Subject("php-fpm-ondemand", "nginx and php-fpm (ondemand), a query of SQLite", ("php-fpm", "nginx"),
             on_php("ondemand"), "/rows.php"),
-    Subject("node", "Node, 400 rows as JSON", ("node",), on_node),
+    Subject("node", "Node, 400 rows as JSON", ("node",), on_node, warm_up=15_000),
     Subject("uvicorn", "uvicorn, 100 rows as JSON", ("uvicorn", "httptools", "uvloop"), on_uvicorn),
     Subject("go-gzip", "Go's net/http, 200 rows as JSON, compressed", ("go",), on_go, headers=GZIP),
-    Subject("java", "the JDK's HTTP server with 8 threads, 500 rows sorted, as JSON", ("java", "javac"), on_java),
+    # At 20,000 requests a call still costs it a quarter more CPU time than at 40,000.
+    Subject("java", "the JDK's HTTP server with 8 threads, 500 rows sorted, as JSON", ("java", "javac"), on_java,
+            warm_up=40_000),
 ]  # fmt: skip
