@@ -311,7 +311,7 @@ SUBJECTS = [
     Subject("node", "Node, 400 rows as JSON", ("node",), on_node, warm_up=15_000),
     Subject("uvicorn", "uvicorn, 100 rows as JSON", ("uvicorn", "httptools", "uvloop"), on_uvicorn),
     Subject("go-gzip", "Go's net/http, 200 rows as JSON, compressed", ("go",), on_go, headers=GZIP),
-    # At 20,000 requests a call still costs it a quarter more CPU time than at 40,000.
+    # At 20,000 requests it is still becoming faster.
     Subject("java", "the JDK's HTTP server with 8 threads, 500 rows sorted, as JSON", ("java", "javac"), on_java,
             warm_up=40_000),
 ]  # fmt: skip
