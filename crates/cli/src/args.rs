@@ -65,9 +65,17 @@ pub struct SurveyArgs {
     /// Keep the server on these CPUs meanwhile, like 0 or 0,2-3 [default: leave it; --demo: the first]
     #[arg(long, value_name = "LIST")]
     pub server_cpus: Option<CpuList>,
-    /// Length of one calibration run; the whole survey takes some 35 times as long
+    /// Length of a held-out level of light load; the whole survey takes some 35 times as long
     #[arg(long, value_name = "TIME", default_value = "4s")]
     pub level: Nanos,
+    /// Be gentle: load the server by no more than this share of what it can take, on average, like 30%; only levels below it
+    /// are measured then
+    #[arg(long, value_name = "SHARE", value_parser = crate::plan::args::share)]
+    pub max_load: Option<f64>,
+    /// Be gentle: let nobody else's call wait longer than about this for ours, like 50ms; only gentle levels are measured
+    /// then
+    #[arg(long, value_name = "TIME")]
+    pub max_delay: Option<Nanos>,
     /// Where to write the HTML report [default: brimful-survey-TIME.html here]
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

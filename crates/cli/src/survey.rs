@@ -10,6 +10,7 @@ use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
 use brimful_core::text::{one_line, visible};
+use brimful_estimate::Spread;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Endpoint, RunPlan};
 use brimful_stats::Live;
@@ -66,7 +67,15 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
         }
     }
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    Ok(SurveyPlan { subject, like, server_cpus, level: args.level, version })
+    Ok(SurveyPlan {
+        subject,
+        like,
+        server_cpus,
+        level: args.level,
+        max_load: args.max_load,
+        max_delay: args.max_delay,
+        version,
+    })
 }
 
 /// The demonstration has no address yet: the survey learns it when it has started the server. Until then an address that
@@ -158,13 +167,22 @@ impl Display {
 
 /// All predictions, for whoever wants to know that they came first.
 fn predicted(predictions: &Predictions) -> String {
+    let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
     let level = |level: &Predicted| {
-        let response = level.prediction.response.map_or("-".to_owned(), |mean| Nanos::from_secs_f64(mean).rounded());
-        format!("{response} at {}", rate(level.rate))
+        let Spread { median, interval90: [low, high] } = level.expected.response;
+        let (name, share) = (&level.name, 100.0 * level.fraction);
+        format!("\n    {name} at {share:.0} %, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
     };
     let levels: Vec<String> = predictions.levels.iter().map(level).collect();
+    let between = predictions.saturation_spread.map_or(String::new(), |spread| {
+        let [low, high] = spread.interval90;
+        format!(" ({} … {})", rate(low), rate(high))
+    });
     let saturation = rate(predictions.saturation);
-    format!("predicted to saturate at {saturation}; mean response time {}", levels.join(", "))
+    format!(
+        "predicted, with 90 % intervals: the most {saturation}{between}; a call takes on average{}",
+        levels.concat()
+    )
 }
 
 fn summary(level: &Level) -> String {

@@ -51,11 +51,66 @@ pub struct Survey {
     pub client_cpus: Vec<usize>,
     /// Share of the server's CPUs that was busy before any load.
     pub background: Option<f64>,
-    /// What a call costs the server beyond its demand when it finds it idle; it is this times the square of the share
-    /// of time in which the server's CPUs are idle.
+    /// What a call costs the server beyond its demand when it finds it idle: this times a power, the model's, of the
+    /// share of time in which the server's CPUs are idle.
     pub wakeup_s: Option<f64>,
+    /// How the cost of a call might depend on the load, and how far off each of these laws is at a calibration level that
+    /// it was not fitted to. The best comes first and is the model's.
+    #[serde(default)]
+    pub laws: Vec<Law>,
+    /// What came of so many clients at once during calibration, in the order of their number: the server seen from outside
+    /// (Chandy, Herzog & Woo 1975).
+    #[serde(default)]
+    pub throughput_by_clients: Vec<ByClients>,
+    /// What is full when the server takes no more.
+    #[serde(default)]
+    pub bottleneck: Option<String>,
+    /// How fast the server was in each block of calibration, in turn, over its mean: 0.9 is a tenth slower.
+    #[serde(default)]
+    pub speed_by_block: Vec<f64>,
+    /// What calibration did to the server.
+    #[serde(default)]
+    pub inflicted: Option<Inflicted>,
+    /// How long the survey took.
+    #[serde(default)]
+    pub elapsed_s: Option<f64>,
     /// Path of the report, if one was written.
     pub report: Option<String>,
+}
+
+/// A law that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Law {
+    /// Its name: `constant`, or `idle^1` for a cost that fades with the idleness of the server, `idle^2` with its square, and
+    /// so on; `busy` for one that grows with the load.
+    pub name: String,
+    /// Root mean square of its relative error at the levels left out, each in turn.
+    pub left_out_error: f64,
+}
+
+/// Throughput of so many clients, each calling again as soon as it is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ByClients {
+    /// How many.
+    pub clients: u64,
+    /// Calls per second.
+    pub throughput: f64,
+    /// Half width of its 95 % confidence interval, by the blocks.
+    pub ci95_half_width: Option<f64>,
+    /// Of the server's CPUs by the server's processes, if those can be seen.
+    pub utilization: Option<f64>,
+}
+
+/// What calibration asked of a server that others use, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Inflicted {
+    /// Mean load, as a share of what the server can take.
+    pub mean_load: f64,
+    /// The most clients at once.
+    pub most_clients: u64,
+    /// The longest that a stranger's call may have had to wait for ours on average: the mean response time of that many
+    /// clients.
+    pub longest_wait_s: f64,
 }
 
 /// A prediction beside its measurement.
@@ -63,10 +118,17 @@ pub struct Survey {
 pub struct Comparison {
     /// What the model said beforehand.
     pub predicted: Option<f64>,
+    /// Between which figures 90 % of such measurements lie, as it said beforehand, on a host as variable as calibration
+    /// saw it.
+    #[serde(default)]
+    pub interval90: Option<[f64; 2]>,
     /// What was then measured.
     pub measured: Option<f64>,
     /// predicted ÷ measured − 1, signed.
     pub error: Option<f64>,
+    /// What of the error is the host's: it was faster or slower then than during calibration.
+    #[serde(default)]
+    pub error_drift: Option<f64>,
     /// Half width of the measurement's 95 % confidence interval (batch means).
     pub measured_ci95_half_width: Option<f64>,
 }
@@ -88,9 +150,16 @@ pub struct Level {
     pub window_s: f64,
     /// Whole responses per second.
     pub throughput: Comparison,
-    /// Mean response time, from due to last byte.
+    /// Mean response time, from due to last byte. Predicted on a host as variable as calibration saw it.
     pub response_time_s: Comparison,
-    /// Percentiles of the measured response time.
+    /// The same as predicted on a host that keeps its speed, which is what the model by itself says.
+    #[serde(default)]
+    pub steady_response_s: Option<f64>,
+    /// Speed of the server just before and after this level over that during calibration, with as many clients: 0.9 is a
+    /// tenth slower.
+    #[serde(default)]
+    pub host_speed: Option<f64>,
+    /// Percentiles of the response time.
     pub response_percentiles_s: Percentiles,
     /// Of the server's CPUs by the server's processes.
     pub utilization: Comparison,
@@ -123,11 +192,11 @@ pub struct LevelClass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
     /// Median.
-    pub p50: Option<f64>,
+    pub p50: Comparison,
     /// 95th.
-    pub p95: Option<f64>,
+    pub p95: Comparison,
     /// 99th.
-    pub p99: Option<f64>,
+    pub p99: Comparison,
 }
 
 /// What a level is for.
@@ -185,6 +254,24 @@ impl Comparison {
             (Some(p), Some(m)) if m != 0.0 => Some(p / m - 1.0),
             _ => None,
         };
-        Comparison { predicted, measured, error, measured_ci95_half_width: None }
+        Comparison { predicted, measured, error, ..Comparison::default() }
+    }
+
+    /// Beside what would have been predicted of the host as it then was.
+    #[must_use]
+    pub fn given_host(self, predicted: Option<f64>) -> Comparison {
+        let of_model = Comparison::of(predicted, self.measured).error;
+        Comparison { error_drift: self.error.zip(of_model).map(|(error, of_model)| error - of_model), ..self }
+    }
+
+    /// Whether the measurement lies in the interval that was predicted; `None` without both.
+    pub fn holds(&self) -> Option<bool> {
+        let ([low, high], measured) = self.interval90.zip(self.measured)?;
+        Some((low..=high).contains(&measured))
+    }
+
+    /// What of the error is the model's own.
+    pub fn error_of_model(&self) -> Option<f64> {
+        Some(self.error? - self.error_drift.unwrap_or(0.0))
     }
 }

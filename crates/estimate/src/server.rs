@@ -1,37 +1,41 @@
-//! From the calibration runs of a survey to a model, and from the model to predictions. Times are seconds, rates per
-//! second.
+//! From the calibration of a survey to a model, and from the model to predictions. Times are seconds, rates per second.
 //!
-//! One queueing station stands for the server's CPUs and one delay station for all else. The utilization law with the
-//! idle server's own use as its intercept gives the demands of the classes and what an idle server pays for waking up
-//! ([`crate::demand::Shape::Idle`]). Mean response times at the calibration levels then give the delay and the
-//! variability of service. Predictions are solutions of the model, so whoever solves it gets the same.
+//! One queueing station stands for the server's CPUs, one for whatever else is full when they are not (a pool of
+//! workers, a lock, a disk), and one delay station for all else. What clients who leave the server no rest get done is
+//! measured, not extrapolated: with so many present, the server as seen from outside (Chandy, Herzog & Woo 1975). What a
+//! call costs more at leisure is one of several laws ([`law`]), and the one that says best what it was not fitted to.
+//! Mean response times then give the delay and the variability of service. Predictions are solutions of the model, so
+//! whoever solves it gets the same; how far measurements may be off them is found by drawing blocks of calibration anew
+//! ([`variable`]).
 
+mod blocks;
+mod full;
+mod host;
+mod law;
+mod variable;
+
+pub use blocks::{Block, Piece, Place};
+pub use variable::{Expected, Spread};
+
+use self::blocks::{Pooled, pool};
+use self::full::Full;
+use self::law::Cost;
 use crate::EstimateError;
 use crate::correlation::of_covariance;
-use crate::demand::law::Law;
-use crate::demand::load::with_term;
-use crate::demand::term::{Servers, Term};
-use crate::demand::{Background, Observation, Shape, check, counted, joint_demands};
+use crate::demand::joint_demands;
+use crate::least_squares::t95;
 use crate::response::{self, ResponsePoint, fit_response};
-use crate::window::Observed;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::survey::{ByClients, Law};
 use brimful_model::correlation::identity;
-use brimful_model::{Estimate, Method, ModelError, exponential_wait, solve_open, station_demands};
+use brimful_model::{Estimate, Method, ModelError, exceptional_wait, exponential_wait, solve_open, station_demands};
+use std::collections::BTreeMap;
 
 /// Where the model stands, as a share of the saturation rate: the load a server can be run at with room for peaks. At
 /// saturation itself an open network has no solution.
 pub const OPERATING: f64 = 0.7;
 
-/// One calibration run.
-#[derive(Clone, Debug)]
-pub struct CalibrationRun {
-    /// What the server's processes did in it.
-    pub observed: Observed,
-    /// Mean response time and half width of its 95 % interval; only of runs of the mix.
-    pub response: Option<(f64, Option<f64>)>,
-}
-
-/// What is known of the server besides the runs.
+/// What is known of the server besides the blocks.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
     /// Names of the classes.
@@ -50,12 +54,24 @@ pub struct ServerFacts {
 #[derive(Clone, Debug)]
 pub struct ServerFit {
     facts: ServerFacts,
+    blocks: Vec<Block>,
+    places: BTreeMap<Place, Pooled>,
+    once: Once,
+    /// The same from blocks drawn anew.
+    again: Vec<Once>,
     /// Seconds per request, by class.
     pub demands: Vec<Estimate>,
     /// What a request costs more on an idle server, in seconds.
     pub wakeup: Estimate,
+}
+
+/// What one set of blocks says.
+#[derive(Clone, Debug)]
+struct Once {
     /// Without rates.
     network: Model,
+    laws: Vec<Law>,
+    bottleneck: String,
 }
 
 /// What the model says of one level.
@@ -72,74 +88,235 @@ pub struct Prediction {
 }
 
 impl ServerFit {
-    /// Fits a model to the runs.
-    pub fn new(facts: ServerFacts, runs: &[CalibrationRun]) -> Result<Self, EstimateError> {
-        let classes = facts.classes.len();
-        let observations: Vec<Observation> = runs.iter().map(|run| run.observed.observation()).collect();
-        check(classes, &observations, Background::Known(facts.idle_busy))?;
-        let counted = counted(&observations);
-        let law = Law::distinct(classes, &counted, Background::Known(facts.idle_busy))?;
-        // The share that requests cannot have is idle as far as what the server does without load is counted in `busy`.
-        let others = facts.background - facts.idle_busy / f64::from(facts.servers);
-        let term = Term { shape: Shape::Idle, servers: Servers::new(facts.servers, others) };
-        let (fit, wakeup) = match with_term(&law, term, &counted) {
-            Some(waking) => waking,
-            None => (law.fit(&counted)?, Estimate { value: 0.0, ci95_half_width: None }),
+    /// Fits a model to the blocks; the seed is that of drawing them anew.
+    ///
+    /// # Errors
+    /// When they do not say enough.
+    pub fn new(facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
+        let places = pool(&blocks);
+        let once = Once::fit(&facts, &places)?;
+        let again = variable::anew(&facts, &blocks, seed);
+        let spread = |of: &dyn Fn(&Model) -> f64| variable::half_width95(again.iter().map(|once| of(&once.network)));
+        let estimate = |of: &dyn Fn(&Model) -> f64| Estimate { value: of(&once.network), ci95_half_width: spread(of) };
+        let demands: Vec<Estimate> =
+            (0..facts.classes.len()).map(|class| estimate(&|model| model.demands[0][class])).collect();
+        let wakeup = estimate(&|model| model.stations[0].idle_cost.map_or(0.0, |cost| cost.seconds));
+        let mut fit = Self { facts, blocks, places, once, again, demands, wakeup };
+        fit.note_uncertainty();
+        Ok(fit)
+    }
+
+    /// Writes into the model how well its demands are known.
+    fn note_uncertainty(&mut self) {
+        let stations = self.once.network.stations.len();
+        let classes = self.facts.classes.len();
+        let correlation = of_covariance(&self.covariance());
+        let model = &mut self.once.network;
+        model.demand_ci95_half_width = vec![vec![0.0; classes]; stations];
+        model.demand_ci95_half_width[0] = self.demands.iter().map(|d| d.ci95_half_width.unwrap_or(0.0)).collect();
+        model.demand_correlation = vec![identity(classes); stations];
+        model.demand_correlation[0] = correlation;
+    }
+
+    /// Of the demands of classes at the CPUs.
+    fn covariance(&self) -> Vec<Vec<f64>> {
+        let n = self.again.len() as f64;
+        let demand = |once: &Once, class: usize| once.network.demands[0][class];
+        let classes = 0..self.facts.classes.len();
+        let mean: Vec<f64> =
+            classes.clone().map(|class| self.again.iter().map(|once| demand(once, class)).sum::<f64>() / n).collect();
+        let product = |i: usize, j: usize| {
+            let of = |once: &Once| (demand(once, i) - mean[i]) * (demand(once, j) - mean[j]);
+            self.again.iter().map(of).sum::<f64>() / n
         };
-        let mut network = network(&facts, &fit.demands);
-        network.stations[0].idle_cost = term.shape.idle_cost(wakeup.value).filter(|cost| cost.seconds > 0.0);
-        network.demand_correlation =
-            vec![fit.covariance(0.0).map_or_else(|| identity(classes), |c| of_covariance(&c)), identity(classes)];
-        network.joint_demands = joint_demands(&network.classes, "cpu", &fit.merged);
-        let points: Vec<ResponsePoint> =
-            runs.iter().filter_map(|run| response_point(&network.stations[0], &network.demands[0], run)).collect();
-        let response = fit_response(&points)?;
-        network.stations[0].scv = response.scv;
-        network.demands[1] = vec![response.delay; classes];
-        Ok(Self { facts, demands: fit.demands, wakeup, network })
+        classes.clone().map(|i| classes.clone().map(|j| product(i, j)).collect()).collect()
     }
 
-    /// Requests per second of the mix at which the CPUs are busy all the time.
+    /// Requests per second of the mix at which something is full.
     pub fn saturation(&self) -> f64 {
-        let capacity = f64::from(self.facts.servers) * (1.0 - self.facts.background);
-        capacity / self.facts.mix.iter().zip(&self.demands).map(|(share, demand)| share * demand.value).sum::<f64>()
+        self.once.saturation(&self.facts)
     }
 
-    /// What the model says when requests of the mix come at `rate`.
+    /// What is full then.
+    pub fn bottleneck(&self) -> &str {
+        &self.once.bottleneck
+    }
+
+    /// The laws that were tried, the best first.
+    pub fn laws(&self) -> &[Law] {
+        &self.once.laws
+    }
+
+    /// Throughput by the number of clients who leave the server no rest.
+    pub fn throughput_by_clients(&self) -> Vec<ByClients> {
+        let servers = f64::from(self.facts.servers);
+        let by = |(place, pooled): (&Place, &Pooled)| match place {
+            Place::Clients(clients) => Some(ByClients {
+                clients: *clients,
+                throughput: pooled.piece.rate(),
+                ci95_half_width: pooled.rate_variance.map(|v| t95(pooled.blocks - 1) * v.sqrt()),
+                utilization: pooled.piece.busy.map(|busy| busy / servers),
+            }),
+            _ => None,
+        };
+        self.places.iter().filter_map(by).collect()
+    }
+
+    /// What the model says when requests of the mix come at `rate`, on a host that keeps its speed.
+    ///
+    /// # Errors
+    /// When the model cannot be solved.
     pub fn predict(&self, rate: f64) -> Result<Prediction, EstimateError> {
+        self.predict_mix(rate, &self.facts.mix)
+    }
+
+    /// The same for requests in other proportions.
+    ///
+    /// # Errors
+    /// When the model cannot be solved.
+    pub fn predict_mix(&self, rate: f64, mix: &[f64]) -> Result<Prediction, EstimateError> {
         let own = self.facts.idle_busy / f64::from(self.facts.servers);
-        match solve_open(&self.model_at(rate), Method::Erlang) {
+        let model = self.once.model_at(rate, mix);
+        match solve_open(&model, Method::Erlang) {
             Ok(solution) => Ok(Prediction {
                 throughput: rate,
                 response: Some(solution.mean_response_time),
                 class_response: Some(solution.response_time),
                 utilization: (own + solution.utilization[0].iter().sum::<f64>()).min(1.0),
             }),
-            Err(ModelError::Unstable { .. }) => Ok(Prediction {
-                throughput: self.saturation(),
-                response: None,
-                class_response: None,
-                utilization: (own + 1.0 - self.facts.background).min(1.0),
-            }),
+            Err(ModelError::Unstable { .. }) => {
+                let saturation = self.saturation_of(mix);
+                let demand: f64 = mix.iter().zip(&model.demands[0]).map(|(share, demand)| share * demand).sum();
+                Ok(Prediction {
+                    throughput: saturation,
+                    response: None,
+                    class_response: None,
+                    utilization: (own + saturation * demand / f64::from(self.facts.servers)).min(1.0),
+                })
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The model to plan with, under [`OPERATING`] of the load at which it saturates.
-    pub fn model(&self) -> Model {
-        self.model_at(OPERATING * self.saturation())
+    /// Requests per second in these proportions at which something is full.
+    pub fn saturation_of(&self, mix: &[f64]) -> f64 {
+        self.once.saturation_of(mix)
     }
 
-    /// The model when requests of the mix come at `rate`.
-    fn model_at(&self, rate: f64) -> Model {
+    /// The model to plan with, under [`OPERATING`] of the load at which it saturates.
+    pub fn model(&self) -> Model {
+        self.once.model_at(OPERATING * self.saturation(), &self.facts.mix)
+    }
+}
+
+impl Once {
+    fn fit(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>) -> Result<Once, EstimateError> {
+        let servers = f64::from(facts.servers);
+        let full = Full::of(facts, places);
+        let level = |(place, pooled): (&Place, &Pooled)| {
+            let seconds = pooled.piece.cost(facts.idle_busy)?;
+            let idle = (full.cpu_share - pooled.piece.rate() * seconds / servers).max(0.0);
+            matches!(place, Place::Level(_)).then_some(Cost { idle, seconds })
+        };
+        let costs: Vec<Cost> = places.iter().filter_map(level).collect();
+        let busiest = full.cost_without_rest;
+        if costs.is_empty() && busiest.is_none() {
+            return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
+        }
+        let (fitted, laws) = law::choose(&costs, busiest);
+        let classes = facts.classes.len();
+        let mut once = Once {
+            network: network(facts, &class_demands(facts, places, fitted.demand), &full),
+            laws,
+            bottleneck: full.name.clone(),
+        };
+        if classes > 1 && (0..classes).any(|class| alone(places, class).is_none()) {
+            once.network.joint_demands = joint_demands(&once.network.classes, "cpu", &[(0..classes).collect()]);
+        }
+        once.network.stations[0].idle_cost = fitted.idle_cost;
+        let points: Vec<ResponsePoint> = places.values().filter_map(|at| once.response_point(at, facts)).collect();
+        let response = fit_response(&points)?;
+        once.network.stations[0].scv = response.scv;
+        if let Some(elsewhere) = once.network.demands.last_mut() {
+            *elsewhere = vec![response.delay; classes];
+        }
+        Ok(once)
+    }
+
+    /// What a place says of response times: calls that come at random, and one client by itself, who never waits.
+    fn response_point(&self, at: &Pooled, facts: &ServerFacts) -> Option<ResponsePoint> {
+        let (cpu, demands, piece) = (&self.network.stations[0], &self.network.demands[0], &at.piece);
+        let rates = &piece.throughput;
+        let mean = |times: &[f64]| rates.iter().zip(times).map(|(rate, time)| rate * time).sum::<f64>() / piece.rate();
+        let elsewhere: f64 = match self.network.stations.get(1).filter(|_| self.network.stations.len() > 2) {
+            Some(_) if piece.place == Place::Clients(1) => mean(&self.network.demands[1]),
+            Some(pool) => {
+                let held = &self.network.demands[1];
+                mean(held) + exponential_wait(rates, held, pool.servers, 0.0)
+            }
+            None => 0.0,
+        };
+        let (response, wait_unit, work, variance) = match piece.place {
+            Place::Level(_) => {
+                let demand = mean(&station_demands(cpu, demands, rates));
+                (piece.response?, exceptional_wait(cpu, demands, rates), demand, at.response_variance)
+            }
+            // As long as a call takes when the next one comes as soon as it is answered.
+            Place::Clients(1) => {
+                let variance = at.rate_variance.map(|variance| variance / piece.rate().powi(4));
+                let demand = piece.cost(facts.idle_busy).unwrap_or_else(|| mean(demands));
+                (1.0 / piece.rate(), 0.0, demand, variance)
+            }
+            _ => return None,
+        };
+        // As the solver sees it: other work slows the service down.
+        let demand = work / (1.0 - cpu.background);
+        let response = response - elsewhere;
+        let variance = variance.unwrap_or(response.powi(2)).max((response::FLOOR * response).powi(2));
+        let fits = wait_unit.is_finite() && demand.is_finite() && response >= 0.0;
+        fits.then(|| ResponsePoint { wait_unit, demand, response, weight: 1.0 / variance })
+    }
+
+    fn saturation(&self, facts: &ServerFacts) -> f64 {
+        self.saturation_of(&facts.mix)
+    }
+
+    fn saturation_of(&self, mix: &[f64]) -> f64 {
+        let demand = |demands: &[f64]| mix.iter().zip(demands).map(|(share, demand)| share * demand).sum::<f64>();
+        let most = |(station, demands): (&Station, &Vec<f64>)| {
+            f64::from(station.servers) * (1.0 - station.background) / demand(demands)
+        };
+        let queues = self.network.stations.iter().zip(&self.network.demands);
+        queues.filter(|(station, _)| station.kind == StationKind::Queue).map(most).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The model when requests in these proportions come at `rate`.
+    fn model_at(&self, rate: f64, mix: &[f64]) -> Model {
         let mut model = self.network.clone();
-        model.classes.iter_mut().zip(&self.facts.mix).for_each(|(class, share)| class.rate = Some(rate * share));
+        model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
         model
     }
 }
 
-/// The server with these demands and nothing else known of it, under one request per second of the mix.
-fn network(facts: &ServerFacts, demands: &[Estimate]) -> Model {
+fn alone(places: &BTreeMap<Place, Pooled>, class: usize) -> Option<&Pooled> {
+    places.iter().rev().find_map(|(place, at)| matches!(place, Place::Alone(other, _) if *other == class).then_some(at))
+}
+
+/// Of each class, such that the mean request of the mix needs `mean`. What classes cost by themselves says how they
+/// differ.
+fn class_demands(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>, mean: f64) -> Vec<f64> {
+    let by_itself = |class: usize| {
+        let piece = &alone(places, class)?.piece;
+        piece.cost(facts.idle_busy).or_else(|| Some(1.0 / piece.rate())).filter(|cost| cost.is_finite() && *cost > 0.0)
+    };
+    let costs: Option<Vec<f64>> = (0..facts.classes.len()).map(by_itself).collect();
+    let costs = costs.unwrap_or_else(|| vec![1.0; facts.classes.len()]);
+    let all: f64 = facts.mix.iter().zip(&costs).map(|(share, cost)| share * cost).sum();
+    costs.into_iter().map(|cost| cost * mean / all).collect()
+}
+
+/// The server with these demands, under one request per second of the mix.
+fn network(facts: &ServerFacts, demands: &[f64], full: &Full) -> Model {
     let station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
     let class = |(name, share): (&String, &f64)| Class {
@@ -148,148 +325,20 @@ fn network(facts: &ServerFacts, demands: &[Estimate]) -> Model {
         rate: Some(*share),
         ..Class::default()
     };
-    let (servers, background) = (facts.servers, facts.background);
+    let cpu =
+        Station { servers: facts.servers, background: 1.0 - full.cpu_share, ..station("cpu", StationKind::Queue) };
+    let mut stations = vec![cpu];
+    let mut rows = vec![demands.to_vec()];
+    if let Some(pool) = &full.pool {
+        stations.push(Station { servers: pool.places, ..station(&full.name, StationKind::Queue) });
+        rows.push(vec![pool.held; demands.len()]);
+    }
+    stations.push(station("elsewhere", StationKind::Delay));
+    rows.push(vec![0.0; demands.len()]);
     Model {
-        stations: vec![
-            Station { servers, background, ..station("cpu", StationKind::Queue) },
-            station("elsewhere", StationKind::Delay),
-        ],
+        stations,
         classes: facts.classes.iter().zip(&facts.mix).map(class).collect(),
-        demands: vec![demands.iter().map(|d| d.value).collect(), vec![0.0; demands.len()]],
-        demand_ci95_half_width: vec![
-            demands.iter().map(|d| d.ci95_half_width.unwrap_or(0.0)).collect(),
-            vec![0.0; demands.len()],
-        ],
+        demands: rows,
         ..Model::default()
-    }
-}
-
-/// What a run says of response times; none of one past saturation.
-fn response_point(cpu: &Station, demands: &[f64], run: &CalibrationRun) -> Option<ResponsePoint> {
-    let (response, ci) = run.response?;
-    let rates = &run.observed.throughput;
-    let demands = station_demands(cpu, demands, rates);
-    let wait_unit = exponential_wait(rates, &demands, cpu.servers, cpu.background);
-    let work: f64 = rates.iter().zip(&demands).map(|(rate, demand)| rate * demand).sum();
-    // As the solver sees it: other work slows the service down.
-    let demand = work / rates.iter().sum::<f64>() / (1.0 - cpu.background);
-    let ci = ci.unwrap_or(response).max(response::FLOOR * response);
-    (wait_unit.is_finite() && demand.is_finite()).then(|| ResponsePoint {
-        wait_unit,
-        demand,
-        response,
-        weight: ci.powi(-2),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use brimful_model::{Solution, mmm_wait, saturation_rate, solve};
-
-    const DEMANDS: [f64; 2] = [100e-6, 400e-6];
-
-    fn facts() -> ServerFacts {
-        ServerFacts {
-            classes: vec!["light".to_owned(), "heavy".to_owned()],
-            mix: vec![0.8, 0.2],
-            servers: 1,
-            idle_busy: 0.001,
-            background: 0.01,
-        }
-    }
-
-    /// Runs of a server that follows the model exactly, at 20, 40 and 60 % and with each class alone.
-    fn runs(wakeup: f64, delay: f64, factor: f64) -> Vec<CalibrationRun> {
-        let mut runs = Vec::new();
-        for (fraction, shares) in
-            [(0.2, [0.8, 0.2]), (0.4, [0.8, 0.2]), (0.6, [0.8, 0.2]), (0.4, [1.0, 0.0]), (0.4, [0.0, 1.0])]
-        {
-            let demand: f64 = shares.iter().zip(DEMANDS).map(|(s, d)| s * d).sum();
-            // The load that makes the server this busy.
-            let effective = demand + wakeup * (0.991 - fraction) * (0.991 - fraction);
-            let rate = (fraction - 0.001) / effective;
-            let response = delay + effective / 0.99 + mmm_wait(rate, effective, 1, 0.01) * factor;
-            let throughput = shares.map(|share| share * rate).to_vec();
-            runs.push(CalibrationRun {
-                observed: Observed { seconds: 4.0, throughput, busy: fraction },
-                response: (shares[0] == 0.8).then_some((response, Some(0.02 * response))),
-            });
-        }
-        runs
-    }
-
-    fn close(a: f64, b: f64) -> bool {
-        (a / b - 1.0).abs() < 1e-6
-    }
-
-    #[test]
-    fn a_server_that_follows_the_model_is_recovered() {
-        let fit = ServerFit::new(facts(), &runs(0.0, 50e-6, 1.3)).unwrap();
-        assert!(close(fit.demands[0].value, DEMANDS[0]) && close(fit.demands[1].value, DEMANDS[1]), "{fit:?}");
-        assert!(close(fit.saturation(), 0.99 / 160e-6));
-        let rate = 0.7 / 160e-6;
-        let predicted = fit.predict(rate).unwrap();
-        let expected = 50e-6 + 160e-6 / 0.99 + mmm_wait(rate, 160e-6, 1, 0.01) * 1.3;
-        assert!(close(predicted.response.unwrap(), expected), "{predicted:?}");
-        assert!(close(predicted.utilization, 0.701), "{predicted:?}");
-    }
-
-    #[test]
-    fn waking_up_is_not_taken_for_demand() {
-        let fit = ServerFit::new(facts(), &runs(40e-6, 50e-6, 1.0)).unwrap();
-        assert!(close(fit.wakeup.value, 40e-6), "{fit:?}");
-        assert!(close(fit.saturation(), 0.99 / 160e-6));
-        let half = fit.predict(0.499 / (160e-6 + 40e-6 * 0.491 * 0.491)).unwrap();
-        assert!(close(half.utilization, 0.5), "{half:?}");
-        let near = fit.predict(0.999 * fit.saturation()).unwrap();
-        assert!(near.response.is_some(), "a server that never sleeps pays nothing for it: {near:?}");
-    }
-
-    #[test]
-    fn beyond_saturation_throughput_is_capped_and_no_response_time_is_promised() {
-        let fit = ServerFit::new(facts(), &runs(0.0, 50e-6, 1.0)).unwrap();
-        let predicted = fit.predict(2.0 * fit.saturation()).unwrap();
-        assert!(close(predicted.throughput, fit.saturation()));
-        assert_eq!(predicted.response, None);
-        assert!(predicted.utilization > 0.98);
-    }
-
-    #[test]
-    fn whoever_solves_the_model_gets_what_was_predicted() {
-        let fit = ServerFit::new(facts(), &runs(40e-6, 50e-6, 1.3)).unwrap();
-        let model = fit.model();
-        let (saturation, bottleneck) = saturation_rate(&model).unwrap();
-        assert!((saturation / fit.saturation() - 1.0).abs() < 1e-9);
-        assert_eq!(bottleneck, "cpu");
-        let same = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
-        for fraction in [0.2, 0.3, 0.5, OPERATING, 0.9] {
-            let mut model: Model = serde_json::from_value(serde_json::to_value(&model).unwrap()).unwrap();
-            model.classes.iter_mut().for_each(|class| class.rate = class.rate.map(|rate| rate / OPERATING * fraction));
-            let solution: Solution = solve(&model, Method::Auto).unwrap();
-            let predicted = fit.predict(fraction * saturation).unwrap();
-            same(solution.mean_response_time, predicted.response.unwrap());
-            same(solution.utilization[0].iter().sum::<f64>() + 0.001, predicted.utilization);
-            // By the law itself: W·I² beside the demand, which is what the server was made by.
-            let idle = 0.99 - solution.utilization[0].iter().sum::<f64>();
-            let effective = 160e-6 + 40e-6 * idle * idle;
-            let rate = fraction * saturation;
-            assert!(close(rate * effective, 0.99 - idle), "{fraction}");
-            let expected = 50e-6 + effective / 0.99 + mmm_wait(rate, effective, 1, 0.01) * 1.3;
-            assert!((solution.mean_response_time / expected - 1.0).abs() < 0.02, "{fraction}: {solution:?} {expected}");
-        }
-    }
-
-    #[test]
-    fn classes_that_always_came_together_are_known_together() {
-        let together: Vec<CalibrationRun> = runs(0.0, 50e-6, 1.0).into_iter().take(3).collect();
-        let model = ServerFit::new(facts(), &together).unwrap().model();
-        let [joint] = model.joint_demands.as_slice() else { panic!("{model:?}") };
-        assert_eq!(
-            (joint.station.as_str(), joint.classes.as_slice()),
-            ("cpu", &["light".to_owned(), "heavy".into()][..])
-        );
-        assert!(close(joint.shares[0], 0.8) && close(model.demands[0][0], 160e-6), "{model:?}");
-        assert!(solve(&model, Method::Auto).is_ok());
     }
 }

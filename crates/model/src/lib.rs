@@ -24,7 +24,6 @@
 //! - [`percentile`]: how the response times of a solved network are distributed.
 //! - [`mod@simulate`]: a discrete-event simulation of a model.
 //! - [`mod@trajectory`]: what becomes of given arrivals at a server whose speed has a course.
-//! - [`erlang`]: the waits that these stand on.
 //! - [`erlang`]: the waits that these stand on; [`exceptional`]: those at servers that have to wake up.
 //!
 //! Nothing here panics on any input: what makes no sense is a [`ModelError`].

@@ -1,8 +1,8 @@
 //! What decides a run, and what of it only the whole can tell.
 
 use crate::{Endpoint, RunError};
-use brimful_core::{ClassId, Nanos};
 use brimful_core::workload::{Load, LoadKind, Workload};
+use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};

@@ -21,6 +21,12 @@ pub(crate) trait Bench {
     /// Offers the workload with its load for so long, and watches the server meanwhile.
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError>;
 
+    /// When the calls of such a load are due, in seconds, and their classes, by their place in the workload.
+    fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError>;
+
+    /// Leaves the server alone for so long.
+    fn rest(&mut self, lasts: Nanos);
+
     /// Whether the server accepts connections.
     fn is_alive(&self) -> bool;
 

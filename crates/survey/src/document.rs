@@ -12,10 +12,13 @@ use brimful_estimate::server::OPERATING;
 /// Sums up. `halt` is what ended the survey early, if anything did.
 pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> Survey {
     found.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
+    let predicted = found.fit.as_ref().map(ServerFit::saturation);
     let saturation = Comparison {
+        interval90: found.saturation_interval,
         measured_ci95_half_width: found.saturation.and_then(|(_, ci)| ci),
-        ..Comparison::of(found.fit.as_ref().map(ServerFit::saturation), found.saturation.map(|(rate, _)| rate))
+        ..Comparison::of(predicted, found.saturation.map(|(rate, _)| rate))
     };
+    let saturation = saturation.given_host(predicted.zip(found.saturation_speed).map(|(rate, speed)| rate * speed));
     let mut survey = Survey {
         schema: SCHEMA.to_owned(),
         started_at: humantime::format_rfc3339_millis(setup.started_at).to_string(),
@@ -34,6 +37,12 @@ pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> 
         client_cpus: setup.client_cpus.clone(),
         background: found.background,
         wakeup_s: found.fit.as_ref().map(|fit| fit.wakeup.value),
+        laws: found.fit.as_ref().map(|fit| fit.laws().to_vec()).unwrap_or_default(),
+        throughput_by_clients: found.fit.as_ref().map(ServerFit::throughput_by_clients).unwrap_or_default(),
+        bottleneck: found.fit.as_ref().map(|fit| fit.bottleneck().to_owned()),
+        speed_by_block: found.fit.as_ref().map(ServerFit::speed_by_block).unwrap_or_default(),
+        inflicted: found.inflicted,
+        elapsed_s: None,
         report: None,
         levels: found.levels,
     };

@@ -4,9 +4,9 @@
 use crate::SurveyError;
 use brimful_core::Nanos;
 use brimful_core::record::ReasonCode;
-use brimful_core::survey::{Level, Stopped};
+use brimful_core::survey::{Inflicted, Level, Stopped};
 use brimful_core::workload::Workload;
-use brimful_estimate::ServerFit;
+use brimful_estimate::{Block, ServerFit};
 use brimful_target::Truth;
 use std::time::SystemTime;
 
@@ -22,8 +22,14 @@ pub(crate) struct Setup {
     pub workload: Workload,
     pub server_cpus: Vec<usize>,
     pub client_cpus: Vec<usize>,
-    /// Length of a calibration run.
+    /// What the lengths of all runs are shares of.
     pub level: Nanos,
+    /// The mean load of calibration, as a share of what the server can take.
+    pub max_load: f64,
+    /// How long a stranger's call may have to wait for ours during calibration.
+    pub max_delay: Nanos,
+    /// Whether no load is to be measured that is not as gentle as calibration.
+    pub gentle: bool,
 }
 
 impl Setup {
@@ -55,6 +61,15 @@ pub(crate) struct Found {
     /// Share of the server's CPUs that was busy before any load.
     pub background: Option<f64>,
     pub fit: Option<ServerFit>,
+    /// What the host's speed is compared with: calls per second of so many clients during calibration.
+    pub calibrated_at: Option<f64>,
+    pub clients: u64,
+    pub blocks: Vec<Block>,
+    pub inflicted: Option<Inflicted>,
+    /// Between which rates 90 % of measurements of the capacity lie.
+    pub saturation_interval: Option<[f64; 2]>,
+    /// The host's speed when it was measured, over that during calibration.
+    pub saturation_speed: Option<f64>,
     pub levels: Vec<Level>,
     /// Throughput of the closed level, with its interval, if that level can be trusted.
     pub saturation: Option<(f64, Option<f64>)>,

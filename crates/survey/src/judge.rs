@@ -11,6 +11,8 @@ use brimful_core::survey::{Comparison, Level, Role};
 /// one (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10 to 30 %).
 const THROUGHPUT: f64 = 0.1;
 const RESPONSE: f64 = 0.3;
+/// An error of the host's that is worth a word.
+const NOTABLE: f64 = 0.05;
 
 /// Beyond this share of the saturation rate a mean response time is ten times as far off as a demand and more: nothing
 /// is accepted or rejected there.
@@ -48,7 +50,8 @@ fn ended_early(halt: &Halt, step: &str) -> Reason {
 /// with many.
 fn doubts(levels: &[Level]) -> Option<Reason> {
     let doubtful: Vec<&Level> = levels.iter().filter(|level| !level.verdict.valid).collect();
-    let capacity = doubtful.iter().find(|level| level.clients.is_some());
+    let closed = |level: &&&Level| level.clients.is_some() && level.role == Role::PastSaturation;
+    let capacity = doubtful.iter().find(closed);
     if capacity.is_none() && 4 * doubtful.len() <= levels.len() {
         return None;
     }
@@ -57,17 +60,40 @@ fn doubts(levels: &[Level]) -> Option<Reason> {
     Some(Reason { message, ..reason.clone() })
 }
 
+/// A measurement that is further from what was predicted than twice its interval, and further than this share of itself;
+/// without an interval, than `without`. What the host did to it by being slower or faster then is not the model's fault.
+fn missed(comparison: Comparison, least: f64, without: f64) -> Option<(f64, f64, f64)> {
+    let (predicted, measured, of_model) = (comparison.predicted?, comparison.measured?, comparison.error_of_model()?);
+    let allowed = comparison.interval90.map_or(without * measured, |[low, high]| {
+        let side = if measured > predicted { high - predicted } else { predicted - low };
+        (2.0 * side).max(least * measured)
+    });
+    let noise = comparison.measured_ci95_half_width.unwrap_or(0.0);
+    ((of_model * measured).abs() > allowed + noise).then_some((predicted, measured, of_model))
+}
+
 fn capacity_missed(levels: &[Level], saturation: Comparison) -> Option<Reason> {
-    let Comparison { predicted, measured, error, .. } = saturation;
-    let (predicted, measured, error) = (predicted?, measured?, error.filter(|error| error.abs() > THROUGHPUT)?);
-    let why = levels.iter().find(|level| level.clients.is_some()).and_then(saturated_by).unwrap_or_default();
+    let (predicted, measured, of_model) = missed(saturation, THROUGHPUT / 2.0, THROUGHPUT)?;
+    let why = levels.iter().find(|level| level.clients.is_some() && level.role == Role::PastSaturation);
+    let why = why.and_then(saturated_by).unwrap_or_default();
     let message = format!(
-        "The model predicted a capacity of {}, and {} was measured: {}.{why} Do not plan with this model.",
+        "The model does not hold: it predicted a capacity of {}, and {} was measured: {}{}.{why} Do not plan with it.",
         rate(predicted),
         rate(measured),
-        signed_percent(error)
+        signed_percent(saturation.error?),
+        apart_from_host(saturation, of_model),
     );
     Some(Reason { code: ReasonCode::ModelRefuted, message })
+}
+
+/// What is left of an error that is the host's by a notable part.
+fn apart_from_host(comparison: Comparison, of_model: f64) -> String {
+    match comparison.error_drift {
+        Some(drift) if drift.abs() > NOTABLE => {
+            format!(" ({} of it the model's, for the host had another speed then)", signed_percent(of_model))
+        }
+        _ => String::new(),
+    }
 }
 
 /// What saturated the server, if that was not all its own work on the CPUs.
@@ -84,26 +110,25 @@ fn saturated_by(closed: &Level) -> Option<String> {
     (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
 
-/// The response time that was missed by the most, beyond its interval.
+/// The response time that was missed by the most.
 fn response_missed(levels: &[Level]) -> Option<Reason> {
-    let tested = |level: &&Level| {
-        level.role == Role::HeldOut && level.verdict.valid && level.fraction < SENSITIVE && level.clients.is_none()
-    };
+    let tested = |level: &&Level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none();
     let missed = levels.iter().filter(tested).filter_map(|level| {
-        let Comparison { predicted, measured, error, measured_ci95_half_width } = level.response_time_s;
-        let (predicted, measured) = (predicted?, measured?);
-        let beyond = (predicted - measured).abs() - measured_ci95_half_width.unwrap_or(0.0);
-        (beyond > RESPONSE * measured).then_some((level, predicted, measured, error?))
+        // Where nothing is accepted or rejected by a mean alone, it may still be beyond what was thought possible.
+        let least = if level.fraction < SENSITIVE { RESPONSE / 2.0 } else { RESPONSE };
+        Some((level, missed(level.response_time_s, least, RESPONSE)?))
     });
-    let (level, predicted, measured, error) = missed.max_by(|a, b| a.3.abs().total_cmp(&b.3.abs()))?;
+    let (level, (predicted, measured, of_model)) = missed.max_by(|a, b| a.1.2.abs().total_cmp(&b.1.2.abs()))?;
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
     let message = format!(
-        "The model predicted that a call takes {} on average at {}, and {} was measured: {}. Do not plan with this \
-         model.",
+        "The model does not hold: it predicted that a call takes {} on average at {} ({}), and {} was measured: {}{}. Do \
+         not plan with it.",
         time(predicted),
         rate(level.offered),
+        level.workload,
         time(measured),
-        signed_percent(error)
+        signed_percent(level.response_time_s.error?),
+        apart_from_host(level.response_time_s, of_model),
     );
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }

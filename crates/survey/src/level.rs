@@ -6,7 +6,7 @@ use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_core::workload::{Class, Load, Workload};
-use brimful_estimate::{Observed, Prediction};
+use brimful_estimate::{Expected, Observed, Piece, Place, Prediction, Spread};
 
 /// Two samples of a throughput make an interval that says nothing.
 const MIN_SAMPLES: u64 = 3;
@@ -54,6 +54,39 @@ impl Trial {
         Ok(observed.busy / if completed > 0.0 { completed } else { all() })
     }
 
+    /// As a piece of calibration.
+    pub fn piece(&self, place: Place) -> Option<Piece> {
+        let observed = self.observed.as_ref()?;
+        Some(Piece {
+            place,
+            seconds: observed.seconds,
+            throughput: observed.throughput.clone(),
+            busy: Some(observed.busy),
+            response: self.response(),
+        })
+    }
+
+    /// Whether the server made these figures, and not a generator that was short of something.
+    pub fn is_the_servers(&self) -> bool {
+        let short = |reason: &Reason| {
+            matches!(
+                reason.code,
+                ReasonCode::GeneratorCpu
+                    | ReasonCode::GeneratorStalled
+                    | ReasonCode::Descriptors
+                    | ReasonCode::Ports
+                    | ReasonCode::Memory
+                    | ReasonCode::Unbalanced
+            )
+        };
+        !self.record.verdict.reasons.iter().any(short)
+    }
+
+    /// Share of the calls that failed, or were answered with an error of the server.
+    pub fn failed_share(&self) -> f64 {
+        self.share_of_calls(self.failed() - self.record.counts.client_limited)
+    }
+
     /// Busy servers meanwhile.
     fn busy_in_window(&self) -> Option<f64> {
         self.observed.as_ref().map(|observed| observed.busy)
@@ -81,7 +114,7 @@ impl Trial {
 
     /// What the server failed to do, if that is so much that the rest says little about it.
     fn failures(&self) -> Option<Reason> {
-        let share = self.share_of_calls(self.failed() - self.record.counts.client_limited);
+        let share = self.failed_share();
         let message = format!(
             "{} of the calls failed or were answered with an error of the server (5xx), so this is not what it can do \
              while it works. Its own log says why.",
@@ -106,6 +139,7 @@ impl Trial {
             _ => record.rates.offered,
         };
         let predicted = about.predicted;
+        let expected = about.expected;
         let response = record.response_time_us;
         let compare = |predicted: Option<f64>, measured, ci| Comparison {
             measured_ci95_half_width: ci,
@@ -141,17 +175,30 @@ impl Trial {
                 Some(record.rates.completed),
                 record.reply_rate.ci95_half_width.filter(|_| record.reply_rate.samples >= MIN_SAMPLES),
             ),
-            response_time_s: compare(predicted.and_then(|p| p.response), self.response(), ci),
-            response_percentiles_s: Percentiles {
-                p50: response.map(|r| r.p50 / 1e6),
-                p95: response.map(|r| r.p95 / 1e6),
-                p99: response.map(|r| r.p99 / 1e6),
+            response_time_s: Comparison {
+                measured_ci95_half_width: ci,
+                ..spread(expected.map(|e| e.response), predicted.and_then(|p| p.response), self.response())
+                    .given_host(about.given.response)
             },
-            utilization: compare(
-                predicted.map(|p| p.utilization),
-                self.busy_in_window().map(|busy| busy / f64::from(servers)),
-                None,
-            ),
+            steady_response_s: predicted.and_then(|p| p.response),
+            host_speed: about.given.speed,
+            response_percentiles_s: {
+                let of = |index: usize, measured: Option<f64>| {
+                    spread(expected.map(|e| e.percentiles[index]), None, measured.map(|us| us / 1e6))
+                };
+                Percentiles {
+                    p50: of(0, response.map(|r| r.p50)),
+                    p95: of(1, response.map(|r| r.p95)),
+                    p99: of(2, response.map(|r| r.p99)),
+                }
+            },
+            utilization: {
+                let measured = self.busy_in_window().map(|busy| busy / f64::from(servers));
+                let predicted = predicted.map(|p| p.utilization);
+                let comparison = spread(expected.map(|e| e.utilization), predicted, measured);
+                let given = comparison.predicted.zip(about.given.speed).map(|(u, speed)| (u / speed).min(1.0));
+                comparison.given_host(given)
+            },
             cpu: self.cpu(),
             error_share: self.share_of_calls(self.failed()),
             lateness_p50_s: record.lateness_us.map(|l| l.p50 / 1e6),
@@ -169,5 +216,94 @@ pub(crate) struct About<'a> {
     pub workload: &'a str,
     /// The rate that counts as 1.
     pub saturation: f64,
+    /// On a host that keeps its speed.
     pub predicted: Option<&'a Prediction>,
+    /// On a host as variable as calibration saw it.
+    pub expected: Option<&'a Expected>,
+    pub given: Given,
+}
+
+impl<'a> About<'a> {
+    /// Nothing was predicted.
+    pub fn calibration(workload: &'a str, saturation: f64) -> About<'a> {
+        let role = Role::Calibration;
+        About { role, workload, saturation, predicted: None, expected: None, given: Given::default() }
+    }
+}
+
+/// The host during a level, and what the model says given that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    /// Its speed over that during calibration, by the anchors.
+    pub speed: Option<f64>,
+    /// The mean response time of the level's arrivals on a host of the course that it had.
+    pub response: Option<f64>,
+}
+
+/// The median of what is to be expected, or else what is predicted of a steady host, beside what was measured.
+fn spread(expected: Option<Spread>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
+    Comparison {
+        interval90: expected.map(|spread| spread.interval90),
+        ..Comparison::of(expected.map(|spread| spread.median).or(predicted), measured)
+    }
+}
+
+/// Levels of one load as one: figures are weighted by time, those of calls by calls.
+pub(crate) fn pooled(levels: &[&Level]) -> Level {
+    let by = |weight: &dyn Fn(&Level) -> f64, of: &dyn Fn(&Level) -> Option<f64>| {
+        let all = levels.iter().filter_map(|level| Some((of(level)?, weight(level))));
+        let (sum, weights) = all.fold((0.0, 0.0), |(sum, weights), (value, w)| (sum + value * w, weights + w));
+        (weights > 0.0).then(|| sum / weights)
+    };
+    let time = |level: &Level| level.window_s;
+    let calls = |level: &Level| level.throughput.measured.unwrap_or(0.0) * level.window_s;
+    let measured = |value: Option<f64>| Comparison { measured: value, ..Comparison::default() };
+    let mut whole = levels[0].clone();
+    whole.window_s = levels.iter().map(|level| level.window_s).sum();
+    whole.offered = by(&time, &|level| Some(level.offered)).unwrap_or(0.0);
+    whole.fraction = by(&time, &|level| Some(level.fraction)).unwrap_or(0.0);
+    whole.throughput = measured(by(&time, &|level| level.throughput.measured));
+    whole.utilization = measured(by(&time, &|level| level.utilization.measured));
+    whole.response_time_s = measured(by(&calls, &|level| level.response_time_s.measured));
+    // Of percentiles of several runs there is no exact mean; theirs by calls is close where they are alike.
+    whole.response_percentiles_s = Percentiles {
+        p50: measured(by(&calls, &|level| level.response_percentiles_s.p50.measured)),
+        p95: measured(by(&calls, &|level| level.response_percentiles_s.p95.measured)),
+        p99: measured(by(&calls, &|level| level.response_percentiles_s.p99.measured)),
+    };
+    whole.error_share = by(&calls, &|level| Some(level.error_share)).unwrap_or(0.0);
+    let spread: Vec<f64> = levels.iter().filter_map(|level| level.response_time_s.measured).collect();
+    whole.response_time_s.measured_ci95_half_width = half_width(&spread);
+    let spread: Vec<f64> = levels.iter().filter_map(|level| level.throughput.measured).collect();
+    whole.throughput.measured_ci95_half_width = half_width(&spread);
+    let share = |of: &dyn Fn(&CpuShares) -> Option<f64>| by(&time, &|level| level.cpu.as_ref().and_then(of));
+    let whole_share = |of: &dyn Fn(&CpuShares) -> f64| share(&|cpu| Some(of(cpu))).unwrap_or(0.0);
+    whole.cpu = whole.cpu.map(|_| CpuShares {
+        user: whole_share(&|cpu| cpu.user),
+        system: whole_share(&|cpu| cpu.system),
+        idle: whole_share(&|cpu| cpu.idle),
+        steal: whole_share(&|cpu| cpu.steal),
+        interrupt: share(&|cpu| cpu.interrupt),
+        io_wait: share(&|cpu| cpu.io_wait),
+    });
+    for class in &mut whole.classes {
+        let own = |level: &Level| level.classes.iter().find(|other| other.name == class.name).cloned();
+        class.response_time_s = measured(by(&calls, &|level| own(level)?.response_time_s.measured));
+        class.throughput = by(&time, &|level| Some(own(level)?.throughput)).unwrap_or(0.0);
+    }
+    let doubtful = levels.iter().filter(|level| !level.verdict.valid).count();
+    if let Some(level) = levels.iter().find(|level| !level.verdict.valid).filter(|_| 2 * doubtful > levels.len()) {
+        whole.verdict = level.verdict.clone();
+    } else {
+        whole.verdict = Verdict { valid: true, reasons: Vec::new(), ..whole.verdict };
+    }
+    whole
+}
+
+/// Of the 95 % interval of a mean, by how the values differ (as of normally distributed ones).
+fn half_width(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (values.len() > 2).then(|| 2.0 * (variance / n).sqrt())
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod calibration;
 mod document;
 mod error;
 mod found;
@@ -24,4 +25,4 @@ pub use error::SurveyError;
 pub use guardian::{GUARDIAN, put_back_at_the_end};
 pub use method::Step;
 pub use predictions::{Predicted, Predictions};
-pub use survey::{Subject, SurveyPlan, demo_classes, survey};
+pub use survey::{MAX_DELAY, MAX_LOAD, Subject, SurveyPlan, demo_classes, survey};

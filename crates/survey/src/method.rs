@@ -5,32 +5,17 @@ use crate::SurveyError;
 use crate::bench::Bench;
 use crate::document::document;
 use crate::found::{Found, Halt, Setup};
-use crate::level::{About, Trial};
-use crate::predictions::{Predicted, Predictions, times};
+use crate::level::{About, Given, Trial};
+use crate::predictions::{Predicted, Predictions};
 use brimful_core::quantity;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::server::Server;
 use brimful_core::survey::{Level, Role, Stopped, Survey};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_estimate::{CalibrationRun, ServerFacts, ServerFit};
+use brimful_estimate::ServerFit;
 use brimful_run::client_limit;
 
-/// Levels the model is fitted to, as fractions of the saturation rate as it is known by then.
-const CALIBRATION: [f64; 3] = [0.2, 0.4, HIGHEST];
-const HIGHEST: f64 = 0.6;
-/// How often each of them is measured.
-const REPLICATIONS: usize = 5;
-/// Where each class is calibrated on its own, so that classes can be told apart.
-const SINGLE_CLASS: [f64; 2] = [0.4, HIGHEST];
-/// Length and greatest number of the short runs that find the capacity to take the levels from, and when they have.
-const PILOT: Nanos = Nanos::from_millis(700);
-const PILOTS: usize = 6;
-const SETTLED: f64 = 0.06;
-/// How many times as long as a calibration run the closed level lasts that finds the saturation rate, and its clients
-/// per server CPU: enough to keep every CPU busy all the time.
-const SATURATION: f64 = 2.0;
-const SATURATING_CLIENTS: u64 = 32;
 /// Open levels past saturation.
 const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
 /// What an open level past saturation may leave waiting: its length is cut so that the backlog stays below this.
@@ -39,6 +24,8 @@ const BACKLOG: f64 = 1000.0;
 const IDLE: Nanos = Nanos::from_millis(1500);
 /// Added to the seed of a level that is measured again, so that it gets another schedule.
 const AGAIN: u64 = 1 << 32;
+/// How long it takes to find out what is to be expected, about.
+const EXPECTING: Nanos = Nanos::from_secs(1);
 /// The first look at what a call costs.
 const PROBE: Nanos = Nanos::from_millis(1000);
 
@@ -58,7 +45,7 @@ pub enum Step {
 /// Surveys what is on the bench. Once the first level is measured there is always a document: what stopped it early is
 /// in it.
 pub(crate) fn conduct(setup: &Setup, bench: &mut dyn Bench, news: &mut dyn FnMut(Step)) -> Result<Survey, SurveyError> {
-    let mut method = Method { setup, bench, news, runs: 0, calibration: Vec::new(), found: Found::default() };
+    let mut method = Method { setup, bench, news, runs: 0, found: Found::default() };
     let halt = method.run().err();
     let survey = document(setup, method.found, halt.as_ref());
     match halt {
@@ -67,38 +54,51 @@ pub(crate) fn conduct(setup: &Setup, bench: &mut dyn Bench, news: &mut dyn FnMut
     }
 }
 
-struct Method<'a> {
-    setup: &'a Setup,
-    bench: &'a mut dyn Bench,
-    news: &'a mut dyn FnMut(Step),
+pub(crate) struct Method<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) bench: &'a mut dyn Bench,
+    pub(crate) news: &'a mut dyn FnMut(Step),
     /// Runs so far: gives each a seed of its own.
     runs: u64,
-    calibration: Vec<CalibrationRun>,
-    found: Found,
+    pub(crate) found: Found,
 }
 
 impl Method<'_> {
     fn run(&mut self) -> Result<(), Halt> {
-        let (demand, response) = self.probe()?;
+        let (first_rate, response) = self.probe()?;
         self.check_client(response)?;
         let idle_busy = self.watch_idle()?;
-        let fit = self.calibrate(demand, idle_busy)?;
+        let fit = self.calibrate(first_rate, idle_busy)?;
         self.found.fit = Some(fit.clone());
-        let predictions = Predictions::of(&fit, self.setup.level)?;
+        self.begin("what is to be expected".to_owned(), EXPECTING);
+        let predictions = Predictions::of(&fit, &self.setup.workload, self.setup.level, self.bench)?;
+        self.found.saturation_interval = predictions.saturation_spread.map(|spread| spread.interval90);
         (self.news)(Step::Predicted(predictions.clone()));
         for level in &predictions.levels {
-            self.held_out(level, predictions.saturation)?;
+            if self.setup.gentle && level.fraction > self.setup.max_load {
+                self.note(format!(
+                    "left out, for it is more than --max-load: {} at {:.0} %",
+                    level.name,
+                    100.0 * level.fraction
+                ));
+                continue;
+            }
+            self.held_out(&fit, level)?;
         }
-        self.saturate(&fit)?;
+        if self.setup.gentle {
+            self.note("the capacity itself is not measured, for that is more than --max-load".to_owned());
+            return Ok(());
+        }
+        self.saturate(&fit, &predictions)?;
         self.overload(&fit)
     }
 
-    fn begin(&mut self, what: String, lasts: Nanos) {
+    pub(crate) fn begin(&mut self, what: String, lasts: Nanos) {
         self.found.step.clone_from(&what);
         (self.news)(Step::Begin(what, lasts));
     }
 
-    fn note(&mut self, text: String) {
+    pub(crate) fn note(&mut self, text: String) {
         (self.news)(Step::Note(text));
     }
 
@@ -116,13 +116,12 @@ impl Method<'_> {
             );
             return Err(SurveyError::Unfit(what).into());
         }
-        let demand = trial.mean_demand()?;
-        if demand <= 0.0 {
+        if trial.mean_demand()? <= 0.0 {
             let what =
                 "the processes named used no CPU while the server answered: name those that serve, with --process";
             return Err(SurveyError::Unfit(what.to_owned()).into());
         }
-        Ok((demand, Bytes(trial.record.bytes.received / counts.completed)))
+        Ok((trial.record.rates.completed, Bytes(trial.record.bytes.received / counts.completed)))
     }
 
     fn check_client(&mut self, response: Bytes) -> Result<(), Halt> {
@@ -146,67 +145,8 @@ impl Method<'_> {
         Ok(process.iter().map(|program| program.cores).sum())
     }
 
-    fn calibrate(&mut self, demand: f64, idle_busy: f64) -> Result<ServerFit, Halt> {
-        let mix = self.setup.workload.clone();
-        let servers = self.setup.servers();
-        let capacity = self.find_capacity(&mix, f64::from(servers) / demand)?;
-        let base = self.within_client(capacity);
-        for fraction in (0..REPLICATIONS).flat_map(|_| CALIBRATION) {
-            self.calibration_run("mix", &mix, fraction * base, capacity)?;
-        }
-        if mix.classes.len() > 1 {
-            for index in 0..mix.classes.len() {
-                let mut alone = mix.clone();
-                for (other, class) in alone.classes.iter_mut().enumerate() {
-                    class.weight = if other == index { 1.0 } else { 0.0 };
-                }
-                let name = alone.classes[index].name.clone();
-                let capacity = self.find_capacity(&alone, capacity)?;
-                let base = self.within_client(capacity);
-                for fraction in SINGLE_CLASS {
-                    self.calibration_run(&name, &alone, fraction * base, capacity)?;
-                }
-            }
-        }
-        // What requests cannot have: the server's own work without them, and that of others.
-        let taken = others_under_load(&self.found.levels) + idle_busy / f64::from(servers);
-        let facts = ServerFacts {
-            classes: mix.classes.iter().map(|class| class.name.clone()).collect(),
-            mix: mix.mix(),
-            servers,
-            idle_busy,
-            background: self.found.background.unwrap_or(0.0).min(taken),
-        };
-        Ok(ServerFit::new(facts, &self.calibration)?)
-    }
-
-    /// The rate at which the server would saturate, roughly. A call costs the less the busier the server is, so each
-    /// short run at the highest calibration level improves on the one before, until that makes little difference.
-    fn find_capacity(&mut self, workload: &Workload, first_guess: f64) -> Result<f64, Halt> {
-        let mut capacity = first_guess;
-        for _ in 0..PILOTS {
-            let rate = Rate(HIGHEST * self.within_client(capacity));
-            self.begin(format!("looking for the levels: {}", quantity::rate(rate.0)), PILOT);
-            let trial = self.try_once(&with_load(workload, Load::poisson(rate)), PILOT)?;
-            self.check(&trial)?;
-            let found = f64::from(self.setup.servers()) / trial.mean_demand()?.max(1e-12);
-            let settled = (found / capacity - 1.0).abs() < SETTLED;
-            capacity = found;
-            if settled {
-                break;
-            }
-        }
-        Ok(capacity)
-    }
-
-    /// What the calibration levels are fractions of: the capacity, or less where the client could not offer the
-    /// highest.
-    fn within_client(&self, capacity: f64) -> f64 {
-        self.found.client_max.map_or(capacity, |max| capacity.min(max / HIGHEST))
-    }
-
     /// Nothing is measured that the client would be the limit of.
-    fn check_offerable(&self, rate: f64) -> Result<(), Halt> {
+    pub(crate) fn check_offerable(&self, rate: f64) -> Result<(), Halt> {
         let Some(max) = self.found.client_max.filter(|max| rate > *max) else { return Ok(()) };
         let reason = format!(
             "it needs {}, more than the {} that this client was shown to offer without being the limit; give the \
@@ -217,44 +157,60 @@ impl Method<'_> {
         Err(self.halt(ReasonCode::BeyondClientMax, &reason))
     }
 
-    fn calibration_run(&mut self, name: &str, workload: &Workload, rate: f64, saturation: f64) -> Result<(), Halt> {
-        self.begin(format!("calibration: {name} at {}", quantity::rate(rate)), self.setup.level);
-        let about = About { role: Role::Calibration, workload: name, saturation, predicted: None };
-        let trial = self.level(&with_load(workload, Load::poisson(Rate(rate))), self.setup.level, &about)?;
-        let response = trial.response().filter(|_| name == "mix");
-        let ci = trial.record.response_mean_ci95_us.map(|us| us / 1e6);
-        self.calibration
-            .push(CalibrationRun { observed: trial.observed()?.clone(), response: response.map(|mean| (mean, ci)) });
-        Ok(())
-    }
-
-    fn held_out(&mut self, level: &Predicted, saturation: f64) -> Result<(), Halt> {
-        let what = format!("held out: {:.0} %, {}", 100.0 * level.fraction, quantity::rate(level.rate));
+    fn held_out(&mut self, fit: &ServerFit, level: &Predicted) -> Result<(), Halt> {
+        let what = format!("held out: {}, {:.0} %, {}", level.name, 100.0 * level.fraction, quantity::rate(level.rate));
         self.begin(what, level.lasts);
         self.check_offerable(level.rate)?;
-        let about = About { role: Role::HeldOut, workload: "mix", saturation, predicted: Some(&level.prediction) };
-        self.level(&with_load(&self.setup.workload, Load::poisson(Rate(level.rate))), level.lasts, &about)?;
-        Ok(())
+        let before = self.anchor(level.lasts)?;
+        let trial = self.try_level(&level.workload, level.lasts)?;
+        let after = self.anchor(level.lasts)?;
+        let given = Given { speed: both(before, after), response: self.given_host(fit, level, &trial)? };
+        let about = About {
+            role: Role::HeldOut,
+            workload: &level.name,
+            saturation: level.rate / level.fraction,
+            predicted: level.prediction.as_ref(),
+            expected: Some(&level.expected),
+            given,
+        };
+        self.keep(&trial, &level.workload, &about)
     }
 
-    /// Finds what the server really can take: closed, with more clients than it can serve at once. That keeps it busy
-    /// without overrunning it.
-    fn saturate(&mut self, fit: &ServerFit) -> Result<(), Halt> {
-        let saturation = fit.saturation();
-        let lasts = times(SATURATION, self.setup.level);
+    /// What the model says of the very arrivals of a level, given the speed that its host had in the course of it.
+    fn given_host(&self, fit: &ServerFit, level: &Predicted, trial: &Trial) -> Result<Option<f64>, Halt> {
+        let mix = level.workload.mix();
+        let Some(course) = fit.course_of(&trial.record, level.rate, &mix) else { return Ok(None) };
+        let arrivals = self.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;
+        Ok(fit.given(level.rate, &mix, &course, &arrivals)?)
+    }
+
+    /// Finds what the server really can take: closed, with as many clients as left it no rest in calibration. That keeps it
+    /// busy without overrunning it.
+    fn saturate(&mut self, fit: &ServerFit, predictions: &Predictions) -> Result<(), Halt> {
+        let (saturation, lasts) = (predictions.saturation, predictions.saturation_lasts);
         self.begin("saturation".to_owned(), lasts);
         self.check_offerable(saturation)?;
-        let clients = SATURATING_CLIENTS * u64::from(self.setup.servers());
-        let workload = with_load(&self.setup.workload, Load::Closed { clients, think: Nanos::ZERO });
+        let load = Load::Closed { clients: self.found.clients, think: Nanos::ZERO };
+        let workload = with_load(&self.setup.workload, load);
         let prediction = fit.predict(1.001 * saturation)?;
-        let about = About { role: Role::PastSaturation, workload: "mix", saturation, predicted: Some(&prediction) };
+        let speed_before = self.anchor(lasts)?;
         let before = self.bench.truth();
         let trial = self.try_level(&workload, lasts)?;
         let after = self.bench.truth();
+        let speed = both(speed_before, self.anchor(lasts)?);
+        let about = About {
+            role: Role::PastSaturation,
+            workload: "mix",
+            saturation,
+            predicted: Some(&prediction),
+            expected: None,
+            given: Given { speed, response: None },
+        };
         self.keep(&trial, &workload, &about)?;
         let record = &trial.record;
         if record.verdict.valid {
             self.found.saturation = Some((record.rates.completed, record.reply_rate.ci95_half_width));
+            self.found.saturation_speed = speed;
             self.found.truth = before.zip(after);
         }
         Ok(())
@@ -275,16 +231,19 @@ impl Method<'_> {
             let lasts = Nanos::from_secs_f64(lasts);
             self.begin(what, lasts);
             let prediction = fit.predict(rate)?;
-            let about = About { role: Role::PastSaturation, workload: "mix", saturation, predicted: Some(&prediction) };
-            self.level(&with_load(&self.setup.workload, Load::poisson(Rate(rate))), lasts, &about)?;
+            let about = About {
+                role: Role::PastSaturation,
+                workload: "mix",
+                saturation,
+                predicted: Some(&prediction),
+                expected: None,
+                given: Given::default(),
+            };
+            let workload = with_load(&self.setup.workload, Load::poisson(Rate(rate)));
+            let trial = self.try_level(&workload, lasts)?;
+            self.keep(&trial, &workload, &about)?;
         }
         Ok(())
-    }
-
-    fn level(&mut self, workload: &Workload, lasts: Nanos, about: &About<'_>) -> Result<Trial, Halt> {
-        let trial = self.try_level(workload, lasts)?;
-        self.keep(&trial, workload, about)?;
-        Ok(trial)
     }
 
     /// Measures a level. One that the host disturbed is measured again, once: what decides is the health of the
@@ -303,7 +262,7 @@ impl Method<'_> {
         self.measure(workload, lasts, self.setup.seed.wrapping_add(self.runs).wrapping_add(AGAIN))
     }
 
-    fn try_once(&mut self, workload: &Workload, lasts: Nanos) -> Result<Trial, Halt> {
+    pub(crate) fn try_once(&mut self, workload: &Workload, lasts: Nanos) -> Result<Trial, Halt> {
         self.runs += 1;
         self.measure(workload, lasts, self.setup.seed.wrapping_add(self.runs))
     }
@@ -327,7 +286,7 @@ impl Method<'_> {
     }
 
     /// Goes on only while the server answers and nobody has asked to stop.
-    fn check(&self, trial: &Trial) -> Result<(), Halt> {
+    pub(crate) fn check(&self, trial: &Trial) -> Result<(), Halt> {
         if trial.record.interrupted {
             Err(self.interrupted())
         } else if !self.bench.is_alive() {
@@ -347,20 +306,19 @@ impl Method<'_> {
         self.halt(ReasonCode::ServerDied, "the server no longer accepts connections")
     }
 
-    fn halt(&self, code: ReasonCode, reason: &str) -> Halt {
+    pub(crate) fn halt(&self, code: ReasonCode, reason: &str) -> Halt {
         Halt::Stopped(code, Stopped { level: self.found.step.clone(), reason: reason.to_owned() })
     }
 }
 
-fn with_load(workload: &Workload, load: Load) -> Workload {
+pub(crate) fn with_load(workload: &Workload, load: Load) -> Workload {
     Workload { load: Some(load), classes: workload.classes.clone() }
 }
 
-/// Share of the server's CPUs that was busy with something else than the server while calibration ran: the median of
-/// the runs, for what happens to run in one of them is not there all the time.
-fn others_under_load(levels: &[Level]) -> f64 {
-    let other = |level: &Level| Some((1.0 - level.cpu?.idle - level.utilization.measured?).max(0.0));
-    let mut others: Vec<f64> = levels.iter().filter_map(other).collect();
-    others.sort_by(f64::total_cmp);
-    others.get(others.len() / 2).copied().unwrap_or(0.0)
+/// The mean of what an anchor before a level and one after it say.
+fn both(before: Option<f64>, after: Option<f64>) -> Option<f64> {
+    match (before, after) {
+        (Some(before), Some(after)) => Some(f64::midpoint(before, after)),
+        (one, other) => one.or(other),
+    }
 }

@@ -6,14 +6,21 @@ use crate::server::{Server, is_alive, truth};
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
-use brimful_monitor::{Monitor, MonitorConfig};
+use brimful_monitor::{Intervals, Monitor, MonitorConfig};
 use brimful_run::{RunPlan, Watched, client_limit, run};
 use brimful_target::Truth;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Connections that keep-alive runs find open, per server CPU: a survey is about a server in operation, not about the
 /// storm of attempts with which a high rate would begin.
 const WARM_CONNECTIONS: u64 = 32;
+
+/// How often the server is looked at in a run, and how fine the course of a Record is: the speed of a host changes within
+/// a second.
+const INTERVAL: Nanos = Nanos::from_millis(125);
+/// A rest is looked up from so often, to see whether the survey is to end.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A running server, and how it is loaded.
 pub(crate) struct ServerBench<'a> {
@@ -29,12 +36,16 @@ impl<'a> ServerBench<'a> {
         bench.like.monitor = Some(Watched::Here(bench.monitor_config()));
         bench.like.connections.warm_connections = WARM_CONNECTIONS * bench.server.cpus.len() as u64;
         bench.like.calls = u64::MAX;
+        bench.like.interval = INTERVAL;
         bench
     }
 
     /// The monitor keeps off the server's CPUs.
     fn monitor_config(&self) -> MonitorConfig {
-        self.server.monitor_config(self.like.cpus.first().copied())
+        MonitorConfig {
+            intervals: Intervals::every(INTERVAL),
+            ..self.server.monitor_config(self.like.cpus.first().copied())
+        }
     }
 }
 
@@ -59,6 +70,21 @@ impl Bench for ServerBench<'_> {
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
         let plan = RunPlan { workload: workload.clone(), window, seed, ..self.like.clone() };
         Ok(run(&plan, self.stop)?)
+    }
+
+    fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError> {
+        let plan = RunPlan { workload: workload.clone(), window, seed, ..self.like.clone() };
+        let calls = plan.schedule().map_err(SurveyError::from)?;
+        Ok(calls.map(|(due, class)| (due.as_secs_f64(), usize::from(class.0))).collect())
+    }
+
+    fn rest(&mut self, lasts: Nanos) {
+        let until = Instant::now() + Duration::from(lasts);
+        while !self.is_interrupted()
+            && let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        {
+            std::thread::sleep(left.min(LOOK));
+        }
     }
 
     fn is_alive(&self) -> bool {

@@ -11,7 +11,12 @@ use brimful_core::{Nanos, Rate};
 use brimful_monitor::ProcessSelector;
 use brimful_run::{Endpoint, RunPlan};
 use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
+
+/// The mean load of calibration where nothing is said, as a share of what the server can take.
+pub const MAX_LOAD: f64 = 0.3;
+/// How long a stranger's call may have to wait for those of calibration where nothing is said.
+pub const MAX_DELAY: Nanos = Nanos::from_millis(200);
 
 /// What a survey is told.
 #[derive(Clone, Debug)]
@@ -22,8 +27,13 @@ pub struct SurveyPlan {
     pub like: RunPlan,
     /// CPUs to keep the server on; none leaves it where it is.
     pub server_cpus: Option<Vec<usize>>,
-    /// Length of a calibration run.
+    /// What the lengths of all runs are shares of.
     pub level: Nanos,
+    /// The mean load of calibration, as a share of what the server can take; nothing else is measured then that loads it
+    /// more. Where nothing is said, calibration is that gentle and the rest of the survey is not.
+    pub max_load: Option<f64>,
+    /// The same for how long a stranger's call may have to wait for ours.
+    pub max_delay: Option<Nanos>,
     /// For the document.
     pub version: String,
 }
@@ -79,6 +89,11 @@ pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) 
         server_cpus: server.cpus.clone(),
         client_cpus: like.cpus.clone(),
         level: plan.level,
+        max_load: plan.max_load.unwrap_or(MAX_LOAD),
+        max_delay: plan.max_delay.unwrap_or(MAX_DELAY),
+        gentle: plan.max_load.is_some() || plan.max_delay.is_some(),
     };
-    conduct(&setup, &mut ServerBench::new(like, server, stop), news)
+    let began = Instant::now();
+    let survey = conduct(&setup, &mut ServerBench::new(like, server, stop), news);
+    survey.map(|survey| Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
 }

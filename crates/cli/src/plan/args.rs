@@ -201,7 +201,7 @@ fn unit(text: &str) -> Result<Unit, String> {
 }
 
 /// Reads `70%` and `0.7`.
-fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().map(|x| x / scale).ok().filter(|x| *x > 0.0 && *x <= 1.0);
     share.ok_or_else(|| format!("`{text}` is no share: write it like 70% or 0.7"))

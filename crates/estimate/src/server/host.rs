@@ -1,0 +1,75 @@
+//! The speed of the host in the course of a level, and what the model says given it.
+
+use super::ServerFit;
+use crate::EstimateError;
+use crate::window::{course, overlap};
+use brimful_core::record::Record;
+use brimful_model::{Course, station_demands, trajectory};
+
+/// A stretch of the course has at least so many calls.
+const CALLS: f64 = 20.0;
+/// How often the arrivals are passed through the model, each time with other times of service.
+const PASSES: u64 = 5;
+
+impl ServerFit {
+    /// How slow the host was in the course of a level at which requests in these proportions came at `rate`: the CPU time
+    /// of each request over what the law says. `None` where the Record does not tell.
+    pub fn course_of(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<Course> {
+        let model = self.once.model_at(rate, mix);
+        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
+        let mean = |demands: &[f64]| demands.iter().zip(mix).map(|(demand, share)| demand * share).sum::<f64>();
+        let (cpu, demands) = (&model.stations[0], &model.demands[0]);
+        let (busiest, here) = (mean(demands), mean(&station_demands(cpu, demands, &rates)));
+        let servers = f64::from(self.facts.servers);
+        let free = 1.0 - cpu.background;
+        let idle = (free - rate * here / servers).max(1e-9);
+        let server = record.server.as_ref()?;
+        let (mut stretches, mut length, mut work, mut calls) = (Vec::new(), 0.0, 0.0, 0.0);
+        let mut begun = None;
+        for ((from, to), busy) in course(server, true)? {
+            if to <= 0.0 || from >= record.window_s {
+                continue;
+            }
+            let completed = |interval: &brimful_core::record::Interval| {
+                let own = (interval.t_s, interval.t_s + interval.length_s);
+                interval.completed as f64 * overlap(own, (from, to)) / interval.length_s
+            };
+            begun.get_or_insert(from);
+            length += to - from;
+            work += (busy - self.facts.idle_busy).max(0.0) * (to - from);
+            calls += record.intervals.iter().map(completed).sum::<f64>();
+            if calls >= CALLS {
+                // Of the cost, what is paid at leisure is paid by as many as found the server idle in this stretch.
+                let leisure = (free - work / length / servers).max(0.0) / idle;
+                let law = busiest + (here - busiest) * leisure;
+                stretches.push((length, work / calls / law));
+                (length, work, calls) = (0.0, 0.0, 0.0);
+            }
+        }
+        let before = begun.filter(|begun| *begun > 0.0).zip(stretches.first().map(|(_, slowness)| *slowness));
+        (!stretches.is_empty()).then(|| Course::of_stretches(before.into_iter().chain(stretches)))
+    }
+
+    /// The mean response time of these arrivals (instants in seconds, classes) on a host of that course.
+    ///
+    /// # Errors
+    /// When the model cannot be followed.
+    pub fn given(
+        &self,
+        rate: f64,
+        mix: &[f64],
+        course: &Course,
+        arrivals: &[(f64, usize)],
+    ) -> Result<Option<f64>, EstimateError> {
+        let model = self.once.model_at(rate, mix);
+        let (mut sum, mut calls) = (0.0, 0_u64);
+        for seed in 0..PASSES {
+            let sojourns = trajectory(&model, course.clone(), seed, arrivals.iter().copied())?;
+            for sojourn in sojourns {
+                sum += sojourn.response;
+                calls += 1;
+            }
+        }
+        Ok((calls > 0).then(|| sum / calls as f64))
+    }
+}

@@ -1,0 +1,188 @@
+//! How far measurements may be off a prediction: by drawing the blocks of calibration anew (Efron 1979; blocks, because
+//! what is measured at one time hangs together: Künsch 1989), which gives other models; and by drawing the course of the
+//! host for each of them, on which the arrivals of a level then are served (a queue in a random environment).
+
+use super::blocks::{Block, Piece, pool};
+use super::{Once, ServerFacts, ServerFit};
+use crate::EstimateError;
+use brimful_model::{Course, trajectory};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// How often blocks are drawn anew.
+const DRAWS: usize = 100;
+/// A piece with fewer calls says little of the host.
+const FEW_CALLS: f64 = 20.0;
+
+/// A predicted figure, and between which 90 % of measurements lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Half of them are below.
+    pub median: f64,
+    /// The 5th and the 95th percentile.
+    pub interval90: [f64; 2],
+}
+
+/// What is to be expected of a level on a host as variable as calibration saw it. Times are seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// Mean response time.
+    pub response: Spread,
+    /// Percentiles of the response time: 50, 95, 99.
+    pub percentiles: [Spread; 3],
+    /// Of the servers, by the server's processes.
+    pub utilization: Spread,
+}
+
+/// Fits to as many blocks drawn with replacement.
+pub(super) fn anew(facts: &ServerFacts, blocks: &[Block], seed: u64) -> Vec<Once> {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let draw = |_| {
+        let drawn: Vec<&Block> = blocks.iter().map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
+        Once::fit(facts, &pool(drawn)).ok()
+    };
+    (0..DRAWS).filter_map(draw).collect()
+}
+
+/// 1.96 standard deviations; none of nothing.
+pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (values.len() > 1 && variance > 0.0).then(|| 1.96 * variance.sqrt())
+}
+
+impl ServerFit {
+    /// What is to be expected when requests in these proportions come at `rate` for so many seconds; `arrivals` gives
+    /// instants and classes of such a load by a seed.
+    ///
+    /// # Errors
+    /// When the model cannot be followed.
+    pub fn expect(
+        &self,
+        rate: f64,
+        mix: &[f64],
+        seconds: f64,
+        arrivals: &mut dyn FnMut(u64) -> Vec<(f64, usize)>,
+    ) -> Result<Expected, EstimateError> {
+        let mut rng = Pcg64Mcg::seed_from_u64(rate.to_bits());
+        let (mut means, mut percentiles, mut utilizations) =
+            (Vec::new(), [Vec::new(), Vec::new(), Vec::new()], Vec::new());
+        let servers = f64::from(self.facts.servers);
+        for (index, once) in self.again.iter().enumerate() {
+            let model = once.model_at(rate, mix);
+            let stretches = self.stretches(seconds, &mut rng);
+            let slowness = mean_slowness(&stretches, seconds);
+            let work: f64 = brimful_model::station_demands(
+                &model.stations[0],
+                &model.demands[0],
+                &mix.iter().map(|share| rate * share).collect::<Vec<f64>>(),
+            )
+            .iter()
+            .zip(mix)
+            .map(|(demand, share)| demand * share * rate)
+            .sum();
+            let busy = self.facts.idle_busy + (work * slowness).min(servers * (1.0 - model.stations[0].background));
+            utilizations.push(busy / servers);
+            let course = Course::of_stretches(stretches);
+            let mut times: Vec<f64> = trajectory(&model, course, index as u64, arrivals(index as u64))?
+                .map(|sojourn| sojourn.response)
+                .collect();
+            if times.is_empty() {
+                continue;
+            }
+            means.push(times.iter().sum::<f64>() / times.len() as f64);
+            times.sort_unstable_by(f64::total_cmp);
+            for (values, q) in percentiles.iter_mut().zip([0.5, 0.95, 0.99]) {
+                values.push(quantile(&times, q));
+            }
+        }
+        if means.is_empty() {
+            return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
+        }
+        let [p50, p95, p99] = percentiles.map(Spread::of);
+        Ok(Expected {
+            response: Spread::of(means),
+            percentiles: [p50, p95, p99],
+            utilization: Spread::of(utilizations),
+        })
+    }
+
+    /// The rate at which requests in these proportions saturate the server, over so many seconds.
+    pub fn expect_saturation(&self, mix: &[f64], seconds: f64) -> Option<Spread> {
+        let mut rng = Pcg64Mcg::seed_from_u64(seconds.to_bits());
+        let rate = |once: &Once| once.saturation_of(mix) / mean_slowness(&self.stretches(seconds, &mut rng), seconds);
+        let rates: Vec<f64> = self.again.iter().map(rate).filter(|rate| rate.is_finite()).collect();
+        (!rates.is_empty()).then(|| Spread::of(rates))
+    }
+
+    /// Speed of the host in each block, over the mean of all.
+    pub fn speed_by_block(&self) -> Vec<f64> {
+        let speed = |block: &Block| {
+            let stretches = self.stretches_of(block);
+            let length: f64 = stretches.iter().map(|(length, _)| length).sum();
+            1.0 / mean_slowness(&stretches, length)
+        };
+        let speeds: Vec<f64> = self.blocks.iter().map(speed).filter(|speed| speed.is_finite()).collect();
+        let mean = speeds.iter().sum::<f64>() / speeds.len() as f64;
+        speeds.into_iter().map(|speed| speed / mean).collect()
+    }
+
+    /// A course of the host for so long: those of blocks drawn at random, one after another.
+    fn stretches(&self, seconds: f64, rng: &mut Pcg64Mcg) -> Vec<(f64, f64)> {
+        let (mut stretches, mut length) = (Vec::new(), 0.0);
+        // A block that says nothing is passed over, and there are not so many draws that none says anything.
+        for _ in 0..10_000 {
+            if length >= seconds || self.blocks.is_empty() {
+                break;
+            }
+            let block = self.stretches_of(&self.blocks[rng.random_range(0..self.blocks.len())]);
+            length += block.iter().map(|(length, _)| length).sum::<f64>();
+            stretches.extend(block);
+        }
+        stretches
+    }
+
+    /// Lengths of a block's pieces, and how slow the host was in each.
+    fn stretches_of(&self, block: &Block) -> Vec<(f64, f64)> {
+        let of = |piece: &Piece| Some((piece.seconds, self.slowness(piece)?));
+        block.iter().filter_map(of).collect()
+    }
+
+    /// What a call cost in the piece over what it costs there in all blocks.
+    fn slowness(&self, piece: &Piece) -> Option<f64> {
+        if piece.rate() * piece.seconds < FEW_CALLS {
+            return None;
+        }
+        let all = &self.places.get(&piece.place)?.piece;
+        let by_cost = piece.cost(self.facts.idle_busy).zip(all.cost(self.facts.idle_busy)).map(|(own, all)| own / all);
+        // Clients who leave no rest are served as fast as the server can.
+        let by_rate = || matches!(piece.place, super::Place::Clients(_)).then(|| all.rate() / piece.rate());
+        by_cost.or_else(by_rate).filter(|slowness| slowness.is_finite() && *slowness > 0.0)
+    }
+}
+
+/// Over the first so many seconds of stretches.
+fn mean_slowness(stretches: &[(f64, f64)], seconds: f64) -> f64 {
+    let (mut left, mut sum) = (seconds, 0.0);
+    for (length, slowness) in stretches {
+        let length = length.min(left);
+        sum += length * slowness;
+        left -= length;
+    }
+    if left < seconds { sum / (seconds - left) } else { 1.0 }
+}
+
+/// Of values in order, at least one.
+fn quantile(values: &[f64], q: f64) -> f64 {
+    values[((values.len() as f64 * q) as usize).min(values.len() - 1)]
+}
+
+impl Spread {
+    /// Of drawn figures, at least one.
+    fn of(mut values: Vec<f64>) -> Spread {
+        values.sort_unstable_by(f64::total_cmp);
+        Spread { median: quantile(&values, 0.5), interval90: [quantile(&values, 0.05), quantile(&values, 0.95)] }
+    }
+}

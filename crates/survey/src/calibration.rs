@@ -1,0 +1,288 @@
+//! Calibration: an interleaved block design. First short slices by more and more clients find how many leave the server
+//! no rest. Then every block visits the same places in an order of its own: the mix at several levels, slices by few and
+//! many clients, and each class alone. So the drift of a host falls on all places alike, and how blocks differ says how
+//! far the whole can be trusted. Between loads the server rests, such that its mean load stays below what is allowed.
+
+use crate::found::Halt;
+use crate::level::{self, About, Trial};
+use crate::method::{Method, Step, with_load};
+use crate::predictions::times;
+use brimful_core::quantity;
+use brimful_core::record::ReasonCode;
+use brimful_core::survey::{Inflicted, Level};
+use brimful_core::workload::{Load, Workload};
+use brimful_core::{Nanos, Rate};
+use brimful_estimate::{Block, Piece, Place, ServerFacts, ServerFit};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+
+/// Levels of the mix, in hundredths of the capacity.
+const LEVELS: [u32; 4] = [10, 20, 40, 60];
+/// Length of a piece at a level, and of a slice by clients, over that of a level of the survey.
+const PIECE: f64 = 0.15;
+const SLICE: f64 = 0.05;
+/// A slice has at least so many calls per client, as far as it may last.
+const CALLS: f64 = 12.0;
+const LONGEST_SLICE: Nanos = Nanos::from_secs(1);
+/// The most clients per server CPU: as many as a server in demand has to do with.
+pub(crate) const MOST_CLIENTS: u64 = 32;
+/// The ladder of clients is gone up again while the server gets faster by more than this from one time to the next, as
+/// it does while a compiler or a cache warms up.
+const WARMING: f64 = 0.08;
+const LADDERS: usize = 6;
+/// Blocks at least and at most, and how well the capacity is to be known: half of its 95 % interval.
+const BLOCKS: (usize, usize) = (6, 10);
+const KNOWN: f64 = 0.02;
+/// From this share of failed calls on, calibration is about failing and not about serving.
+const FAILED: f64 = 0.01;
+
+/// What is known of the server before the blocks.
+pub(crate) struct Capacity {
+    /// Calls of the mix per second.
+    pub rate: f64,
+    /// The most clients of a slice.
+    pub clients: u64,
+}
+
+/// A piece that was measured, with all that is shown of it.
+struct Measured {
+    piece: Piece,
+    level: Level,
+}
+
+impl Method<'_> {
+    /// Calibrates and fits. `cost` is CPU seconds of a call at a first look, `idle_busy` the busy CPUs without calls.
+    pub(crate) fn calibrate(&mut self, first_rate: f64, idle_busy: f64) -> Result<ServerFit, Halt> {
+        let mix = self.setup.workload.clone();
+        let capacity = self.climb(&mix, first_rate)?;
+        let design = design(&mix, &capacity);
+        let mut rng = Pcg64::seed_from_u64(self.setup.seed);
+        let (mut blocks, mut levels): (Vec<Block>, Vec<Level>) = (Vec::new(), Vec::new());
+        let mut rates: Vec<f64> = Vec::new();
+        for number in 0..BLOCKS.1 {
+            if number >= BLOCKS.0 && is_known(&rates) {
+                break;
+            }
+            let mut places = design.clone();
+            places.shuffle(&mut rng);
+            let mut block = Block::new();
+            for place in places {
+                let what = format!("calibration, block {}: {}", number + 1, self.name_of(place));
+                let Some(measured) = self.visit(&mix, place, &capacity, &what)? else { continue };
+                if place == Place::Clients(capacity.clients) {
+                    rates.push(measured.piece.rate());
+                }
+                block.push(measured.piece);
+                levels.push(measured.level);
+            }
+            blocks.push(block);
+        }
+        self.found.levels = pooled(&levels);
+        for level in &self.found.levels {
+            (self.news)(Step::Level(Box::new(level.clone())));
+        }
+        self.found.calibrated_at = mean(&rates);
+        self.found.clients = capacity.clients;
+        self.found.blocks.clone_from(&blocks);
+        let servers = self.setup.servers();
+        // What requests cannot have: the server's own work without them, and that of others.
+        let taken = others_under_load(&self.found.levels) + idle_busy / f64::from(servers);
+        let facts = ServerFacts {
+            classes: mix.classes.iter().map(|class| class.name.clone()).collect(),
+            mix: mix.mix(),
+            servers,
+            idle_busy,
+            background: self.found.background.unwrap_or(0.0).min(taken),
+        };
+        let fit = ServerFit::new(facts, blocks, self.setup.seed)?;
+        self.found.inflicted = Some(Inflicted {
+            mean_load: self.setup.max_load.min(1.0),
+            most_clients: capacity.clients,
+            longest_wait_s: capacity.clients as f64 / capacity.rate,
+        });
+        Ok(fit)
+    }
+
+    /// Finds how many clients leave the server no rest, and what they get done.
+    fn climb(&mut self, mix: &Workload, first_rate: f64) -> Result<Capacity, Halt> {
+        let most = MOST_CLIENTS * u64::from(self.setup.servers());
+        let mut best = Capacity { rate: first_rate, clients: 1 };
+        for ladder in 0..LADDERS {
+            let before = best.rate;
+            let mut found = Capacity { rate: 0.0, clients: 1 };
+            let mut clients = 1;
+            while clients <= most {
+                let what = format!("looking for the capacity: {clients} at once");
+                let rung = Capacity { rate: best.rate.max(found.rate), clients };
+                let Some(measured) = self.visit(mix, Place::Clients(clients), &rung, &what)? else { break };
+                let rate = measured.piece.rate();
+                if rate > found.rate {
+                    found = Capacity { rate, clients };
+                }
+                let waits = clients as f64 * 2.0 / rate;
+                if waits > self.setup.max_delay.as_secs_f64() || self.found.client_max.is_some_and(|max| rate > max) {
+                    break;
+                }
+                clients *= 2;
+            }
+            // As many as a server in demand has, if they may: throughput hardly grows there, and it must not fall unseen.
+            let allowed = (self.setup.max_delay.as_secs_f64() * found.rate) as u64;
+            found.clients = most.min(allowed.max(1)).max(found.clients);
+            let settled = ladder > 0 && found.rate < before * (1.0 + WARMING);
+            best = found;
+            if settled {
+                break;
+            }
+        }
+        if best.rate <= 0.0 {
+            return Err(self.halt(ReasonCode::ServerDied, "the server completed no call"));
+        }
+        let Capacity { rate, clients } = best;
+        self.note(format!("{clients} clients at once get about {} done", quantity::rate(rate)));
+        Ok(best)
+    }
+
+    /// Offers what belongs to a place for a moment and lets the server rest; none where the generator was the limit.
+    fn visit(
+        &mut self,
+        mix: &Workload,
+        place: Place,
+        capacity: &Capacity,
+        what: &str,
+    ) -> Result<Option<Measured>, Halt> {
+        let (workload, lasts, load) = self.load_at(mix, place, capacity);
+        let rest = times(load / self.setup.max_load - 1.0, lasts);
+        self.begin(what.to_owned(), lasts + rest);
+        let trial = self.try_once(&workload, lasts)?;
+        self.check(&trial)?;
+        self.check_failures(&trial)?;
+        self.bench.rest(rest);
+        if !trial.is_the_servers() {
+            return Ok(None);
+        }
+        let name = self.name_of(place);
+        let about = About::calibration(&name, capacity.rate);
+        Ok(trial
+            .piece(place)
+            .map(|piece| Measured { piece, level: trial.level(&workload, &about, self.setup.servers()) }))
+    }
+
+    /// What is offered at a place, for how long, and about which share of the capacity that is.
+    fn load_at(&self, mix: &Workload, place: Place, capacity: &Capacity) -> (Workload, Nanos, f64) {
+        let slice = |clients: u64| {
+            let calls = CALLS * clients as f64 / capacity.rate;
+            times(SLICE, self.setup.level).max(Nanos::from_secs_f64(calls).min(LONGEST_SLICE))
+        };
+        let closed = |workload: &Workload, clients| with_load(workload, Load::Closed { clients, think: Nanos::ZERO });
+        match place {
+            Place::Level(percent) => {
+                let fraction = f64::from(percent) / 100.0;
+                let rate = Rate(fraction * self.within_client(capacity.rate));
+                (with_load(mix, Load::poisson(rate)), times(PIECE, self.setup.level), fraction)
+            }
+            Place::Clients(clients) => (closed(mix, clients), slice(clients), 1.0),
+            Place::Alone(class, clients) => (closed(&alone(mix, class), clients), slice(clients), 1.0),
+        }
+    }
+
+    pub(crate) fn name_of(&self, place: Place) -> String {
+        match place {
+            Place::Level(_) => "mix".to_owned(),
+            Place::Clients(clients) => format!("{clients} at once"),
+            Place::Alone(class, _) => self.setup.workload.classes[class].name.clone(),
+        }
+    }
+
+    /// A slice by as many clients as calibration had at most: the host's speed now over its speed then.
+    pub(crate) fn anchor(&mut self, lasts_at_most: Nanos) -> Result<Option<f64>, Halt> {
+        let mix = self.setup.workload.clone();
+        let Some(then) = self.found.calibrated_at else { return Ok(None) };
+        let capacity = Capacity { rate: then, clients: self.found.clients };
+        let (workload, lasts, _) = self.load_at(&mix, Place::Clients(capacity.clients), &capacity);
+        let trial = self.try_once(&workload, lasts.min(lasts_at_most))?;
+        self.check(&trial)?;
+        let piece = trial.piece(Place::Clients(capacity.clients)).filter(|_| trial.is_the_servers());
+        Ok(piece.map(|piece| piece.rate() / then))
+    }
+
+    fn check_failures(&self, trial: &Trial) -> Result<(), Halt> {
+        let share = trial.failed_share();
+        if share < FAILED {
+            return Ok(());
+        }
+        let what = format!(
+            "{} of the calls failed or were answered with an error: below what the server can take, it does not do what \
+             is to be measured; its own log says why",
+            quantity::percent(share)
+        );
+        Err(self.halt(ReasonCode::ServerErrors, &what))
+    }
+
+    /// What the calibration levels are fractions of: the capacity, or less where the client could not offer the
+    /// highest.
+    pub(crate) fn within_client(&self, capacity: f64) -> f64 {
+        let highest = f64::from(LEVELS[LEVELS.len() - 1]) / 100.0;
+        self.found.client_max.map_or(capacity, |max| capacity.min(max / highest))
+    }
+}
+
+/// The places of a block.
+fn design(mix: &Workload, capacity: &Capacity) -> Vec<Place> {
+    let most = capacity.clients;
+    // Few, some and most; the fewest say what a call takes by itself.
+    let mut rungs = vec![1, 4, most];
+    rungs.retain(|clients| *clients <= most);
+    rungs.dedup();
+    let classes = if mix.classes.len() > 1 { mix.classes.len() } else { 0 };
+    let levels = LEVELS.map(Place::Level).into_iter();
+    levels
+        .chain(rungs.into_iter().map(Place::Clients))
+        .chain((0..classes).map(|class| Place::Alone(class, most)))
+        .collect()
+}
+
+/// One class of a workload.
+fn alone(mix: &Workload, class: usize) -> Workload {
+    let mut alone = mix.clone();
+    for (index, other) in alone.classes.iter_mut().enumerate() {
+        other.weight = if index == class { 1.0 } else { 0.0 };
+    }
+    alone
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Whether the mean of these is known well enough.
+fn is_known(values: &[f64]) -> bool {
+    let Some(mean) = mean(values).filter(|_| values.len() > 2) else { return false };
+    let n = values.len() as f64;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    2.0 * (variance / n).sqrt() < KNOWN * mean
+}
+
+/// The pieces of all blocks at one place as one level.
+fn pooled(levels: &[Level]) -> Vec<Level> {
+    let same = |a: &Level, b: &Level| {
+        a.workload == b.workload && (a.clients.is_some() || (a.fraction - b.fraction).abs() < 1e-6)
+    };
+    let mut groups: Vec<Vec<&Level>> = Vec::new();
+    for level in levels {
+        match groups.iter_mut().find(|group| same(group[0], level)) {
+            Some(group) => group.push(level),
+            None => groups.push(vec![level]),
+        }
+    }
+    groups.iter().map(|group| level::pooled(group)).collect()
+}
+
+/// Share of the server's CPUs that was busy with something else than the server while calibration ran: the median of
+/// the runs, for what happens to run in one of them is not there all the time.
+fn others_under_load(levels: &[Level]) -> f64 {
+    let other = |level: &Level| Some((1.0 - level.cpu?.idle - level.utilization.measured?).max(0.0));
+    let mut others: Vec<f64> = levels.iter().filter_map(other).collect();
+    others.sort_by(f64::total_cmp);
+    others.get(others.len() / 2).copied().unwrap_or(0.0)
+}
