@@ -63,9 +63,10 @@ impl Network<'_> {
 /// All that come to such a station.
 pub(crate) struct Exceptional {
     /// m.
+    count: u32,
     servers: f64,
     /// w·Iᵖ⁻¹: what one pays who finds all servers idle.
-    most: f64,
+    pub(crate) most: f64,
     /// Σ λ·Sᵏ of those who visit, k = 0, 1, 2, without anything extra.
     moments: [f64; 3],
     /// Busy servers, with what is extra.
@@ -83,7 +84,36 @@ impl Exceptional {
         let m = f64::from(servers);
         let idle = (1.0 - busy / m).max(0.0);
         let spread = busy * (1.0 - erlang_c(servers, busy)) / (m * m);
-        Self { servers: m, most, moments: [moment(0), moment(1), moment(2)], busy, idle: [idle, idle * idle + spread] }
+        Self {
+            count: servers,
+            servers: m,
+            most,
+            moments: [moment(0), moment(1), moment(2)],
+            busy,
+            idle: [idle, idle * idle + spread],
+        }
+    }
+
+    /// The shares of servers that arrivals find idle, with their probabilities: those of M/M/m, busiest first, none idle
+    /// left out. Of many servers, the mean alone.
+    pub(crate) fn found_idle(&self) -> Vec<(f64, f64)> {
+        let some = 1.0 - erlang_c(self.count, self.busy);
+        if self.count > FEW {
+            return vec![(if some > 0.0 { self.idle[0] / some } else { 0.0 }, some)];
+        }
+        // P(n) ∝ aⁿ/n!, from n = m − 1 down, as multiples of that of the fullest.
+        let mut weight = 1.0;
+        let mut found = Vec::new();
+        for busy in (0..self.count).rev() {
+            found.push((1.0 - f64::from(busy) / self.servers, weight));
+            weight *= f64::from(busy) / self.busy;
+        }
+        let all: f64 = found.iter().map(|(_, weight)| weight).sum();
+        if all.is_finite() {
+            found.iter().map(|(share, weight)| (*share, some * weight / all)).collect()
+        } else {
+            vec![(1.0, 1.0)] // No one else ever comes.
+        }
     }
 
     /// Mean wait, first come, first served, of exponential services, where an arrival must wait so often.
@@ -119,6 +149,9 @@ impl Exceptional {
         demand / mean * (all - own) + own
     }
 }
+
+/// Servers of which it is told apart how many are found idle.
+const FEW: u32 = 16;
 
 /// One shared server.
 struct Shared {

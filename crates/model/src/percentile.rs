@@ -36,7 +36,7 @@ use brimful_core::model::Model;
 use inversion::tail;
 use nalgebra::Complex;
 use place::{Place, places};
-use sojourn::Sojourn;
+use sojourn::{Sojourn, Way};
 
 /// The response times of a solved network.
 pub struct ResponseDistributions<'a> {
@@ -109,6 +109,9 @@ const PRECISE: f64 = 1e-7;
 /// Numbers at the end of arithmetic can be halved or doubled without coming nearer.
 const MOST_STEPS: usize = 200;
 
+/// Ways to make up the time of a class that are told apart.
+const MOST_TIMES: usize = 64;
+
 /// The share of all that take no longer, from the shares of each.
 fn of_all(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
     times.iter().map(|(time, share)| share * time.share_within(seconds)).sum()
@@ -117,15 +120,16 @@ fn of_all(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
 /// Of the classes that are meant, with their shares.
 fn times<'a>(places: &'a [Place<'a>], solution: &Solution, class: Option<usize>) -> Vec<(Time<'a>, f64)> {
     if let Some(c) = class {
-        return vec![(Time::new(places, solution, c), 1.0)];
+        return Time::all(places, c, 1.0);
     }
     let mix = mix(&solution.throughput);
     let total: f64 = mix.iter().sum();
     let visible = mix.iter().enumerate().filter(|(_, share)| **share > 0.0);
-    visible.map(|(c, share)| (Time::new(places, solution, c), share / total)).collect()
+    visible.flat_map(|(c, share)| Time::all(places, c, share / total)).collect()
 }
 
-/// The response time of one class.
+/// A response time.
+#[derive(Clone)]
 struct Time<'a> {
     mean: f64,
     constant: f64,
@@ -133,9 +137,29 @@ struct Time<'a> {
 }
 
 impl<'a> Time<'a> {
-    fn new(places: &'a [Place<'a>], solution: &Solution, c: usize) -> Time<'a> {
-        let parts: Vec<Sojourn<'a>> = places.iter().filter_map(|place| place.sojourn(c)).collect();
-        Time { mean: solution.response_time[c], constant: parts.iter().map(Sojourn::constant).sum(), parts }
+    /// Those of one class that make up this share, with theirs.
+    fn all(places: &'a [Place<'a>], c: usize, share: f64) -> Vec<(Time<'a>, f64)> {
+        let mut all = vec![(Time { mean: 0.0, constant: 0.0, parts: Vec::new() }, share)];
+        for ways in places.iter().map(|place| place.ways(c)).filter(|ways| !ways.is_empty()) {
+            if all.len() * ways.len() > MOST_TIMES {
+                let mean = ways.iter().map(|way| way.probability * way.mean).sum();
+                all.iter_mut().for_each(|(time, _)| time.add(mean, Sojourn::OneOf(ways.clone())));
+                continue;
+            }
+            let with = |(time, share): &(Time<'a>, f64), way: &Way<'a>| {
+                let mut time = time.clone();
+                time.add(way.mean, way.sojourn.clone());
+                (time, share * way.probability)
+            };
+            all = all.iter().flat_map(|time| ways.iter().map(move |way| with(time, way))).collect();
+        }
+        all
+    }
+
+    fn add(&mut self, mean: f64, sojourn: Sojourn<'a>) {
+        self.mean += mean;
+        self.constant += sojourn.constant();
+        self.parts.push(sojourn);
     }
 
     fn share_within(&self, seconds: f64) -> f64 {

@@ -20,8 +20,9 @@
 //! known. Their wait is gamma where there is one.
 
 use super::service::{Family, Gamma};
-use super::sojourn::{OrderedWait, Sojourn, Wait};
+use super::sojourn::{OrderedWait, PaidWait, Sojourn, Wait, Way};
 use crate::erlang::erlang_c;
+use crate::exceptional::Exceptional;
 use crate::network::{Network, most_servers};
 use crate::solution::Solution;
 use brimful_core::model::{Class, Scheduling, Station, StationKind};
@@ -49,6 +50,8 @@ pub(super) struct Place<'a> {
     /// What is left of the variance of the number of closed customers met, with as many as there are; `None` without
     /// any.
     surprise: Option<f64>,
+    /// Where those who find servers idle pay for it: who they are, and the demands of the others.
+    paying: Option<(Exceptional, &'a [f64])>,
 }
 
 /// By how much a request is stretched that meets others.
@@ -86,6 +89,7 @@ pub(super) fn places<'a>(network: &'a Network<'a>, solution: &'a Solution) -> Ve
             left: over_busy(moment(2) * (1.0 + scv) / 2.0),
             left_squared: over_busy(moment(3) * family.third() / 6.0),
             surprise,
+            paying: network.exceptional(k).map(|paying| (paying, network.saturated[k].as_slice())),
         }
     };
     surprises.into_iter().enumerate().map(place).collect()
@@ -116,14 +120,27 @@ fn surprises(network: &Network<'_>, solution: &Solution) -> Vec<Option<f64>> {
 }
 
 impl<'a> Place<'a> {
+    /// The ways in which the time of class `c` may be made up; none if it does not visit. Several only where each is
+    /// constant in another way: a distribution that jumps cannot be had from its transform.
+    pub(super) fn ways(&'a self, c: usize) -> Vec<Way<'a>> {
+        match self.sojourn(c) {
+            None => Vec::new(),
+            Some(Sojourn::OneOf(ways)) if self.family == Family::Constant => ways,
+            Some(sojourn) => vec![Way { probability: 1.0, mean: self.residence[c], sojourn }],
+        }
+    }
+
     /// The time of class `c`; `None` if it does not visit.
-    pub(super) fn sojourn(&'a self, c: usize) -> Option<Sojourn<'a>> {
+    fn sojourn(&'a self, c: usize) -> Option<Sojourn<'a>> {
         let (demand, residence) = (self.demands[c], self.residence[c]);
         if demand <= 0.0 {
             return None;
         }
         if self.station.kind == StationKind::Delay {
             return Some(Sojourn::Service(demand, self.family));
+        }
+        if let (Some((paying, saturated)), Scheduling::Fcfs) = (&self.paying, self.station.scheduling) {
+            return Some(self.paid(paying, saturated, c));
         }
         Some(match self.station.scheduling {
             Scheduling::Ps => self.shared(demand, residence / demand),
@@ -136,6 +153,56 @@ impl<'a> Place<'a> {
             Scheduling::Priority => self.prioritized(demand, residence, c, false),
             Scheduling::Preemptive => self.prioritized(demand, residence, c, true),
         })
+    }
+
+    /// Who finds idle servers pays for them, who does not waits.
+    fn paid(&'a self, paying: &Exceptional, saturated: &'a [f64], c: usize) -> Sojourn<'a> {
+        let (demand, residence) = (saturated[c], self.residence[c]);
+        let found = paying.found_idle();
+        let idle: f64 = found.iter().map(|(_, often)| often).sum();
+        let service = |(share, often): &(f64, f64)| {
+            let mean = demand + paying.most * share;
+            Way { probability: *often, mean, sojourn: Sojourn::Service(mean, self.family) }
+        };
+        let mut ways: Vec<Way<'a>> = found.iter().map(service).collect();
+        let behind = self.paid_wait(paying, saturated, found, 1.0 - idle);
+        let plain = behind.left[0] / (self.servers() - behind.work);
+        let wait = if idle < 1.0 { (residence - self.demands[c]) / (1.0 - idle) } else { 0.0 };
+        let unit = if plain > 0.0 { wait / plain } else { 0.0 };
+        let sojourn = Sojourn::Ordered(demand, self.family, Wait::Behind(behind, unit));
+        ways.push(Way { probability: 1.0 - idle, mean: demand + wait, sojourn });
+        Sojourn::OneOf(ways)
+    }
+
+    fn paid_wait(
+        &'a self,
+        paying: &Exceptional,
+        saturated: &'a [f64],
+        mut found: Vec<(f64, f64)>,
+        none: f64,
+    ) -> PaidWait<'a> {
+        found.push((0.0, none));
+        let moment = |power: i32, extra: f64| -> f64 {
+            let visits = saturated.iter().zip(self.throughput).filter(|(demand, _)| **demand > 0.0);
+            visits.map(|(demand, rate)| rate * (demand + extra).powi(power)).sum()
+        };
+        let all =
+            |power: i32| found.iter().map(|(share, often)| often * moment(power, paying.most * share)).sum::<f64>();
+        let (busy, work) = (all(1), moment(1, 0.0));
+        let left = |squares: f64, first: f64| if first > 0.0 { squares / first * (1.0 + self.scv) / 2.0 } else { 0.0 };
+        let cubes = |cubes: f64, first: f64| if first > 0.0 { cubes / first * self.family.third() / 6.0 } else { 0.0 };
+        PaidWait {
+            demands: saturated,
+            rates: self.throughput,
+            family: self.family,
+            servers: self.servers(),
+            most: paying.most,
+            busy,
+            work,
+            left: [left(all(2), busy), left(moment(2, 0.0), work)],
+            left_squared: [cubes(all(3), busy), cubes(moment(3, 0.0), work)],
+            found,
+        }
     }
 
     /// A wait that is exponential but for what more urgent requests add to it, and if they interrupt also to the
