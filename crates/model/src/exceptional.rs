@@ -132,6 +132,15 @@ impl Exceptional {
         must_wait * left / drained
     }
 
+    /// Where servers are shared, by how much one is stretched that finds an idle server and then needs so much: beyond 1,
+    /// and as a share of what others are stretched that come at any time, were no one to wake up.
+    pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
+        let [visits, work, _] = self.moments;
+        let left = 1.0 - work / self.servers;
+        let share = left * takes / (work / visits + left * takes);
+        if share.is_finite() { (share * erlang_c(self.count, work) / (self.servers * left), share) } else { (0.0, 0.0) }
+    }
+
     /// Mean residence of one that needs so much, where servers are shared. An arrival must wait so often, and so often
     /// if no one had to wake up.
     pub(crate) fn shared_residence(&self, demand: f64, must_wait: f64, plain_must_wait: f64) -> f64 {

@@ -139,8 +139,11 @@ impl<'a> Place<'a> {
         if self.station.kind == StationKind::Delay {
             return Some(Sojourn::Service(demand, self.family));
         }
-        if let (Some((paying, saturated)), Scheduling::Fcfs) = (&self.paying, self.station.scheduling) {
-            return Some(self.paid(paying, saturated, c));
+        if let Some((paying, saturated)) = &self.paying {
+            return Some(Sojourn::OneOf(match self.station.scheduling {
+                Scheduling::Ps => self.paid_and_shared(paying, saturated, c),
+                _ => self.paid(paying, saturated, c),
+            }));
         }
         Some(match self.station.scheduling {
             Scheduling::Ps => self.shared(demand, residence / demand),
@@ -156,7 +159,7 @@ impl<'a> Place<'a> {
     }
 
     /// Who finds idle servers pays for them, who does not waits.
-    fn paid(&'a self, paying: &Exceptional, saturated: &'a [f64], c: usize) -> Sojourn<'a> {
+    fn paid(&'a self, paying: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Way<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = paying.found_idle();
         let idle: f64 = found.iter().map(|(_, often)| often).sum();
@@ -171,7 +174,38 @@ impl<'a> Place<'a> {
         let unit = if plain > 0.0 { wait / plain } else { 0.0 };
         let sojourn = Sojourn::Ordered(demand, self.family, Wait::Behind(behind, unit));
         ways.push(Way { probability: 1.0 - idle, mean: demand + wait, sojourn });
-        Sojourn::OneOf(ways)
+        ways
+    }
+
+    /// Who finds idle servers pays for them, who does not finds all servers with 1 + K requests for each, K geometric.
+    fn paid_and_shared(&'a self, paying: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Way<'a>> {
+        let (demand, residence) = (saturated[c], self.residence[c]);
+        let found = paying.found_idle();
+        let idle: f64 = found.iter().map(|(_, often)| often).sum();
+        let plain = self.paid_wait(paying, saturated, found.clone(), 1.0 - idle);
+        let rho = (plain.work / plain.servers).min(FULL);
+        let memory = plain.left[1] / (1.0 - rho);
+        let often = erlang_c(self.station.servers, plain.work);
+        let ends = 1.0 / (plain.servers * (1.0 - rho));
+        let variance = often * (rho + 1.0 - often) * ends * ends;
+        let mut ways = Vec::new();
+        let mut left = residence;
+        for (share, probability) in found {
+            let takes = demand + paying.most * share;
+            let (more, part) = paying.alone_stretch(takes);
+            let met = Met { least: 1.0, more, scv: if more > 0.0 { part * variance / (more * more) } else { 0.0 } };
+            let mean = takes * (1.0 + more);
+            left -= probability * mean;
+            ways.push(Way { probability, mean, sojourn: self.stretched(takes, &met, memory) });
+        }
+        if idle < 1.0 {
+            let mean = (left / (1.0 - idle)).max(demand);
+            let more = mean / demand - 1.0;
+            let scv = if more > 0.0 { rho * ends * ends / (more * more) } else { 0.0 };
+            let sojourn = self.stretched(demand, &Met { least: 1.0, more, scv }, memory);
+            ways.push(Way { probability: 1.0 - idle, mean, sojourn });
+        }
+        ways
     }
 
     fn paid_wait(
@@ -248,8 +282,11 @@ impl<'a> Place<'a> {
     }
 
     fn shared(&self, demand: f64, stretch: f64) -> Sojourn<'a> {
-        let met = self.met(stretch);
-        let memory = self.left / (1.0 - self.rho);
+        self.stretched(demand, &self.met(stretch), self.left / (1.0 - self.rho))
+    }
+
+    /// By what it meets, which is forgotten in so many seconds.
+    fn stretched(&self, demand: f64, met: &Met, memory: f64) -> Sojourn<'a> {
         // E[Var(T | S)] over E[S²].
         let settled = if memory > 0.0 {
             let z = demand / memory;
