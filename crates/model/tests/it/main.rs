@@ -11,4 +11,5 @@ mod percentile;
 mod reference;
 mod simulate;
 mod states;
+mod waking;
 mod what_if;
