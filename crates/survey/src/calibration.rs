@@ -164,7 +164,7 @@ impl Method<'_> {
         let name = self.name_of(place);
         let about = About::calibration(&name, capacity.rate);
         Ok(trial
-            .piece(place)
+            .piece(place, self.setup.servers())
             .map(|piece| Measured { piece, level: trial.level(&workload, &about, self.setup.servers()) }))
     }
 
@@ -202,7 +202,7 @@ impl Method<'_> {
         let (workload, lasts, _) = self.load_at(&mix, Place::Clients(capacity.clients), &capacity);
         let trial = self.try_once(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;
-        let piece = trial.piece(Place::Clients(capacity.clients)).filter(|_| trial.is_the_servers());
+        let piece = trial.piece(Place::Clients(capacity.clients), self.setup.servers()).filter(|_| trial.is_the_servers());
         Ok(piece.map(|piece| piece.rate() / then))
     }
 

@@ -55,13 +55,14 @@ impl Trial {
     }
 
     /// As a piece of calibration.
-    pub fn piece(&self, place: Place) -> Option<Piece> {
+    pub fn piece(&self, place: Place, servers: u32) -> Option<Piece> {
         let observed = self.observed.as_ref()?;
         Some(Piece {
             place,
             seconds: observed.seconds,
             throughput: observed.throughput.clone(),
             busy: Some(observed.busy),
+            idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
             response: self.response(),
         })
     }

@@ -25,6 +25,8 @@ pub struct Piece {
     pub throughput: Vec<f64>,
     /// Busy CPUs, by the server's processes; `None` where they cannot be seen.
     pub busy: Option<f64>,
+    /// CPUs that nobody used; `None` where that cannot be seen.
+    pub idle: Option<f64>,
     /// Mean response time in seconds.
     pub response: Option<f64>,
 }
@@ -84,6 +86,7 @@ fn pooled(pieces: &[&Piece]) -> Pooled {
             seconds,
             throughput,
             busy: mean(&|piece: &Piece| piece.busy),
+            idle: mean(&|piece: &Piece| piece.idle),
             response: (calls > 0.0).then_some(response),
         },
         response_variance: variance_of_mean(&responses),

@@ -4,7 +4,7 @@ use super::ServerFacts;
 use super::blocks::{Place, Pooled};
 use std::collections::BTreeMap;
 
-/// From this share of what requests can have on, the CPUs are full.
+/// From this share of what requests can have on, the CPUs are full; or if less than the rest is idle, whoever has it.
 const FULL: f64 = 0.9;
 /// The most places of a pool that are tried.
 const MOST_PLACES: u32 = 256;
@@ -45,7 +45,8 @@ impl Full {
         let rate = most.piece.rate();
         let cost = most.piece.cost(facts.idle_busy);
         let used = cost.map_or(1.0, |cost| rate * cost / servers);
-        if used >= FULL * free {
+        let idle = most.piece.idle.map_or(1.0, |idle| idle / servers);
+        if used >= FULL * free || idle < 1.0 - FULL {
             return cpu(used.min(1.0), cost.or(Some(servers / rate)));
         }
         match pool(&ladder(places), cost.unwrap_or(0.0) / free) {
