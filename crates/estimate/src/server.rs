@@ -59,6 +59,8 @@ pub struct ServerFit {
     once: Once,
     /// The same from blocks drawn anew.
     again: Vec<Once>,
+    /// What of the differences between pieces is the host's.
+    drift_share: f64,
     /// Seconds per request, by class.
     pub demands: Vec<Estimate>,
     /// What a request costs more on an idle server, in seconds.
@@ -70,6 +72,8 @@ pub struct ServerFit {
 struct Once {
     /// Without rates.
     network: Model,
+    /// The CPUs, whether requests wait there or for something around them, and the classes' demands there.
+    cpu: (Station, Vec<f64>),
     laws: Vec<Law>,
     bottleneck: String,
 }
@@ -96,12 +100,13 @@ impl ServerFit {
         let places = pool(&blocks);
         let once = Once::fit(&facts, &places)?;
         let again = variable::anew(&facts, &blocks, seed);
-        let spread = |of: &dyn Fn(&Model) -> f64| variable::half_width95(again.iter().map(|once| of(&once.network)));
-        let estimate = |of: &dyn Fn(&Model) -> f64| Estimate { value: of(&once.network), ci95_half_width: spread(of) };
+        let spread = |of: &dyn Fn(&Once) -> f64| variable::half_width95(again.iter().map(of));
+        let estimate = |of: &dyn Fn(&Once) -> f64| Estimate { value: of(&once), ci95_half_width: spread(of) };
         let demands: Vec<Estimate> =
-            (0..facts.classes.len()).map(|class| estimate(&|model| model.demands[0][class])).collect();
-        let wakeup = estimate(&|model| model.stations[0].idle_cost.map_or(0.0, |cost| cost.seconds));
-        let mut fit = Self { facts, blocks, places, once, again, demands, wakeup };
+            (0..facts.classes.len()).map(|class| estimate(&|once| once.cpu.1[class])).collect();
+        let wakeup = estimate(&|once| once.cpu.0.idle_cost.map_or(0.0, |cost| cost.seconds));
+        let mut fit = Self { facts, blocks, places, once, again, drift_share: 0.0, demands, wakeup };
+        fit.drift_share = fit.share_of_drift();
         fit.note_uncertainty();
         Ok(fit)
     }
@@ -112,6 +117,9 @@ impl ServerFit {
         let classes = self.facts.classes.len();
         let correlation = of_covariance(&self.covariance());
         let model = &mut self.once.network;
+        if model.stations[0].name != self.once.cpu.0.name {
+            return;
+        }
         model.demand_ci95_half_width = vec![vec![0.0; classes]; stations];
         model.demand_ci95_half_width[0] = self.demands.iter().map(|d| d.ci95_half_width.unwrap_or(0.0)).collect();
         model.demand_correlation = vec![identity(classes); stations];
@@ -121,7 +129,7 @@ impl ServerFit {
     /// Of the demands of classes at the CPUs.
     fn covariance(&self) -> Vec<Vec<f64>> {
         let n = self.again.len() as f64;
-        let demand = |once: &Once, class: usize| once.network.demands[0][class];
+        let demand = |once: &Once, class: usize| once.cpu.1[class];
         let classes = 0..self.facts.classes.len();
         let mean: Vec<f64> =
             classes.clone().map(|class| self.again.iter().map(|once| demand(once, class)).sum::<f64>() / n).collect();
@@ -175,23 +183,21 @@ impl ServerFit {
     /// # Errors
     /// When the model cannot be solved.
     pub fn predict_mix(&self, rate: f64, mix: &[f64]) -> Result<Prediction, EstimateError> {
-        let own = self.facts.idle_busy / f64::from(self.facts.servers);
         let model = self.once.model_at(rate, mix);
         match solve_open(&model, Method::Erlang) {
             Ok(solution) => Ok(Prediction {
                 throughput: rate,
                 response: Some(solution.mean_response_time),
                 class_response: Some(solution.response_time),
-                utilization: (own + solution.utilization[0].iter().sum::<f64>()).min(1.0),
+                utilization: self.once.utilization(&self.facts, rate, mix, 1.0),
             }),
             Err(ModelError::Unstable { .. }) => {
                 let saturation = self.saturation_of(mix);
-                let demand: f64 = mix.iter().zip(&model.demands[0]).map(|(share, demand)| share * demand).sum();
                 Ok(Prediction {
                     throughput: saturation,
                     response: None,
                     class_response: None,
-                    utilization: (own + saturation * demand / f64::from(self.facts.servers)).min(1.0),
+                    utilization: self.once.utilization(&self.facts, saturation, mix, 1.0),
                 })
             }
             Err(error) => Err(error.into()),
@@ -225,15 +231,25 @@ impl Once {
         }
         let (fitted, laws) = law::choose(&costs, busiest);
         let classes = facts.classes.len();
+        let demands = class_demands(facts, places, fitted.demand);
+        let cpu = Station {
+            name: "cpu".to_owned(),
+            scheduling: Scheduling::Fcfs,
+            servers: facts.servers,
+            background: 1.0 - full.cpu_share,
+            idle_cost: fitted.idle_cost,
+            ..Station::default()
+        };
         let mut once = Once {
-            network: network(facts, &class_demands(facts, places, fitted.demand), &full),
+            network: network(facts, &cpu, &demands, &full),
+            cpu: (cpu, demands),
             laws,
             bottleneck: full.name.clone(),
         };
         if classes > 1 && (0..classes).any(|class| alone(places, class).is_none()) {
-            once.network.joint_demands = joint_demands(&once.network.classes, "cpu", &[(0..classes).collect()]);
+            let first = once.network.stations[0].name.clone();
+            once.network.joint_demands = joint_demands(&once.network.classes, &first, &[(0..classes).collect()]);
         }
-        once.network.stations[0].idle_cost = fitted.idle_cost;
         let points: Vec<ResponsePoint> = places.values().filter_map(|at| once.response_point(at, facts)).collect();
         let response = fit_response(&points)?;
         once.network.stations[0].scv = response.scv;
@@ -264,7 +280,8 @@ impl Once {
             // As long as a call takes when the next one comes as soon as it is answered.
             Place::Clients(1) => {
                 let variance = at.rate_variance.map(|variance| variance / piece.rate().powi(4));
-                let demand = piece.cost(facts.idle_busy).unwrap_or_else(|| mean(demands));
+                let cost = piece.cost(facts.idle_busy).filter(|_| cpu.name == self.cpu.0.name);
+                let demand = cost.unwrap_or_else(|| mean(demands));
                 (1.0 / piece.rate(), 0.0, demand, variance)
             }
             _ => return None,
@@ -288,6 +305,24 @@ impl Once {
         };
         let queues = self.network.stations.iter().zip(&self.network.demands);
         queues.filter(|(station, _)| station.kind == StationKind::Queue).map(most).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Of the CPUs, by the server's processes, where requests in these proportions are served at `rate` by a host that is so
+    /// slow.
+    fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
+        let (cpu, demands) = &self.cpu;
+        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
+        let needs = station_demands(cpu, demands, &rates);
+        let work: f64 = needs.iter().zip(&rates).map(|(demand, rate)| demand * rate).sum();
+        let servers = f64::from(facts.servers);
+        ((facts.idle_busy + (work * slowness).min(servers * (1.0 - cpu.background))) / servers).min(1.0)
+    }
+
+    /// Squared coefficient of variation of the CPU time of requests in these proportions.
+    fn variability(&self, mix: &[f64]) -> f64 {
+        let demands = &self.network.demands[0];
+        let moment = |k: i32| mix.iter().zip(demands).map(|(share, demand)| share * demand.powi(k)).sum::<f64>();
+        (1.0 + self.network.stations[0].scv) * moment(2) / moment(1).powi(2) - 1.0
     }
 
     /// The model when requests in these proportions come at `rate`.
@@ -315,8 +350,8 @@ fn class_demands(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>, mean: f6
     costs.into_iter().map(|cost| cost * mean / all).collect()
 }
 
-/// The server with these demands, under one request per second of the mix.
-fn network(facts: &ServerFacts, demands: &[f64], full: &Full) -> Model {
+/// The server with these CPUs, under one request per second of the mix.
+fn network(facts: &ServerFacts, cpu: &Station, demands: &[f64], full: &Full) -> Model {
     let station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
     let class = |(name, share): (&String, &f64)| Class {
@@ -325,13 +360,17 @@ fn network(facts: &ServerFacts, demands: &[f64], full: &Full) -> Model {
         rate: Some(*share),
         ..Class::default()
     };
-    let cpu =
-        Station { servers: facts.servers, background: 1.0 - full.cpu_share, ..station("cpu", StationKind::Queue) };
-    let mut stations = vec![cpu];
-    let mut rows = vec![demands.to_vec()];
+    let (mut stations, mut rows) = (vec![cpu.clone()], vec![demands.to_vec()]);
     if let Some(pool) = &full.pool {
-        stations.push(Station { servers: pool.places, ..station(&full.name, StationKind::Queue) });
-        rows.push(vec![pool.held; demands.len()]);
+        let held = Station { servers: pool.places, ..station(&full.name, StationKind::Queue) };
+        if pool.around_cpu {
+            // The time on the CPUs is part of it, so it is not counted twice; classes hold it as they need the CPUs.
+            let mean: f64 = facts.mix.iter().zip(demands).map(|(share, demand)| share * demand).sum();
+            (stations, rows) = (vec![held], vec![demands.iter().map(|demand| demand / mean * pool.held).collect()]);
+        } else {
+            stations.push(held);
+            rows.push(vec![pool.held; demands.len()]);
+        }
     }
     stations.push(station("elsewhere", StationKind::Delay));
     rows.push(vec![0.0; demands.len()]);

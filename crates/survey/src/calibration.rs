@@ -202,7 +202,8 @@ impl Method<'_> {
         let (workload, lasts, _) = self.load_at(&mix, Place::Clients(capacity.clients), &capacity);
         let trial = self.try_once(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;
-        let piece = trial.piece(Place::Clients(capacity.clients), self.setup.servers()).filter(|_| trial.is_the_servers());
+        let piece =
+            trial.piece(Place::Clients(capacity.clients), self.setup.servers()).filter(|_| trial.is_the_servers());
         Ok(piece.map(|piece| piece.rate() / then))
     }
 

@@ -163,8 +163,8 @@ impl Method<'_> {
         self.check_offerable(level.rate)?;
         let before = self.anchor(level.lasts)?;
         let trial = self.try_level(&level.workload, level.lasts)?;
-        let after = self.anchor(level.lasts)?;
-        let given = Given { speed: both(before, after), response: self.given_host(fit, level, &trial)? };
+        let response = self.given_host(fit, level, &trial)?;
+        let given = Given { speed: both(before, self.anchor(level.lasts)?), response };
         let about = About {
             role: Role::HeldOut,
             workload: &level.name,

@@ -13,8 +13,8 @@ const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.5), (0.7, 2.0), (0.8, 3.0
 const UNSEEN: (f64, f64) = (0.6, 1.5);
 /// Bursts: at this mean share of the saturation rate, calls come on and off.
 const BURSTS: (f64, f64) = (0.5, 1.5);
-/// For half of each second at 1.6 times the mean rate.
-const ON_OFF: &str = "onoff:1.6,50%,1s";
+/// On for half a second on average and off for as long, at 1.6 and 0.4 times the mean rate.
+pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,500ms";
 /// How many times as long as `--level` the closed level lasts that finds the saturation rate.
 const SATURATION: f64 = 1.0;
 
@@ -90,11 +90,13 @@ fn predict(
     let mix = workload.mix();
     let mut failed = None;
     // Seeds of their own: what will be offered is another draw of the same load.
-    let mut arrivals = |seed: u64| {
-        bench.schedule(&workload, lasts, seed.wrapping_mul(0x9e37_79b9)).unwrap_or_else(|error| {
-            failed = Some(error);
-            Vec::new()
-        })
+    let mut arrivals = |seed: u64, seconds: f64| {
+        bench.schedule(&workload, Nanos::from_secs_f64(seconds), seed.wrapping_mul(0x9e37_79b9)).unwrap_or_else(
+            |error| {
+                failed = Some(error);
+                Vec::new()
+            },
+        )
     };
     let expected = fit.expect(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
     if let Some(error) = failed {

@@ -11,15 +11,19 @@ use crate::SurveyError;
 use crate::bench::Bench;
 use crate::found::Setup;
 use crate::method::{Step, conduct};
+use crate::predictions::ON_OFF;
+use crate::survey::{MAX_DELAY, MAX_LOAD};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
 use brimful_core::server::{CpuShares, Kernel, Program, Server, ServerInterval};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
-use brimful_model::simulate::{Passage, SimulationOptions, follow};
+use brimful_model::simulate::{Arrivals, Passage, SimulationOptions, follow};
 use brimful_stats::{Account, Collector, Facts, PerCall, derive};
 use brimful_target::Truth;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -51,6 +55,8 @@ struct Simulated {
     lives: usize,
     /// The loads that were offered, for whoever looks on.
     offered: Rc<RefCell<Vec<Load>>>,
+    /// Seed and calls of the last run.
+    last: (u64, Vec<(f64, usize)>),
 }
 
 impl Simulated {
@@ -71,6 +77,7 @@ impl Simulated {
             client_max: Some(1e6),
             lives: usize::MAX,
             offered: Rc::default(),
+            last: (0, Vec::new()),
         }
     }
 
@@ -136,6 +143,9 @@ impl Simulated {
             server_cpus: (0..self.cpus as usize).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
+            max_load: MAX_LOAD,
+            max_delay: MAX_DELAY,
+            gentle: false,
         };
         conduct(&setup, self, news).unwrap()
     }
@@ -206,11 +216,13 @@ impl Bench for Simulated {
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
         let load = workload.load.clone().unwrap();
         let rate = if let Load::Open { rate, .. } = load { rate.0 } else { f64::INFINITY };
+        let arrivals = if is_on_off(&load) { vec![ON_AND_OFF; self.server.classes.len()] } else { Vec::new() };
+        self.last = (seed, Vec::new());
         self.offered.borrow_mut().push(load);
         let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
         let mut calls = Calls { seen: Collector::new(Account::new(&names, window)), window, last: window, number: 0 };
         let mut intervals = Vec::new();
-        let options = SimulationOptions { seed, ..SimulationOptions::default() };
+        let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };
         let mut now = 0.0;
         let present = follow(&self.under(workload), &options, INTERVAL_S, |episode| {
             now += INTERVAL_S;
@@ -218,11 +230,19 @@ impl Bench for Simulated {
                 intervals.push(self.busy(names.len(), &episode.work[0]));
             }
             let requests = episode.completed.into_iter().filter(|call| call.class < names.len());
-            requests.for_each(|call| calls.ended(call, |number| (self.fails)(rate, number)));
+            for call in requests {
+                self.last.1.push((call.began, call.class));
+                calls.ended(call, |number| (self.fails)(rate, number));
+            }
             now < (window + TIMEOUT).as_secs_f64()
         });
         let present = present.unwrap().into_iter().filter(|call| call.class < names.len());
-        present.for_each(|call| calls.ended(call, |_| None));
+        for call in present {
+            self.last.1.push((call.began, call.class));
+            calls.ended(call, |_| None);
+        }
+        self.last.1.retain(|(began, _)| *began < window.as_secs_f64());
+        self.last.1.sort_by(|a, b| a.0.total_cmp(&b.0));
         let facts = Facts {
             started_at: String::new(),
             started_monotonic_ns: 0,
@@ -240,6 +260,44 @@ impl Bench for Simulated {
         Ok(derive(&calls.seen.into_account(), facts))
     }
 
+    fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError> {
+        if seed == self.last.0 {
+            return Ok(self.last.1.clone());
+        }
+        let Some(load @ Load::Open { rate, .. }) = &workload.load else { panic!("no schedule of {workload:?}") };
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let (mut at, mut calls, mut on, mut until) = (0.0, Vec::new(), false, 0.0);
+        let mix = workload.mix();
+        while at < window.as_secs_f64() {
+            if is_on_off(load) && at >= until {
+                (on, until) = (!on, at - 0.5 * (-rng.random::<f64>()).ln_1p());
+            }
+            let factor = if !is_on_off(load) {
+                1.0
+            } else if on {
+                1.6
+            } else {
+                0.4
+            };
+            let next = at - (-rng.random::<f64>()).ln_1p() / (rate.0 * factor);
+            if is_on_off(load) && next > until {
+                at = until;
+                continue;
+            }
+            at = next;
+            let mut left = rng.random::<f64>();
+            let chosen = mix.iter().position(|share| {
+                left -= share;
+                left < 0.0
+            });
+            calls.push((at, chosen.unwrap_or(mix.len() - 1)));
+        }
+        calls.retain(|(at, _)| *at < window.as_secs_f64());
+        Ok(calls)
+    }
+
+    fn rest(&mut self, _: Nanos) {}
+
     fn is_alive(&self) -> bool {
         self.offered.borrow().len() <= self.lives
     }
@@ -251,6 +309,13 @@ impl Bench for Simulated {
     fn truth(&self) -> Option<Truth> {
         None
     }
+}
+
+/// As [`ON_OFF`] says.
+const ON_AND_OFF: Arrivals = Arrivals::Mmpp { rates: [1.6, 0.4], switching: [2.0, 2.0] };
+
+fn is_on_off(load: &Load) -> bool {
+    matches!(load, Load::Open { arrivals, .. } if arrivals == ON_OFF)
 }
 
 /// The calls of a run, as its observer sees them.

@@ -30,6 +30,8 @@ pub(super) struct Pool {
     pub places: u32,
     /// In seconds.
     pub held: f64,
+    /// Whether they hold it while they are on the CPUs, too, like workers; and not only elsewhere, like a lock or a disk.
+    pub around_cpu: bool,
 }
 
 impl Full {
@@ -38,10 +40,11 @@ impl Full {
         let cpu =
             |cpu_share, cost_without_rest| Full { name: "cpu".to_owned(), cpu_share, cost_without_rest, pool: None };
         let free = 1.0 - facts.background;
-        let Some(most) = places.iter().rev().find_map(|(place, at)| matches!(place, Place::Clients(_)).then_some(at))
-        else {
-            return cpu(free, None);
-        };
+        let most = places.iter().rev().find_map(|(place, at)| match place {
+            Place::Clients(clients) => Some((*clients, at)),
+            _ => None,
+        });
+        let Some((clients, most)) = most else { return cpu(free, None) };
         let rate = most.piece.rate();
         let cost = most.piece.cost(facts.idle_busy);
         let used = cost.map_or(1.0, |cost| rate * cost / servers);
@@ -87,7 +90,8 @@ fn pool(ladder: &[(u64, f64)], cpu: f64) -> Option<Pool> {
     };
     let places = (1..=MOST_PLACES).min_by(|a, b| off(*a).total_cmp(&off(*b)))?;
     let held = f64::from(places) / most;
-    (off(places).is_finite() && held > NOTABLE * alone).then_some(Pool { places, held })
+    let around_cpu = held + cpu > (1.0 + NOTABLE) * alone;
+    (off(places).is_finite() && held > NOTABLE * alone).then_some(Pool { places, held, around_cpu })
 }
 
 #[cfg(test)]

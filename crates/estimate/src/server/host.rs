@@ -1,6 +1,7 @@
 //! The speed of the host in the course of a level, and what the model says given it.
 
 use super::ServerFit;
+use super::variable::drift_share;
 use crate::EstimateError;
 use crate::window::{course, overlap};
 use brimful_core::record::Record;
@@ -15,10 +16,9 @@ impl ServerFit {
     /// How slow the host was in the course of a level at which requests in these proportions came at `rate`: the CPU time
     /// of each request over what the law says. `None` where the Record does not tell.
     pub fn course_of(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<Course> {
-        let model = self.once.model_at(rate, mix);
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
         let mean = |demands: &[f64]| demands.iter().zip(mix).map(|(demand, share)| demand * share).sum::<f64>();
-        let (cpu, demands) = (&model.stations[0], &model.demands[0]);
+        let (cpu, demands) = &self.once.cpu;
         let (busiest, here) = (mean(demands), mean(&station_demands(cpu, demands, &rates)));
         let servers = f64::from(self.facts.servers);
         let free = 1.0 - cpu.background;
@@ -42,10 +42,16 @@ impl ServerFit {
                 // Of the cost, what is paid at leisure is paid by as many as found the server idle in this stretch.
                 let leisure = (free - work / length / servers).max(0.0) / idle;
                 let law = busiest + (here - busiest) * leisure;
-                stretches.push((length, work / calls / law));
+                stretches.push((length, work / calls / law, calls));
                 (length, work, calls) = (0.0, 0.0, 0.0);
             }
         }
+        // What the calls of a stretch happened to need is not the host's, and the model draws it itself.
+        let level: f64 = stretches.iter().map(|(length, slowness, _)| length * slowness).sum::<f64>()
+            / stretches.iter().map(|(length, ..)| length).sum::<f64>();
+        let share = drift_share(stretches.iter().map(|(_, s, calls)| (s / level, *calls)), self.once.variability(mix));
+        let shrunk = |(length, slowness, _): (f64, f64, f64)| (length, level + share * (slowness - level));
+        let stretches: Vec<(f64, f64)> = stretches.into_iter().map(shrunk).collect();
         let before = begun.filter(|begun| *begun > 0.0).zip(stretches.first().map(|(_, slowness)| *slowness));
         (!stretches.is_empty()).then(|| Course::of_stretches(before.into_iter().chain(stretches)))
     }

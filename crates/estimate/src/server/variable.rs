@@ -11,6 +11,8 @@ use rand_pcg::Pcg64Mcg;
 
 /// How often blocks are drawn anew.
 const DRAWS: usize = 100;
+/// The most arrivals that are followed, at least in each draw.
+const MOST_ARRIVALS: f64 = 50_000.0;
 /// A piece with fewer calls says little of the host.
 const FEW_CALLS: f64 = 20.0;
 
@@ -55,7 +57,7 @@ pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 impl ServerFit {
     /// What is to be expected when requests in these proportions come at `rate` for so many seconds; `arrivals` gives
-    /// instants and classes of such a load by a seed.
+    /// instants and classes of such a load by a seed and over so many seconds.
     ///
     /// # Errors
     /// When the model cannot be followed.
@@ -64,29 +66,19 @@ impl ServerFit {
         rate: f64,
         mix: &[f64],
         seconds: f64,
-        arrivals: &mut dyn FnMut(u64) -> Vec<(f64, usize)>,
+        arrivals: &mut dyn FnMut(u64, f64) -> Vec<(f64, usize)>,
     ) -> Result<Expected, EstimateError> {
         let mut rng = Pcg64Mcg::seed_from_u64(rate.to_bits());
         let (mut means, mut percentiles, mut utilizations) =
             (Vec::new(), [Vec::new(), Vec::new(), Vec::new()], Vec::new());
-        let servers = f64::from(self.facts.servers);
+        // A sample of so many arrivals has nearly the whole spread of a longer one, and what is left out widens it.
+        let followed = seconds.min(MOST_ARRIVALS / rate);
         for (index, once) in self.again.iter().enumerate() {
             let model = once.model_at(rate, mix);
             let stretches = self.stretches(seconds, &mut rng);
-            let slowness = mean_slowness(&stretches, seconds);
-            let work: f64 = brimful_model::station_demands(
-                &model.stations[0],
-                &model.demands[0],
-                &mix.iter().map(|share| rate * share).collect::<Vec<f64>>(),
-            )
-            .iter()
-            .zip(mix)
-            .map(|(demand, share)| demand * share * rate)
-            .sum();
-            let busy = self.facts.idle_busy + (work * slowness).min(servers * (1.0 - model.stations[0].background));
-            utilizations.push(busy / servers);
+            utilizations.push(once.utilization(&self.facts, rate, mix, mean_slowness(&stretches, seconds)));
             let course = Course::of_stretches(stretches);
-            let mut times: Vec<f64> = trajectory(&model, course, index as u64, arrivals(index as u64))?
+            let mut times: Vec<f64> = trajectory(&model, course, index as u64, arrivals(index as u64, followed))?
                 .map(|sojourn| sojourn.response)
                 .collect();
             if times.is_empty() {
@@ -146,8 +138,16 @@ impl ServerFit {
 
     /// Lengths of a block's pieces, and how slow the host was in each.
     fn stretches_of(&self, block: &Block) -> Vec<(f64, f64)> {
-        let of = |piece: &Piece| Some((piece.seconds, self.slowness(piece)?));
+        let of = |piece: &Piece| Some((piece.seconds, 1.0 + self.drift_share * (self.slowness(piece)? - 1.0)));
         block.iter().filter_map(of).collect()
+    }
+
+    /// What of the differences between pieces is the host's, and not that of the calls that happened to be in them.
+    pub(super) fn share_of_drift(&self) -> f64 {
+        let variability = self.once.variability(&self.facts.mix);
+        let pieces = self.blocks.iter().flatten();
+        let seen = pieces.filter_map(|piece| Some((self.slowness(piece)?, piece.rate() * piece.seconds)));
+        drift_share(seen, variability)
     }
 
     /// What a call cost in the piece over what it costs there in all blocks.
@@ -161,6 +161,18 @@ impl ServerFit {
         let by_rate = || matches!(piece.place, super::Place::Clients(_)).then(|| all.rate() / piece.rate());
         by_cost.or_else(by_rate).filter(|slowness| slowness.is_finite() && *slowness > 0.0)
     }
+}
+
+/// The share of the variance of what was seen (factors about 1, and of how many calls each is the mean) that is not that
+/// of calls whose squared coefficient of variation is `variability` (shrinkage, as James & Stein 1961).
+pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f64) -> f64 {
+    let (mut n, mut squares, mut of_calls) = (0.0, 0.0, 0.0);
+    for (factor, calls) in seen {
+        n += 1.0;
+        squares += (factor - 1.0).powi(2);
+        of_calls += variability / calls;
+    }
+    if n > 1.0 && squares > 0.0 { (1.0 - of_calls / squares).clamp(0.0, 1.0).sqrt() } else { 0.0 }
 }
 
 /// Over the first so many seconds of stretches.

@@ -34,7 +34,8 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
     let error = survey.saturation_rate.error.unwrap();
     assert!(error.abs() < SATURATION, "{:?}", survey.saturation_rate);
 
-    let held_out: Vec<_> = survey.levels.iter().filter(|level| level.role == Role::HeldOut).collect();
+    let held_out: Vec<_> =
+        survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.workload == "mix").collect();
     assert_eq!(held_out.len(), 5);
     for level in held_out {
         let response = level.response_time_s;
@@ -109,8 +110,9 @@ fn what_is_predicted_is_handed_over_before_it_is_measured() {
     assert_eq!(offered[before..before + predicted.len()], predicted);
     let held_out = survey.levels.iter().filter(|level| level.role == Role::HeldOut);
     for (level, predicted) in held_out.zip(&predictions.levels) {
-        assert_eq!(level.response_time_s.predicted, predicted.prediction.response);
-        assert_eq!(level.throughput.predicted, Some(predicted.prediction.throughput));
-        assert_eq!(level.utilization.predicted, Some(predicted.prediction.utilization));
+        assert_eq!(level.response_time_s.predicted, Some(predicted.expected.response.median));
+        assert_eq!(level.response_time_s.interval90, Some(predicted.expected.response.interval90));
+        assert_eq!(level.steady_response_s, predicted.prediction.as_ref().and_then(|p| p.response));
+        assert_eq!(level.utilization.predicted, Some(predicted.expected.utilization.median));
     }
 }
