@@ -63,6 +63,10 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
         format!("; throughputs and mean response times are known to within {} (95 % confidence)", percent(precision))
     });
     let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
+    // Closed customers find idle servers more or less often than the law has it.
+    for k in (0..network.waking.len()).filter(|k| network.waking[*k] > 0.0) {
+        solution.utilization[k] = found.utilization[k].iter().map(|figure| figure.value).collect();
+    }
     solution.caveats.push(format!("these figures are simulated: {why}{known}"));
     solution.caveats.extend(found.run.caveats.iter().map(|caveat| format!("simulation: {caveat}")));
     if network.model.demand_ci95_half_width.iter().flatten().any(|half| *half > 0.0) {

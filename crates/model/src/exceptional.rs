@@ -18,6 +18,10 @@
 //!   two are to one another at one server: within 3 % (6 %) for exponential service. Of what classes stay longer than
 //!   without w, they have their own extra alike, the rest in proportion to their demands.
 //!
+//! Under priorities, and beside closed classes, whose arrivals do not find what is there on average, no such formula is
+//! known to us: there all pay the mean as part of their demands. The simulator has those pay who find servers idle
+//! everywhere.
+//!
 //! Times are seconds, rates per second; both by class.
 
 use crate::erlang::{erlang_c, exponential_wait};
@@ -50,13 +54,18 @@ fn pays(station: &Station) -> bool {
 }
 
 impl Network<'_> {
-    /// A station where they do, as far as something is known of it: not under priorities, nor beside closed classes.
-    pub(crate) fn exceptional(&self, k: usize) -> Option<Exceptional> {
+    /// Whether they do at a station, and something is known of it: not under priorities, nor beside closed classes.
+    pub(crate) fn is_exceptional(&self, k: usize) -> bool {
         let station = &self.model.stations[k];
         let known = matches!(station.scheduling, Scheduling::Ps | Scheduling::Fcfs) && self.customers() == 0;
-        (known && pays(station)).then(|| {
-            Exceptional::new(station.servers, self.waking[k], &self.saturated[k], &self.demands[k], &self.rates)
-        })
+        known && pays(station)
+    }
+
+    /// Such a station.
+    pub(crate) fn exceptional(&self, k: usize) -> Option<Exceptional> {
+        let servers = self.model.stations[k].servers;
+        self.is_exceptional(k)
+            .then(|| Exceptional::new(servers, self.waking[k], &self.saturated[k], &self.demands[k], &self.rates))
     }
 }
 

@@ -108,8 +108,8 @@ impl Network<'_> {
     /// Why a station is out of product form, if it is.
     pub(crate) fn no_product_form(&self, k: usize) -> Option<&'static str> {
         let (station, demands) = (&self.model.stations[k], &self.demands[k]);
-        if self.exceptional(k).is_some() {
-            return Some("has servers that wake up for those who find them idle");
+        if self.is_exceptional(k) {
+            return Some("wakes up for those who find it idle");
         }
         if station.kind != StationKind::Queue || station.scheduling == Scheduling::Ps {
             return None;

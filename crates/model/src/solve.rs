@@ -15,7 +15,9 @@
 //! `schweitzer` and `linearizer` also take orders of service out of product form: Pollaczek & Khinchine's remaining
 //! service, Lee & Longton's for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. No one
 //! bounds the errors, which may be several times the figure: a caveat of the solution says so, and `auto` simulates.
-//! Rate multipliers of a station in order of arrival are taken as if it shared.
+//! Rate multipliers of a station in order of arrival are taken as if it shared. Servers that wake up
+//! ([`crate::exceptional`]) are out of product form in open networks; beside closed classes, and under priorities, all
+//! requests pay the mean alike, except in a simulation.
 //!
 //! Mixed networks (open and closed classes): the closed ones are solved at stations that the open ones slow down
 //! (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984),

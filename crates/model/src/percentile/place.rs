@@ -12,6 +12,11 @@
 //!   E\[S²\]/(2·E\[S\]·(1 − ρ)). For M/M/1 that is exact (Ott 1984; for all requests together Coffman, Muntz & Trotter,
 //!   1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and so it is for the shortest and the longest requests of M/G/1 (van den Berg
 //!   & Boxma 1991).
+//! - Servers that wake up ([`crate::exceptional`]): who finds some idle, as often as in M/M/m, waits for no one and has
+//!   the longer service; who does not has the other, after a wait of (E − ρ·F)/(1 − ρ·F), with E of all services under
+//!   way, F of those that nothing was paid for, and ρ the load of the latter. Exact for one server (Welch 1964). Where
+//!   servers are shared, who finds none idle meets 1 + K requests for each server, K geometric at ρ, as in M/M/m; of who
+//!   does, mean and variance of what is met are reduced alike. There p50 and p95 are within 8 % (exponential) to 14 %.
 //! - Priorities: the wait is exponential where there is one, and like an interrupted service it is stretched by the
 //!   busy periods of the more urgent.
 //!
@@ -170,7 +175,7 @@ impl<'a> Place<'a> {
         let mut ways: Vec<Way<'a>> = found.iter().map(service).collect();
         let behind = self.paid_wait(paying, saturated, found, 1.0 - idle);
         let plain = behind.left[0] / (self.servers() - behind.work);
-        let wait = if idle < 1.0 { (residence - self.demands[c]) / (1.0 - idle) } else { 0.0 };
+        let wait = if idle < 1.0 { (residence - self.demands[c]).max(0.0) / (1.0 - idle) } else { 0.0 };
         let unit = if plain > 0.0 { wait / plain } else { 0.0 };
         let sojourn = Sojourn::Ordered(demand, self.family, Wait::Behind(behind, unit));
         ways.push(Way { probability: 1.0 - idle, mean: demand + wait, sojourn });
