@@ -4,7 +4,7 @@ use super::runs::{Run, Runs};
 use crate::EstimateError;
 use crate::response::{self, ResponseFit, ResponsePoint, fit_response};
 use brimful_core::model::Model;
-use brimful_model::{exponential_wait, station_demands};
+use brimful_model::{exceptional_wait, station_demands};
 
 pub(super) struct Elsewhere {
     pub response: ResponseFit,
@@ -39,7 +39,7 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     let (response, ci) = run.response?;
     let cpu = &model.stations[0];
     let rate: f64 = run.throughput.iter().sum();
-    let wait_unit = exponential_wait(&run.throughput, &under(model, run, 0), cpu.servers, cpu.background);
+    let wait_unit = exceptional_wait(cpu, &model.demands[0], &run.throughput);
     let ci = ci.unwrap_or(response).max(response::FLOOR * response);
     let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, run, class)).sum();
     (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })

@@ -53,6 +53,8 @@ impl Full {
             return cpu(used.min(1.0), cost.or(Some(servers / rate)));
         }
         match pool(&ladder(places), cost.unwrap_or(0.0) / free) {
+            // Not even the most clients have filled anything.
+            Some(Pool { places, .. }) if u64::from(places) >= clients => cpu(free, None),
             Some(pool) => {
                 Full { name: "workers".to_owned(), cpu_share: free, cost_without_rest: cost, pool: Some(pool) }
             }
@@ -103,12 +105,13 @@ mod tests {
         // Four places, each held for 5 ms; 0.2 ms of CPU in it.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
         let found = pool(&ladder, 0.0002).unwrap();
-        assert_eq!(found.places, 4);
+        assert!(found.places == 4 && !found.around_cpu, "{found:?}");
+        assert!(pool(&ladder, 0.001).unwrap().around_cpu);
         assert!((found.held - 0.005).abs() < 1e-9);
         // One lock, held for half of the time of a call.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
         let found = pool(&ladder, 0.001).unwrap();
-        assert!(found.places == 1 && (found.held - 0.001).abs() < 1e-9, "{found:?}");
+        assert!(found.places == 1 && (found.held - 0.001).abs() < 1e-9 && !found.around_cpu, "{found:?}");
     }
 }
