@@ -322,10 +322,17 @@ pub struct TargetArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     pub listen: std::net::SocketAddr,
-    /// Request classes, each NAME=DEMAND or NAME=DEMAND/SIZE, served at /NAME; the first also at /
-    #[arg(long, value_name = "CLASSES", default_value = "light=200us,heavy=2ms/16KiB")]
-    pub service: String,
-    /// Distribution of the CPU time that a request needs, about the class's demand
+    /// Request classes, each NAME=STEPS or NAME=STEPS/SIZE, served at /NAME; the first also at /. STEPS is a CPU time,
+    /// or several of these joined by +: a CPU time, work:TIME (a fixed amount of memory access, arithmetic and system
+    /// calls that took TIME at the start), lock:TIME (CPU time under a lock that all requests share), sleep:TIME,
+    /// read:SIZE (from a file, past the page cache) [default: light=200us,heavy=2ms/16KiB, unless there is --work]
+    #[arg(long, value_name = "CLASSES")]
+    pub service: Option<String>,
+    /// Request classes made of fixed work: as --service, but a time alone means work:TIME, and cpu:TIME is CPU time.
+    /// With --service, these classes follow those
+    #[arg(long, value_name = "CLASSES")]
+    pub work: Option<String>,
+    /// Distribution of the times of a class's steps about what was asked for
     #[arg(long, value_name = "NAME", default_value = "deterministic")]
     pub distribution: String,
     /// Worker threads
@@ -334,6 +341,13 @@ pub struct TargetArgs {
     /// Length of the listen queue
     #[arg(long, value_name = "N", default_value = "511")]
     pub backlog: Count,
+    /// Requests that may be served at once, as by PHP-FPM's processes or a pool of connections to a database; the
+    /// others wait, each with its worker [default: as many as there are workers]
+    #[arg(long, value_name = "N")]
+    pub pool: Option<Count>,
+    /// Directory of the file that read steps read: 67 MB, gone at the end [default: TMPDIR or /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub read_dir: Option<PathBuf>,
     /// CPUs to keep the workers on, in turn
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,

@@ -7,8 +7,12 @@ use crate::progress;
 use anyhow::Context;
 use brimful_core::quantity::{count, seconds};
 use brimful_target::{ServiceClass, Target, TargetConfig, TargetError, Truth};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+/// What is served unless something else is asked for.
+const DEFAULT_SERVICE: &str = "light=200us,heavy=2ms/16KiB";
 
 /// Serves until it is interrupted, then tells what it has spent.
 pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
@@ -21,15 +25,21 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     let stop = progress::stop_flag()?;
     let target = Target::start(TargetConfig {
         listen: args.listen,
-        classes: ServiceClass::parse_list(&args.service).map_err(usage)?,
+        classes: classes(args).map_err(usage)?,
         distribution: args.distribution.parse().map_err(usage)?,
         workers: count(args.workers.0, "workers")? as usize,
         backlog: count(args.backlog.0, "places in the backlog")?,
+        pool: args.pool.map(|places| count(places.0, "places in the pool")).transpose()?.map(|places| places as usize),
         cpus: args.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
+        read_dir: args.read_dir.clone().unwrap_or_else(default_read_dir),
         seed: args.seed,
     })
     .map_err(|error| match error {
-        TargetError::NoWorkers | TargetError::Backlog { .. } | TargetError::Pin { .. } => usage(error).into(),
+        TargetError::NoWorkers
+        | TargetError::EmptyPool
+        | TargetError::DuplicateName(_)
+        | TargetError::Backlog { .. }
+        | TargetError::Pin { .. } => usage(error).into(),
         error => anyhow::Error::from(error),
     })?;
     print(&format!("listening on http://{}\n", target.addr()))?;
@@ -43,6 +53,22 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// Those of --service, then those of --work; without either, the default ones.
+fn classes(args: &TargetArgs) -> Result<Vec<ServiceClass>, TargetError> {
+    let service = match (&args.service, &args.work) {
+        (None, None) => Some(DEFAULT_SERVICE),
+        (service, _) => service.as_deref(),
+    };
+    let mut classes = service.map_or(Ok(Vec::new()), ServiceClass::parse_list)?;
+    classes.extend(args.work.as_deref().map_or(Ok(Vec::new()), ServiceClass::parse_work_list)?);
+    Ok(classes)
+}
+
+/// /tmp is often in memory.
+fn default_read_dir() -> PathBuf {
+    std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from)
+}
+
 fn table(truth: &Truth) -> String {
     let mut text = format!("{:<20} {:>12} {:>14} {:>14}\n", "class", "requests", "CPU each", "nominal");
     for (name, class) in &truth.classes {
@@ -50,5 +76,10 @@ fn table(truth: &Truth) -> String {
         text += &format!("{name:<20} {:>12} {mean:>14} {nominal:>14}\n", count(class.requests));
     }
     let [all, other] = [truth.total_cpu_s, truth.other_cpu_s].map(seconds);
-    text + &format!("CPU in all: {all}, of it for no class: {other}\n")
+    text += &format!("CPU in all: {all}, of it for no class: {other}\n");
+    if let Some(pool) = truth.pool {
+        let [most, waited] = [pool.most_served_at_once as u64, pool.waited].map(count);
+        text += &format!("pool: at most {most} of {} places taken at once, {waited} requests waited\n", pool.places);
+    }
+    text
 }

@@ -8,6 +8,7 @@
 use crate::service::Distribution;
 use brimful_core::Nanos;
 use brimful_os::clock::thread_cpu;
+use rand::RngExt;
 use rand_distr::{Distribution as _, Exp1};
 use rand_pcg::Pcg64;
 use std::hint::black_box;
@@ -72,7 +73,7 @@ fn spin(rounds: u64) {
     }
 }
 
-/// Draws service demands.
+/// Draws service demands, and places in a file.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     distribution: Distribution,
@@ -83,6 +84,11 @@ impl Sampler {
     /// The sampler of one worker; workers with the same seed draw from independent streams.
     pub(crate) fn new(distribution: Distribution, seed: u64, worker: usize) -> Sampler {
         Sampler { distribution, random: Pcg64::new(u128::from(seed), worker as u128) }
+    }
+
+    /// Anywhere between 0 and 1.
+    pub(crate) fn place(&mut self) -> f64 {
+        self.random.random()
     }
 
     /// The demand of one request.

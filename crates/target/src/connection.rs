@@ -125,8 +125,10 @@ impl Connection {
 
     fn serve(&mut self, request: Request, desk: &mut Desk) -> (Next, Charge) {
         if let Page::Class(class) = request.page {
-            desk.burn(class);
             self.last = Some(class);
+            if !desk.serve(class) {
+                return (Next::Close, self.wake());
+            }
         }
         // A server that stops answers what is there and hangs up.
         let then = if request.close || desk.stopping() { Then::Close } else { Then::Read };

@@ -1,15 +1,21 @@
 //! What a connection needs of the worker in whose hands it is, and of the server.
 
 use crate::burn::{Sampler, Spinner};
+use crate::disk::{Buffer, Disk};
 use crate::pages::Pages;
-use crate::service::{Distribution, ServiceClass};
+use crate::pool::Pool;
+use crate::service::{Distribution, ServiceClass, Step};
 use crate::truth::{Ledger, Truth};
+use crate::work::Walker;
 use brimful_core::Nanos;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How much is read at once, in bytes.
 const READ: usize = 64 << 10;
+/// How long a request sleeps before it looks whether the server has stopped.
+const NAP: Duration = Duration::from_millis(200);
 
 /// What is served, and the account of it.
 #[derive(Debug)]
@@ -17,6 +23,14 @@ pub(crate) struct Site {
     pub(crate) classes: Vec<ServiceClass>,
     pub(crate) distribution: Distribution,
     pub(crate) pages: Pages,
+    /// Only where one was asked for.
+    pub(crate) pool: Option<Pool>,
+    /// What lock steps hold.
+    pub(crate) lock: Mutex<()>,
+    /// Only where a class reads.
+    pub(crate) disk: Option<Disk>,
+    /// Only where a class has work to do: the amount, and the buffer that each worker copies.
+    pub(crate) walker: Option<Walker>,
     /// The workers' accounts, each locked by its worker once per turn and by whoever asks for the truth.
     pub(crate) ledgers: Vec<Mutex<Ledger>>,
     /// When the workers end at the latest; set when they are to stop.
@@ -29,25 +43,74 @@ pub(crate) struct Desk {
     pub(crate) site: Arc<Site>,
     pub(crate) scratch: Box<[u8]>,
     spinner: Spinner,
+    walker: Option<Walker>,
     sampler: Sampler,
+    buffer: Buffer,
 }
 
 impl Site {
     pub(crate) fn truth(&self) -> Truth {
         let ledgers: Vec<Ledger> = self.ledgers.iter().map(|l| lock(l).clone()).collect();
-        Ledger::truth(&ledgers, &self.classes, self.distribution)
+        let pool = self.pool.as_ref().map(Pool::truth);
+        Truth { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
+    }
+
+    /// Whether the time is over in which a server that stops still answers.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop_by.get().is_some_and(|&by| Instant::now() > by)
     }
 }
 
 impl Desk {
     /// Call on the thread, and on the CPU, that the worker is to run on.
     pub(crate) fn new(site: Arc<Site>, sampler: Sampler) -> Desk {
-        Desk { site, scratch: vec![0; READ].into_boxed_slice(), spinner: Spinner::measure(), sampler }
+        let (scratch, walker) = (vec![0; READ].into_boxed_slice(), site.walker.clone());
+        Desk { site, scratch, spinner: Spinner::measure(), walker, sampler, buffer: Buffer::default() }
     }
 
-    /// Burns the demand of one request of a class.
-    pub(crate) fn burn(&mut self, class: usize) {
-        let mean = self.site.classes[class].demand;
+    /// Does what a request of this class does before it is answered. False if it is not to be answered: the disk
+    /// failed, or the server has stopped.
+    pub(crate) fn serve(&mut self, class: usize) -> bool {
+        let site = Arc::clone(&self.site);
+        let _place = site.pool.as_ref().map(Pool::take);
+        site.classes[class].steps.iter().all(|step| !site.is_over() && self.step(*step, &site))
+    }
+
+    fn step(&mut self, step: Step, site: &Site) -> bool {
+        match step {
+            Step::Cpu(mean) => self.burn(mean),
+            Step::Work(mean) => {
+                let amount = self.sampler.draw(mean);
+                if let Some(walker) = &mut self.walker {
+                    walker.work(amount);
+                }
+            }
+            Step::Lock(mean) => {
+                let _held = lock(&site.lock);
+                self.burn(mean);
+            }
+            Step::Sleep(mean) => return self.sleep(mean, site),
+            Step::Read(size) => {
+                let place = self.sampler.place();
+                return site.disk.as_ref().is_some_and(|disk| disk.read(size, place, &mut self.buffer).is_ok());
+            }
+        }
+        true
+    }
+
+    /// False if the server stopped meanwhile.
+    fn sleep(&mut self, mean: Nanos, site: &Site) -> bool {
+        let mut left = Duration::from(self.sampler.draw(mean));
+        let begun = Instant::now();
+        let asked = left;
+        while !left.is_zero() && !site.is_over() {
+            thread::sleep(left.min(NAP));
+            left = asked.saturating_sub(begun.elapsed());
+        }
+        left.is_zero()
+    }
+
+    fn burn(&mut self, mean: Nanos) {
         if mean > Nanos::ZERO {
             self.spinner.burn(self.sampler.draw(mean));
         }

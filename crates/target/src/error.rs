@@ -1,13 +1,17 @@
 //! Why a reference server cannot start, and what to do about it.
 
 use brimful_core::Bytes;
+use brimful_core::quantity::bytes;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// What is wrong with a service description, an address or this host.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// One item of a service description is not `name=demand` or `name=demand/size`.
-    #[error("`{item}` does not describe a service class{reason}: write it like light=200us or heavy=2ms/16KiB")]
+    /// One item of a service description is not `name=steps` or `name=steps/size`.
+    #[error(
+        "`{item}` does not describe a service class{reason}: write it like light=200us or heavy=2ms+sleep:5ms/16KiB"
+    )]
     Item {
         /// The item.
         item: String,
@@ -39,6 +43,32 @@ pub enum TargetError {
     /// Nobody to serve.
     #[error("a server with no workers serves nothing: use at least one")]
     NoWorkers,
+    /// Nobody would ever be served.
+    #[error("a pool with no places serves nothing: use at least one")]
+    EmptyPool,
+    /// A step that reads nothing, or more than is sensible at once.
+    #[error("a step of class `{name}` reads {} bytes: use between 1 and {} bytes", .size.0, .limit.0)]
+    ReadSize {
+        /// The class.
+        name: String,
+        /// What was asked for.
+        size: Bytes,
+        /// What is possible.
+        limit: Bytes,
+    },
+    /// There is no file to read from.
+    #[error(
+        "cannot make the file of {} that read steps need in {} ({source}): name a directory that can be written to, \
+         with as much room, by --read-dir", bytes(.needed.0 as f64), .directory.display()
+    )]
+    File {
+        /// Where.
+        directory: PathBuf,
+        /// How long it is to be.
+        needed: Bytes,
+        /// The kernel's reason.
+        source: std::io::Error,
+    },
     /// The kernel would silently use a shorter listen queue.
     #[error(
         "a backlog of {asked} is more than this kernel grants ({limit}): ask for less, or raise the limit with \

@@ -2,9 +2,14 @@
 //! truth to compare a measurement with.
 //!
 //! A request of a class burns CPU on the worker thread that serves it, by the thread's own CPU clock: exactly the
-//! configured demand, or an exponential draw with that mean. Nothing sleeps. All workers share one epoll instance and
-//! take one request from it at a time, in the kernel's ready order, so that m workers are one FCFS queue with m servers
-//! and never idle while a request waits: an M/G/m queue, if the arrivals are Poisson.
+//! configured demand, or an exponential draw with that mean. All workers share one epoll instance and take one request
+//! from it at a time, in the kernel's ready order, so that m workers are one FCFS queue with m servers and never idle
+//! while a request waits: an M/G/m queue, if the arrivals are Poisson.
+//!
+//! A class may do more, one [`Step`] after another: a fixed amount of work, whose CPU time depends on the caches; CPU
+//! time under a lock that all requests share; a sleep; a read from a disk. A pool may limit how many requests are
+//! served at once. The worker stays with its request all the while, as a process of Apache's prefork MPM does, so a
+//! server that sleeps needs more workers than CPUs.
 //!
 //! Invariants:
 //! - What [`Target::truth`] books under the classes and under "other" adds up to the CPU time the workers have used.
@@ -20,16 +25,19 @@ mod burn;
 mod chunked;
 mod connection;
 mod desk;
+mod disk;
 mod error;
 mod listen;
 mod pages;
+mod pool;
 mod request;
 mod server;
 mod service;
 mod truth;
+mod work;
 mod worker;
 
 pub use error::TargetError;
 pub use server::{Target, TargetConfig};
-pub use service::{Distribution, ServiceClass};
-pub use truth::{ClassTruth, Truth};
+pub use service::{Distribution, ServiceClass, Step};
+pub use truth::{ClassTruth, PoolTruth, Truth};

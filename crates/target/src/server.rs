@@ -2,11 +2,14 @@
 
 use crate::burn::Sampler;
 use crate::desk::Site;
+use crate::disk::Disk;
 use crate::error::TargetError;
 use crate::listen::listen;
 use crate::pages::Pages;
-use crate::service::{self, Distribution, ServiceClass};
+use crate::pool::Pool;
+use crate::service::{self, Distribution, ServiceClass, Step};
 use crate::truth::{Ledger, Truth};
+use crate::work::Walker;
 use crate::worker::{GRACE, LISTENER, STOP, Shared, Table, Worker};
 use brimful_os::cpus::pin_this_thread;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -15,6 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::{self, JoinHandle};
@@ -35,6 +39,11 @@ pub struct TargetConfig {
     pub backlog: u32,
     /// CPUs to pin the workers to, in turn; empty pins none.
     pub cpus: Vec<usize>,
+    /// Requests that may be served at once, at least one; the others wait, each with its worker. `None` lets each
+    /// worker serve.
+    pub pool: Option<usize>,
+    /// Where the file is made that read steps read.
+    pub read_dir: PathBuf,
     /// Seed of the exponential draws.
     pub seed: u64,
 }
@@ -47,15 +56,19 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts a server; it accepts connections when this returns, some milliseconds later.
+    /// Starts a server; it accepts connections when this returns, some milliseconds later,
+    /// or a second where a class reads: a file is written for that.
     ///
     /// # Errors
-    /// A configuration that makes no sense, an address that cannot be listened on, or a host that refuses a thread, a
-    /// descriptor or a CPU.
+    /// A configuration that makes no sense, an address that cannot be listened on, a directory without room for the
+    /// file to read, or a host that refuses a thread, a descriptor or a CPU.
     pub fn start(config: TargetConfig) -> Result<Target, TargetError> {
         service::validate(&config.classes)?;
         if config.workers == 0 {
             return Err(TargetError::NoWorkers);
+        }
+        if config.pool == Some(0) {
+            return Err(TargetError::EmptyPool);
         }
         let (listener, addr) = listen(config.listen, config.backlog)?;
         let refused = |what| move |e: Errno| TargetError::Resources { what, source: e.into() };
@@ -64,7 +77,14 @@ impl Target {
         let once = EventFlags::IN | EventFlags::ONESHOT;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), once).map_err(refused("an epoll watch"))?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(refused("an epoll watch"))?;
+        let has = |wanted: fn(&Step) -> bool| config.classes.iter().flat_map(|class| &class.steps).any(wanted);
+        let reads = has(|step| matches!(step, Step::Read(_)));
+        let works = has(|step| matches!(step, Step::Work(_)));
         let site = Arc::new(Site {
+            pool: config.pool.map(Pool::new),
+            lock: Mutex::new(()),
+            disk: reads.then(|| Disk::new(&config.read_dir)).transpose()?,
+            walker: works.then(|| Walker::calibrated(config.cpus.first().copied())).transpose()?,
             pages: Pages::new(&config.classes),
             ledgers: (0..config.workers).map(|_| Mutex::new(Ledger::new(config.classes.len()))).collect(),
             classes: config.classes,

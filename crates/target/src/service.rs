@@ -1,7 +1,8 @@
-//! What the server is to serve: request classes with their demands, as people write them
-//! (`light=200us,heavy=2ms/16KiB`).
+//! What the server is to serve: request classes with what their requests do, as people write it
+//! (`light=200us,heavy=1ms+lock:50us+sleep:5ms/16KiB`).
 
 use crate::error::TargetError;
+use brimful_core::units::ParseUnitError;
 use brimful_core::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,6 +12,8 @@ use std::str::FromStr;
 const MAX_RESPONSE: Bytes = Bytes(64 << 20);
 /// The length of a response whose class does not say.
 const DEFAULT_RESPONSE: Bytes = Bytes(1024);
+/// The most that one step reads.
+pub(crate) const MAX_READ: Bytes = Bytes(16 << 20);
 /// The path under which the truth is served, which no class may have.
 pub(crate) const TRUTH: &str = "__truth";
 
@@ -19,10 +22,37 @@ pub(crate) const TRUTH: &str = "__truth";
 pub struct ServiceClass {
     /// Its name, which is its path.
     pub name: String,
-    /// Its mean service demand: CPU time burned for each request. Zero burns nothing at all.
-    pub demand: Nanos,
+    /// What each of its requests does, in order, before it is answered.
+    pub steps: Vec<Step>,
     /// Length of the response body.
     pub response: Bytes,
+}
+
+/// A part of a request's service. Times are means of the server's [`Distribution`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// CPU time, by the thread's own clock, however fast the CPU is then. Zero burns nothing at all.
+    Cpu(Nanos),
+    /// As much work as took this much CPU time when the server started: visits to random places of a buffer longer than
+    /// the second-level cache, arithmetic, and system calls. It takes longer where caches are cold or neighbours use
+    /// them, as real work does.
+    Work(Nanos),
+    /// CPU time while one lock is held that all requests share.
+    Lock(Nanos),
+    /// Time without CPU, as for a backend's answer.
+    Sleep(Nanos),
+    /// A read of so many bytes at a random place of a file, past the page cache.
+    Read(Bytes),
+}
+
+impl Step {
+    /// The CPU time that it is configured to take.
+    fn cpu(self) -> Nanos {
+        match self {
+            Step::Cpu(time) | Step::Work(time) | Step::Lock(time) => time,
+            Step::Sleep(_) | Step::Read(_) => Nanos::ZERO,
+        }
+    }
 }
 
 /// How the demands of a class's requests are distributed about their mean.
@@ -37,15 +67,40 @@ pub enum Distribution {
 }
 
 impl ServiceClass {
-    /// Reads a list of classes, each `name=demand` or `name=demand/size`; the size is 1 KiB unless given.
+    /// A class whose requests take this much CPU time.
+    pub fn burning(name: &str, demand: Nanos, response: Bytes) -> ServiceClass {
+        ServiceClass { name: name.to_owned(), steps: vec![Step::Cpu(demand)], response }
+    }
+
+    /// Its mean service demand: the CPU time that a request is configured to take.
+    pub fn demand(&self) -> Nanos {
+        self.steps.iter().fold(Nanos::ZERO, |sum, step| sum + step.cpu())
+    }
+
+    /// Reads a list of classes, each `name=steps` or `name=steps/size`; the size of the response is 1 KiB unless given.
+    /// Steps are joined by `+`, each a CPU time or one of `cpu:TIME`, `work:TIME`, `lock:TIME`, `sleep:TIME` and
+    /// `read:SIZE`.
     ///
     /// # Errors
     /// The first thing that is wrong with the list.
     pub fn parse_list(text: &str) -> Result<Vec<ServiceClass>, TargetError> {
-        let classes = text.split(',').map(|item| parse(item.trim())).collect::<Result<Vec<_>, _>>()?;
-        validate(&classes)?;
-        Ok(classes)
+        parse_list(text, Step::Cpu)
     }
+
+    /// The same, but that a time alone is an amount of work.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the list.
+    pub fn parse_work_list(text: &str) -> Result<Vec<ServiceClass>, TargetError> {
+        parse_list(text, Step::Work)
+    }
+}
+
+/// `bare` is the step that a time alone is.
+fn parse_list(text: &str, bare: fn(Nanos) -> Step) -> Result<Vec<ServiceClass>, TargetError> {
+    let classes = text.split(',').map(|item| parse(item.trim(), bare)).collect::<Result<Vec<_>, _>>()?;
+    validate(&classes)?;
+    Ok(classes)
 }
 
 /// Checks what the types cannot.
@@ -63,6 +118,11 @@ pub(crate) fn validate(classes: &[ServiceClass]) -> Result<(), TargetError> {
         if class.response > MAX_RESPONSE {
             return Err(TargetError::TooLarge { name: class.name.clone(), size: class.response, limit: MAX_RESPONSE });
         }
+        let mut reads =
+            class.steps.iter().filter_map(|step| if let Step::Read(size) = step { Some(*size) } else { None });
+        if let Some(size) = reads.find(|size| *size == Bytes(0) || *size > MAX_READ) {
+            return Err(TargetError::ReadSize { name: class.name.clone(), size, limit: MAX_READ });
+        }
         if classes[..i].iter().any(|other| other.name == class.name) {
             return Err(TargetError::DuplicateName(class.name.clone()));
         }
@@ -70,17 +130,37 @@ pub(crate) fn validate(classes: &[ServiceClass]) -> Result<(), TargetError> {
     Ok(())
 }
 
-fn parse(item: &str) -> Result<ServiceClass, TargetError> {
+fn parse(item: &str, bare: fn(Nanos) -> Step) -> Result<ServiceClass, TargetError> {
     let error = |reason: String| TargetError::Item { item: item.to_owned(), reason };
     let (name, rest) = item.split_once('=').ok_or_else(|| error(String::new()))?;
-    let (demand, size) = rest.split_once('/').map_or((rest, None), |(demand, size)| (demand, Some(size)));
-    // Zero needs no unit.
-    let demand = if demand.trim() == "0" { Ok(Nanos::ZERO) } else { demand.trim().parse() };
+    let (steps, size) = rest.split_once('/').map_or((rest, None), |(steps, size)| (steps, Some(size)));
     Ok(ServiceClass {
         name: name.trim().to_owned(),
-        demand: demand.map_err(|e| error(format!(": {e}")))?,
+        steps: steps.split('+').map(|text| parse_step(text.trim(), bare)).collect::<Result<_, _>>().map_err(error)?,
         response: size.map_or(Ok(DEFAULT_RESPONSE), |s| s.trim().parse()).map_err(|e| error(format!(": {e}")))?,
     })
+}
+
+/// One step, or what is wrong with it, after a colon.
+fn parse_step(text: &str, bare: fn(Nanos) -> Step) -> Result<Step, String> {
+    let Some((kind, amount)) = text.split_once(':') else {
+        return parse_time(text).map(bare).map_err(|error| format!(": {error}"));
+    };
+    let amount = amount.trim();
+    let step = match kind.trim() {
+        "cpu" => parse_time(amount).map(Step::Cpu),
+        "work" => parse_time(amount).map(Step::Work),
+        "lock" => parse_time(amount).map(Step::Lock),
+        "sleep" => parse_time(amount).map(Step::Sleep),
+        "read" => amount.parse().map(Step::Read),
+        _ => return Err(format!(": the step `{text}` is none of cpu, work, lock, sleep and read")),
+    };
+    step.map_err(|error| format!(": in the step `{text}`, {error}"))
+}
+
+/// Zero needs no unit.
+fn parse_time(text: &str) -> Result<Nanos, ParseUnitError> {
+    if text == "0" { Ok(Nanos::ZERO) } else { text.parse() }
 }
 
 impl FromStr for Distribution {
@@ -115,9 +195,24 @@ mod tests {
             ("heavy", Nanos::from_millis(2), Bytes(16 << 10)),
             ("null", Nanos::ZERO, Bytes(1024)),
         ];
-        let expected =
-            expected.map(|(name, demand, response)| ServiceClass { name: name.to_owned(), demand, response });
-        assert_eq!(classes, expected);
+        assert_eq!(classes, expected.map(|(name, demand, response)| ServiceClass::burning(name, demand, response)));
+
+        let micros = Nanos::from_micros;
+        let classes =
+            ServiceClass::parse_list("a=work:170us + lock:50us+sleep:5ms+ read:64KiB+10us/2KiB,b=cpu:1ms").unwrap();
+        let steps = [
+            Step::Work(micros(170)),
+            Step::Lock(micros(50)),
+            Step::Sleep(micros(5000)),
+            Step::Read(Bytes(64 << 10)),
+            Step::Cpu(micros(10)),
+        ];
+        assert_eq!((classes[0].steps.as_slice(), classes[0].demand()), (&steps[..], micros(230)));
+        assert_eq!((classes[0].response, &classes[1].steps), (Bytes(2048), &vec![Step::Cpu(micros(1000))]));
+
+        let classes = ServiceClass::parse_work_list("light=170us,heavy=500us+sleep:1ms+cpu:20us/2KiB").unwrap();
+        assert_eq!(classes[0].steps, [Step::Work(micros(170))]);
+        assert_eq!(classes[1].steps, [Step::Work(micros(500)), Step::Sleep(micros(1000)), Step::Cpu(micros(20))]);
     }
 
     #[test]
@@ -125,7 +220,7 @@ mod tests {
         let message = |text: &str| ServiceClass::parse_list(text).unwrap_err().to_string();
         assert_eq!(
             message("light"),
-            "`light` does not describe a service class: write it like light=200us or heavy=2ms/16KiB"
+            "`light` does not describe a service class: write it like light=200us or heavy=2ms+sleep:5ms/16KiB"
         );
         assert!(
             message("light=200").contains("`light=200` does not describe a service class: `200` is not a duration")
@@ -133,6 +228,15 @@ mod tests {
         assert!(message("light=2ms/big").contains("`big` is not a size"));
         assert!(message("a=1ms,a=2ms").starts_with("two service classes are named `a`"));
         assert!(message("").contains("does not describe a service class"));
+        assert!(message("a=1ms+nap:1ms").contains(": the step `nap:1ms` is none of cpu, work, lock, sleep and read"));
+        assert!(message("a=1ms+lock:7").contains(": in the step `lock:7`, `7` is not a duration"));
+        assert!(message("a=sleep:").contains(": in the step `sleep:`, `` is not a duration"));
+        assert!(message("a=read:much+1ms").contains(": in the step `read:much`, `much` is not a size"));
+        for size in ["0", "17MiB"] {
+            assert!(message(&format!("a=read:{size}")).contains("a step of class `a` reads "), "{size}");
+        }
+        assert!(message("a=1ms+").contains("`` is not a duration"));
+        assert!(ServiceClass::parse_work_list("a=7").unwrap_err().to_string().contains("`7` is not a duration"));
         assert!(message("a=1ms/1GiB").contains("at most 67108864 bytes"));
         for name in ["", ".", "..", "a/b", "ä", "a b", "__truth"] {
             assert!(message(&format!("{name}=1ms")).contains("cannot name a service class"), "{name}");

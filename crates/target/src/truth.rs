@@ -22,6 +22,20 @@ pub struct Truth {
     pub other_cpu_s: f64,
     /// CPU seconds the workers have used since they began to serve: the sum of all the above.
     pub total_cpu_s: f64,
+    /// What became of the pool, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolTruth>,
+}
+
+/// What requests have had of the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolTruth {
+    /// How many requests may be served at once.
+    pub places: usize,
+    /// The most that were.
+    pub most_served_at_once: usize,
+    /// Requests that had to wait for a place.
+    pub waited: u64,
 }
 
 /// What one class has cost.
@@ -29,11 +43,11 @@ pub struct Truth {
 pub struct ClassTruth {
     /// Requests served.
     pub requests: u64,
-    /// CPU seconds they took: the demand burned, and the handling of the requests and of their connections.
+    /// CPU seconds they took: the steps of their service, and the handling of the requests and of their connections.
     pub cpu_s: f64,
     /// CPU seconds per request; zero when there were none.
     pub mean_cpu_s: f64,
-    /// The configured mean demand, in seconds.
+    /// The configured mean demand of CPU, in seconds: the sum of the steps that take CPU time.
     pub nominal_s: f64,
 }
 
@@ -101,7 +115,7 @@ impl Ledger {
             let requests: u64 = ledgers.iter().map(|l| l.classes[i].requests).sum();
             let cpu_s = seconds(ledgers.iter().map(|l| l.classes[i].cpu).sum());
             let mean_cpu_s = if requests == 0 { 0.0 } else { cpu_s / requests as f64 };
-            (class.name.clone(), ClassTruth { requests, cpu_s, mean_cpu_s, nominal_s: class.demand.as_secs_f64() })
+            (class.name.clone(), ClassTruth { requests, cpu_s, mean_cpu_s, nominal_s: class.demand().as_secs_f64() })
         };
         Truth {
             workers: ledgers.len(),
@@ -109,6 +123,7 @@ impl Ledger {
             classes: classes.iter().enumerate().map(of_class).collect(),
             other_cpu_s: seconds(ledgers.iter().map(|l| l.other).sum()),
             total_cpu_s: seconds(ledgers.iter().map(|l| l.total).sum()),
+            pool: None,
         }
     }
 }

@@ -19,7 +19,7 @@ use rustix::time::Timespec;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Event data of the listening socket; connections have their descriptor.
 pub(crate) const LISTENER: u64 = u64::MAX;
@@ -124,7 +124,7 @@ impl Worker {
             }
             let mut idle = true;
             for event in events {
-                if shared.site.stop_by.get().is_some_and(|&by| Instant::now() > by) {
+                if shared.site.is_over() {
                     return;
                 }
                 match event.data.u64() {

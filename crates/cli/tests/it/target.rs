@@ -46,6 +46,35 @@ fn it_serves_its_classes_and_tells_what_they_cost() {
 }
 
 #[test]
+fn work_is_short_for_classes_made_of_it_and_a_pool_is_told() {
+    let (target, address) = start(&["--service", "a=10us+sleep:1ms", "--work", "b=170us+cpu:30us", "--pool", "1"]);
+    let (_, truth) = get(&address, "/__truth");
+    let truth: serde_json::Value = serde_json::from_str(&truth).unwrap();
+    assert_eq!(truth["classes"]["a"]["nominal_s"], 0.000_01, "{truth:#}");
+    assert_eq!(truth["classes"]["b"]["nominal_s"], 0.0002, "{truth:#}");
+    assert_eq!(truth["pool"]["places"], 1, "{truth:#}");
+    assert_eq!([get(&address, "/b").0, get(&address, "/light").0], [200, 404]);
+    target.signal(Signal::INT);
+    let done = target.finish().exits(&[0]);
+    let line = "pool: at most 1 of 1 places taken at once, 0 requests waited\n";
+    assert!(done.stdout.ends_with(line), "{}", done.stdout);
+}
+
+#[test]
+fn what_steps_cannot_have_is_said() {
+    let refused = |args: &[&str]| {
+        let args = [&["target", "--listen", "127.0.0.1:0"], args].concat();
+        Running::start(brimful(&args)).finish()
+    };
+    let double = refused(&["--service", "a=1ms", "--work", "a=1ms"]).exits(&[2]);
+    assert!(double.stderr.contains("two service classes are named `a`"), "{}", double.stderr);
+    let empty = refused(&["--pool", "0"]).exits(&[2]);
+    assert!(empty.stderr.contains("a pool with no places"), "{}", empty.stderr);
+    let nowhere = refused(&["--service", "a=read:4KiB", "--read-dir", "/proc"]).exits(&[3]);
+    assert!(nowhere.stderr.contains("name a directory that can be written to"), "{}", nowhere.stderr);
+}
+
+#[test]
 fn it_takes_load_until_it_is_told_to_end() {
     let _machine = share_machine();
     let (target, address) = start(&["--service", "a=20us", "--distribution", "exponential", "--workers", "2"]);

@@ -27,11 +27,13 @@ impl Responder {
     pub fn answering(like: SocketAddr, response: Bytes, places: &Places) -> Result<Responder, RunError> {
         Ok(Responder::Answers(Target::start(TargetConfig {
             listen: loopback(like),
-            classes: vec![ServiceClass { name: CLASS.to_owned(), demand: Nanos::ZERO, response }],
+            classes: vec![ServiceClass::burning(CLASS, Nanos::ZERO, response)],
             distribution: Distribution::Deterministic,
             workers: places.workers,
+            pool: None,
             backlog: 1024,
             cpus: places.responder.clone(),
+            read_dir: std::env::temp_dir(),
             seed: 0,
         })?))
     }

@@ -7,6 +7,7 @@ mod client;
 mod http;
 mod queue;
 mod robust;
+mod steps;
 mod truth;
 
 use brimful_target::{Distribution, ServiceClass, Target, TargetConfig, Truth};
@@ -19,7 +20,9 @@ fn config(service: &str, workers: usize) -> TargetConfig {
         distribution: Distribution::Deterministic,
         workers,
         backlog: 128,
+        pool: None,
         cpus: Vec::new(),
+        read_dir: std::env::temp_dir(),
         seed: 1,
     }
 }

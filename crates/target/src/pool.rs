@@ -1,0 +1,127 @@
+//! A pool: at most so many requests are served at once, the others wait in the order in which they came, each with the
+//! worker that has it. So do the processes of PHP-FPM or the connections of a JDBC pool limit a server with more
+//! threads in front of them.
+
+use crate::desk::lock;
+use crate::truth::PoolTruth;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::thread::{self, Thread};
+
+/// The places of a pool, at least one.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    places: usize,
+    state: Mutex<State>,
+}
+
+/// Requests have numbers in the order in which they came.
+#[derive(Debug)]
+struct State {
+    /// The number of the next to come.
+    next: u64,
+    /// Those with lower numbers may be served.
+    admitted: u64,
+    /// Whose turn it is when a place is free.
+    queue: VecDeque<Thread>,
+    served: usize,
+    most_served: usize,
+    waited: u64,
+}
+
+/// A place in the pool, taken.
+#[derive(Debug)]
+pub(crate) struct Taken<'p>(&'p Pool);
+
+impl Pool {
+    pub(crate) fn new(places: usize) -> Pool {
+        let admitted = places as u64;
+        let state = State { next: 0, admitted, queue: VecDeque::new(), served: 0, most_served: 0, waited: 0 };
+        Pool { places, state: Mutex::new(state) }
+    }
+
+    /// Waits for a place.
+    pub(crate) fn take(&self) -> Taken<'_> {
+        let mut state = lock(&self.state);
+        let number = state.next;
+        state.next += 1;
+        if number >= state.admitted {
+            state.waited += 1;
+            state.queue.push_back(thread::current());
+        }
+        while number >= state.admitted {
+            drop(state);
+            thread::park();
+            state = lock(&self.state);
+        }
+        state.served += 1;
+        state.most_served = state.most_served.max(state.served);
+        Taken(self)
+    }
+
+    pub(crate) fn truth(&self) -> PoolTruth {
+        let state = lock(&self.state);
+        PoolTruth { places: self.places, most_served_at_once: state.most_served, waited: state.waited }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        state.served -= 1;
+        state.admitted += 1;
+        if let Some(first) = state.queue.pop_front() {
+            first.unpark();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn no_more_than_its_places_are_taken_at_once() {
+        const THREADS: usize = 8;
+        const TURNS: usize = 2_000;
+        let (pool, inside) = (Pool::new(3), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for _ in 0..TURNS {
+                        let place = pool.take();
+                        assert!(inside.fetch_add(1, Ordering::SeqCst) < 3);
+                        thread::yield_now();
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        drop(place);
+                    }
+                });
+            }
+        });
+        let state = lock(&pool.state);
+        assert_eq!((state.next, state.served, state.queue.len()), ((THREADS * TURNS) as u64, 0, 0));
+        assert!(state.most_served <= 3);
+    }
+
+    #[test]
+    fn who_comes_first_is_served_first() {
+        let (pool, order) = (Pool::new(1), Mutex::new(Vec::new()));
+        thread::scope(|scope| {
+            let place = pool.take();
+            for number in 0..5 {
+                let (pool, order) = (&pool, &order);
+                scope.spawn(move || {
+                    let _place = pool.take();
+                    lock(order).push(number);
+                });
+                while lock(&pool.state).queue.len() <= number {
+                    thread::yield_now();
+                }
+            }
+            drop(place);
+        });
+        assert_eq!(*lock(&order), [0, 1, 2, 3, 4]);
+        assert_eq!(pool.truth(), PoolTruth { places: 1, most_served_at_once: 1, waited: 5 });
+    }
+}

@@ -1,0 +1,129 @@
+//! What a request does beside burning CPU, and the pool. Bounds on time are lower ones only: a busy machine makes all
+//! of it longer, none of it shorter.
+
+use crate::client::{Client, request};
+use crate::{config, start, truth_of};
+use brimful_target::{PoolTruth, Target, TargetConfig, TargetError};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long these many requests take, all asked for at once.
+fn together(target: &Target, requests: usize) -> Duration {
+    let mut clients: Vec<Client> = (0..requests).map(|_| Client::new(target.addr())).collect();
+    let began = Instant::now();
+    clients.iter().for_each(|client| client.send(request("/a")));
+    clients.iter_mut().for_each(|client| assert_eq!(client.reply().status, 200));
+    began.elapsed()
+}
+
+/// A counter of one worker's I/O (proc_pid_io(5)).
+fn io_of_worker(target: &Target, counter: &str) -> u64 {
+    let prefix = format!("target-{}-", target.addr().port());
+    let mut tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let worker = tasks.find(|t| std::fs::read_to_string(t.join("comm")).is_ok_and(|c| c.starts_with(&prefix))).unwrap();
+    let io = std::fs::read_to_string(worker.join("io")).unwrap();
+    io.lines().find_map(|line| line.strip_prefix(counter)?.strip_prefix(": ")).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_sleep_takes_time_and_no_cpu() {
+    let target = start("a=sleep:150ms", 1);
+    assert!(together(&target, 2) >= Duration::from_millis(300));
+    let class = truth_of(&target, 2).classes["a"];
+    // By the thread's CPU clock: two sleeps of 150 ms, and the handling of two requests.
+    assert!(class.nominal_s == 0.0 && class.mean_cpu_s < 0.05, "{class:?}");
+}
+
+#[test]
+fn a_worker_that_sleeps_keeps_no_other_from_serving() {
+    // Longer than any stall of this machine: the first does not end before the second is answered.
+    let target = start("a=sleep:1h,b=sleep:1ms", 2);
+    let [first, mut second] = [Client::new(target.addr()), Client::new(target.addr())];
+    first.send(request("/a"));
+    second.send(request("/b"));
+    assert_eq!(second.reply().status, 200);
+    assert_eq!(first.arrived(), 0);
+    // Nor does it keep the server from stopping, after a second's grace.
+    target.stop();
+    let mut first = first;
+    assert!(first.ended(), "an answer to a request that was not served");
+}
+
+#[test]
+fn a_pool_serves_so_many_at_once() {
+    let target = Target::start(TargetConfig { pool: Some(1), ..config("a=sleep:20ms", 4) }).unwrap();
+    assert!(together(&target, 8) >= Duration::from_millis(8 * 20));
+    let truth = truth_of(&target, 8);
+    assert_eq!(truth.pool.map(|pool| (pool.places, pool.most_served_at_once)), Some((1, 1)));
+
+    let target = Target::start(TargetConfig { pool: Some(2), ..config("a=sleep:1h,b=0", 4) }).unwrap();
+    let mut clients: Vec<Client> = (0..4).map(|_| Client::new(target.addr())).collect();
+    clients[..2].iter().for_each(|client| client.send(request("/a")));
+    let pool = |expected: fn(&PoolTruth) -> bool| {
+        while !expected(&target.truth().pool.unwrap()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    pool(|pool| pool.most_served_at_once == 2);
+    clients[2].send(request("/b"));
+    pool(|pool| pool.waited == 1);
+    // Both places are taken for an hour, so the third waits for one, though a worker has it; a fourth has no class and
+    // needs no place.
+    let told = clients[3].get("/__truth");
+    assert!(told.text().contains("\"most_served_at_once\":2"), "{}", told.text());
+    assert_eq!(clients[2].arrived(), 0);
+    assert!(start("a=0", 1).truth().pool.is_none());
+}
+
+#[test]
+fn who_holds_the_lock_keeps_the_others_waiting() {
+    let target = start("a=lock:20ms,b=sleep:1ms", 4);
+    // A burn takes a little less than its demand at the least.
+    assert!(together(&target, 8) >= Duration::from_millis(8 * 19));
+    let class = truth_of(&target, 8).classes["a"];
+    assert!(class.nominal_s == 0.02 && class.mean_cpu_s >= 0.019, "{class:?}");
+}
+
+#[test]
+fn work_costs_cpu_and_the_truth_counts_it() {
+    let target = start("none=0,a=work:4ms,b=work:16ms+1ms", 1);
+    let mut client = Client::new(target.addr());
+    for path in ["/a", "/b", "/none"].repeat(30) {
+        assert_eq!(client.get(path).status, 200);
+    }
+    let truth = truth_of(&target, 90);
+    let [none, a, b] = ["none", "a", "b"].map(|name| truth.classes[name]);
+    assert_eq!((a.requests, a.nominal_s, b.nominal_s), (30, 0.004, 0.017));
+    // What others do to the caches, then or now, makes a difference; a factor of ten it does not.
+    for class in [a, b] {
+        assert!((0.1..10.0).contains(&(class.mean_cpu_s / class.nominal_s)), "{class:?}");
+    }
+    // The same amount four times, side by side with it: more than twice the CPU time.
+    assert!(b.cpu_s > 2.0 * a.cpu_s && a.cpu_s > 2.0 * none.cpu_s, "{truth:?}");
+}
+
+#[test]
+fn a_read_reads() {
+    const REQUESTS: u64 = 20;
+    let target = start("none=0,a=read:256KiB", 1);
+    let mut client = Client::new(target.addr());
+    assert_eq!(client.get("/none").status, 200);
+    let before = io_of_worker(&target, "rchar");
+    (0..REQUESTS).for_each(|_| assert_eq!(client.get("/a").status, 200));
+    let read = io_of_worker(&target, "rchar") - before;
+    // The kernel's count has the requests too, some 40 bytes each.
+    assert!((REQUESTS * (256 << 10)..REQUESTS * (257 << 10)).contains(&read), "{read}");
+    assert_eq!(truth_of(&target, REQUESTS + 1).classes["a"].nominal_s, 0.0);
+}
+
+#[test]
+fn what_steps_need_and_cannot_have_is_said_at_the_start() {
+    let refused = Target::start(TargetConfig { pool: Some(0), ..config("a=0", 1) }).unwrap_err();
+    assert!(matches!(refused, TargetError::EmptyPool) && refused.to_string().contains("at least one"));
+    // Nobody writes there, root neither.
+    let nowhere = TargetConfig { read_dir: PathBuf::from("/proc"), ..config("a=read:4KiB", 1) };
+    let message = Target::start(nowhere).unwrap_err().to_string();
+    assert!(message.contains("in /proc (") && message.contains("--read-dir"), "{message}");
+    let unused = TargetConfig { read_dir: PathBuf::from("/proc"), ..config("a=0", 1) };
+    assert!(Target::start(unused).is_ok());
+}
