@@ -3,8 +3,8 @@
 //!
 //! New processes are looked for when the kernel has started something since: among the children of main threads, which
 //! are cheap to find; and in a scan of all processes, which also finds those of other threads and those that match a
-//! selector. A process may match only when it has executed its program, a moment after it was started; so each scan
-//! that followed a start is followed by another one.
+//! selector. A process may match only when it has executed its program or given itself a title, a moment after it was
+//! started; so each scan that followed a start is followed by another one, and by more while a name is waited for.
 
 use super::selection::Selection;
 use crate::process_table::{process_table, with_descendants};
@@ -25,8 +25,10 @@ pub(super) struct ProcReader {
     stat: Option<ProcFile>,
     /// The kernel's count of processes and threads started, at the last scan.
     pub forks: Option<u64>,
-    /// Nothing was started between the last two scans.
+    /// Nothing was started between the last two scans, nor a moment before them while a name is waited for.
     settled: bool,
+    /// When it was last noticed that something had been started (`CLOCK_BOOTTIME`).
+    started_at: Nanos,
     pub scan: Search,
     pub children: Search,
     threads: Search,
@@ -79,6 +81,7 @@ impl ProcReader {
             proc,
             forks: None,
             settled: false,
+            started_at: Nanos::ZERO,
             scan: Search::default(),
             children: Search::default(),
             threads: Search::default(),
@@ -99,12 +102,15 @@ impl ProcReader {
     pub fn search(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let forks = self.forks();
         let started = forks.is_none() || forks != self.forks;
+        if started {
+            self.started_at = sys::now() + sys::suspended();
+        }
         if started && self.children.due() {
             self.find_children(accounts, selection);
         }
         if self.scan.due() && (selection.has_found() || started || !self.settled) {
             self.scan(accounts, selection);
-            (self.forks, self.settled) = (forks, !started);
+            (self.forks, self.settled) = (forks, !started && !selection.awaits_title(self.started_at, accounts));
         }
         if self.threads.due() {
             self.read_threads();

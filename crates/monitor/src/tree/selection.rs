@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 /// takes the kernel as long as half a sample.
 const JOINING: Nanos = Nanos::from_secs(5);
 
+/// How long after its start a process may still give itself a title.
+const TITLING: Nanos = Nanos::from_secs(10);
+
 /// All selectors, in their order.
 #[derive(Debug)]
 pub(super) struct Selection {
@@ -106,16 +109,28 @@ impl Selection {
 
     /// Which selector matches a process by itself.
     pub fn of(&self, pid: u32, comm: &[u8], accounts: &Accounts) -> Option<usize> {
-        let mut executable = None;
+        let mut others = None;
         self.choices.iter().enumerate().position(|(index, choice)| match &choice.selector {
             ProcessSelector::Name(name) => {
                 pid != std::process::id()
                     && (is_cut_to(comm, name.as_bytes())
-                        || *executable.get_or_insert_with(|| executable_name(&self.proc, pid)) == name.as_bytes())
+                        || others
+                            .get_or_insert_with(|| [executable_name(&self.proc, pid), title(&self.proc, pid)])
+                            .iter()
+                            .any(|other| other == name.as_bytes()))
             }
             ProcessSelector::Pid(wanted) => *wanted == pid && !accounts.was_found(index),
             ProcessSelector::Port(_) | ProcessSelector::Cgroup(_) => self.found.contains(&(pid, index)),
         })
+    }
+
+    /// Whether a process that started then (`CLOCK_BOOTTIME`) is worth another look although nothing is new about it: some
+    /// name is waited for, and programs give themselves titles a moment after they were executed.
+    pub fn awaits_title(&self, started: Nanos, accounts: &Accounts) -> bool {
+        let is_awaited = |(index, choice): (usize, &Choice)| {
+            matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)
+        };
+        sys::now() + sys::suspended() < started + TITLING && self.choices.iter().enumerate().any(is_awaited)
     }
 
     /// Whether a selector's program has figures of its own.
@@ -204,6 +219,14 @@ impl Port {
 /// Whether a name is what the kernel leaves of another: 15 bytes.
 fn is_cut_to(comm: &[u8], name: &[u8]) -> bool {
     !comm.is_empty() && comm == &name[..name.len().min(15)]
+}
+
+/// How a process's title begins, without directories: `php-fpm` of `php-fpm: master process (/etc/...)`, `puma` of
+/// `puma 6.4 (tcp://...)`. One that gives itself none has the name that it was started by.
+fn title(proc: &Path, pid: u32) -> Vec<u8> {
+    let command_line = fs::read(proc.join(format!("{pid}/cmdline"))).unwrap_or_default();
+    let first = command_line.split(|byte| b"\0: ".contains(byte)).next().unwrap_or_default();
+    first.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec()
 }
 
 /// The file name of a process's executable, also after that was replaced by a newer one.

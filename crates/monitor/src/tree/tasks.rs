@@ -175,7 +175,12 @@ impl TaskReader {
         former.for_each(|gone| accounts.end(gone.pid));
 
         let mut new = false;
-        for process in self.processes.iter_mut().filter(|process| process.new || selection.has_found()) {
+        let of_interest = |process: &&mut Process| {
+            process.new
+                || selection.has_found()
+                || process.program.is_none() && selection.awaits_title(process.started, accounts)
+        };
+        for process in self.processes.iter_mut().filter(of_interest) {
             let name = process.comm.split(|&byte| byte == 0).next().unwrap_or_default();
             process.program = process.program.or_else(|| selection.of(process.pid, name, accounts));
             new = true;

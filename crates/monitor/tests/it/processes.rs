@@ -10,6 +10,7 @@ use rustix::net::{bind, listen, sockopt};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddrV4;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -229,6 +230,71 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
             let says = format!("waiting: the last process named `{name}` has ended");
             assert!(source(&sampler).starts_with(&says), "{}", source(&sampler));
         }
+    }
+}
+
+/// A shell that calls itself so, with one child, which ends when the pipe does. The kernel has it as `sh`, as it has
+/// PHP-FPM as `php-fpm8.2`.
+fn titled(title: &str) -> Killed {
+    Killed::start(Command::new("sh").arg0(title).args(["-c", "exec 3<&0; cat <&3 & wait"]).stdin(Stdio::piped()))
+}
+
+#[test]
+fn a_process_is_found_by_the_title_it_gives_itself_with_its_workers() {
+    for &ebpf in SOURCES {
+        let name = format!("fpm-{}-{ebpf}", std::process::id());
+        let first = titled(&format!("{name}: master process (/etc/php/fpm.conf)"));
+        let mut sampler = watch(&[ProcessSelector::Name(name.clone())], ebpf);
+        let with_worker = until(&mut sampler, |program| program.pids.len() == 2);
+        assert!(with_worker.pids.contains(&first.pid()), "{with_worker:?}");
+        let second = titled(&format!("/usr/sbin/{name} --nodaemonize"));
+        until(&mut sampler, |program| program.pids.contains(&second.pid()));
+        // Neither a longer word nor a later one is its name.
+        for other in [format!("{name}8.2: master process"), format!("run {name}")] {
+            let other = titled(&other);
+            let third = titled(&name);
+            let all = until(&mut sampler, |program| program.pids.contains(&third.pid()));
+            assert!(!all.pids.contains(&other.pid()), "{all:?}");
+        }
+        // It is still found by the name that the kernel has.
+        let mut sampler = watch(&[ProcessSelector::Name("sh".to_owned())], ebpf);
+        assert!(program(&mut sampler).pids.contains(&first.pid()));
+    }
+}
+
+#[test]
+fn a_title_that_comes_after_the_start_is_seen() {
+    for &ebpf in SOURCES {
+        let name = format!("late-title-{}-{ebpf}", std::process::id());
+        let mut sampler = watch(&[ProcessSelector::Name(name.clone())], ebpf);
+        // The kernel's name for it stays the same.
+        let script = format!("read -r go; exec -a '{name}: master' bash -c 'read -r end'");
+        let mut child = Killed::start(Command::new("bash").args(["-c", &script]).stdin(Stdio::piped()));
+        for _ in 0..3 {
+            assert!(program(&mut sampler).pids.is_empty(), "not yet under that title");
+        }
+        writeln!(child.0.stdin.as_mut().unwrap(), "go").unwrap();
+        let found = until(&mut sampler, |program| !program.pids.is_empty());
+        assert_eq!(*found.pids, [child.pid()]);
+    }
+}
+
+/// As PHP-FPM does with `pm = ondemand`, and Apache when load comes.
+#[test]
+fn workers_started_on_demand_after_the_watch_began_are_followed() {
+    for &ebpf in SOURCES {
+        let mut shell = Shell::start();
+        let mut sampler = watch(&[ProcessSelector::Pid(shell.pid())], ebpf);
+        let first = program(&mut sampler);
+        assert_eq!(*first.pids, [shell.pid()]);
+        let worker = shell.run(&format!("(read -r go < /dev/null; {BURN}; exec sleep 60) & echo $!")) as u32;
+        let now = until(&mut sampler, |program| program.pids.contains(&worker));
+        assert_eq!((now.started - first.started, now.pids.len()), (1, 2));
+        // What it uses while it lives is counted, and stays when it has ended.
+        let with_cpu = until(&mut sampler, |program| program.cpu.total.0 > first.cpu.total.0 + 1_000_000);
+        shell.run(&format!("kill {worker}; wait {worker}; echo 0"));
+        let ended = until(&mut sampler, |program| program.pids.len() == 1);
+        assert!(ended.cpu.total >= with_cpu.cpu.total && ended.ended == first.ended + 1, "{ended:?}");
     }
 }
 
