@@ -5,7 +5,7 @@
 
 use crate::account::PackedAccount;
 use crate::counts::{Counts, Traffic};
-use crate::server::Server;
+use crate::server::{HostProbe, Server};
 use crate::workload::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -279,6 +279,10 @@ pub struct Generator {
     /// What its host kept from it.
     #[serde(default)]
     pub host: HostContention,
+    /// How fast its first CPU was right before the load began; of a load that was made in parts, the slowest part's. `None`
+    /// in Records from before there was such a probe.
+    #[serde(default)]
+    pub host_probe: Option<HostProbe>,
 }
 
 /// What a host kept from the generator during the run, from its kernel's accounts. What the kernel does not say is absent.

@@ -33,8 +33,31 @@ pub struct Server {
     /// What the Server Module saw from inside the server, if it is loaded there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<Module>,
+    /// How fast the server's host was when `brimful watch` began there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_probe: Option<HostProbe>,
     /// The course of the run.
     pub intervals: Vec<ServerInterval>,
+}
+
+/// How fast one CPU of a host was at one moment, in some ten milliseconds of its time. Both figures swing when neighbours
+/// share the cache, the core or the clock frequency: runs are comparable where these are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostProbe {
+    /// Integer operations, each of which needs the result of the one before: millions per second.
+    pub arithmetic_mops: f64,
+    /// Reads at random places of 16 MiB, each at a place that the one before tells: millions per second.
+    pub memory_mreads: f64,
+}
+
+impl HostProbe {
+    /// The lower figure of either kind.
+    pub fn slower(self, other: HostProbe) -> HostProbe {
+        HostProbe {
+            arithmetic_mops: self.arithmetic_mops.min(other.arithmetic_mops),
+            memory_mreads: self.memory_mreads.min(other.memory_mreads),
+        }
+    }
 }
 
 /// From this share of the watched CPUs on, work that is not the server's is somebody else's: what the server then does with
@@ -544,6 +567,27 @@ pub struct Programs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Generator;
+
+    #[test]
+    fn a_probe_is_read_back_and_may_be_missing() {
+        let probe = HostProbe { arithmetic_mops: 2_310.25, memory_mreads: 25.3 };
+        let other = HostProbe { arithmetic_mops: 1_999.0, memory_mreads: 30.0 };
+        assert_eq!(probe.slower(other), HostProbe { arithmetic_mops: 1_999.0, memory_mreads: 25.3 });
+        for host_probe in [None, Some(probe)] {
+            let generator = Generator { host_probe, ..Generator::default() };
+            let text = serde_json::to_string(&generator).unwrap();
+            assert_eq!(serde_json::from_str::<Generator>(&text).unwrap(), generator);
+            let server = Server { host_probe, ..Server::default() };
+            let text = serde_json::to_string(&server).unwrap();
+            assert_eq!(text.contains("host_probe"), host_probe.is_some(), "{text}");
+            assert_eq!(serde_json::from_str::<Server>(&text).unwrap(), server);
+        }
+        // A Record from before there was one.
+        let mut old = serde_json::to_value(Generator::default()).unwrap();
+        assert!(old.as_object_mut().unwrap().remove("host_probe").is_some());
+        assert_eq!(serde_json::from_value::<Generator>(old).unwrap().host_probe, None);
+    }
 
     #[test]
     fn traffic_that_is_not_known_is_read_back_so() {

@@ -6,6 +6,9 @@
 mod clocks;
 mod kernel;
 mod limits;
+mod probe;
+
+pub use probe::{Prober, probe};
 
 use serde::Serialize;
 use std::path::Path;
@@ -93,7 +96,8 @@ mod tests {
                 "cores",
                 "clock",
                 "timer_slack",
-                "steal"
+                "steal",
+                "speed"
             ]
         );
         topics.dedup();

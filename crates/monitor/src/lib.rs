@@ -15,7 +15,8 @@
 //! - [`NetNamespace`]: whose network is watched; by default the one that the server is in.
 //! - [`pin_tree`]: keeps a server on some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.
-//! - [`host::examine`]: what this host allows, and the command that mends each shortfall.
+//! - [`host::examine`]: what this host allows, and the command that mends each shortfall. [`host::probe`]: how fast it
+//!   is just now.
 //!
 //! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`) with one implementation of [`Group`]
 //! in it, and one entry in the list of `groups.rs`.

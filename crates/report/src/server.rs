@@ -7,7 +7,7 @@ mod groups;
 mod layout;
 
 use brimful_core::quantity::{self, bytes, count, number, percent, rate};
-use brimful_core::server::{AcceptQueue, Core, CpuShares, Disk, Listener, Network, Program, Server};
+use brimful_core::server::{AcceptQueue, Core, CpuShares, Disk, HostProbe, Listener, Network, Program, Server};
 use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
@@ -32,8 +32,15 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
         );
         ("disk", words)
     }));
+    lines.extend(server.host_probe.map(|probe| ("host", probe_in_words(&probe) + " when the watch began")));
     // Others have chosen the names in it.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
+}
+
+/// How fast a host is: `2,310 million operations/s, 25.3 million memory reads/s`.
+pub fn probe_in_words(probe: &HostProbe) -> String {
+    let HostProbe { arithmetic_mops, memory_mreads } = *probe;
+    format!("{} million operations/s, {} million memory reads/s", number(arithmetic_mops), number(memory_mreads))
 }
 
 fn cpu_in_words(cpu: &CpuShares, cores: &[Core]) -> String {
@@ -74,6 +81,10 @@ pub fn text(server: &Server) -> String {
     if let Some(clock) = &server.clock {
         let cells = [("offset_s", clock.offset_s), ("uncertainty_s", clock.uncertainty_s)];
         groups.push(facts("clock", &[], cells.map(|(name, s)| (name, vec![seconds(Some(s))])).to_vec()));
+    }
+    if let Some(probe) = &server.host_probe {
+        let cells = [("arithmetic_mops", probe.arithmetic_mops), ("memory_mreads", probe.memory_mreads)];
+        groups.push(facts("host_probe", &[], cells.map(|(name, x)| (name, vec![number(x)])).to_vec()));
     }
     let overhead = &server.overhead;
     let cells = vec![
@@ -161,6 +172,7 @@ mod tests {
             network,
             connections: Connections { listener, connections, ports },
             module: None,
+            host_probe: Some(HostProbe { arithmetic_mops: 2_310.0, memory_mreads: 25.3 }),
             intervals: Vec::new(),
         }
     }
@@ -232,6 +244,7 @@ mod tests {
             "listener: 5,210 SYN/s, 1,210/s dropped; accept queue at most 4,097 of 4,096",
             "network: 1.00 MB/s received, 12.3 MB/s sent; 1.50 segments/s sent again",
             "disk: vda 50.0 % busy, 12.0 reads/s, 0.00 writes/s",
+            "host: 2,310 million operations/s, 25.3 million memory reads/s when the watch began",
         ];
         assert_eq!(lines, expected);
         assert_eq!(digest(&Server::default()), [("CPU", "not known".to_owned())]);

@@ -3,12 +3,15 @@
 use crate::{RunError, RunPlan, Watched};
 use brimful_core::Nanos;
 use brimful_core::record::{Generator, Record, ShardOrigin};
+use brimful_core::server::HostProbe;
 use brimful_core::workload::Load;
 use brimful_engine::{Clock, Run};
-use brimful_monitor::{Monitor, MonitorError};
+use brimful_monitor::{Monitor, MonitorError, host};
+use brimful_os::cpus::pin_this_thread;
 use brimful_stats::{Account, Collector, Facts, derive};
 use brimful_workload::{Closed, Extent, Mix, Open, SClients, Shard};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 /// Runs it, until it is done or `stop` is set.
@@ -34,6 +37,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         Some(live) => Collector::shown(account(), live),
         None => Collector::new(account()),
     };
+    let host_probe = probe_host(&plan.cpus);
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
     // Who is stopped while waiting for it does not wait on.
     let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(on_monotonic_clock);
@@ -64,7 +68,14 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
     };
     // Load was offered until then.
     let window = if run.interrupted || ends_with_its_last_call { window.min(run.duration) } else { window };
-    Ok(plan.record(run, window, agreed, monitor))
+    Ok(plan.record(run, window, agreed, monitor, host_probe))
+}
+
+/// How fast this host is before the load: on the CPU of the first shard, if that is kept on one.
+fn probe_host(cpus: &[usize]) -> Option<HostProbe> {
+    // On a thread of its own, as the caller's is not to be moved.
+    let measure = || cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(host::probe);
+    thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measure).ok()?.join().ok()?)
 }
 
 /// Sleeps until there is just time enough to get ready, or until `stop` is set: then the start is over.
@@ -74,7 +85,7 @@ fn wait_until_shortly_before(at: SystemTime, stop: &AtomicBool) {
     while let Some(left) = at.duration_since(SystemTime::now()).ok().and_then(|left| left.checked_sub(GET_READY))
         && !stop.load(Ordering::Relaxed)
     {
-        std::thread::sleep(left.min(LOOK));
+        thread::sleep(left.min(LOOK));
     }
 }
 
@@ -105,7 +116,14 @@ impl Watched {
 }
 
 impl RunPlan {
-    fn record(&self, run: Run<Collector>, window: Nanos, agreed: Option<Nanos>, monitor: Option<Monitor>) -> Record {
+    fn record(
+        &self,
+        run: Run<Collector>,
+        window: Nanos,
+        agreed: Option<Nanos>,
+        monitor: Option<Monitor>,
+        host_probe: Option<HostProbe>,
+    ) -> Record {
         let epoch = Nanos(run.started_monotonic_ns);
         let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         let split = run.cpu.split();
@@ -120,6 +138,7 @@ impl RunPlan {
             engine: run.engine.to_owned(),
             max_rate: self.client_max,
             host: run.host,
+            host_probe,
         };
         let origin = |shard: Shard| ShardOrigin {
             index: shard.index + 1,

@@ -6,6 +6,7 @@ use crate::derive::{Facts, derive};
 use crate::error::{StatsError, Unlike};
 use brimful_core::Nanos;
 use brimful_core::record::{Generator, HostContention, Record, ShardOrigin};
+use brimful_core::server::HostProbe;
 use std::collections::BTreeSet;
 
 /// Merges Records, each under the name by which the user knows it, in any order. That shards are missing is no error: the
@@ -152,5 +153,6 @@ fn together(a: Generator, b: Generator) -> Generator {
             throttled_s: worse(a.host.throttled_s, b.host.throttled_s),
             steal: worse(a.host.steal, b.host.steal),
         },
+        host_probe: a.host_probe.into_iter().chain(b.host_probe).reduce(HostProbe::slower),
     }
 }

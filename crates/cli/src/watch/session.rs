@@ -2,7 +2,8 @@
 
 use super::options::WatchOptions;
 use brimful_core::Nanos;
-use brimful_core::server::Server;
+use brimful_core::server::{HostProbe, Server};
+use brimful_monitor::host::Prober;
 use brimful_monitor::{Finding, History, Meter, MonitorError, Rates, Sample, Sampler, Schedule, Tracker, bottleneck};
 use brimful_os::clock;
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub struct Session {
     began: Nanos,
     /// CPU time of this process when it began.
     cpu_before: Nanos,
+    /// How fast this host was then.
+    host_probe: HostProbe,
 }
 
 /// One sample, and what it tells together with those before.
@@ -38,6 +41,8 @@ impl Session {
         if options.once {
             sampler.require_processes()?;
         }
+        // Its buffer is not kept: this is done once.
+        let host_probe = Prober::new().measure();
         let began = clock::now();
         Ok(Session {
             meter: Meter::new(sampler),
@@ -47,6 +52,7 @@ impl Session {
             current: Rates::default(),
             began,
             cpu_before: clock::process_cpu(),
+            host_probe,
         })
     }
 
@@ -97,7 +103,8 @@ impl Session {
     pub fn finish(mut self) -> (Server, Vec<Finding>) {
         self.history.close(self.meter.last_sample());
         let overhead = self.meter.overhead(self.cpu());
-        let server = Server { sources: self.sources(), overhead, ..self.history.summary(self.began, None) };
+        let host_probe = Some(self.host_probe);
+        let server = Server { sources: self.sources(), overhead, host_probe, ..self.history.summary(self.began, None) };
         (server, bottleneck(&self.history.rates()))
     }
 

@@ -7,7 +7,7 @@ fn the_host_is_examined() {
     let text = run(&["doctor"]).exits(&[0]).stdout;
     let findings: serde_json::Value = serde_json::from_str(&run(&["doctor", "--json"]).exits(&[0]).stdout).unwrap();
     let findings = findings.as_array().unwrap();
-    for topic in ["descriptors", "ports", "io_uring", "ebpf", "clock", "timer_slack", "steal", "cores"] {
+    for topic in ["descriptors", "ports", "io_uring", "ebpf", "clock", "timer_slack", "steal", "cores", "speed"] {
         let line = text.lines().find(|line| line.split_whitespace().nth(1) == Some(topic));
         assert!(line.is_some(), "nothing about {topic} in:\n{text}");
         assert!(findings.iter().any(|finding| finding["topic"] == topic), "nothing about {topic} in:\n{findings:#?}");

@@ -81,6 +81,8 @@ fn a_rate_for_a_time_is_so_many_calls() {
     assert!(offered.starts_with(&[500, 100]) && offered[2..].iter().all(|calls| *calls == 0), "{offered:?}");
     let accounts = std::path::Path::new("/proc/self/schedstat").exists();
     assert_eq!(record.generator.host.cpu_wait_s.is_some(), accounts, "{:?}", record.generator);
+    let probe = record.generator.host_probe.expect("the host was probed before the load");
+    assert!(probe.arithmetic_mops > 0.0 && probe.memory_mreads > 0.0, "{probe:?}");
     assert!((record.rates.offered - 500.0).abs() < 1e-6, "{:?}", record.rates);
     assert_eq!(record.target, nginx.url());
     assert!(record.server.is_none());

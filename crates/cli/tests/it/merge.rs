@@ -87,6 +87,7 @@ fn two_shards_of_a_schedule_are_the_schedule() {
     let both = account(a).merge(account(b)).unwrap();
     assert_eq!(account(&merged), both, "bin for bin");
     assert_eq!(merged.generator.threads, 3);
+    assert!(merged.generator.host_probe.unwrap().arithmetic_mops <= a.generator.host_probe.unwrap().arithmetic_mops);
     assert_eq!(merged.generator.busy, a.generator.busy.max(b.generator.busy));
     assert_eq!(merged.shards, [&a.shards[..], &b.shards].concat());
     assert_eq!(merged.started_at, a.started_at.clone().min(b.started_at.clone()));

@@ -32,6 +32,8 @@ fn one_interval_is_one_server_object() {
     assert!(server.process[0].pids.contains(&nginx.pid()), "{:#?}", server.process);
     assert_eq!(server.process[0].processes, 2, "master and worker");
     assert!(server.network.is_some());
+    let probe = server.host_probe.expect("this host was probed at the start");
+    assert!(probe.arithmetic_mops > 0.0 && probe.memory_mreads > 0.0, "{probe:?}");
     let listener = server.connections.listener.expect("nginx listens");
     assert_eq!((listener.backlog, listener.accept_queue), (511, 0));
     assert_eq!(server.intervals.len(), 1);

@@ -1,11 +1,13 @@
-//! Time and CPU: how many cores, which clock, how late timers are, how much the hypervisor takes.
+//! Time and CPU: how many cores, which clock, how late timers are, how much the hypervisor takes, how fast a core is.
 
-use super::{Finding, judged, unknown};
+use super::probe::{BUFFER_MIB, Prober};
+use super::{Finding, Status, judged, unknown};
 use crate::bottleneck::thresholds::STEAL_AT_ALL;
 use crate::kernel::stat::{CpuTicks, SystemStat};
 use crate::sys;
 use brimful_core::Nanos;
-use brimful_core::quantity::percent;
+use brimful_core::quantity::{number, percent};
+use brimful_core::server::HostProbe;
 use brimful_os::cpus;
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +24,8 @@ pub(super) fn examine(root: &Path) -> Vec<Finding> {
     let clock = clock(root, cost_of_reading_the_clock());
     let timers = timers(median_lateness());
     std::thread::sleep(Duration::from_millis(300).saturating_sub((sys::now() - begun).into()));
-    vec![cores(cpus::online().len()), clock, timers, steal(before, cpu_ticks(root))]
+    let steal = steal(before, cpu_ticks(root));
+    vec![cores(cpus::online().len()), clock, timers, steal, speed(Prober::new().measure())]
 }
 
 fn cores(count: usize) -> Finding {
@@ -80,6 +83,20 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
     )
 }
 
+fn speed(probe: HostProbe) -> Finding {
+    let [operations, reads] = [probe.arithmetic_mops, probe.memory_mreads].map(number);
+    Finding {
+        topic: "speed",
+        status: Status::Ok,
+        value: format!("{operations} million operations/s, {reads} million memory reads/s"),
+        means: format!(
+            "one CPU just now: integer operations and random reads in {BUFFER_MIB} MiB, each waiting for the one before; \
+             they swing when neighbours share the cache, and with them what a server can take"
+        ),
+        fix: None,
+    }
+}
+
 fn cpu_ticks(root: &Path) -> Option<CpuTicks> {
     SystemStat::parse(&std::fs::read(root.join("proc/stat")).ok()?).cpu
 }
@@ -107,7 +124,6 @@ fn median_lateness() -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Status;
 
     #[test]
     fn a_slow_clock_is_replaced_by_the_fast_one_there_is() {
@@ -131,6 +147,13 @@ mod tests {
         assert_eq!(steal(ticks(9000, 0), ticks(9090, 10)).status, Status::Shortfall);
         assert_eq!(steal(ticks(800, 100), ticks(900, 100)).status, Status::Shortfall);
         assert_eq!(steal(None, ticks(1, 1)).status, Status::Unknown);
+    }
+
+    #[test]
+    fn the_speed_is_told_and_no_judgement_on_it() {
+        let found = speed(HostProbe { arithmetic_mops: 2310.4, memory_mreads: 25.31 });
+        assert_eq!(found.value, "2,310 million operations/s, 25.3 million memory reads/s");
+        assert!(found.status == Status::Ok && found.means.contains("16 MiB"), "{found:?}");
     }
 
     #[test]

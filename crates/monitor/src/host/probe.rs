@@ -1,0 +1,147 @@
+//! How fast this host computes and reads memory just now, in some ten milliseconds. Virtual machines share caches,
+//! cores and clock frequency with neighbours that no account of the kernel shows: figures of two runs are comparable
+//! where these are.
+
+use crate::sys;
+use brimful_core::Nanos;
+use brimful_core::server::HostProbe;
+use std::hint::black_box;
+use std::sync::OnceLock;
+
+/// Length of the buffer: more than a CPU's own caches hold, no more than the shared cache of most servers does.
+pub(super) const BUFFER_MIB: usize = 16;
+/// Time for each of the two figures.
+const TIME: Nanos = Nanos(3_500_000);
+
+/// The calling thread's CPU, by a buffer that is built at the first call, in some 20 ms, and kept.
+pub fn probe() -> HostProbe {
+    static PROBER: OnceLock<Prober> = OnceLock::new();
+    PROBER.get_or_init(Prober::new).measure()
+}
+
+/// Measures by a buffer of its own.
+#[derive(Debug)]
+pub struct Prober {
+    /// All are on one round trip.
+    lines: Box<[Line]>,
+}
+
+/// A cache line, which says where the next one is.
+#[repr(align(64))]
+#[derive(Clone, Copy, Debug)]
+struct Line(u32);
+
+impl Default for Prober {
+    fn default() -> Prober {
+        Prober::new()
+    }
+}
+
+impl Prober {
+    /// Builds the buffer.
+    pub fn new() -> Prober {
+        let count = (BUFFER_MIB << 20) / size_of::<Line>();
+        let mut order: Vec<u32> = (0..count as u32).collect();
+        let mut random = 1;
+        for last in (1..count).rev() {
+            random = scrambled(random);
+            order.swap(last, (random >> 32) as usize % (last + 1));
+        }
+        let mut lines = vec![Line(0); count].into_boxed_slice();
+        for (at, to) in order.iter().zip(order.iter().cycle().skip(1)) {
+            lines[*at as usize] = Line(*to);
+        }
+        Prober { lines }
+    }
+
+    /// The calling thread's CPU. What others take of the thread's time does not count; what they take of the caches,
+    /// the core and the clock frequency does.
+    pub fn measure(&self) -> HostProbe {
+        HostProbe { arithmetic_mops: arithmetic() / 1e6, memory_mreads: self.memory() / 1e6 }
+    }
+
+    /// Reads per second, each at a place that the one before tells.
+    fn memory(&self) -> f64 {
+        const READS: u64 = 2_000;
+        // What was done since the last probe has driven the buffer out of the caches: that is not the host's doing.
+        black_box(self.lines.iter().fold(0, |sum: u32, line| sum.wrapping_add(line.0)));
+        let mut at = 0;
+        per_second(READS, || {
+            for _ in 0..READS {
+                at = self.lines[at as usize].0;
+            }
+            black_box(at);
+        })
+    }
+}
+
+/// Integer operations per second, each of which needs the result of the one before.
+fn arithmetic() -> f64 {
+    const ROUNDS: u64 = 20_000;
+    let mut value = black_box(1);
+    per_second(ROUNDS * OPERATIONS, || {
+        for _ in 0..ROUNDS {
+            value = scrambled(value);
+        }
+        black_box(value);
+    })
+}
+
+/// Operations of [`scrambled`].
+const OPERATIONS: u64 = 4;
+
+/// A shift, an exclusive or, a multiplication and an addition, of which a compiler can fold no two rounds into one.
+fn scrambled(value: u64) -> u64 {
+    (value ^ (value >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(0x9e37_79b9_7f4a_7c15)
+}
+
+/// How many of `each` are done in a second of this thread's CPU time: the median of as many batches as [`TIME`] has
+/// room for, at least one.
+fn per_second(each: u64, mut batch: impl FnMut()) -> f64 {
+    let until = sys::now() + TIME;
+    let mut rates = Vec::new();
+    let mut before = sys::thread_cpu();
+    while rates.is_empty() || sys::now() < until {
+        batch();
+        let now = sys::thread_cpu();
+        rates.push(each as f64 * 1e9 / (now - before).0.max(1) as f64);
+        before = now;
+    }
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_are_those_of_some_computer() {
+        let HostProbe { arithmetic_mops, memory_mreads } = probe();
+        assert!((1.0..100_000.0).contains(&arithmetic_mops), "{arithmetic_mops}");
+        // A read takes between half a nanosecond and a hundred microseconds.
+        assert!((0.01..2_000.0).contains(&memory_mreads), "{memory_mreads}");
+    }
+
+    #[test]
+    fn it_takes_some_milliseconds_of_cpu_time() {
+        let prober = Prober::new();
+        let before = sys::thread_cpu();
+        prober.measure();
+        let taken = sys::thread_cpu() - before;
+        // Twenty times what it should be.
+        assert!(taken < Nanos::from_millis(240), "{taken}");
+    }
+
+    #[test]
+    fn the_way_leads_through_all_of_the_buffer() {
+        let prober = Prober::new();
+        let mut at = 0;
+        let mut steps = 0;
+        while steps == 0 || at != 0 {
+            at = prober.lines[at as usize].0;
+            steps += 1;
+        }
+        assert_eq!(steps * size_of::<Line>(), BUFFER_MIB << 20);
+    }
+}
