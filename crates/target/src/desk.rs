@@ -29,7 +29,7 @@ pub(crate) struct Site {
     pub(crate) lock: Mutex<()>,
     /// Only where a class reads.
     pub(crate) disk: Option<Disk>,
-    /// Only where a class has work to do: the amount, and the buffer that each worker copies.
+    /// Only where a class has work to do: the amount, and the buffer.
     pub(crate) walker: Option<Walker>,
     /// The workers' accounts, each locked by its worker once per turn and by whoever asks for the truth.
     pub(crate) ledgers: Vec<Mutex<Ledger>>,
@@ -63,8 +63,9 @@ impl Site {
 
 impl Desk {
     /// Call on the thread, and on the CPU, that the worker is to run on.
-    pub(crate) fn new(site: Arc<Site>, sampler: Sampler) -> Desk {
-        let (scratch, walker) = (vec![0; READ].into_boxed_slice(), site.walker.clone());
+    pub(crate) fn new(site: Arc<Site>, mut sampler: Sampler) -> Desk {
+        let walker = site.walker.as_ref().map(|walker| walker.from_place(sampler.place()));
+        let scratch = vec![0; READ].into_boxed_slice();
         Desk { site, scratch, spinner: Spinner::measure(), walker, sampler, buffer: Buffer::default() }
     }
 

@@ -2,8 +2,10 @@
 //! on how fast the CPU is just then, as with real servers. It visits places of a buffer in random order, computes a
 //! little at each, and makes a system call now and then.
 //!
-//! The amount is set once, before the server serves: so much as took the asked time then. Each worker has a buffer of
-//! its own, as each process of a real server has, so that workers compete for the caches they share.
+//! The amount is set once, before the server serves: so much as took the asked time then. The buffer is one for all
+//! workers, as programs and their caches are for the processes of a server: longer than what a CPU has for itself, so
+//! that a worker that comes to a CPU, or back to it, fetches from the cache that CPUs share, and from memory what
+//! others have driven out of that.
 
 use crate::error::TargetError;
 use brimful_core::{Bytes, Nanos};
@@ -12,12 +14,14 @@ use brimful_os::cpus::pin_this_thread;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use std::hint::black_box;
+use std::sync::Arc;
 use std::thread;
 
-/// Places between two system calls: about 100 in a millisecond.
-const STRIDE: u64 = 256;
-/// Multiplications at each place. They take about as long as fetching the place from a cache that CPUs share.
-const ROUNDS: usize = 8;
+/// Places between two system calls: some 50 of these in a millisecond.
+const STRIDE: u64 = 128;
+/// Multiplications at each place. They take some times as long as fetching the place from a cache that CPUs share, and
+/// about as long as from memory: a server whose caches were emptied takes less than twice the time.
+const ROUNDS: usize = 100;
 /// Least and most length of the buffer. In between it is twice as long as the second-level cache.
 const SHORTEST: Bytes = Bytes(4 << 20);
 const LONGEST: Bytes = Bytes(32 << 20);
@@ -31,7 +35,7 @@ struct Place(u32);
 #[derive(Clone, Debug)]
 pub(crate) struct Walker {
     /// All places are on one round trip.
-    places: Box<[Place]>,
+    places: Arc<[Place]>,
     at: u32,
     /// What was computed. The way depends on it, so that computing cannot overlap with fetching, but it is not changed
     /// by it: `mask` is zero, which the compiler does not know.
@@ -62,17 +66,22 @@ impl Walker {
         let count = length.0 as usize / size_of::<Place>();
         let mut order: Vec<u32> = (0..count as u32).collect();
         order.shuffle(&mut Pcg64::new(1, 3));
-        let mut places = vec![Place(0); count].into_boxed_slice();
+        let mut places = vec![Place(0); count];
         for (at, to) in order.iter().zip(order.iter().cycle().skip(1)) {
             places[*at as usize] = Place(*to);
         }
-        Walker { places, at: 0, value: 1, mask: black_box(0), places_per_ns: 1.0 }
+        Walker { places: places.into(), at: 0, value: 1, mask: black_box(0), places_per_ns: 1.0 }
+    }
+
+    /// The same for a worker, from a place between 0 and 1: workers do not follow one another.
+    pub(crate) fn from_place(&self, place: f64) -> Walker {
+        Walker { at: (place * self.places.len() as f64) as u32, ..self.clone() }
     }
 
     /// The median of several measurements, so that an interrupt or two do not matter.
     fn calibrate(&mut self) {
         const SAMPLES: usize = 15;
-        const VISITS: u64 = 20_000;
+        const VISITS: u64 = 5_000;
         self.visit(self.places.len() as u64);
         let mut samples = [0; SAMPLES].map(|_: u64| {
             let start = thread_cpu();
