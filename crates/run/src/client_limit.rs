@@ -14,6 +14,7 @@
 mod host;
 mod search;
 
+use crate::run::run_beside_another;
 use crate::{RunError, RunPlan, run};
 use brimful_core::record::{Reason, ReasonCode, Record};
 use brimful_core::workload::Load;
@@ -192,8 +193,8 @@ fn brought(runs: &[(&RunPlan, &Record)]) -> f64 {
 /// Two generators at once.
 fn both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), RunError> {
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| run(other, stop));
-        let one = run(one, stop);
+        let other = scope.spawn(|| run_beside_another(other, stop));
+        let one = run_beside_another(one, stop);
         let other = other.join().map_err(|_| EngineError::Thread("it panicked".to_owned()))?;
         Ok((one?, other?))
     })

@@ -19,6 +19,15 @@ use std::time::{Duration, SystemTime};
 /// # Errors
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
 pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
+    carry_out(plan, stop, true)
+}
+
+/// The same without a look at the host's speed, for several runs at once: it would fall into another's load.
+pub(crate) fn run_beside_another(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
+    carry_out(plan, stop, false)
+}
+
+fn carry_out(plan: &RunPlan, stop: &AtomicBool, probe: bool) -> Result<Record, RunError> {
     plan.validate()?;
     let (mut config, requests) = (plan.engine_config(), plan.requests()?);
     let extent = Extent { window: plan.window, calls: plan.calls };
@@ -37,7 +46,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         Some(live) => Collector::shown(account(), live),
         None => Collector::new(account()),
     };
-    let host_probe = probe_host(&plan.cpus);
+    let host_probe = if probe { probe_host(&plan.cpus) } else { None };
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
     // Who is stopped while waiting for it does not wait on.
     let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(on_monotonic_clock);
