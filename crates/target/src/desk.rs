@@ -64,7 +64,7 @@ impl Site {
 impl Desk {
     /// Call on the thread, and on the CPU, that the worker is to run on.
     pub(crate) fn new(site: Arc<Site>, mut sampler: Sampler) -> Desk {
-        let walker = site.walker.as_ref().map(|walker| walker.from_place(sampler.place()));
+        let walker = site.walker.as_ref().map(|walker| walker.starting_at(sampler.place()));
         let scratch = vec![0; READ].into_boxed_slice();
         Desk { site, scratch, spinner: Spinner::measure(), walker, sampler, buffer: Buffer::default() }
     }

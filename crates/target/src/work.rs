@@ -74,7 +74,7 @@ impl Walker {
     }
 
     /// The same for a worker, from a place between 0 and 1: workers do not follow one another.
-    pub(crate) fn from_place(&self, place: f64) -> Walker {
+    pub(crate) fn starting_at(&self, place: f64) -> Walker {
         Walker { at: (place * self.places.len() as f64) as u32, ..self.clone() }
     }
 
