@@ -101,9 +101,9 @@ impl Desk {
 
     /// False if the server stopped meanwhile.
     fn sleep(&mut self, mean: Nanos, site: &Site) -> bool {
-        let mut left = Duration::from(self.sampler.draw(mean));
+        let asked = Duration::from(self.sampler.draw(mean));
         let begun = Instant::now();
-        let asked = left;
+        let mut left = asked;
         while !left.is_zero() && !site.is_over() {
             thread::sleep(left.min(NAP));
             left = asked.saturating_sub(begun.elapsed());

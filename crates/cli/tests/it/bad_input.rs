@@ -128,7 +128,13 @@ fn files_that_cannot_be_written_are_found_out_before_the_load() {
 fn reference_servers_that_cannot_be() {
     let (_listener, taken) = listener();
     for (args, code, message) in [
-        (&["--service", "light"][..], 2, "write it like light=200us or heavy=2ms/16KiB"),
+        (&["--service", "light"][..], 2, "write it like light=200us or heavy=2ms+sleep:5ms/16KiB"),
+        (&["--service", "a=1ms+nap:1ms"], 2, "the step `nap:1ms` is none of cpu, work, lock, sleep and read"),
+        (&["--service", "a=read:4GiB"], 2, "use between 1 and 16777216 bytes"),
+        (&["--service", "a=1ms", "--work", "a=1ms"], 2, "two service classes are named `a`"),
+        (&["--work", "a=7"], 2, "is not a duration"),
+        (&["--pool", "0"], 2, "use at least one"),
+        (&["--service", "a=read:4KiB", "--read-dir", "/proc"], 3, "name a directory that can be written to"),
         (&["--service", "light=200"], 2, "is not a duration"),
         (&["--service", "a=1ms,a=2ms"], 2, "give each a name of its own"),
         (&["--service", "a/b=1ms"], 2, "use letters, digits"),

@@ -61,20 +61,6 @@ fn work_is_short_for_classes_made_of_it_and_a_pool_is_told() {
 }
 
 #[test]
-fn what_steps_cannot_have_is_said() {
-    let refused = |args: &[&str]| {
-        let args = [&["target", "--listen", "127.0.0.1:0"], args].concat();
-        Running::start(brimful(&args)).finish()
-    };
-    let double = refused(&["--service", "a=1ms", "--work", "a=1ms"]).exits(&[2]);
-    assert!(double.stderr.contains("two service classes are named `a`"), "{}", double.stderr);
-    let empty = refused(&["--pool", "0"]).exits(&[2]);
-    assert!(empty.stderr.contains("a pool with no places"), "{}", empty.stderr);
-    let nowhere = refused(&["--service", "a=read:4KiB", "--read-dir", "/proc"]).exits(&[3]);
-    assert!(nowhere.stderr.contains("name a directory that can be written to"), "{}", nowhere.stderr);
-}
-
-#[test]
 fn it_takes_load_until_it_is_told_to_end() {
     let _machine = share_machine();
     let (target, address) = start(&["--service", "a=20us", "--distribution", "exponential", "--workers", "2"]);

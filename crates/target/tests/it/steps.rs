@@ -38,14 +38,13 @@ fn a_sleep_takes_time_and_no_cpu() {
 fn a_worker_that_sleeps_keeps_no_other_from_serving() {
     // Longer than any stall of this machine: the first does not end before the second is answered.
     let target = start("a=sleep:1h,b=sleep:1ms", 2);
-    let [first, mut second] = [Client::new(target.addr()), Client::new(target.addr())];
+    let [mut first, mut second] = [Client::new(target.addr()), Client::new(target.addr())];
     first.send(request("/a"));
     second.send(request("/b"));
     assert_eq!(second.reply().status, 200);
     assert_eq!(first.arrived(), 0);
     // Nor does it keep the server from stopping, after a second's grace.
     target.stop();
-    let mut first = first;
     assert!(first.ended(), "an answer to a request that was not served");
 }
 
@@ -98,7 +97,7 @@ fn work_costs_cpu_and_the_truth_counts_it() {
     for class in [a, b] {
         assert!((0.1..10.0).contains(&(class.mean_cpu_s / class.nominal_s)), "{class:?}");
     }
-    // The same amount four times, side by side with it: more than twice the CPU time.
+    // Four times the amount, side by side with it: more than twice the CPU time.
     assert!(b.cpu_s > 2.0 * a.cpu_s && a.cpu_s > 2.0 * none.cpu_s, "{truth:?}");
 }
 
