@@ -23,7 +23,12 @@ impl Observed {
     /// By these classes of the Record, `None` where it has none of that name. The Record says of each class only what
     /// it completed in all: in the window all classes have as much of that. `by_process`: as in [`measured`].
     pub fn of(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
-        let Measured { seconds, rate, busy } = measured(record, by_process)?;
+        Self::after(0.0, record, classes, by_process)
+    }
+
+    /// The same without the first so many seconds, in which a server that was idle gets warm.
+    pub fn after(warm_up: f64, record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
+        let Measured { seconds, rate, busy } = measured_after(warm_up, record, by_process)?;
         let completed = |class: &ClassRecord| class.counts.completed as f64;
         let all: f64 = classes.iter().flatten().map(|class| completed(class)).sum();
         let share = |class: &Option<&ClassRecord>| match class {
@@ -54,13 +59,17 @@ pub struct Measured {
 /// (set-up) and after (answers still awaited) is left out of both figures. `by_process`: the CPU time of the server's
 /// processes, else that of all CPUs watched. `None` if the Record has no CPU time, or no length.
 pub fn measured(record: &Record, by_process: bool) -> Option<Measured> {
+    measured_after(0.0, record, by_process)
+}
+
+fn measured_after(warm_up: f64, record: &Record, by_process: bool) -> Option<Measured> {
     let server = record.server.as_ref()?;
     let whole = busy(server, by_process)?;
     let window = (0.0, record.window_s.min(record.duration_s));
     let completed = completed_in_window(record);
     let course = course(server, by_process).unwrap_or_default();
     let inside: Vec<(Span, f64)> =
-        course.into_iter().filter(|((a, b), _)| *a >= window.0 && *b <= window.1 && b > a).collect();
+        course.into_iter().filter(|((a, b), _)| *a >= warm_up && *b <= window.1 && b > a).collect();
     let seconds: f64 = inside.iter().map(|((a, b), _)| b - a).sum();
     let (seconds, completed, busy) = if seconds > 0.0 {
         let share = |spans: &mut dyn Iterator<Item = Span>| {

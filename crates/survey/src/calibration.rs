@@ -22,6 +22,9 @@ const LEVELS: [u32; 4] = [10, 20, 40, 60];
 /// Length of a piece at a level, and of a slice by clients, over that of a level of the survey.
 const PIECE: f64 = 0.15;
 const SLICE: f64 = 0.05;
+/// A piece is no shorter, and the beginning that a server takes to get warm after a rest does not count.
+const SHORTEST: Nanos = Nanos::from_millis(200);
+const WARM_UP: Nanos = Nanos::from_millis(70);
 /// A slice has at least so many calls per client, as far as it may last.
 const CALLS: f64 = 12.0;
 const LONGEST_SLICE: Nanos = Nanos::from_secs(1);
@@ -154,7 +157,7 @@ impl Method<'_> {
         let (workload, lasts, load) = self.load_at(mix, place, capacity);
         let rest = times(load / self.setup.max_load - 1.0, lasts);
         self.begin(what.to_owned(), lasts + rest);
-        let trial = self.try_once(&workload, lasts)?;
+        let trial = self.try_warm(&workload, lasts)?;
         self.check(&trial)?;
         self.check_failures(&trial)?;
         self.bench.rest(rest);
@@ -168,18 +171,24 @@ impl Method<'_> {
             .map(|piece| Measured { piece, level: trial.level(&workload, &about, self.setup.servers()) }))
     }
 
+    fn try_warm(&mut self, workload: &Workload, lasts: Nanos) -> Result<Trial, Halt> {
+        let trial = self.try_once(workload, lasts)?;
+        Ok(Trial::warmed_up(trial.record, &workload.classes, WARM_UP))
+    }
+
     /// What is offered at a place, for how long, and about which share of the capacity that is.
     fn load_at(&self, mix: &Workload, place: Place, capacity: &Capacity) -> (Workload, Nanos, f64) {
         let slice = |clients: u64| {
             let calls = CALLS * clients as f64 / capacity.rate;
-            times(SLICE, self.setup.level).max(Nanos::from_secs_f64(calls).min(LONGEST_SLICE))
+            let least = times(SLICE, self.setup.level).max(SHORTEST);
+            WARM_UP + least.max(Nanos::from_secs_f64(calls).min(LONGEST_SLICE))
         };
         let closed = |workload: &Workload, clients| with_load(workload, Load::Closed { clients, think: Nanos::ZERO });
         match place {
             Place::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.within_client(capacity.rate));
-                (with_load(mix, Load::poisson(rate)), times(PIECE, self.setup.level), fraction)
+                (with_load(mix, Load::poisson(rate)), WARM_UP + times(PIECE, self.setup.level).max(SHORTEST), fraction)
             }
             Place::Clients(clients) => (closed(mix, clients), slice(clients), 1.0),
             Place::Alone(class, clients) => (closed(&alone(mix, class), clients), slice(clients), 1.0),
@@ -200,7 +209,7 @@ impl Method<'_> {
         let Some(then) = self.found.calibrated_at else { return Ok(None) };
         let capacity = Capacity { rate: then, clients: self.found.clients };
         let (workload, lasts, _) = self.load_at(&mix, Place::Clients(capacity.clients), &capacity);
-        let trial = self.try_once(&workload, lasts.min(lasts_at_most))?;
+        let trial = self.try_warm(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;
         let piece =
             trial.piece(Place::Clients(capacity.clients), self.setup.servers()).filter(|_| trial.is_the_servers());

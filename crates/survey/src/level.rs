@@ -1,6 +1,7 @@
 //! One load level: what the fit and the comparison need of its Record.
 
 use crate::SurveyError;
+use brimful_core::Nanos;
 use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
@@ -25,9 +26,12 @@ pub(crate) struct Trial {
 impl Trial {
     /// By its Record, of a workload of these classes.
     pub fn new(record: Record, classes: &[Class]) -> Trial {
-        let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
-        let observed = Observed::of(&record, &classes, true);
-        Trial { record, observed }
+        Trial { observed: observed(0.0, &record, classes), record }
+    }
+
+    /// The same, of a load that found the server idle and of which the first moment is not to count.
+    pub fn warmed_up(record: Record, classes: &[Class], warm_up: Nanos) -> Trial {
+        Trial { observed: observed(warm_up.as_secs_f64(), &record, classes), record }
     }
 
     /// Mean response time, in seconds.
@@ -208,6 +212,11 @@ impl Trial {
             classes: classes.collect(),
         }
     }
+}
+
+fn observed(warm_up: f64, record: &Record, classes: &[Class]) -> Option<Observed> {
+    let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
+    Observed::after(warm_up, record, &classes, true)
 }
 
 /// What a level is, besides what was measured of it.

@@ -19,6 +19,8 @@ const WARM_CONNECTIONS: u64 = 32;
 /// How often the server is looked at in a run, and how fine the course of a Record is: the speed of a host changes within
 /// a second.
 const INTERVAL: Nanos = Nanos::from_millis(125);
+/// The same of a run that lasts no longer than a second.
+const SHORT_INTERVAL: Nanos = Nanos(31_250_000);
 /// A rest is looked up from so often, to see whether the survey is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -33,17 +35,15 @@ impl<'a> ServerBench<'a> {
     /// Loads are made as `like` says, but for the workload, the window and the seed.
     pub fn new(like: RunPlan, server: Server, stop: &'a AtomicBool) -> ServerBench<'a> {
         let mut bench = ServerBench { like, server, stop };
-        bench.like.monitor = Some(Watched::Here(bench.monitor_config()));
         bench.like.connections.warm_connections = WARM_CONNECTIONS * bench.server.cpus.len() as u64;
         bench.like.calls = u64::MAX;
-        bench.like.interval = INTERVAL;
         bench
     }
 
     /// The monitor keeps off the server's CPUs.
-    fn monitor_config(&self) -> MonitorConfig {
+    fn monitor_config(&self, interval: Nanos) -> MonitorConfig {
         MonitorConfig {
-            intervals: Intervals::every(INTERVAL),
+            intervals: Intervals::every(interval),
             ..self.server.monitor_config(self.like.cpus.first().copied())
         }
     }
@@ -62,13 +62,15 @@ impl Bench for ServerBench<'_> {
     }
 
     fn watch_idle(&mut self, lasts: Nanos) -> Result<brimful_core::server::Server, SurveyError> {
-        let monitor = Monitor::start(self.monitor_config())?;
+        let monitor = Monitor::start(self.monitor_config(INTERVAL))?;
         std::thread::sleep(lasts.into());
         Ok(monitor.finish(Nanos::ZERO, None))
     }
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
-        let plan = RunPlan { workload: workload.clone(), window, seed, ..self.like.clone() };
+        let interval = if window > Nanos::from_secs(1) { INTERVAL } else { SHORT_INTERVAL };
+        let monitor = Some(Watched::Here(self.monitor_config(interval)));
+        let plan = RunPlan { workload: workload.clone(), window, seed, interval, monitor, ..self.like.clone() };
         Ok(run(&plan, self.stop)?)
     }
 
