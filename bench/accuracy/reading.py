@@ -74,12 +74,12 @@ def errors(survey: dict) -> dict[str, float | None]:
     """By column; None where there is none."""
     found = {
         "saturation": error(survey.get("saturation_rate")),
-        "saturation_drift_corrected": error(survey.get("saturation_drift_corrected")),
+        "saturation_drift_corrected": error_of_model(survey.get("saturation_rate")),
     }
     levels = held_out(survey)
     for fraction in FRACTIONS:
         found[response_key(fraction)] = error(at(levels, fraction).get("response_time_s"))
-    found["response_given_host"] = error(at(levels, GIVEN_HOST).get("response_given_host_s"))
+    found["response_given_host"] = error_of_model(at(levels, GIVEN_HOST).get("response_time_s"))
     return found
 
 
@@ -99,11 +99,18 @@ def held_out(survey: dict) -> list[dict]:
 
 
 def at(levels: list[dict], fraction: float) -> dict:
-    return next((level for level in levels if abs(level["fraction"] - fraction) < 0.005), {})
+    """Of the mix that the model was fitted to, coming at random."""
+    return next((level for level in levels if level["workload"] == "mix" and abs(level["fraction"] - fraction) < 0.005), {})
 
 
 def error(comparison: dict | None) -> float | None:
     return (comparison or {}).get("error")
+
+
+def error_of_model(comparison: dict | None) -> float | None:
+    """What is left of the error without the host's part; None where the survey could not tell that."""
+    whole, drift = ((comparison or {}).get(key) for key in ("error", "error_drift"))
+    return None if whole is None or drift is None else whole - drift
 
 
 def off(comparison: dict | None) -> float | None:
@@ -120,20 +127,20 @@ def with_interval(survey: dict) -> Iterator[Predicted]:
             continue
         # The closed level is the one that the saturation rate was measured at.
         closed = level.get("clients") is not None
-        where = "saturated" if closed else f"{level['fraction'] * 100:.0f} %"
+        where = "saturated" if closed else f"{level['workload']} at {level['fraction'] * 100:.0f} %"
         if not closed:
             yield from one("throughput", where, level.get("throughput"))
         yield from one("response", where, level.get("response_time_s"))
         yield from one("utilization", where, level.get("utilization"))
         for name in PERCENTILES:
-            yield from one("percentile", f"{name} at {where}", (level.get("percentiles_s") or {}).get(name))
+            yield from one("percentile", f"{name}, {where}", (level.get("response_percentiles_s") or {}).get(name))
 
 
 def one(kind: str, where: str, comparison: dict | None) -> Iterator[Predicted]:
     found = comparison or {}
-    interval, predicted, measured = (found.get(key) for key in ("predicted_interval90", "predicted", "measured"))
+    interval, predicted, measured = (found.get(key) for key in ("interval90", "predicted", "measured"))
     if interval and predicted is not None and measured is not None:
-        yield Predicted(kind, where, interval["low"], predicted, interval["high"], measured)
+        yield Predicted(kind, where, interval[0], predicted, interval[1], measured)
 
 
 def held(intervals: list[Predicted]) -> dict[str, list[int]]:

@@ -1,10 +1,18 @@
 """Surveys as small as they may be."""
 
 
-def comparison(predicted: float | None, measured: float | None, interval: tuple[float, float] | None = None) -> dict:
+def comparison(
+    predicted: float | None,
+    measured: float | None,
+    interval: tuple[float, float] | None = None,
+    given_host: float | None = None,
+) -> dict:
+    """`given_host`: what would have been predicted of the host as it then was."""
     error = predicted / measured - 1 if predicted is not None and measured else None
     found: dict = {"predicted": predicted, "measured": measured, "error": error, "measured_ci95_half_width": None}
-    return found | ({"predicted_interval90": dict(zip(("low", "high"), interval, strict=True))} if interval else {})
+    if given_host is not None and error is not None and measured:
+        found["error_drift"] = error - (given_host / measured - 1)
+    return found | ({"interval90": list(interval)} if interval else {})
 
 
 def level(fraction: float, role: str = "held_out", valid: bool = True, **more: object) -> dict:

@@ -11,8 +11,9 @@ from .made_up import comparison, level, survey
 class Errors(unittest.TestCase):
     def test_each_column_is_of_its_own_level(self) -> None:
         slow = [level(f, response_time_s=comparison(f, 1.0)) for f in (0.3, 0.5, 0.7, 0.8, 0.9)]
-        slow[3]["response_given_host_s"] = comparison(1.1, 1.0)
-        found = reading.figures(survey(*slow, saturation_drift_corrected=comparison(1020, 1000)))["errors"]
+        slow[3]["response_time_s"] = comparison(0.8, 1.0, given_host=1.1)
+        drifted = comparison(1000, 1000, given_host=1020)
+        found = reading.figures(survey(*slow, saturation_rate=drifted))["errors"]
         for fraction in (0.5, 0.7, 0.8, 0.9):
             self.assertAlmostEqual(found[f"response_{fraction * 100:.0f}"], fraction - 1)
         self.assertAlmostEqual(found["saturation"], 0)
@@ -27,9 +28,15 @@ class Errors(unittest.TestCase):
         self.assertEqual(found["host_speed"], [])
         self.assertNotIn("seconds", found)
 
+    def test_a_level_of_another_load_is_none_of_the_mix(self) -> None:
+        bursts = level(0.5, workload="bursts", response_time_s=comparison(9, 1))
+        found = reading.figures(survey(bursts, level(0.5, response_time_s=comparison(2, 1))))
+        self.assertAlmostEqual(found["errors"]["response_50"], 1)
+
     def test_null_is_absent_too(self) -> None:
-        nothing = dict.fromkeys(("percentiles_s", "response_given_host_s", "host_speed", "utilization"))
-        found = reading.figures(survey(level(0.8, **nothing), elapsed_s=None, saturation_drift_corrected=None))
+        nothing = dict.fromkeys(("response_percentiles_s", "host_speed", "utilization"))
+        undrifted = comparison(1, 1) | {"error_drift": None, "interval90": None}
+        found = reading.figures(survey(level(0.8, response_time_s=undrifted, **nothing), elapsed_s=None))
         self.assertIsNone(found["utilization"])
         self.assertIsNone(found["errors"]["response_given_host"])
 
@@ -59,7 +66,7 @@ class Errors(unittest.TestCase):
 class Intervals(unittest.TestCase):
     def test_every_figure_with_one_counts_once(self) -> None:
         percentiles = {name: comparison(2, 2.1, (1, 3)) for name in ("p50", "p95")} | {"p99": None}
-        outside = level(0.5, response_time_s=comparison(0.010, 0.012, (0.009, 0.011)), percentiles_s=percentiles)
+        outside = level(0.5, response_time_s=comparison(0.010, 0.012, (0.009, 0.011)), response_percentiles_s=percentiles)
         saturated = level(1.0, role="past_saturation", clients=32, response_time_s=comparison(None, 0.03))
         saturated["throughput"] = comparison(1000, 1000, (950, 1050))
         saturated["utilization"] = comparison(1.0, 0.9, (0.97, 1.0))

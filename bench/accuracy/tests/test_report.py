@@ -14,7 +14,7 @@ def row(server: str, repetition: int, made: dict) -> dict:
 def off_by(share: float, **more: object) -> dict:
     """A survey that predicted too much by this share of what was measured, as it said itself."""
     wide = (1000 * (1 - 2 * abs(share)), 1000 * (1 + 2 * abs(share)))
-    at_80 = level(0.8, response_given_host_s=comparison(1 + share, 1))
+    at_80 = level(0.8, response_time_s=comparison(1 + share, 1, given_host=1 + share))
     return survey(at_80, saturation_rate=comparison(1000, 1000 / (1 + share), wide), **more)
 
 
@@ -108,7 +108,7 @@ class Report(unittest.TestCase):
     def test_valid_and_beyond_twice_its_interval_is_a_miss(self) -> None:
         slow = level(0.5, response_time_s=comparison(0.010, 0.013, (0.009, 0.011)))
         text = report.text(document(row("nginx", 0, survey(slow)), row("node", 0, survey(level(0.5)))))
-        self.assertEqual(cells(text, "nginx", "## What")[5], "response 50 %")
+        self.assertEqual(cells(text, "nginx", "## What")[5], "response mix at 50 %")
         self.assertEqual(cells(text, "node", "## What")[5], "none")
         self.assertEqual(cells(text, "valid, saturation")[2:], ["0 of 2", "met"])
         self.assertEqual(cells(text, "valid, any")[2:], ["1 of 2", "**missed**"])

@@ -155,6 +155,8 @@ pub enum ReasonCode {
     Incomplete,
     /// So many calls of a survey's level failed that the rest says little about the server.
     ServerErrors,
+    /// The server became faster or slower in the course of a survey's calibration.
+    ServerChanged,
     /// What a survey measured is far from what its model predicted. The measurements hold.
     ModelRefuted,
 }

@@ -48,6 +48,8 @@ pub struct ServerFacts {
     pub idle_busy: f64,
     /// Share of the servers' capacity that requests cannot have.
     pub background: f64,
+    /// Whether the most clients got no more done than half as many, so that something is full.
+    pub filled: bool,
 }
 
 /// A fitted server.

@@ -72,13 +72,9 @@ fn measured_after(warm_up: f64, record: &Record, by_process: bool) -> Option<Mea
         course.into_iter().filter(|((a, b), _)| *a >= warm_up && *b <= window.1 && b > a).collect();
     let seconds: f64 = inside.iter().map(|((a, b), _)| b - a).sum();
     let (seconds, completed, busy) = if seconds > 0.0 {
-        let share = |spans: &mut dyn Iterator<Item = Span>| {
-            let of =
-                |span| record.intervals.iter().map(move |i| i.completed as f64 * covered(i, window, span)).sum::<f64>();
-            spans.map(of).sum::<f64>()
-        };
-        let all = share(&mut [window].into_iter());
-        let share = if all > 0.0 { share(&mut inside.iter().map(|(span, _)| *span)) / all } else { seconds / window.1 };
+        let all = completed_in(record, window, window);
+        let within: f64 = inside.iter().map(|(span, _)| completed_in(record, window, *span)).sum();
+        let share = if all > 0.0 { within / all } else { seconds / window.1 };
         let busy = inside.iter().map(|((a, b), busy)| busy * (b - a)).sum::<f64>() / seconds;
         (seconds, completed * share, busy)
     } else {
@@ -99,11 +95,20 @@ pub(crate) fn overlap((a, b): Span, (c, d): Span) -> f64 {
     (b.min(d) - a.max(c)).max(0.0)
 }
 
-/// The share of what an interval has in the window that is in a span within it.
-fn covered(interval: &Interval, window: Span, span: Span) -> f64 {
-    let own = (interval.t_s, interval.t_s + interval.length_s);
-    let in_window = overlap(own, window);
-    if in_window > 0.0 { overlap(own, span) / in_window } else { 0.0 }
+/// Calls completed in a span within the window, by the intervals. Of the interval in which the window ends, the window has what the others
+/// leave of its own: answers that were awaited when it was over came in that interval, too.
+fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
+    let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
+    let is_whole = |interval: &&Interval| own(interval).1 <= window.1 + 1e-9;
+    let whole: f64 = record.intervals.iter().filter(is_whole).map(|interval| interval.completed as f64).sum();
+    let rest = (completed_in_window(record) - whole).max(0.0);
+    let of = |interval: &Interval| {
+        let completed = interval.completed as f64;
+        let completed = if is_whole(&interval) { completed } else { completed.min(rest) };
+        let length = overlap(own(interval), window);
+        if length > 0.0 { completed * overlap(own(interval), span) / length } else { 0.0 }
+    };
+    record.intervals.iter().map(of).sum()
 }
 
 /// Busy CPUs by the monitor's intervals; `None` if some of them have no figure of their own.

@@ -7,8 +7,8 @@ use crate::found::Halt;
 use crate::level::{self, About, Trial};
 use crate::method::{Method, Step, with_load};
 use crate::predictions::times;
-use brimful_core::quantity;
-use brimful_core::record::ReasonCode;
+use brimful_core::quantity::{self, signed_percent};
+use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Inflicted, Level};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
@@ -34,6 +34,18 @@ pub(crate) const MOST_CLIENTS: u64 = 32;
 /// it does while a compiler or a cache warms up.
 const WARMING: f64 = 0.08;
 const LADDERS: usize = 6;
+/// Twice as many clients that get no more done than this many times as much have filled something.
+const FILLED: f64 = 1.1;
+/// From this share of what this client can offer on, what many clients get done may be its limit.
+const NEAR_CLIENT_MAX: f64 = 0.95;
+/// The server has changed when its speed has a trend over the blocks that comes to this share and is that many times its
+/// standard error.
+const CHANGED: f64 = 0.15;
+const SIGNIFICANT: f64 = 4.0;
+/// A server that is this busy without us has other clients.
+const OTHERS: f64 = 0.02;
+/// How many times as long as a slice an anchor lasts.
+const ANCHOR: f64 = 2.0;
 /// Blocks at least and at most, and how well the capacity is to be known: half of its 95 % interval.
 const BLOCKS: (usize, usize) = (6, 10);
 const KNOWN: f64 = 0.02;
@@ -46,23 +58,34 @@ pub(crate) struct Capacity {
     pub rate: f64,
     /// The most clients of a slice.
     pub clients: u64,
+    /// Whether more of them would get no more done.
+    pub filled: bool,
 }
 
 /// A piece that was measured, with all that is shown of it.
 struct Measured {
     piece: Piece,
     level: Level,
+    /// Of the server.
+    processes: u64,
 }
 
 impl Method<'_> {
     /// Calibrates and fits. `cost` is CPU seconds of a call at a first look, `idle_busy` the busy CPUs without calls.
     pub(crate) fn calibrate(&mut self, first_rate: f64, idle_busy: f64) -> Result<ServerFit, Halt> {
         let mix = self.setup.workload.clone();
+        if idle_busy > OTHERS * f64::from(self.setup.servers()) {
+            self.note(format!(
+                "the server is busy for {} of the time without us: others use it meanwhile, and what they need is taken for \
+                 what they always need",
+                quantity::percent(idle_busy / f64::from(self.setup.servers()))
+            ));
+        }
         let capacity = self.climb(&mix, first_rate)?;
         let design = design(&mix, &capacity);
         let mut rng = Pcg64::seed_from_u64(self.setup.seed);
-        let (mut blocks, mut levels): (Vec<Block>, Vec<Level>) = (Vec::new(), Vec::new());
-        let mut rates: Vec<f64> = Vec::new();
+        let mut blocks: Vec<Block> = Vec::new();
+        let (mut rates, mut processes): (Vec<f64>, Vec<u64>) = (Vec::new(), Vec::new());
         for number in 0..BLOCKS.1 {
             if number >= BLOCKS.0 && is_known(&rates) {
                 break;
@@ -75,16 +98,18 @@ impl Method<'_> {
                 let Some(measured) = self.visit(&mix, place, &capacity, &what)? else { continue };
                 if place == Place::Clients(capacity.clients) {
                     rates.push(measured.piece.rate());
+                    processes.push(measured.processes);
                 }
                 block.push(measured.piece);
-                levels.push(measured.level);
+                self.found.pieces.push(measured.level);
             }
             blocks.push(block);
         }
-        self.found.levels = pooled(&levels);
+        self.found.levels = pooled(&std::mem::take(&mut self.found.pieces));
         for level in &self.found.levels {
             (self.news)(Step::Level(Box::new(level.clone())));
         }
+        self.found.doubts.extend(changed(&rates, &processes));
         self.found.calibrated_at = mean(&rates);
         self.found.clients = capacity.clients;
         self.found.blocks.clone_from(&blocks);
@@ -97,6 +122,7 @@ impl Method<'_> {
             servers,
             idle_busy,
             background: self.found.background.unwrap_or(0.0).min(taken),
+            filled: capacity.filled,
         };
         let fit = ServerFit::new(facts, blocks, self.setup.seed)?;
         self.found.inflicted = Some(Inflicted {
@@ -110,40 +136,47 @@ impl Method<'_> {
     /// Finds how many clients leave the server no rest, and what they get done.
     fn climb(&mut self, mix: &Workload, first_rate: f64) -> Result<Capacity, Halt> {
         let most = MOST_CLIENTS * u64::from(self.setup.servers());
-        let mut best = Capacity { rate: first_rate, clients: 1 };
+        let mut best = Capacity { rate: first_rate, clients: 1, filled: false };
         for ladder in 0..LADDERS {
             let before = best.rate;
-            let mut found = Capacity { rate: 0.0, clients: 1 };
-            let mut clients = 1;
-            while clients <= most {
-                let what = format!("looking for the capacity: {clients} at once");
-                let rung = Capacity { rate: best.rate.max(found.rate), clients };
-                let Some(measured) = self.visit(mix, Place::Clients(clients), &rung, &what)? else { break };
-                let rate = measured.piece.rate();
-                if rate > found.rate {
-                    found = Capacity { rate, clients };
-                }
-                let waits = clients as f64 * 2.0 / rate;
-                if waits > self.setup.max_delay.as_secs_f64() || self.found.client_max.is_some_and(|max| rate > max) {
-                    break;
-                }
-                clients *= 2;
-            }
-            // As many as a server in demand has, if they may: throughput hardly grows there, and it must not fall unseen.
-            let allowed = (self.setup.max_delay.as_secs_f64() * found.rate) as u64;
-            found.clients = most.min(allowed.max(1)).max(found.clients);
-            let settled = ladder > 0 && found.rate < before * (1.0 + WARMING);
-            best = found;
-            if settled {
+            best = self.ladder(mix, most, &best)?;
+            if ladder > 0 && best.rate < before * (1.0 + WARMING) {
                 break;
             }
         }
         if best.rate <= 0.0 {
             return Err(self.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
-        let Capacity { rate, clients } = best;
+        let Capacity { rate, clients, .. } = best;
         self.note(format!("{clients} clients at once get about {} done", quantity::rate(rate)));
         Ok(best)
+    }
+
+    /// Once up the ladder of clients, as far as they and this client may.
+    fn ladder(&mut self, mix: &Workload, most: u64, before: &Capacity) -> Result<Capacity, Halt> {
+        let mut found = Capacity { rate: 0.0, clients: 1, filled: false };
+        let max_delay = self.setup.max_delay.as_secs_f64();
+        let mut clients = 1;
+        while clients <= most {
+            let what = format!("looking for the capacity: {clients} at once");
+            let rung = Capacity { rate: before.rate.max(found.rate), clients, filled: false };
+            let Some(measured) = self.visit(mix, Place::Clients(clients), &rung, &what)? else { break };
+            let rate = measured.piece.rate();
+            if self.found.client_max.is_some_and(|max| rate > NEAR_CLIENT_MAX * max) {
+                // Whose limit that is, nobody can tell.
+                if found.rate == 0.0 {
+                    found.rate = rate;
+                }
+                return Ok(found);
+            }
+            let filled = rate < found.rate * FILLED;
+            found = Capacity { rate: rate.max(found.rate), clients, filled };
+            if 2.0 * clients as f64 / rate > max_delay {
+                return Ok(found);
+            }
+            clients *= 2;
+        }
+        Ok(found)
     }
 
     /// Offers what belongs to a place for a moment and lets the server rest; none where the generator was the limit.
@@ -166,9 +199,11 @@ impl Method<'_> {
         }
         let name = self.name_of(place);
         let about = About::calibration(&name, capacity.rate);
-        Ok(trial
-            .piece(place, self.setup.servers())
-            .map(|piece| Measured { piece, level: trial.level(&workload, &about, self.setup.servers()) }))
+        let servers = self.setup.servers();
+        let programs = trial.record.server.iter().flat_map(|server| &server.process);
+        let processes = programs.map(|program| program.processes).sum();
+        let level = trial.level(&workload, &about, servers);
+        Ok(trial.piece(place, servers).map(|piece| Measured { piece, level, processes }))
     }
 
     fn try_warm(&mut self, workload: &Workload, lasts: Nanos) -> Result<Trial, Halt> {
@@ -207,8 +242,9 @@ impl Method<'_> {
     pub(crate) fn anchor(&mut self, lasts_at_most: Nanos) -> Result<Option<f64>, Halt> {
         let mix = self.setup.workload.clone();
         let Some(then) = self.found.calibrated_at else { return Ok(None) };
-        let capacity = Capacity { rate: then, clients: self.found.clients };
-        let (workload, lasts, _) = self.load_at(&mix, Place::Clients(capacity.clients), &capacity);
+        let capacity = Capacity { rate: then, clients: self.found.clients, filled: true };
+        let (workload, slice, _) = self.load_at(&mix, Place::Clients(capacity.clients), &capacity);
+        let lasts = times(ANCHOR, slice);
         let trial = self.try_warm(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;
         let piece =
@@ -261,6 +297,35 @@ fn alone(mix: &Workload, class: usize) -> Workload {
     alone
 }
 
+/// Whether the server was another one at the end of calibration than at its beginning.
+fn changed(rates: &[f64], processes: &[u64]) -> Option<Reason> {
+    let n = rates.len() as f64;
+    let middle = (n - 1.0) / 2.0;
+    let mean = mean(rates)?;
+    let at = |index: usize| index as f64 - middle;
+    let squares: f64 = (0..rates.len()).map(|index| at(index).powi(2)).sum();
+    let slope = rates.iter().enumerate().map(|(index, rate)| at(index) * rate / mean).sum::<f64>() / squares;
+    let left: f64 = rates.iter().enumerate().map(|(i, rate)| (rate / mean - 1.0 - slope * at(i)).powi(2)).sum();
+    let error = (left / (n - 2.0) / squares).sqrt();
+    let change = slope * (n - 1.0);
+    if rates.len() < BLOCKS.0 || change.abs() < CHANGED || slope.abs() < SIGNIFICANT * error {
+        return None;
+    }
+    let scaled = processes.first().zip(processes.last()).filter(|(first, last)| first != last);
+    let why = match scaled {
+        Some((first, last)) => format!("it went from {first} to {last} processes meanwhile; keep their number fixed"),
+        None if change > 0.0 => {
+            "a compiler or a cache was still getting warm, or its host is less busy; load it for a \
+             while, then survey it again"
+                .to_owned()
+        }
+        None => "it leaks, or fills up, or its host is busier; find out which, then survey it again".to_owned(),
+    };
+    let message =
+        format!("The server's speed changed by {} in the course of calibration: {why}.", signed_percent(change));
+    Some(Reason { code: ReasonCode::ServerChanged, message })
+}
+
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
@@ -274,7 +339,7 @@ fn is_known(values: &[f64]) -> bool {
 }
 
 /// The pieces of all blocks at one place as one level.
-fn pooled(levels: &[Level]) -> Vec<Level> {
+pub(crate) fn pooled(levels: &[Level]) -> Vec<Level> {
     let same = |a: &Level, b: &Level| {
         a.workload == b.workload && (a.clients.is_some() || (a.fraction - b.fraction).abs() < 1e-6)
     };

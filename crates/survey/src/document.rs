@@ -30,7 +30,7 @@ pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> 
         saturation_rate: saturation,
         demands: setup.workload.classes.iter().enumerate().filter_map(|class| demand(&found, class)).collect(),
         client_max_rate: found.client_max,
-        verdict: judge::verdict(&found.levels, saturation, halt, &found.step),
+        verdict: judge::verdict(&found.levels, &found.doubts, saturation, halt, &found.step),
         model: found.fit.as_ref().map(ServerFit::model).unwrap_or_default(),
         stopped: halt.map(|halt| stopped(halt, &found.step)),
         server_cpus: setup.server_cpus.clone(),

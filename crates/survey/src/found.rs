@@ -3,7 +3,7 @@
 
 use crate::SurveyError;
 use brimful_core::Nanos;
-use brimful_core::record::ReasonCode;
+use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Inflicted, Level, Stopped};
 use brimful_core::workload::Workload;
 use brimful_estimate::{Block, ServerFit};
@@ -66,11 +66,15 @@ pub(crate) struct Found {
     pub clients: u64,
     pub blocks: Vec<Block>,
     pub inflicted: Option<Inflicted>,
+    /// What speaks against calibration.
+    pub doubts: Vec<Reason>,
     /// Between which rates 90 % of measurements of the capacity lie.
     pub saturation_interval: Option<[f64; 2]>,
     /// The host's speed when it was measured, over that during calibration.
     pub saturation_speed: Option<f64>,
     pub levels: Vec<Level>,
+    /// Pieces of calibration so far, until they are made levels of.
+    pub pieces: Vec<Level>,
     /// Throughput of the closed level, with its interval, if that level can be trusted.
     pub saturation: Option<(f64, Option<f64>)>,
     /// What the reference server told before and after that level.

@@ -23,9 +23,16 @@ const SENSITIVE: f64 = 0.85;
 const IDLE: f64 = 0.1;
 const OTHERS: f64 = 0.05;
 
-/// The verdict on the levels, in whatever order, and on the model. `step` is where the survey was when it ended early.
-pub(crate) fn verdict(levels: &[Level], saturation: Comparison, halt: Option<&Halt>, step: &str) -> Verdict {
-    let mut reasons: Vec<Reason> = halt.map(|halt| ended_early(halt, step)).into_iter().chain(doubts(levels)).collect();
+/// The verdict on the levels, in whatever order, on calibration, and on the model. `step` is where the survey was when it ended early.
+pub(crate) fn verdict(
+    levels: &[Level],
+    of_calibration: &[Reason],
+    saturation: Comparison,
+    halt: Option<&Halt>,
+    step: &str,
+) -> Verdict {
+    let early = halt.map(|halt| ended_early(halt, step)).into_iter();
+    let mut reasons: Vec<Reason> = early.chain(of_calibration.iter().cloned()).chain(doubts(levels)).collect();
     // What a disturbed measurement says against a model is said of the disturbance.
     if reasons.is_empty() {
         reasons.extend(capacity_missed(levels, saturation).into_iter().chain(response_missed(levels)));

@@ -3,6 +3,7 @@
 
 use crate::SurveyError;
 use crate::bench::Bench;
+use crate::calibration::pooled;
 use crate::document::document;
 use crate::found::{Found, Halt, Setup};
 use crate::level::{About, Given, Trial};
@@ -47,6 +48,9 @@ pub enum Step {
 pub(crate) fn conduct(setup: &Setup, bench: &mut dyn Bench, news: &mut dyn FnMut(Step)) -> Result<Survey, SurveyError> {
     let mut method = Method { setup, bench, news, runs: 0, found: Found::default() };
     let halt = method.run().err();
+    // Calibration that was cut short is shown as well.
+    let pieces = std::mem::take(&mut method.found.pieces);
+    method.found.levels.extend(pooled(&pieces));
     let survey = document(setup, method.found, halt.as_ref());
     match halt {
         Some(Halt::Error(error)) if survey.levels.is_empty() => Err(error),

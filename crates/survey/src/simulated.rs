@@ -28,8 +28,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-/// What a monitor's interval is here, in seconds.
-const INTERVAL_S: f64 = 0.1;
+/// Intervals of the monitor and of the course of a run, as those of the real bench are: in seconds.
+const INTERVAL_S: f64 = 0.125;
+const SHORT_INTERVAL_S: f64 = 0.031_25;
+
+fn interval_s(window: Nanos) -> f64 {
+    if window > Nanos::from_secs(1) { INTERVAL_S } else { SHORT_INTERVAL_S }
+}
+
 /// A call is given up after this.
 const TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Bytes of a response.
@@ -150,13 +156,14 @@ impl Simulated {
         conduct(&setup, self, news).unwrap()
     }
 
-    fn server_seen(&self, intervals: Vec<(f64, f64)>) -> Server {
+    /// By intervals of this length.
+    fn server_seen(&self, intervals: Vec<(f64, f64)>, length_s: f64) -> Server {
         let n = intervals.len().max(1) as f64;
         let mean = |figure: fn(&(f64, f64)) -> f64| intervals.iter().map(figure).sum::<f64>() / n;
         let (own, others) = (mean(|i| i.0), mean(|i| i.1));
         let interval = |(index, (own, others)): (usize, &(f64, f64))| ServerInterval {
-            t_s: index as f64 * INTERVAL_S,
-            length_s: INTERVAL_S,
+            t_s: index as f64 * length_s,
+            length_s,
             cpu: Some(self.shares(*own, *others)),
             process_cores: Some(*own),
             ..ServerInterval::default()
@@ -180,8 +187,8 @@ impl Simulated {
     }
 
     /// CPUs busy by the server and by others, from the seconds of work at the first station in an interval.
-    fn busy(&self, calls: usize, work: &[f64]) -> (f64, f64) {
-        let sum = |work: &[f64]| work.iter().sum::<f64>() / INTERVAL_S;
+    fn busy(&self, calls: usize, work: &[f64], length_s: f64) -> (f64, f64) {
+        let sum = |work: &[f64]| work.iter().sum::<f64>() / length_s;
         let station = &self.server.stations[0];
         let background = station.background * f64::from(station.servers);
         let (calls, other) = work.split_at(calls);
@@ -200,17 +207,17 @@ impl Bench for Simulated {
         let calls = model.classes.iter().position(|class| class.name == "other").unwrap_or(model.classes.len());
         model.classes[..calls].iter_mut().for_each(|class| class.rate = Some(0.0));
         let intervals = (lasts.as_secs_f64() / INTERVAL_S).round() as usize;
-        let mut seen = vec![self.busy(0, &[]); intervals];
+        let mut seen = vec![self.busy(0, &[], INTERVAL_S); intervals];
         if model.classes.get(calls).is_some_and(|other| other.rate > Some(0.0)) {
             seen.clear();
             let see = |work: &[f64], seen: &mut Vec<(f64, f64)>| {
-                seen.push(self.busy(calls, work));
+                seen.push(self.busy(calls, work, INTERVAL_S));
                 seen.len() < intervals
             };
             let options = SimulationOptions::default();
             follow(&model, &options, INTERVAL_S, |episode| see(&episode.work[0], &mut seen)).unwrap();
         }
-        Ok(self.server_seen(seen))
+        Ok(self.server_seen(seen, INTERVAL_S))
     }
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
@@ -220,14 +227,16 @@ impl Bench for Simulated {
         self.last = (seed, Vec::new());
         self.offered.borrow_mut().push(load);
         let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
-        let mut calls = Calls { seen: Collector::new(Account::new(&names, window)), window, last: window, number: 0 };
+        let length_s = interval_s(window);
+        let account = Account::new(&names, window).in_intervals(Nanos::from_secs_f64(length_s));
+        let mut calls = Calls { seen: Collector::new(account), window, last: window, number: 0 };
         let mut intervals = Vec::new();
         let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };
         let mut now = 0.0;
-        let present = follow(&self.under(workload), &options, INTERVAL_S, |episode| {
-            now += INTERVAL_S;
-            if now < window.as_secs_f64() + INTERVAL_S / 2.0 {
-                intervals.push(self.busy(names.len(), &episode.work[0]));
+        let present = follow(&self.under(workload), &options, length_s, |episode| {
+            now += length_s;
+            if now < window.as_secs_f64() + length_s / 2.0 {
+                intervals.push(self.busy(names.len(), &episode.work[0], length_s));
             }
             let requests = episode.completed.into_iter().filter(|call| call.class < names.len());
             for call in requests {
@@ -254,7 +263,7 @@ impl Bench for Simulated {
             seed,
             interrupted: false,
             generator: Generator { max_rate: self.client_max, threads: 1, ..Generator::default() },
-            server: Some(self.server_seen(intervals)),
+            server: Some(self.server_seen(intervals, length_s)),
             shards: Vec::new(),
         };
         Ok(derive(&calls.seen.into_account(), facts))

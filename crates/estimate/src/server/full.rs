@@ -54,7 +54,7 @@ impl Full {
         }
         match pool(&ladder(places), cost.unwrap_or(0.0) / free) {
             // Not even the most clients have filled anything.
-            Some(Pool { places, .. }) if u64::from(places) >= clients => cpu(free, None),
+            Some(Pool { places, .. }) if !facts.filled || u64::from(places) >= clients => cpu(free, None),
             Some(pool) => {
                 Full { name: "workers".to_owned(), cpu_share: free, cost_without_rest: cost, pool: Some(pool) }
             }

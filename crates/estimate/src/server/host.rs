@@ -3,7 +3,7 @@
 use super::ServerFit;
 use super::variable::drift_share;
 use crate::EstimateError;
-use crate::window::{course, overlap};
+use crate::window::{Span, course, overlap};
 use brimful_core::record::Record;
 use brimful_model::{Course, station_demands, trajectory};
 
@@ -26,18 +26,14 @@ impl ServerFit {
         let server = record.server.as_ref()?;
         let (mut stretches, mut length, mut work, mut calls) = (Vec::new(), 0.0, 0.0, 0.0);
         let mut begun = None;
-        for ((from, to), busy) in course(server, true)? {
-            if to <= 0.0 || from >= record.window_s {
-                continue;
-            }
-            let completed = |interval: &brimful_core::record::Interval| {
-                let own = (interval.t_s, interval.t_s + interval.length_s);
-                interval.completed as f64 * overlap(own, (from, to)) / interval.length_s
-            };
+        let course = course(server, true)?;
+        for ((from, to), completed) in finest(record, &course) {
+            let inside =
+                |(span, busy): &(Span, f64)| (busy - self.facts.idle_busy).max(0.0) * overlap(*span, (from, to));
             begun.get_or_insert(from);
             length += to - from;
-            work += (busy - self.facts.idle_busy).max(0.0) * (to - from);
-            calls += record.intervals.iter().map(completed).sum::<f64>();
+            work += course.iter().map(inside).sum::<f64>();
+            calls += completed;
             if calls >= CALLS {
                 // Of the cost, what is paid at leisure is paid by as many as found the server idle in this stretch.
                 let leisure = (free - work / length / servers).max(0.0) / idle;
@@ -78,4 +74,25 @@ impl ServerFit {
         }
         Ok((calls > 0).then(|| sum / calls as f64))
     }
+}
+
+/// Stretches of the window of which both the generator and the monitor can tell what happened in them, and the calls that
+/// were completed in each: the intervals of the one that looked less often.
+fn finest(record: &Record, course: &[(Span, f64)]) -> Vec<(Span, f64)> {
+    let window = (0.0, record.window_s);
+    let calls: Vec<(Span, f64)> =
+        record.intervals.iter().map(|i| ((i.t_s, i.t_s + i.length_s), i.completed as f64)).collect();
+    let length = |spans: &[(Span, f64)]| spans.first().map_or(f64::INFINITY, |((from, to), _)| to - from);
+    let watched = (course.first().map_or(0.0, |(span, _)| span.0), course.last().map_or(0.0, |(span, _)| span.1));
+    let spans: Vec<Span> = if length(&calls) >= length(course) {
+        calls.iter().map(|(span, _)| *span).collect()
+    } else {
+        course.iter().map(|(span, _)| *span).collect()
+    };
+    let whole = spans
+        .into_iter()
+        .filter(|span| overlap(*span, window) > 0.0 && overlap(*span, watched) > 0.99 * (span.1 - span.0));
+    let completed =
+        |span: Span| calls.iter().map(|(own, calls)| calls * overlap(*own, span) / (own.1 - own.0)).sum::<f64>();
+    whole.map(|span| (span, completed(span))).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use brimful_core::model::IdleCost;
-use brimful_core::survey::Role;
+use brimful_core::survey::{Level, Role};
 use brimful_model::{Method, saturation_rate, solve};
 
 const SATURATION: f64 = 0.01;
@@ -40,10 +40,11 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
     for level in held_out {
         let response = level.response_time_s;
         let truth = solve(&at(level.fraction * predicted), Method::Auto).unwrap().mean_response_time;
-        let predicted = response.predicted.unwrap();
+        let predicted = level.steady_response_s.unwrap();
         assert!(off(predicted, truth) < RESPONSE, "{}: {predicted} where {truth} is true", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
-        assert!(response.error.unwrap().abs() < RESPONSE + half_width, "{}: {response:?}", level.fraction);
+        let close = response.error.unwrap().abs() < RESPONSE + half_width;
+        assert!(close || response.holds() == Some(true), "{}: {response:?}", level.fraction);
     }
 }
 
@@ -101,15 +102,18 @@ fn what_is_predicted_is_handed_over_before_it_is_measured() {
     let (before, predictions) = handed_over.unwrap();
     assert_eq!(survey.saturation_rate.predicted, Some(predictions.saturation));
     let rates = |loads: &[Load]| -> Vec<f64> {
-        let rate = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { f64::INFINITY };
-        loads.iter().map(rate).collect()
+        // Anchors, which are closed, have none.
+        let rate = |load: &Load| if let Load::Open { rate, .. } = load { Some(rate.0) } else { None };
+        loads.iter().filter_map(rate).collect()
     };
     let predicted: Vec<f64> = predictions.levels.iter().map(|level| level.rate).collect();
-    let offered = rates(&bench.offered.borrow());
-    assert!(offered[..before].iter().all(|rate| !predicted.contains(rate)), "{offered:?}");
-    assert_eq!(offered[before..before + predicted.len()], predicted);
-    let held_out = survey.levels.iter().filter(|level| level.role == Role::HeldOut);
-    for (level, predicted) in held_out.zip(&predictions.levels) {
+    let (before, after) = (rates(&bench.offered.borrow()[..before]), rates(&bench.offered.borrow()[before..]));
+    assert!(before.iter().all(|rate| !predicted.contains(rate)), "{before:?}");
+    assert_eq!(after[..predicted.len()], predicted);
+    for predicted in &predictions.levels {
+        let same =
+            |level: &&Level| level.workload == predicted.name && (level.fraction - predicted.fraction).abs() < 1e-9;
+        let level = survey.levels.iter().filter(|level| level.role == Role::HeldOut).find(same).unwrap();
         assert_eq!(level.response_time_s.predicted, Some(predicted.expected.response.median));
         assert_eq!(level.response_time_s.interval90, Some(predicted.expected.response.interval90));
         assert_eq!(level.steady_response_s, predicted.prediction.as_ref().and_then(|p| p.response));
