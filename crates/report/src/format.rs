@@ -35,6 +35,14 @@ pub(crate) fn error(value: Option<f64>) -> String {
     known(value, quantity::signed_percent)
 }
 
+/// From one figure to another, with the unit once where it is the same: `8.61 … 9.93 ms`.
+pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -> String {
+    let (low, high) = (figure(Some(low)), figure(Some(high)));
+    let unit = |text: &str| text.find(' ').map_or(String::new(), |at| text[at..].to_owned());
+    let short = low.strip_suffix(&unit(&high)).unwrap_or(&low);
+    format!("{short} … {high}")
+}
+
 /// At most `width` characters, the last one a `…` where something was left out.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     match text.char_indices().nth(width.saturating_sub(1)) {
@@ -156,6 +164,14 @@ mod tests {
         let rows = || vec![vec![wide.clone(), wide.clone(), "1".to_owned()]];
         assert_eq!(narrow(columns(), rows(), &["b"]), format!("{:62}group\na{:61}c\n{wide}  1\n", "", ""));
         assert_eq!(narrow(columns(), rows(), &[]), table(&columns(), &rows()));
+    }
+
+    #[test]
+    fn an_interval_names_its_unit_once() {
+        assert_eq!(interval(0.00861, 0.00993, seconds), "8.61 … 9.93 ms");
+        assert_eq!(interval(0.00095, 0.00105, seconds), "950 µs … 1.05 ms");
+        assert_eq!(interval(0.97, 1.0, percent), "97.0 … 100 %");
+        assert_eq!(interval(7900.0, 8400.0, number), "7,900 … 8,400");
     }
 
     #[test]

@@ -1,15 +1,23 @@
 //! The survey on the terminal: plain text, at most 100 columns wide.
+//!
+//! A reader sees what calibration saw, what was predicted of each held-out level beside what was then measured, what
+//! became of the server beyond its capacity, and what follows. Throughput below saturation is what was offered, so it
+//! stands only where it is news.
 
 use crate::format::{
-    Column, NAMES, error, fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap,
+    Column, NAMES, error, fact, figure, harmless, interval, narrow, number, percent, rate, seconds, shorten, table,
+    words, wrap,
 };
-use brimful_core::survey::{Demand, Level, Role, Survey};
+use brimful_core::quantity;
+use brimful_core::survey::{Comparison, Demand, Law, Level, Role, Survey};
 
 /// What was found, level by level and in sum; ends in a newline.
 pub fn text(survey: &Survey) -> String {
     let parts = [
         wrap(&survey.headline, 0),
-        if survey.levels.is_empty() { String::new() } else { table(&LEVELS, &rows(&survey.levels, level)) },
+        calibration(survey),
+        held_out(survey),
+        past_saturation(survey),
         if survey.demands.is_empty() { String::new() } else { table(&DEMANDS, &rows(&survey.demands, demand)) },
         conclusion(survey),
     ];
@@ -17,48 +25,160 @@ pub fn text(survey: &Survey) -> String {
     harmless(&text)
 }
 
-const LEVELS: [Column<'static>; 12] = [
-    words("role", 0),
-    words("workload", 1),
-    figure("offered", 2, None),
-    figure("pred.", 2, Some("throughput (/s)")),
-    figure("meas.", 1, None),
-    figure("error", 1, None),
-    figure("pred.", 2, Some("mean response time")),
-    figure("meas.", 1, None),
-    figure("±", 1, None),
-    figure("error", 1, None),
-    figure("pred.", 2, Some("utilization")),
-    figure("meas.", 1, None),
-];
+/// What the model was fitted to: open levels, then so many clients at once, then each class alone.
+fn calibration(survey: &Survey) -> String {
+    const COLUMNS: [Column<'static>; 7] = [
+        words("calibration", 0),
+        figure("load", 2, None),
+        figure("throughput", 2, None),
+        figure("±", 1, None),
+        figure("mean response time", 2, None),
+        figure("±", 1, None),
+        figure("utilization", 2, None),
+    ];
+    let mut levels = of_role(survey, Role::Calibration);
+    let place = |level: &Level| (level.clients.is_some(), !is_of_mix(level), level.clients);
+    levels.sort_by_key(|level| place(level));
+    let row = |level: &Level| {
+        let (throughput, response) = (level.throughput, level.response_time_s);
+        vec![
+            format!("{}{}", if is_of_mix(level) { "mix".to_owned() } else { workload(level) }, doubt(level)),
+            load(level),
+            rate(throughput.measured),
+            rate(throughput.measured_ci95_half_width),
+            seconds(response.measured),
+            seconds(response.measured_ci95_half_width),
+            percent(level.utilization.measured),
+        ]
+    };
+    unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
+}
 
-fn level(level: &Level) -> Vec<String> {
-    let (throughput, response, utilization) = (level.throughput, level.response_time_s, level.utilization);
-    vec![
-        format!("{}{}", role(level.role), if level.verdict.valid { "" } else { DOUBT }),
-        shorten(&level.workload, 8),
-        number(Some(level.offered)),
-        number(throughput.predicted),
-        number(throughput.measured),
-        error(throughput.error),
-        seconds(response.predicted),
-        seconds(response.measured),
-        seconds(response.measured_ci95_half_width),
-        error(response.error),
-        percent(utilization.predicted),
-        percent(utilization.measured),
-    ]
+/// What the model was tested on: mean response times first, with what of their error is the host's; then the rest.
+fn held_out(survey: &Survey) -> String {
+    const RESPONSE: [Column<'static>; 10] = [
+        words("held out", 0),
+        figure("load", 2, None),
+        figure("offered", 2, None),
+        figure("predicted", 2, Some("mean response time")),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        words("", 1),
+        figure("±", 1, None),
+        figure("error", 2, None),
+        figure("of it host", 2, None),
+    ];
+    const REST: [Column<'static>; 10] = [
+        words("held out", 0),
+        figure("load", 2, None),
+        figure("predicted", 2, Some("utilization")),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        words("", 1),
+        figure("predicted", 2, Some("95th percentile of response times")),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        words("", 1),
+    ];
+    let levels = of_role(survey, Role::HeldOut);
+    let name = |level: &Level| [workload(level) + doubt(level), quantity::whole_percent(level.fraction)];
+    let response = |level: &&Level| {
+        let mean = level.response_time_s;
+        let mut cells = name(level).to_vec();
+        cells.push(rate(Some(level.offered)));
+        cells.extend(tested(mean, seconds));
+        cells.extend([seconds(mean.measured_ci95_half_width), error(mean.error), error(mean.error_drift)]);
+        cells
+    };
+    let rest = |level: &&Level| {
+        let mut cells = name(level).to_vec();
+        cells.extend(tested(level.utilization, percent));
+        cells.extend(tested(level.response_percentiles_s.p95, seconds));
+        cells
+    };
+    if levels.is_empty() {
+        return String::new();
+    }
+    let response = narrow(RESPONSE.to_vec(), levels.iter().map(response).collect(), &["±", "load"]);
+    response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &["load"])
+}
+
+/// Predicted, between which figures, measured, and whether that is between them.
+fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
+    let mark = match comparison.holds() {
+        Some(true) => "✓",
+        Some(false) => "✗",
+        None => "",
+    };
+    let between = comparison.interval90.map_or("-".to_owned(), |[low, high]| interval(low, high, figure));
+    [figure(comparison.predicted), between, figure(comparison.measured), mark.to_owned()]
+}
+
+/// Beyond what the server can take, where throughput says something.
+fn past_saturation(survey: &Survey) -> String {
+    const COLUMNS: [Column<'static>; 10] = [
+        words("past saturation", 0),
+        figure("load", 2, None),
+        figure("predicted", 2, Some("throughput")),
+        figure("measured", 1, None),
+        figure("±", 1, None),
+        figure("error", 1, None),
+        figure("of it host", 1, None),
+        figure("mean", 2, Some("response")),
+        figure("pred.", 3, Some("utilization")),
+        figure("meas.", 1, None),
+    ];
+    let row = |level: &Level| {
+        let throughput = level.throughput;
+        vec![
+            workload(level) + doubt(level),
+            load(level),
+            rate(throughput.predicted),
+            rate(throughput.measured),
+            rate(throughput.measured_ci95_half_width),
+            error(throughput.error),
+            error(throughput.error_drift),
+            seconds(level.response_time_s.measured),
+            percent(level.utilization.predicted),
+            percent(level.utilization.measured),
+        ]
+    };
+    let rows: Vec<_> = of_role(survey, Role::PastSaturation).into_iter().map(row).collect();
+    if rows.is_empty() { String::new() } else { narrow(COLUMNS.to_vec(), rows, &["±"]) }
+}
+
+fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
+    survey.levels.iter().filter(|level| level.role == role).collect()
+}
+
+fn unless_empty(columns: &[Column<'_>], rows: Vec<Vec<String>>) -> String {
+    if rows.is_empty() { String::new() } else { table(columns, &rows) }
+}
+
+/// Whether all classes were requested: calibration calls that `mix`, or by its clients.
+fn is_of_mix(level: &Level) -> bool {
+    level.workload == "mix" || level.workload.ends_with(" at once")
+}
+
+fn workload(level: &Level) -> String {
+    shorten(&level.workload, 12)
+}
+
+/// What was offered, or by how many.
+fn load(level: &Level) -> String {
+    match level.clients {
+        Some(number) => clients(number),
+        None => rate(Some(level.offered)),
+    }
+}
+
+fn clients(number: u64) -> String {
+    if number == 1 { "1 client".to_owned() } else { format!("{} clients", quantity::count(number)) }
 }
 
 /// Marks a level that cannot be trusted.
-const DOUBT: &str = " *";
-
-fn role(role: Role) -> &'static str {
-    match role {
-        Role::Calibration => "calibration",
-        Role::HeldOut => "held out",
-        Role::PastSaturation => "past sat.",
-    }
+fn doubt(level: &Level) -> &'static str {
+    if level.verdict.valid { "" } else { " *" }
 }
 
 const DEMANDS: [Column<'static>; 6] = [
@@ -83,18 +203,17 @@ fn demand(demand: &Demand) -> Vec<String> {
 }
 
 fn conclusion(survey: &Survey) -> String {
-    let saturation = survey.saturation_rate;
-    let interval = saturation.measured_ci95_half_width.map_or(String::new(), |half| format!(" ± {}", rate(Some(half))));
-    let saturation = format!(
-        "predicted {}, measured {}{interval}, error {}",
-        rate(saturation.predicted),
-        rate(saturation.measured),
-        error(saturation.error)
-    );
-    let saturation = if survey.is_measured_well() { saturation } else { format!("not determined; {saturation}") };
-    let mut text = fact("saturation", &saturation);
+    let mut text = fact("saturation", &saturation(survey));
+    text += &or_nothing("intervals", intervals(survey));
+    text += &or_nothing("law", laws(&survey.laws));
+    text += &or_nothing("full", survey.bottleneck.clone());
+    text += &or_nothing("calibration", inflicted(survey));
+    text += &or_nothing("host", host(&survey.speed_by_block));
     if survey.client_max_rate.is_some() {
         text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
+    }
+    if survey.elapsed_s.is_some() {
+        text += &fact("elapsed", &seconds(survey.elapsed_s));
     }
     if let Some(stopped) = &survey.stopped {
         text += &fact("stopped", &format!("at {}: {}", stopped.level, stopped.reason));
@@ -118,6 +237,77 @@ fn conclusion(survey: &Survey) -> String {
     text
 }
 
+fn or_nothing(name: &str, said: Option<String>) -> String {
+    said.map_or(String::new(), |said| fact(name, &said))
+}
+
+fn saturation(survey: &Survey) -> String {
+    let capacity = survey.saturation_rate;
+    let between = capacity.interval90.map(|[low, high]| format!(" ({})", interval(low, high, number)));
+    let ci = capacity.measured_ci95_half_width.map(|half| format!(" ± {}", rate(Some(half))));
+    let drift = capacity.error_drift.map(|drift| format!(", of it host {}", error(Some(drift))));
+    let said = format!(
+        "predicted {}{}, measured {}{}, error {}{}",
+        rate(capacity.predicted),
+        between.unwrap_or_default(),
+        rate(capacity.measured),
+        ci.unwrap_or_default(),
+        error(capacity.error),
+        drift.unwrap_or_default()
+    );
+    if survey.is_measured_well() { said } else { format!("not determined; {said}") }
+}
+
+/// How many of the predicted intervals the measurements are in, by what is predicted; levels in doubt do not count.
+fn intervals(survey: &Survey) -> Option<String> {
+    let levels = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
+    let levels: Vec<&Level> = levels.collect();
+    let percentiles = |level: &&Level| {
+        let percentiles = level.response_percentiles_s;
+        [percentiles.p50, percentiles.p95, percentiles.p99]
+    };
+    let kinds = [
+        ("capacity", tally([survey.saturation_rate])),
+        ("mean response", tally(levels.iter().map(|level| level.response_time_s))),
+        ("percentiles", tally(levels.iter().flat_map(percentiles))),
+        ("utilization", tally(levels.iter().map(|level| level.utilization))),
+    ];
+    let (hold, all) = kinds.iter().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1));
+    let parts = kinds.iter().filter(|(_, (_, all))| *all > 0);
+    let parts: Vec<String> = parts.map(|(name, (hold, all))| format!("{name} {hold} of {all}")).collect();
+    (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}", parts.join(", ")))
+}
+
+/// How many intervals hold, of how many.
+fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
+    let held = comparisons.into_iter().filter_map(|comparison| comparison.holds());
+    held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
+}
+
+/// The model's law of what a call costs, and the one that came next.
+fn laws(laws: &[Law]) -> Option<String> {
+    let best = laws.first()?;
+    let off = |law: &Law| percent(Some(law.left_out_error));
+    let next = laws.get(1).map(|next| format!("; next {}, {}", next.name, off(next)));
+    Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
+}
+
+fn inflicted(survey: &Survey) -> Option<String> {
+    let asked = survey.inflicted?;
+    Some(format!(
+        "mean load {}, up to {} at once, a wait of up to {} for others",
+        quantity::whole_percent(asked.mean_load),
+        clients(asked.most_clients),
+        seconds(Some(asked.longest_wait_s))
+    ))
+}
+
+/// How much the host's speed differed while the model was calibrated.
+fn host(speeds: &[f64]) -> Option<String> {
+    let (low, high) = (speeds.iter().copied().reduce(f64::min)?, speeds.iter().copied().reduce(f64::max)?);
+    Some(format!("speed between blocks {low:.2} … {high:.2} of its mean"))
+}
+
 fn rows<T>(items: &[T], row: fn(&T) -> Vec<String>) -> Vec<Vec<String>> {
     items.iter().map(row).collect()
 }
@@ -129,10 +319,10 @@ mod tests {
     use crate::json;
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
-    use brimful_core::survey::{Comparison, Percentiles, Stopped};
+    use brimful_core::survey::{ByClients, Comparison, Inflicted, Percentiles, Stopped};
 
-    fn a_level(role: Role, workload: &str, offered: f64, predicted: Option<f64>, measured: f64) -> Level {
-        let response = Comparison::of(predicted, Some(measured));
+    fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
+        let response = Comparison { measured_ci95_half_width: Some(measured / 50.0), ..Comparison::measured(measured) };
         Level {
             fraction: offered / 500.0,
             offered,
@@ -140,16 +330,56 @@ mod tests {
             workload: workload.to_owned(),
             clients: None,
             window_s: 10.0,
-            throughput: Comparison::of(Some(offered.min(500.0)), Some(offered.min(490.0))),
-            response_time_s: Comparison { measured_ci95_half_width: Some(measured / 50.0), ..response },
+            throughput: Comparison::measured(offered.min(490.0)),
+            response_time_s: response,
+            steady_response_s: None,
+            host_speed: None,
             response_percentiles_s: Percentiles::default(),
-            utilization: Comparison::of(Some(offered.min(500.0) / 500.0), Some(offered.min(490.0) / 490.0)),
+            utilization: Comparison::measured(offered.min(490.0) / 490.0),
             cpu: None,
             error_share: 0.0,
             lateness_p50_s: None,
             lateness_p99_s: None,
             verdict: Verdict::from_reasons(Vec::new()),
             classes: Vec::new(),
+        }
+    }
+
+    /// By so many clients.
+    fn closed(level: Level, clients: u64) -> Level {
+        Level { clients: Some(clients), ..level }
+    }
+
+    /// As it was predicted: the mean response time so, the rest about as it was measured.
+    fn predicted(level: Level, response: f64) -> Level {
+        let mean = level.response_time_s;
+        let around = |of: f64| Some([0.9 * of, 1.1 * of]);
+        let ratio = level.utilization.measured;
+        Level {
+            response_time_s: Comparison {
+                interval90: around(response),
+                error_drift: Some(-0.011),
+                measured_ci95_half_width: mean.measured_ci95_half_width,
+                ..Comparison::of(Some(response), mean.measured)
+            },
+            response_percentiles_s: Percentiles {
+                p95: Comparison {
+                    interval90: around(3.0 * response),
+                    ..Comparison::of(Some(3.0 * response), mean.measured.map(|measured| 3.2 * measured))
+                },
+                ..level.response_percentiles_s
+            },
+            utilization: Comparison { interval90: ratio.and_then(around), ..Comparison::of(ratio, ratio) },
+            ..level
+        }
+    }
+
+    fn saturated(level: Level) -> Level {
+        let throughput = Comparison::of(Some(500.0), level.throughput.measured);
+        Level {
+            throughput: Comparison { error_drift: Some(0.008), measured_ci95_half_width: Some(4.5), ..throughput },
+            utilization: Comparison::of(Some(1.0), level.utilization.measured),
+            ..level
         }
     }
 
@@ -163,14 +393,20 @@ mod tests {
             url: "http://server.example/".to_owned(),
             headline: "The server takes 490 requests per second.".to_owned(),
             saturation_rate: Comparison {
+                interval90: Some([485.0, 515.0]),
+                error_drift: Some(0.008),
                 measured_ci95_half_width: Some(4.5),
                 ..Comparison::of(Some(500.0), Some(490.0))
             },
             levels: vec![
-                a_level(Role::Calibration, "page", 50.0, None, 0.00222),
-                a_level(Role::Calibration, "mix", 100.0, Some(0.0025), 0.00245),
-                a_level(Role::HeldOut, "mix", 375.0, Some(0.008), 0.0085),
-                a_level(Role::PastSaturation, "mix", 600.0, None, 1.5),
+                a_level(Role::Calibration, "mix", 50.0, 0.00222),
+                closed(a_level(Role::Calibration, "search", 150.0, 0.0533), 8),
+                closed(a_level(Role::Calibration, "1 at once", 445.0, 0.002_25), 1),
+                closed(a_level(Role::Calibration, "8 at once", 490.0, 0.0163), 8),
+                predicted(a_level(Role::HeldOut, "unseen mix", 222.0, 0.00245), 0.0025),
+                predicted(a_level(Role::HeldOut, "mix", 375.0, 0.0095), 0.008),
+                closed(saturated(a_level(Role::PastSaturation, "mix", 490.0, 0.0163)), 8),
+                saturated(a_level(Role::PastSaturation, "mix", 600.0, 1.5)),
             ],
             demands: vec![
                 Demand {
@@ -196,6 +432,15 @@ mod tests {
             client_cpus: vec![1],
             background: None,
             wakeup_s: None,
+            laws: vec![
+                Law { name: "idle^1".to_owned(), left_out_error: 0.018 },
+                Law { name: "idle^2".to_owned(), left_out_error: 0.13 },
+            ],
+            throughput_by_clients: vec![ByClients { clients: 8, throughput: 490.0, ..ByClients::default() }],
+            bottleneck: Some("cpu".to_owned()),
+            speed_by_block: vec![1.01, 0.93, 1.06],
+            inflicted: Some(Inflicted { mean_load: 0.3, most_clients: 8, longest_wait_s: 0.0163 }),
+            elapsed_s: Some(252.0),
             report: Some("brimful-survey.html".to_owned()),
         }
     }
@@ -221,7 +466,9 @@ mod tests {
         survey.levels[0].verdict = Verdict::from_reasons(vec![late.clone()]);
         survey.verdict = Verdict::from_reasons(vec![late]);
         survey.demands.clear();
-        survey.client_max_rate = None;
+        survey.laws.clear();
+        survey.speed_by_block.clear();
+        (survey.client_max_rate, survey.bottleneck, survey.inflicted) = (None, None, None);
         survey.report = None;
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
         assert_eq!(text(&survey), STOPPED);
@@ -231,8 +478,41 @@ mod tests {
     fn a_refuted_model_is_apart_from_measurements_that_hold() {
         let why = Reason { code: ReasonCode::ModelRefuted, message: "It predicted too little.".to_owned() };
         let text = text(&Survey { verdict: Verdict::from_reasons(vec![why]), ..a_survey() });
-        assert!(text.contains("saturation  predicted 500/s, measured 490/s"), "{text}");
+        assert!(text.contains("saturation  predicted 500/s (485 … 515), measured 490/s"), "{text}");
         assert!(text.contains("NOT VALID: the measurements hold, and the model does not\n"), "{text}");
+    }
+
+    #[test]
+    fn a_survey_of_an_earlier_version_is_read_and_shown() {
+        let mut old = serde_json::to_value(a_survey()).unwrap();
+        let new = ["laws", "throughput_by_clients", "bottleneck", "speed_by_block", "inflicted", "elapsed_s"];
+        let all = old.as_object_mut().unwrap();
+        all.retain(|name, _| !new.contains(&name.as_str()));
+        without(&mut old, &["interval90", "error_drift", "steady_response_s", "host_speed"]);
+        let text = text(&serde_json::from_value(old).unwrap());
+        assert!(text.contains("mix         75 %    375/s    8.00 ms              -   9.50 ms   190 µs"), "{text}");
+        assert!(text.contains("saturation  predicted 500/s, measured 490/s ± 4.50/s, error +2.0 %\nclient "), "{text}");
+    }
+
+    /// Takes fields of these names out, however deep.
+    fn without(value: &mut serde_json::Value, names: &[&str]) {
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|name, _| !names.contains(&name.as_str()));
+            fields.values_mut().for_each(|value| without(value, names));
+        } else if let Some(items) = value.as_array_mut() {
+            items.iter_mut().for_each(|value| without(value, names));
+        }
+    }
+
+    #[test]
+    fn levels_in_doubt_say_nothing_about_intervals() {
+        let mut survey = a_survey();
+        assert!(text(&survey).contains("intervals   5 of 7 hold"), "{}", text(&survey));
+        let late = Reason { code: ReasonCode::GeneratorLate, message: "Late.".to_owned() };
+        survey.levels[5].verdict = Verdict::from_reasons(vec![late]);
+        let text = text(&survey);
+        assert!(text.contains("intervals   4 of 4 hold"), "{text}");
+        assert!(text.contains("\nmix *  "), "{text}");
     }
 
     #[test]
@@ -242,14 +522,18 @@ mod tests {
         survey.demands[0].station = "a station with a name that goes on and on and on".to_owned();
         survey.demands[0].class = survey.demands[0].station.clone();
         let wide = |predicted, measured| Comparison {
+            interval90: Some([measured, predicted]),
+            error_drift: Some(-0.123),
             measured_ci95_half_width: Some(0.000_123_4),
             ..Comparison::of(Some(predicted), Some(measured))
         };
+        survey.saturation_rate = wide(999_999.0, 888_888.0);
         for level in &mut survey.levels {
             level.workload = "a-class-with-a-long-name".to_owned();
             level.offered = 999_999.0;
             level.throughput = wide(999_999.0, 888_888.0);
             level.response_time_s = wide(0.012_34, 0.000_123_4);
+            level.response_percentiles_s.p95 = wide(0.012_34, 0.000_123_4);
             level.utilization = wide(0.999, 0.998);
         }
         let text = text(&survey);
@@ -276,19 +560,40 @@ mod tests {
     const WHOLE: &str = "\
 The server takes 490 requests per second.
 
-                               throughput (/s)     mean response time              utilization
-role        workload  offered  pred. meas.  error    pred.   meas.       ±  error   pred.  meas.
-calibration page         50.0   50.0  50.0 +0.0 %        - 2.22 ms 44.4 µs      -  10.0 % 10.2 %
-calibration mix           100    100   100 +0.0 %  2.50 ms 2.45 ms 49.0 µs +2.0 %  20.0 % 20.4 %
-held out    mix           375    375   375 +0.0 %  8.00 ms 8.50 ms  170 µs −5.9 %  75.0 % 76.5 %
-past sat.   mix           600    500   490 +2.0 %        -  1.50 s 30.0 ms      -   100 %  100 %
+calibration       load  throughput ±  mean response time       ±  utilization
+mix             50.0/s      50.0/s -             2.22 ms 44.4 µs       10.2 %
+mix           1 client       445/s -             2.25 ms 45.0 µs       90.8 %
+mix          8 clients       490/s -             16.3 ms  326 µs        100 %
+search       8 clients       150/s -             53.3 ms 1.07 ms       30.6 %
+
+                           mean response time
+held out    load  offered  predicted   90 % interval  measured         ±    error  of it host
+unseen mix  44 %    222/s    2.50 ms  2.25 … 2.75 ms   2.45 ms ✓ 49.0 µs   +2.0 %      −1.1 %
+mix         75 %    375/s    8.00 ms  7.20 … 8.80 ms   9.50 ms ✗  190 µs  −15.8 %      −1.1 %
+
+                  utilization                           95th percentile of response times
+held out    load  predicted  90 % interval  measured    predicted   90 % interval  measured
+unseen mix  44 %     45.3 %  40.8 … 49.8 %    45.3 % ✓    7.50 ms  6.75 … 8.25 ms   7.84 ms ✓
+mix         75 %     76.5 %  68.9 … 84.2 %    76.5 % ✓    24.0 ms  21.6 … 26.4 ms   30.4 ms ✗
+
+                            throughput                                   response  utilization
+past saturation       load  predicted measured      ±  error of it host     mean   pred. meas.
+mix              8 clients      500/s    490/s 4.50/s +2.0 %     +0.8 %  16.3 ms   100 % 100 %
+mix                  600/s      500/s    490/s 4.50/s +2.0 %     +0.8 %   1.50 s   100 % 100 %
 
 station     class   demand        ±    truth   error
 server cpu  page   2.00 ms  32.0 µs  1.96 ms  +2.0 %
 network     page    180 µs        -        -       -
 
-saturation  predicted 500/s, measured 490/s ± 4.50/s, error +2.0 %
+saturation  predicted 500/s (485 … 515), measured 490/s ± 4.50/s, error +2.0 %, of it host +0.8 %
+intervals   5 of 7 hold, and 90 % should: capacity 1 of 1, mean response 1 of 2, percentiles 1 of 2,
+            utilization 2 of 2
+law         idle^1, off by 1.8 % where left out; next idle^2, 13.0 %
+full        cpu
+calibration mean load 30 %, up to 8 clients at once, a wait of up to 16.3 ms for others
+host        speed between blocks 0.93 … 1.06 of its mean
 client      can offer 48,000/s
+elapsed     252 s
 verdict     valid
 report      brimful-survey.html
 ";
@@ -296,11 +601,11 @@ report      brimful-survey.html
     const STOPPED: &str = "\
 Nothing is known yet.
 
-                                 throughput (/s)     mean response time           utilization
-role          workload  offered  pred. meas.  error  pred.   meas.       ± error   pred.  meas.
-calibration * page         50.0   50.0  50.0 +0.0 %      - 2.22 ms 44.4 µs     -  10.0 % 10.2 %
+calibration    load  throughput ±  mean response time       ±  utilization
+mix *        50.0/s      50.0/s -             2.22 ms 44.4 µs       10.2 %
 
 saturation  not determined; predicted -, measured -, error -
+elapsed     252 s
 stopped     at mix at 20 %: Ctrl-C was pressed.
 verdict     NOT VALID: do not trust these numbers
 hint:       1.2 % of the calls began more than 1 ms late: give the generator a CPU of its own with

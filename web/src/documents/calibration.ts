@@ -152,11 +152,11 @@ export interface Estimate {
 /** An unknown that a fit would have made negative. */
 export type Held = "per_request" | "per_byte";
 
-/** How the demands of a queue depend on its load: a request of each class that visits needs `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other work. */
+/** How the demands of a queue depend on its load: on average a request of each class that visits needs `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other work. Above 0 it is paid by those who find servers idle: at one server and power 1, all of it by each of them, and nothing by who waits (Welch 1964). Below 0 all requests pay alike. */
 export interface IdleCost {
-  /** How fast it fades as the load grows: 1 with the idleness, 2 with its square. */
+  /** How fast it fades as the load grows: 1 with the idleness, 2 with its square, and so on up to 4. */
   power: number;
-  /** In seconds, at an idle station. Above 0 for a server that has to wake up; below, where requests get in one another's way, and cost less the fewer there are. */
+  /** In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up; below, where requests get in one another's way, and cost less the fewer there are. */
   seconds: number;
 }
 

@@ -4,6 +4,8 @@
 export interface Survey {
   /** Share of the server's CPUs that was busy before any load. */
   background?: number | null;
+  /** What is full when the server takes no more. */
+  bottleneck?: string | null;
   /** The version of brimful that made it. */
   brimful_version: string;
   /** The client's CPUs. */
@@ -14,8 +16,14 @@ export interface Survey {
   command: string[];
   /** What one request costs. */
   demands: Demand[];
+  /** How long the survey took. */
+  elapsed_s?: number | null;
   /** What the server can take, or that this was not determined. */
   headline: string;
+  /** What calibration did to the server. */
+  inflicted?: Inflicted | null;
+  /** How the cost of a call might depend on the load, and how far off each of these laws is at a calibration level that it was not fitted to. The best comes first and is the model's. */
+  laws?: Law[];
   /** The load levels, in the order of their offered load. */
   levels: Level[];
   /** The model that the predictions are of, fitted before any held-out level was measured. Its demands are those of a busy server, which `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without stations if the survey ended before there was a model. */
@@ -30,16 +38,32 @@ export interface Survey {
   seed: number;
   /** The server's CPUs. */
   server_cpus: number[];
+  /** How fast the server was in each block of calibration, in turn, over its mean: 0.9 is a tenth slower. */
+  speed_by_block?: number[];
   /** Wall-clock time of the start, RFC 3339. */
   started_at: string;
   /** Where the survey stopped, if it did not reach its end. */
   stopped?: Stopped | null;
+  /** What came of so many clients at once during calibration, in the order of their number: the server seen from outside (Chandy, Herzog & Woo 1975). */
+  throughput_by_clients?: ByClients[];
   /** What was surveyed. */
   url: string;
   /** Whether the numbers can be trusted. */
   verdict: Verdict;
-  /** What a call costs the server beyond its demand when it finds it idle; it is this times the square of the share of time in which the server's CPUs are idle. */
+  /** What a call costs the server beyond its demand when it finds it idle: this times a power, the model's, of the share of time in which the server's CPUs are idle. */
   wakeup_s?: number | null;
+}
+
+/** Throughput of so many clients, each calling again as soon as it is answered. */
+export interface ByClients {
+  /** Half width of its 95 % confidence interval, by the blocks. */
+  ci95_half_width?: number | null;
+  /** How many. */
+  clients: number;
+  /** Calls per second. */
+  throughput: number;
+  /** Of the server's CPUs by the server's processes, if those can be seen. */
+  utilization?: number | null;
 }
 
 /** One class of request. */
@@ -65,6 +89,10 @@ export type ClassKind = "open" | "closed";
 export interface Comparison {
   /** predicted ÷ measured − 1, signed. */
   error?: number | null;
+  /** What of the error is the host's: it was faster or slower then than during calibration. */
+  error_drift?: number | null;
+  /** Between which figures 90 % of such measurements lie, as it said beforehand, on a host as variable as calibration saw it. */
+  interval90?: number[] | null;
   /** What was then measured. */
   measured?: number | null;
   /** Half width of the measurement's 95 % confidence interval (batch means). */
@@ -103,12 +131,22 @@ export interface Demand {
   truth?: number | null;
 }
 
-/** How the demands of a queue depend on its load: a request of each class that visits needs `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other work. */
+/** How the demands of a queue depend on its load: on average a request of each class that visits needs `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other work. Above 0 it is paid by those who find servers idle: at one server and power 1, all of it by each of them, and nothing by who waits (Welch 1964). Below 0 all requests pay alike. */
 export interface IdleCost {
-  /** How fast it fades as the load grows: 1 with the idleness, 2 with its square. */
+  /** How fast it fades as the load grows: 1 with the idleness, 2 with its square, and so on up to 4. */
   power: number;
-  /** In seconds, at an idle station. Above 0 for a server that has to wake up; below, where requests get in one another's way, and cost less the fewer there are. */
+  /** In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up; below, where requests get in one another's way, and cost less the fewer there are. */
   seconds: number;
+}
+
+/** What calibration asked of a server that others use, too. */
+export interface Inflicted {
+  /** The longest that a stranger's call may have had to wait for ours on average: the mean response time of that many clients. */
+  longest_wait_s: number;
+  /** Mean load, as a share of what the server can take. */
+  mean_load: number;
+  /** The most clients at once. */
+  most_clients: number;
 }
 
 /** Classes that were measured only together: their demands at the station come from that of their mean request by a rule of proportion, which holds while they come in these proportions. */
@@ -119,6 +157,14 @@ export interface JointDemand {
   shares: number[];
   /** The station's name. */
   station: string;
+}
+
+/** A law that was tried. */
+export interface Law {
+  /** Root mean square of its relative error at the levels left out, each in turn. */
+  left_out_error: number;
+  /** Its name: `constant`, or `idle^1` for a cost that fades with the idleness of the server, `idle^2` with its square, and so on; `busy` for one that grows with the load. */
+  name: string;
 }
 
 /** One load level. */
@@ -133,18 +179,22 @@ export interface Level {
   error_share: number;
   /** The planned load over the saturation rate as it was known when the level was planned. */
   fraction: number;
+  /** Speed of the server just before and after this level over that during calibration, with as many clients: 0.9 is a tenth slower. */
+  host_speed?: number | null;
   /** Median lateness of the generator. */
   lateness_p50_s?: number | null;
   /** 99th percentile of the same. */
   lateness_p99_s?: number | null;
   /** Offered load, calls per second; for a closed level, what its clients came to. */
   offered: number;
-  /** Percentiles of the measured response time. */
+  /** Percentiles of the response time. */
   response_percentiles_s: Percentiles;
-  /** Mean response time, from due to last byte. */
+  /** Mean response time, from due to last byte. Predicted on a host as variable as calibration saw it. */
   response_time_s: Comparison;
   /** What the level is for. */
   role: Role;
+  /** The same as predicted on a host that keeps its speed, which is what the model by itself says. */
+  steady_response_s?: number | null;
   /** Whole responses per second. */
   throughput: Comparison;
   /** Of the server's CPUs by the server's processes. */
@@ -186,11 +236,11 @@ export interface Model {
 /** Percentiles of a response time. */
 export interface Percentiles {
   /** Median. */
-  p50?: number | null;
+  p50: Comparison;
   /** 95th. */
-  p95?: number | null;
+  p95: Comparison;
   /** 99th. */
-  p99?: number | null;
+  p99: Comparison;
 }
 
 /** One reason not to trust a run. */
