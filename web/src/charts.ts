@@ -1,15 +1,18 @@
-// The three charts of a survey. Their levels are those of the whole mix; levels of a single class are in the tables.
+// The charts of a survey. Their lines are of the whole mix; what else was held out stands beside them, and levels of a single
+// class are in the tables.
 import type uPlot from "uplot";
-import { error, level as share, percent, rate, seconds, timeUnit, type Format } from "./format.ts";
-import { axis, colour, decades, entry, figure, knee, line, marks, paint, silent, tick, type Chart, type Mark } from "./plot.ts";
-import type { Comparison, Level, Role } from "./documents/survey.ts";
-import { mixLevels, ROLES, type Survey } from "./survey.ts";
-import { figures, table, words } from "./table.ts";
+import { count, error, level as share, number, percent, range, rate, seconds, timeUnit, type Format } from "./format.ts";
+import { axis, colour, decades, edge, entry, expectations, figure, knee, line, marks, paint, silent, stroke, thin, tick, type Chart, type Expectation, type Mark } from "./plot.ts";
+import type { ByClients, Comparison, Level, Role } from "./documents/survey.ts";
+import { between, holds, mixLevels, otherLoads, ROLES, type Survey } from "./survey.ts";
+import { figures, interval, table, words } from "./table.ts";
 
+const ROLE_NAMES = Object.keys(ROLES) as Role[];
 const OFFERED = "offered load (requests per second)";
 
 export function charts(survey: Survey): { element: HTMLElement; start: () => void }[] {
-  return [throughput(survey), responseTime(survey), cpu(survey)].map(figure);
+  const clients = (survey.throughput_by_clients ?? []).length > 0 ? [byClients(survey)] : [];
+  return [responseTime(survey), utilization(survey), ...clients, throughput(survey), cpu(survey)].map(figure);
 }
 
 function throughput(survey: Survey): Chart {
@@ -18,14 +21,14 @@ function throughput(survey: Survey): Chart {
   const saturation = survey.saturation_rate.predicted;
   // The predicted line turns at the saturation rate, where no level need lie.
   const corner = saturation == null ? [] : [{ x: saturation, predicted: saturation }];
-  const { data, points, readout } = compared(levels, of, rate, corner);
+  const { data, points, readout } = compared({ levels, others: [], of, format: rate, corner });
   return {
     id: "throughput",
     title: "Throughput against offered load",
     reading:
       "A server that keeps up answers all it is offered and stays on the diagonal. Where the points leave it, the server is full.",
     summary: `Chart: throughput at ${levels.length} levels of offered load; predicted saturation ${rate(saturation)}.`,
-    legend: [...legend(levels), entry("diagonal", "offered = answered")],
+    legend: [...legend(levels, of), entry("diagonal", "offered = answered")],
     points: levels.length,
     readout,
     table: comparisonTable("throughput", levels, of, rate),
@@ -34,7 +37,8 @@ function throughput(survey: Survey): Chart {
     options: () => ({
       scales: { x: { time: false, range: [0, right(survey)] }, y: { range: [0, highest(levels, of) * 1.12] } },
       axes: [axis(OFFERED, tick), axis("throughput (responses per second)", tick, 58)],
-      series: [{}, line("predicted"), ...ROLE_NAMES.map((role) => silent(ROLES[role]))],
+      series: SERIES(),
+      bands: BANDS,
       hooks: {
         drawAxes: [diagonal],
         draw: [
@@ -47,33 +51,38 @@ function throughput(survey: Survey): Chart {
 }
 
 function responseTime(survey: Survey): Chart {
-  const levels = mixLevels(survey);
+  // Past saturation a mean response time says how long the load lasted, and would leave no room for the others.
+  const levels = mixLevels(survey).filter((level) => level.role !== "past_saturation");
+  const others = otherLoads(survey);
   const of = (level: Level) => level.response_time_s;
-  const { data, points, readout } = compared(levels, of, seconds, []);
-  const values = levels.flatMap((l) => [of(l).predicted, of(l).measured].filter((x) => x != null && x > 0)) as number[];
+  const { data, points, expected, readout } = compared({ levels, others, of, format: seconds, steady });
+  const all = [...levels, ...others];
+  const values = all.flatMap((l) => [of(l).predicted, of(l).measured, ...(between(of(l)) ?? [])]).filter((x) => x != null && x > 0) as number[];
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const steep = high > 50 * low;
   return {
     id: "response_time",
     title: "Mean response time against offered load",
     reading:
-      "Waiting grows slowly at first and without bound near saturation. Bars are 95\u202f% intervals of the measured mean; a good prediction passes through those of the held-out levels.",
-    summary: `Chart: mean response time at ${levels.length} levels of offered load, from ${seconds(low)} to ${seconds(high)}.`,
-    legend: legend(levels),
-    points: levels.length,
+      "Waiting grows slowly at first and without bound near saturation. The band holds nine in ten measurements on a host as variable as calibration saw it; the thin line is a host that keeps its speed. Bars are 95\u202f% intervals of the measured mean. Past saturation it depends on how long the load lasts, so those levels are in the table only.",
+    summary: `Chart: mean response time at ${all.length} levels of offered load, from ${seconds(low)} to ${seconds(high)}.`,
+    legend: legend(levels, of, steady),
+    points: all.length,
     readout,
-    table: comparisonTable("response_time", levels, of, seconds),
+    table: comparisonTable("response_time", all, of, seconds),
     log: steep,
     data,
     options: (log) => {
       const unit = timeUnit(log ? Math.sqrt(low * high) : high);
-      const range: [number, number] = log ? [low / 2, high * 2] : [0, high * 1.12];
+      const span: [number, number] = log ? [low / 2, high * 2] : [0, high * 1.12];
       const times = axis(`mean response time (${unit.name})`, (x) => tick(Number((x * unit.per_s).toPrecision(6))), 58);
       return {
-        scales: { x: { time: false, range: [0, right(survey)] }, y: { distr: log ? 3 : 1, range } },
-        axes: [axis(OFFERED, tick), log ? { ...times, splits: () => decades(...range) } : times],
-        series: [{}, line("predicted"), ...ROLE_NAMES.map((role) => silent(ROLES[role]))],
+        scales: { x: { time: false, range: [0, right(survey, [...levels, ...others])] }, y: { distr: log ? 3 : 1, range: span } },
+        axes: [axis(OFFERED, tick), log ? { ...times, splits: () => decades(...span) } : times],
+        series: SERIES(),
+        bands: BANDS,
         hooks: {
+          drawAxes: [(u) => expectations(u, expected)],
           draw: [
             (u) => knee(u, survey.saturation_rate.predicted, "top"),
             (u) => marks(u, points),
@@ -81,6 +90,106 @@ function responseTime(survey: Survey): Chart {
         },
       };
     },
+  };
+}
+
+function steady(level: Level): number | null {
+  return level.steady_response_s ?? null;
+}
+
+function utilization(survey: Survey): Chart {
+  const [levels, others] = [mixLevels(survey), otherLoads(survey)];
+  const of = (level: Level) => level.utilization;
+  const { data, points, expected, readout } = compared({ levels, others, of, format: percent });
+  const all = [...levels, ...others];
+  return {
+    id: "utilization",
+    title: "Utilization of the server’s CPUs against offered load",
+    reading:
+      "What the server’s processes use of its CPUs. It grows with the load until something is full; where that is not the CPUs, it ends below 100\u202f%.",
+    summary: `Chart: utilization at ${all.length} levels of offered load.`,
+    legend: legend(levels, of),
+    points: all.length,
+    readout,
+    table: comparisonTable("utilization", all, of, percent),
+    log: false,
+    data,
+    options: () => ({
+      scales: { x: { time: false, range: [0, right(survey)] }, y: { range: [0, 1.05] } },
+      axes: [axis(OFFERED, tick), { ...axis("utilization (%)", (y) => tick(Math.round(y * 100)), 58), splits: () => [0, 0.2, 0.4, 0.6, 0.8, 1] }],
+      series: SERIES(),
+      bands: BANDS,
+      hooks: {
+        drawAxes: [(u) => expectations(u, expected)],
+        draw: [
+          (u) => knee(u, survey.saturation_rate.predicted, "bottom"),
+          (u) => marks(u, points),
+        ],
+      },
+    }),
+  };
+}
+
+/** The server seen from outside: what so many clients, each calling again as soon as it is answered, get done. */
+function byClients(survey: Survey): Chart {
+  const calibrated = survey.throughput_by_clients ?? [];
+  const later = survey.levels.filter((l) => l.role === "past_saturation" && l.clients != null && l.throughput.measured != null);
+  const seen = (found: ByClients) => found.throughput + (found.ci95_half_width ?? 0);
+  const saturation = survey.saturation_rate.predicted;
+  const most = Math.max(...calibrated.map(seen), ...later.map((l) => l.throughput.measured ?? 0), saturation ?? 0) || 1;
+  const clients = [...new Set([...calibrated, ...later].map((one) => one.clients ?? 0))].sort((a, b) => a - b);
+  const at = (n: number) => calibrated.find((found) => found.clients === n);
+  const measured = (n: number) => later.find((level) => level.clients === n);
+  const points: Mark[] = [
+    ...calibrated.map((found) => ({ x: found.clients, y: found.throughput, role: "calibration" as const, half: found.ci95_half_width })),
+    ...later.map((level) => ({
+      x: level.clients ?? 0,
+      y: level.throughput.measured ?? 0,
+      role: "past_saturation" as const,
+      half: level.throughput.measured_ci95_half_width,
+    })),
+  ];
+  const ends: [number, number] = [(clients[0] ?? 1) / 1.3, (clients.at(-1) ?? 1) * 1.3];
+  return {
+    id: "clients",
+    title: "Throughput by clients at once",
+    reading:
+      "So many clients, each calling again as soon as it is answered. Where more of them get no more done, the server is full; that level is what the model predicts as saturation. Bars are 95\u202f% intervals by the blocks of calibration.",
+    summary: `Chart: throughput of ${clients.map((n) => count(n)).join(", ")} clients at once; predicted saturation ${rate(saturation)}.`,
+    legend: [entry("calibration", "measured, calibration"), later.length > 0 ? entry("past_saturation", "measured after the prediction") : null],
+    points: clients.length,
+    readout: clients.map((n) => {
+      const [found, level] = [at(n), measured(n)];
+      const half = found?.ci95_half_width;
+      return [
+        n === 1 ? "1 client" : `${count(n)} clients`,
+        ...(found ? [`calibration ${rate(found.throughput)}${half == null ? "" : ` ± ${rate(half)}`}`, `utilization ${percent(found.utilization)}`] : []),
+        ...(level ? [`measured later ${rate(level.throughput.measured)}`] : []),
+      ];
+    }),
+    table: table("chart-clients", "Throughput by clients as a table", [
+      figures("clients", "clients", (n: number) => n, count),
+      figures("throughput", "throughput", (n: number) => at(n)?.throughput, rate),
+      figures("ci95", "±", (n: number) => at(n)?.ci95_half_width, rate),
+      figures("utilization", "utilization", (n: number) => at(n)?.utilization, percent),
+      figures("later", "measured after the prediction", (n: number) => measured(n)?.throughput.measured, rate),
+    ], clients),
+    log: false,
+    data: [clients, clients.map((n) => at(n)?.throughput ?? null)],
+    options: () => ({
+      scales: { x: { time: false, distr: 3, log: 2, range: ends }, y: { range: [0, most * 1.15] } },
+      axes: [
+        { ...axis("clients at once", tick), splits: () => clients, filter: (_, splits) => splits },
+        axis("throughput (responses per second)", tick, 58),
+      ],
+      series: [{}, { label: "throughput", stroke: () => colour("calibration"), width: 1, spanGaps: true, points: { show: false } }],
+      hooks: {
+        draw: [
+          (u) => saturation != null && stroke(u, saturation, `predicted saturation ${number(saturation)}/s`),
+          (u) => marks(u, points),
+        ],
+      },
+    }),
   };
 }
 
@@ -149,52 +258,104 @@ function nameAreas(
   });
 }
 
-const ROLE_NAMES = Object.keys(ROLES) as Role[];
+/** Columns of a chart that compares, after that of x: what is behind comes first, and then one per role. */
+const SERIES = (): uPlot.Series[] => [
+  {},
+  edge("upper end of the 90\u202f% interval"),
+  edge("lower end of the 90\u202f% interval"),
+  thin("predicted of a host that keeps its speed"),
+  line("predicted"),
+  ...ROLE_NAMES.map((role) => silent(ROLES[role])),
+];
+const BANDS: uPlot.Band[] = [{ series: [1, 2], fill: () => colour("band80") }];
 
-/** Measured beside predicted: uPlot's columns (offered, predicted, one per role), the marks and what hovering says. */
-function compared(
-  levels: Level[],
-  of: (level: Level) => Comparison,
-  format: Format,
-  extra: { x: number; predicted: number }[],
-): { data: uPlot.AlignedData; points: Mark[]; readout: Chart["readout"] } {
-  const rows: { x: number; predicted: number | null; level: Level | null }[] = [
-    ...levels.map((level) => ({ x: level.offered, predicted: of(level).predicted ?? null, level })),
-    ...extra.map(({ x, predicted }) => ({ x, predicted, level: null })),
-  ].sort((a, b) => a.x - b.x);
-  const measured = (role: Role) => rows.map(({ level }) => (level?.role === role ? of(level).measured : null));
-  const points = levels.flatMap((level) => {
-    const { measured: y, measured_ci95_half_width: half } = of(level);
-    return y == null ? [] : [{ x: level.offered, y, role: level.role, half }];
-  });
-  const readout = rows.map(({ level }) => {
-    if (level == null) return null;
-    const { predicted, measured, error: e, measured_ci95_half_width: half } = of(level);
-    return [
-      `${rate(level.offered)} offered, ${ROLES[level.role]}`,
-      `measured ${format(measured)}${half == null ? "" : ` ± ${format(half)}`}`,
-      `predicted ${format(predicted)}`,
-      `error ${error(e)}`,
-    ] as const;
-  });
-  return { data: [rows.map((row) => row.x), rows.map((row) => row.predicted), ...ROLE_NAMES.map(measured)], points, readout };
+interface Comparing {
+  /** Of the mix, on the lines. */
+  levels: Level[];
+  /** Of other loads, beside them. */
+  others: Level[];
+  of: (level: Level) => Comparison;
+  format: Format;
+  /** What the model says by itself. */
+  steady?: (level: Level) => number | null;
+  /** Where the predicted line turns besides. */
+  corner?: { x: number; predicted: number }[];
 }
 
-function comparisonTable(id: string, levels: Level[], of: (level: Level) => Comparison, format: typeof rate): HTMLElement {
+/** Measured beside predicted: uPlot's columns in the order of `SERIES`, what is drawn by hand, and what hovering says. */
+function compared({ levels, others, of, format, steady, corner = [] }: Comparing): {
+  data: uPlot.AlignedData;
+  points: Mark[];
+  expected: Expectation[];
+  readout: Chart["readout"];
+} {
+  const rows: { x: number; predicted: number | null; level: Level | null; apart: boolean }[] = [
+    ...levels.map((level) => ({ x: level.offered, predicted: of(level).predicted ?? null, level, apart: false })),
+    ...others.map((level) => ({ x: level.offered, predicted: null, level, apart: true })),
+    ...corner.map(({ x, predicted }) => ({ x, predicted, level: null, apart: false })),
+  ].sort((a, b) => a.x - b.x);
+  const measured = (role: Role) => rows.map(({ level }) => (level?.role === role ? of(level).measured : null));
+  const end = (i: 0 | 1) => rows.map(({ level, apart }) => (level == null || apart ? null : (between(of(level))?.[i] ?? null)));
+  const points = [...levels, ...others].flatMap((level) => {
+    const { measured: y, measured_ci95_half_width: half } = of(level);
+    const name = others.includes(level) ? { name: level.workload } : {};
+    return y == null ? [] : [{ x: level.offered, y, role: level.role, half, ...name }];
+  });
+  const expected = others.map((level) => ({ x: level.offered, predicted: of(level).predicted ?? null, between: between(of(level)) }));
+  const readout = rows.map(({ level }) => (level == null ? null : said(level, of(level), format)));
+  return {
+    data: [
+      rows.map((row) => row.x),
+      end(1),
+      end(0),
+      rows.map(({ level, apart }) => (level == null || apart ? null : (steady?.(level) ?? null))),
+      rows.map((row) => row.predicted),
+      ...ROLE_NAMES.map(measured),
+    ],
+    points,
+    expected,
+    readout,
+  };
+}
+
+function said(level: Level, comparison: Comparison, format: Format): [string, ...string[]] {
+  const { predicted, measured, error: e, error_drift: drift, measured_ci95_half_width: half } = comparison;
+  const interval = between(comparison);
+  const held = holds(comparison);
+  const name = level.workload === "mix" ? ROLES[level.role] : `${ROLES[level.role]}: ${level.workload}`;
+  return [
+    `${rate(level.offered)} offered, ${name}`,
+    `measured ${format(measured)}${half == null ? "" : ` ± ${format(half)}`}`,
+    ...(predicted == null ? [] : [`predicted ${format(predicted)}${interval === null ? "" : ` (${range(interval, format)})`}`]),
+    ...(held === null ? [] : [held ? "✓ within the 90\u202f% interval" : "✗ outside the 90\u202f% interval"]),
+    ...(e == null ? [] : [`error ${error(e)}${drift == null ? "" : `, of it host ${error(drift)}`}`]),
+    ...(level.host_speed == null ? [] : [`host speed ${level.host_speed.toFixed(2)}`]),
+  ];
+}
+
+function comparisonTable(id: string, levels: Level[], of: (level: Level) => Comparison, format: Format): HTMLElement {
   return table(`chart-${id}`, "The chart’s values as a table", [
     figures("offered", "offered", (l: Level) => l.offered, rate),
     figures("fraction", "of capacity", (l: Level) => l.fraction, share),
     words("role", "role", (l: Level) => ROLES[l.role]),
+    words("workload", "workload", (l: Level) => l.workload),
     figures("predicted", "predicted", (l: Level) => of(l).predicted, format),
+    interval("interval90", "90\u202f% interval", (l: Level) => between(of(l)), format),
     figures("measured", "measured", (l: Level) => of(l).measured, format),
     figures("ci95", "±", (l: Level) => of(l).measured_ci95_half_width, format),
     figures("error", "error", (l: Level) => of(l).error, error),
+    figures("drift", "of it host", (l: Level) => of(l).error_drift, error),
   ], levels);
 }
 
-function legend(levels: Level[]): HTMLElement[] {
+function legend(levels: Level[], of: (level: Level) => Comparison, steady?: (level: Level) => number | null): (HTMLElement | null)[] {
   const roles = ROLE_NAMES.filter((role) => levels.some((level) => level.role === role));
-  return [entry("predicted", "predicted"), ...roles.map((role) => entry(role, `measured, ${ROLES[role]}`))];
+  return [
+    entry("predicted", "predicted"),
+    levels.some((level) => between(of(level)) !== null) ? entry("area", "90\u202f% of measurements", "band80") : null,
+    levels.some((level) => steady?.(level) != null) ? entry("steady", "predicted, steady host") : null,
+    ...roles.map((role) => entry(role, `measured, ${ROLES[role]}`)),
+  ];
 }
 
 function diagonal(u: uPlot): void {
@@ -211,8 +372,8 @@ function diagonal(u: uPlot): void {
 }
 
 /** The right end of the load axis. */
-function right(survey: Survey): number {
-  return Math.max(...mixLevels(survey).map((l) => l.offered), survey.saturation_rate.predicted ?? 0) * 1.06;
+function right(survey: Survey, levels = [...mixLevels(survey), ...otherLoads(survey)]): number {
+  return Math.max(...levels.map((l) => l.offered), survey.saturation_rate.predicted ?? 0) * 1.06;
 }
 
 function highest(levels: Level[], of: (level: Level) => Comparison): number {

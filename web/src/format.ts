@@ -40,6 +40,13 @@ export const error: Format = known((x) => `${x >= 0 ? "+" : ""}${percent(x)}`);
 /** A load level: "75 %". */
 export const level: Format = known((x) => `${Math.round(x * 100)}${THIN}%`);
 
+/** From one figure to another, with the unit once where it is the same: "8.61 … 9.93 ms". */
+export function range([low, high]: readonly [number, number], format: Format): string {
+  const [from, to] = [format(low), format(high)];
+  const unit = /(\u202f.+|\/s)$/.exec(to)?.[0] ?? "";
+  return `${from.endsWith(unit) ? from.slice(0, from.length - unit.length) : from} … ${to}`;
+}
+
 /** "14 January 2026, 09:30 UTC", or the text itself where it is no date. */
 export function date(rfc3339: string): string {
   const time = new Date(rfc3339);

@@ -33,6 +33,15 @@ export interface Mark {
   role: Role;
   /** Half the length of the interval bar. */
   half: number | null | undefined;
+  /** What is written beside it. */
+  name?: string;
+}
+
+/** A prediction that is on no line of its chart. */
+export interface Expectation {
+  x: number;
+  predicted: number | null;
+  between: [number, number] | null;
 }
 
 /** One shape per role, in a box of −6…6: told apart without colour. */
@@ -173,6 +182,18 @@ export function line(label: string): uPlot.Series {
   return { label, stroke: () => colour("predicted"), width: 2, spanGaps: true, points: { show: false } };
 }
 
+/** A prediction that is not the one to compare with: thin and dashed. */
+export function thin(label: string): uPlot.Series {
+  return { ...line(label), width: 1, dash: THIN };
+}
+
+const THIN = [4, 3];
+
+/** The upper or the lower edge of a band. */
+export function edge(label: string): uPlot.Series {
+  return { label, stroke: "transparent", width: 1, spanGaps: true, points: { show: false } };
+}
+
 /** Draws in CSS pixels inside the plot's area. */
 export function paint(u: uPlot, job: (context: CanvasRenderingContext2D) => void): void {
   const { ctx, bbox } = u;
@@ -190,7 +211,7 @@ export function paint(u: uPlot, job: (context: CanvasRenderingContext2D) => void
 /** The measured levels: an interval bar and the role's shape. */
 export function marks(u: uPlot, list: Mark[]): void {
   paint(u, (ctx) => {
-    for (const { x, y, role, half } of list) {
+    for (const { x, y, role, half, name } of list) {
       const left = u.valToPos(x, "x");
       ctx.strokeStyle = colour(role);
       ctx.lineWidth = 1.5;
@@ -204,6 +225,13 @@ export function marks(u: uPlot, list: Mark[]): void {
         }
         ctx.stroke();
       }
+      if (name !== undefined) {
+        const room = left + 10 + ctx.measureText(name).width < u.over.clientWidth;
+        ctx.textAlign = room ? "left" : "right";
+        ctx.textBaseline = "middle";
+        ctx.fillStyle = colour("ink");
+        label(ctx, name, room ? left + 10 : left - 10, u.valToPos(y, "y"));
+      }
       ctx.save();
       ctx.translate(left, u.valToPos(y, "y"));
       ctx.fillStyle = colour(role === "calibration" ? "surface" : role);
@@ -211,6 +239,27 @@ export function marks(u: uPlot, list: Mark[]): void {
       ctx.fill(shape);
       ctx.stroke(shape);
       ctx.restore();
+    }
+  });
+}
+
+/** Predictions by themselves: a bar as wide as a mark from one end of the interval to the other, and the figure across. */
+export function expectations(u: uPlot, list: Expectation[]): void {
+  paint(u, (ctx) => {
+    for (const { x, predicted, between } of list) {
+      const left = u.valToPos(x, "x");
+      if (between !== null) {
+        const [low, high] = between.map((y) => u.valToPos(y, "y")) as [number, number];
+        ctx.fillStyle = colour("band80");
+        ctx.fillRect(left - 8, high, 16, low - high);
+      }
+      if (predicted === null) continue;
+      ctx.strokeStyle = colour("predicted");
+      ctx.lineWidth = 2;
+      ctx.beginPath();
+      ctx.moveTo(left - 8, u.valToPos(predicted, "y"));
+      ctx.lineTo(left + 8, u.valToPos(predicted, "y"));
+      ctx.stroke();
     }
   });
 }
@@ -270,7 +319,7 @@ function dashes(ctx: CanvasRenderingContext2D, from: [number, number], to: [numb
 
 /** An entry of a legend: the shape or the line that the chart uses, and its name. */
 export function entry(
-  kind: Role | "predicted" | "diagonal" | "area" | "line" | "dot",
+  kind: Role | "predicted" | "steady" | "diagonal" | "area" | "line" | "dot",
   text: string,
   fill?: string,
   dash?: number[],
@@ -280,7 +329,7 @@ export function entry(
       ? svg("path", { d: "M-9,0L9,0", class: "mark", style: `stroke:var(--${fill});stroke-width:2`, "stroke-dasharray": dash?.join(" ") ?? "" })
       : kind === "dot"
         ? svg("circle", { r: 4, class: "mark", style: `fill:var(--${fill})` })
-      : kind === "predicted" || kind === "diagonal"
+      : kind === "predicted" || kind === "steady" || kind === "diagonal"
         ? svg("path", { d: "M-9,0L9,0", class: `mark ${kind}` })
         : kind === "area"
           ? svg("rect", { x: -6, y: -6, width: 12, height: 12, rx: 2, class: "mark", style: `fill:var(--${fill})` })

@@ -1,11 +1,11 @@
 // The page of a survey, top to bottom: what the server can take, whether to believe it, the charts, the tables, where it came from.
 import { charts } from "./charts.ts";
 import { h, type Child } from "./dom.ts";
-import { count, date, error, level as share, NONE, number, percent, rate, seconds } from "./format.ts";
+import { count, date, error, level as share, NONE, number, percent, range, rate, seconds, type Format } from "./format.ts";
 import { empty, section, type Page } from "./page.ts";
-import type { Demand, Level, Station } from "./documents/survey.ts";
-import { bottleneck, busyLevels, isMeasuredWell, missing, read, ROLES, type Survey } from "./survey.ts";
-import { figures, table, words, type Column } from "./table.ts";
+import type { Comparison, Demand, Law, Level, Station } from "./documents/survey.ts";
+import { between, bottleneck, busyLevels, holds, intervals, isMeasuredWell, missing, ofRole, read, ROLES, type Survey } from "./survey.ts";
+import { figures, interval, table, words, type Column } from "./table.ts";
 
 export function surveyPage(json: string): Page {
   const survey = read(json);
@@ -20,7 +20,7 @@ export function surveyPage(json: string): Page {
       h("section", {}, h("h2", {}, "Prediction and measurement"), ...drawn.map(({ element }) => element)),
       levels(survey),
       demands(survey),
-      stations(survey),
+      model(survey),
       footer(survey),
     ],
     start: () => drawn.forEach(({ start }) => start()),
@@ -65,7 +65,8 @@ function notices(survey: Survey): HTMLElement[] {
 
 function keyFigures(survey: Survey): HTMLElement {
   const saturation = survey.saturation_rate;
-  const interval = saturation.measured_ci95_half_width;
+  const half = saturation.measured_ci95_half_width;
+  const predicted = between(saturation);
   const busy = busyLevels(survey);
   const errors = busy.map((l) => l.response_time_s.error ?? 0);
   const off = errors.length > 0 ? errors.reduce((sum, e) => sum + Math.abs(e), 0) / errors.length : null;
@@ -75,24 +76,62 @@ function keyFigures(survey: Survey): HTMLElement {
     "dl",
     { class: "figures" },
     saturationCard(isMeasuredWell(survey), value("saturation.predicted", saturation.predicted, rate(saturation.predicted)), [
+      predicted === null ? null : `${range(predicted, rate)} in nine of ten cases; `,
       "measured ",
       value("saturation.measured", saturation.measured, rate(saturation.measured)),
-      interval == null ? null : ` ± ${rate(interval)}`,
+      half == null ? null : ` ± ${rate(half)}`,
       ", error ",
       value("saturation.error", saturation.error, error(saturation.error)),
+      ...(saturation.error_drift == null ? [] : [", of it host ", value("saturation.error_drift", saturation.error_drift, error(saturation.error_drift))]),
     ]),
+    held(survey),
     card("Response-time error at 70–80\u202f% load", "response_time.error_70_80", off, percent(off), [
       busy.length === 0
         ? "no held-out level there was both predicted and measured"
         : busy.map((l) => `${error(l.response_time_s.error)} at ${share(l.fraction)}`).join(", "),
     ]),
     card("Bottleneck demand", "bottleneck.demand", slowest?.seconds ?? null, seconds(slowest?.seconds), [
-      slowest == null ? "no demand was fitted" : `per request of the mix at ${slowest.station.name}`,
+      slowest == null ? "no demand was fitted" : `per request of the mix at ${slowest.station.name}${slowest.station.name === survey.bottleneck ? ", which is full at saturation" : ""}`,
     ]),
     card("Client maximum", "client_max_rate", survey.client_max_rate, rate(survey.client_max_rate), [
       times == null ? "what this client can offer" : `${times < 10 ? number(times) : count(times)} times the predicted saturation`,
     ]),
+    law(survey),
+    host(survey),
+    calibration(survey),
   );
+}
+
+function held(survey: Survey): HTMLElement | null {
+  const kinds = intervals(survey);
+  if (kinds.length === 0) return null;
+  const [hold, all] = [kinds.reduce((sum, kind) => sum + kind.hold, 0), kinds.reduce((sum, kind) => sum + kind.all, 0)];
+  const note = kinds.map((kind) => `${kind.name} ${kind.hold} of ${kind.all}`).join(", ");
+  return card("90\u202f% intervals that hold", "intervals.hold", hold, `${hold} of ${all}`, [note]);
+}
+
+function law(survey: Survey): HTMLElement | null {
+  const [best, next] = survey.laws ?? [];
+  if (best === undefined) return null;
+  const others = next === undefined ? "" : `; next ${next.name}, ${percent(next.left_out_error)}`;
+  return card("Law of a call’s cost", "law", best.left_out_error, best.name, [`off by ${percent(best.left_out_error)} where left out${others}`]);
+}
+
+function host(survey: Survey): HTMLElement | null {
+  const speeds = survey.speed_by_block ?? [];
+  if (speeds.length === 0) return null;
+  const [low, high] = [Math.min(...speeds), Math.max(...speeds)];
+  const text = `${low.toFixed(2)} … ${high.toFixed(2)}`;
+  return card("Host speed between blocks", "host.spread", high - low, text, [`of its mean, over ${count(speeds.length)} blocks of calibration`]);
+}
+
+function calibration(survey: Survey): HTMLElement | null {
+  const asked = survey.inflicted;
+  if (asked == null) return null;
+  const clients = asked.most_clients === 1 ? "1 client" : `${count(asked.most_clients)} clients`;
+  return card("Mean load of calibration", "inflicted.mean_load", asked.mean_load, share(asked.mean_load), [
+    `up to ${clients} at once, a wait of up to ${seconds(asked.longest_wait_s)} for others`,
+  ]);
 }
 
 /** What is not to be relied on is not shown large. */
@@ -111,43 +150,118 @@ function value(key: string, raw: number | null | undefined, text: string): HTMLE
 }
 
 function levels(survey: Survey): HTMLElement {
-  const [X, R, U, L] = ["throughput (/s)", "mean response time", "utilization", "lateness"];
-  const columns: Column<Level>[] = [
-    figures("offered", "offered (/s)", (l) => l.offered, number),
-    figures("fraction", "of capacity", (l) => l.fraction, share),
-    words("role", "role", (l) => ROLES[l.role]),
-    words("workload", "workload", (l) => l.workload),
-    figures("throughput.predicted", "predicted", (l) => l.throughput.predicted, number, X),
-    figures("throughput.measured", "measured", (l) => l.throughput.measured, number, X),
-    figures("throughput.error", "error", (l) => l.throughput.error, error, X),
-    figures("response_time.predicted", "predicted", (l) => l.response_time_s.predicted, seconds, R),
-    figures("response_time.measured", "measured", (l) => l.response_time_s.measured, seconds, R),
-    figures("response_time.ci95", "±", (l) => l.response_time_s.measured_ci95_half_width, seconds, R),
-    figures("response_time.error", "error", (l) => l.response_time_s.error, error, R),
-    figures("p95", "p95", (l) => l.response_percentiles_s.p95, seconds),
-    figures("p99", "p99", (l) => l.response_percentiles_s.p99, seconds),
-    figures("utilization.predicted", "predicted", (l) => l.utilization.predicted, percent, U),
-    figures("utilization.measured", "measured", (l) => l.utilization.measured, percent, U),
-    figures("error_share", "errors", (l) => l.error_share, percent),
-    figures("lateness.p50", "p50", (l) => l.lateness_p50_s, seconds, L),
-    figures("lateness.p99", "p99", (l) => l.lateness_p99_s, seconds, L),
-    words("verdict", "valid", (l) => (l.verdict.valid ? "yes" : `no: ${l.verdict.reasons.map((r) => r.message).join(" ")}`)),
-  ];
-  const closed = figures<Level>("clients", "clients", (l) => l.clients, count);
-  if (survey.levels.some((l) => l.clients != null)) columns.splice(4, 0, closed);
-  return section(
+  const [calibrated, tested, beyond] = [ofRole(survey, "calibration"), ofRole(survey, "held_out"), ofRole(survey, "past_saturation")];
+  const whole = section(
     "Levels",
-    "Every level, in the order of its load. The model was fitted to the calibration levels alone; held-out levels were predicted before any of them was measured. Error is predicted over measured, less one. Lateness is the load generator’s own: it must be small beside the response times.",
-    survey.levels.length > 0 ? table("levels", "All levels", columns, survey.levels) : empty("No level was measured."),
+    "The model was fitted to the calibration levels alone; held-out levels were predicted before any of them was measured. Error is predicted over measured, less one; the host’s part of it comes of its being faster or slower then than during calibration. Lateness is the load generator’s own: it must be small beside the response times.",
+    ...(survey.levels.length > 0 ? [] : [empty("No level was measured.")]),
+    ...titled("Held out: mean response time", "held_out", heldOut(), tested),
+    ...titled("Held out: percentiles and utilization", "held_out_rest", heldOutRest(), tested),
+    ...titled("Calibration", "calibration", calibrationColumns(), calibrated),
+    ...titled("Past saturation", "past_saturation", pastSaturation(), beyond),
     perClass(survey),
   );
+  whole.classList.add("levels");
+  return whole;
+}
+
+/** A table under a title of its own; nothing where it has no row. */
+function titled(title: string, name: string, columns: Column<Level>[], rows: Level[]): HTMLElement[] {
+  return rows.length === 0 ? [] : [h("h3", { class: "over" }, title), table(name, title, columns, rows)];
+}
+
+const R = "mean response time";
+const U = "utilization";
+
+function heldOut(): Column<Level>[] {
+  return [
+    words("workload", "workload", (l) => l.workload),
+    figures("fraction", "of capacity", (l) => l.fraction, share),
+    figures("offered", "offered", (l) => l.offered, rate),
+    figures("response_time.steady", "steady host", (l) => l.steady_response_s, seconds, R),
+    ...compared("response_time", (l) => l.response_time_s, seconds, R),
+    figures("response_time.ci95", "±", (l) => l.response_time_s.measured_ci95_half_width, seconds, R),
+    figures("response_time.error", "error", (l) => l.response_time_s.error, error, R),
+    figures("response_time.drift", "of it host", (l) => l.response_time_s.error_drift, error, R),
+    figures("host_speed", "host speed", (l) => l.host_speed, (x) => (x == null ? NONE : x.toFixed(3))),
+    words("verdict", "valid", doubt),
+  ];
+}
+
+function heldOutRest(): Column<Level>[] {
+  return [
+    words("workload", "workload", (l) => l.workload),
+    figures("fraction", "of capacity", (l) => l.fraction, share),
+    ...compared("p95", (l) => l.response_percentiles_s.p95, seconds, "95th percentile"),
+    ...compared("p99", (l) => l.response_percentiles_s.p99, seconds, "99th percentile"),
+    ...compared("utilization", (l) => l.utilization, percent, U),
+    ...health(),
+  ];
+}
+
+function calibrationColumns(): Column<Level>[] {
+  return [
+    words("workload", "workload", (l) => l.workload),
+    figures("offered", "offered", (l) => (l.clients == null ? l.offered : null), rate),
+    figures("clients", "clients", (l) => l.clients, count),
+    figures("throughput", "throughput", (l) => l.throughput.measured, rate),
+    figures("throughput.ci95", "±", (l) => l.throughput.measured_ci95_half_width, rate),
+    figures("response_time", "mean response time", (l) => l.response_time_s.measured, seconds),
+    figures("response_time.ci95", "±", (l) => l.response_time_s.measured_ci95_half_width, seconds),
+    figures("p95", "p95", (l) => l.response_percentiles_s.p95.measured, seconds),
+    figures("utilization", "utilization", (l) => l.utilization.measured, percent),
+    ...health(),
+    words("verdict", "valid", doubt),
+  ];
+}
+
+function pastSaturation(): Column<Level>[] {
+  const X = "throughput";
+  return [
+    words("workload", "workload", (l) => l.workload),
+    figures("offered", "offered", (l) => (l.clients == null ? l.offered : null), rate),
+    figures("clients", "clients", (l) => l.clients, count),
+    figures("throughput.predicted", "predicted", (l) => l.throughput.predicted, rate, X),
+    figures("throughput.measured", "measured", (l) => l.throughput.measured, rate, X),
+    figures("throughput.ci95", "±", (l) => l.throughput.measured_ci95_half_width, rate, X),
+    figures("throughput.error", "error", (l) => l.throughput.error, error, X),
+    figures("throughput.drift", "of it host", (l) => l.throughput.error_drift, error, X),
+    figures("response_time", R, (l) => l.response_time_s.measured, seconds),
+    figures("utilization.predicted", "predicted", (l) => l.utilization.predicted, percent, U),
+    figures("utilization.measured", "measured", (l) => l.utilization.measured, percent, U),
+    figures("host_speed", "host speed", (l) => l.host_speed, (x) => (x == null ? NONE : x.toFixed(3))),
+    ...health(),
+    words("verdict", "valid", doubt),
+  ];
+}
+
+/** Predicted, between which figures, measured, and whether that lies between them. */
+function compared(key: string, of: (level: Level) => Comparison, format: Format, group: string): Column<Level>[] {
+  return [
+    figures(`${key}.predicted`, "predicted", (l) => of(l).predicted, format, group),
+    interval(`${key}.interval90`, "90\u202f% interval", (l) => between(of(l)), format, group),
+    figures(`${key}.measured`, "measured", (l) => of(l).measured, format, group),
+    words(`${key}.holds`, "holds", (l) => ({ true: "✓ yes", false: "✗ no", null: "" })[`${holds(of(l))}`], group),
+  ];
+}
+
+/** Of the calls and of the generator. */
+function health(): Column<Level>[] {
+  return [
+    figures("error_share", "errors", (l) => l.error_share, percent),
+    figures("lateness.p50", "p50", (l) => l.lateness_p50_s, seconds, "lateness"),
+    figures("lateness.p99", "p99", (l) => l.lateness_p99_s, seconds, "lateness"),
+  ];
+}
+
+function doubt(level: Level): string {
+  return level.verdict.valid ? "yes" : `no: ${level.verdict.reasons.map((r) => r.message).join(" ")}`;
 }
 
 /** The classes of levels that have several, folded away. */
 function perClass(survey: Survey): HTMLElement | null {
   const rows = survey.levels.filter((l) => l.classes.length > 1).flatMap((l) => l.classes.map((c) => ({ l, c })));
   if (rows.length === 0) return null;
-  const R = "mean response time";
   const columns: Column<(typeof rows)[number]>[] = [
     figures("offered", "offered (/s)", ({ l }) => l.offered, number),
     words("role", "role", ({ l }) => ROLES[l.role]),
@@ -176,7 +290,7 @@ function demands(survey: Survey): HTMLElement {
   );
 }
 
-function stations(survey: Survey): HTMLElement {
+function model(survey: Survey): HTMLElement {
   const queue = (s: Station) => s.type === "queue";
   const columns: Column<Station>[] = [
     words("name", "station", (s) => s.name),
@@ -185,6 +299,12 @@ function stations(survey: Survey): HTMLElement {
     words("scheduling", "scheduling", (s) => (queue(s) ? (s.scheduling ?? "ps").toUpperCase() : "")),
     figures("scv", "variability (SCV)", (s) => (queue(s) ? s.scv : null), number),
     figures("background", "background", (s) => (queue(s) ? s.background : null), percent),
+    figures("idle_cost", "cost when idle", (s) => s.idle_cost?.seconds, seconds),
+    figures("idle_power", "fades with idleness to the", (s) => s.idle_cost?.power, count),
+  ];
+  const laws: Column<Law>[] = [
+    words("name", "law", (l) => l.name),
+    figures("left_out_error", "error where left out", (l) => l.left_out_error, percent),
   ];
   return section(
     "Model",
@@ -192,6 +312,13 @@ function stations(survey: Survey): HTMLElement {
     survey.model.stations.length > 0
       ? table("stations", "The model’s stations", columns, survey.model.stations)
       : empty("The model has no station."),
+    ...((survey.laws ?? []).length === 0
+      ? []
+      : [
+          h("h3", { class: "over" }, "Laws that were tried"),
+          h("p", { class: "reading" }, "How the cost of a call might depend on the load, and how far off each law is at calibration levels that it was not fitted to. The first is the model’s."),
+          table("laws", "Laws that were tried", laws, survey.laws ?? []),
+        ]),
   );
 }
 
@@ -204,6 +331,7 @@ function footer(survey: Survey): HTMLElement {
     ["server_cpus", "server’s CPUs", cpus(survey.server_cpus)],
     ["client_cpus", "client’s CPUs", cpus(survey.client_cpus)],
     ["background", "busy before any load", percent(survey.background)],
+    ["elapsed_s", "took", seconds(survey.elapsed_s)],
     ["wakeup_s", "cost of waking an idle server", seconds(survey.wakeup_s)],
   ];
   return h(

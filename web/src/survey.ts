@@ -2,7 +2,7 @@
 //
 // Times are seconds, rates are per second, utilizations and shares are fractions between 0 and 1.
 
-import type { Level, Role, Station, Survey as Document } from "./documents/survey.ts";
+import type { Comparison, Level, Role, Station, Survey as Document } from "./documents/survey.ts";
 import { NONE } from "./format.ts";
 import { documentOf } from "./page.ts";
 
@@ -34,6 +34,45 @@ export function mixLevels(survey: Survey): Level[] {
   return survey.levels.filter((level) => level.workload === "mix").sort((a, b) => a.offered - b.offered);
 }
 
+/** The held-out levels of other loads than a steady stream of the mix, which are off the charts' lines: another mix, bursts. */
+export function otherLoads(survey: Survey): Level[] {
+  return survey.levels.filter((level) => level.role === "held_out" && level.workload !== "mix");
+}
+
+/** The levels of one role, in the order of the document. */
+export function ofRole(survey: Survey, role: Role): Level[] {
+  return survey.levels.filter((level) => level.role === role);
+}
+
+/** Between which figures a measurement was predicted to lie, nine times in ten. */
+export function between(comparison: Comparison): [number, number] | null {
+  const [low, high] = comparison.interval90 ?? [];
+  return low === undefined || high === undefined ? null : [low, high];
+}
+
+/** Whether the measurement lies there; null where one of the two is not known. */
+export function holds(comparison: Comparison): boolean | null {
+  const interval = between(comparison);
+  const { measured } = comparison;
+  return interval === null || measured == null ? null : interval[0] <= measured && measured <= interval[1];
+}
+
+/** How many intervals hold, by what was predicted; levels in doubt do not count. */
+export function intervals(survey: Survey): { name: string; hold: number; all: number }[] {
+  const levels = ofRole(survey, "held_out").filter((level) => level.verdict.valid);
+  const percentiles = ({ response_percentiles_s: { p50, p95, p99 } }: Level) => [p50, p95, p99];
+  const kinds: [string, Comparison[]][] = [
+    ["capacity", [survey.saturation_rate]],
+    ["mean response", levels.map((level) => level.response_time_s)],
+    ["percentiles", levels.flatMap(percentiles)],
+    ["utilization", levels.map((level) => level.utilization)],
+  ];
+  return kinds.flatMap(([name, comparisons]) => {
+    const known = comparisons.map(holds).filter((held) => held !== null);
+    return known.length === 0 ? [] : [{ name, hold: known.filter((held) => held).length, all: known.length }];
+  });
+}
+
 /** The held-out levels at 70–80 % of the predicted saturation rate whose mean response time was predicted. */
 export function busyLevels(survey: Survey): Level[] {
   const busy = (level: Level) => level.fraction > 0.695 && level.fraction < 0.805;
@@ -58,7 +97,8 @@ export function bottleneck(survey: Survey): { station: Station; seconds: number 
     .filter(({ seconds }) => seconds > 0);
   const load = (c: { station: Station; seconds: number }) =>
     c.seconds / ((c.station.servers ?? 1) * (1 - (c.station.background ?? 0)));
-  return candidates.sort((a, b) => load(b) - load(a))[0] ?? null;
+  const named = candidates.find(({ station }) => station.name === survey.bottleneck);
+  return named ?? candidates.sort((a, b) => load(b) - load(a))[0] ?? null;
 }
 
 /** What a whole survey has and this one lacks. */

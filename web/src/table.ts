@@ -2,7 +2,7 @@
 //
 // A cell carries `data-key` and, where it holds a number, the number itself in `data-value`.
 import { h } from "./dom.ts";
-import { NONE, type Format } from "./format.ts";
+import { NONE, range, type Format } from "./format.ts";
 
 export interface Column<Row> {
   key: string;
@@ -12,10 +12,12 @@ export interface Column<Row> {
   /** Not known where it is null, or left out. */
   number?: (row: Row) => number | null | undefined;
   text: (row: Row) => string;
+  /** Words that are figures stand to the right as those do. */
+  right?: boolean;
 }
 
-export function words<Row>(key: string, title: string, text: (row: Row) => string): Column<Row> {
-  return { key, title, text: (row) => text(row) || NONE };
+export function words<Row>(key: string, title: string, text: (row: Row) => string, group?: string): Column<Row> {
+  return { key, title, group, text: (row) => text(row) || NONE };
 }
 
 export function figures<Row>(
@@ -28,6 +30,21 @@ export function figures<Row>(
   return { key, title, group, number, text: (row) => format(number(row)) };
 }
 
+/** From one figure to another. */
+export function interval<Row>(
+  key: string,
+  title: string,
+  ends: (row: Row) => [number, number] | null,
+  format: Format,
+  group?: string,
+): Column<Row> {
+  const text = (row: Row) => {
+    const known = ends(row);
+    return known === null ? NONE : range(known, format);
+  };
+  return { key, title, group, right: true, text };
+}
+
 /** A table in a box of its own that scrolls sideways; `name` is its `data-table`. */
 export function table<Row>(name: string, label: string, columns: Column<Row>[], rows: Row[]): HTMLElement {
   const body = rows.map((row, i) => {
@@ -36,7 +53,7 @@ export function table<Row>(name: string, label: string, columns: Column<Row>[], 
       const attributes = {
         "data-key": column.key,
         "data-value": column.number ? (value ?? "") : undefined,
-        class: column.number ? "number" : undefined,
+        class: isFigure(column) ? "number" : undefined,
       };
       return j === 0 ? h("th", { scope: "row", ...attributes }, column.text(row)) : h("td", attributes, column.text(row));
     });
@@ -49,10 +66,14 @@ export function table<Row>(name: string, label: string, columns: Column<Row>[], 
   );
 }
 
+function isFigure<Row>(column: Column<Row>): boolean {
+  return column.number !== undefined || column.right === true;
+}
+
 /** One row of titles, under a row of groups if there are any. */
 function head<Row>(columns: Column<Row>[]): HTMLElement[] {
   const title = (column: Column<Row>, rows: number) =>
-    h("th", { scope: "col", rowspan: rows, class: column.number ? "number" : undefined }, column.title);
+    h("th", { scope: "col", rowspan: rows, class: isFigure(column) ? "number" : undefined }, column.title);
   const groups: HTMLElement[] = [];
   columns.forEach((column, i) => {
     const group = column.group;
