@@ -1,8 +1,9 @@
-// The charts of a survey. Their lines are of the whole mix; what else was held out stands beside them, and levels of a single
-// class are in the tables.
+// The charts of a survey. Their lines are of the whole mix; what else was held out stands beside them, and levels of a
+// single class are in the tables.
 import type uPlot from "uplot";
 import { count, error, level as share, number, percent, range, rate, seconds, timeUnit, type Format } from "./format.ts";
-import { axis, colour, decades, edge, entry, expectations, figure, knee, line, marks, paint, silent, stroke, thin, tick, type Chart, type Expectation, type Mark } from "./plot.ts";
+import { axis, colour, decades, edge, entry, expectations, figure, knee, line, marks, paint, silent, stroke, thin } from "./plot.ts";
+import { tick, type Chart, type Expectation, type Mark } from "./plot.ts";
 import type { ByClients, Comparison, Level, Role } from "./documents/survey.ts";
 import { between, holds, mixLevels, otherLoads, ROLES, type Survey } from "./survey.ts";
 import { figures, interval, table, words } from "./table.ts";
@@ -282,7 +283,7 @@ interface Comparing {
   corner?: { x: number; predicted: number }[];
 }
 
-/** Measured beside predicted: uPlot's columns in the order of `SERIES`, what is drawn by hand, and what hovering says. */
+/** Measured beside predicted: uPlot's columns as in `SERIES`, what is drawn by hand, and what hovering says. */
 function compared({ levels, others, of, format, steady, corner = [] }: Comparing): {
   data: uPlot.AlignedData;
   points: Mark[];

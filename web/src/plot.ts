@@ -243,7 +243,7 @@ export function marks(u: uPlot, list: Mark[]): void {
   });
 }
 
-/** Predictions by themselves: a bar as wide as a mark from one end of the interval to the other, and the figure across. */
+/** Predictions by themselves: a bar from one end of the interval to the other, and the figure across it. */
 export function expectations(u: uPlot, list: Expectation[]): void {
   paint(u, (ctx) => {
     for (const { x, predicted, between } of list) {

@@ -107,7 +107,8 @@ function held(survey: Survey): HTMLElement | null {
   if (kinds.length === 0) return null;
   const [hold, all] = [kinds.reduce((sum, kind) => sum + kind.hold, 0), kinds.reduce((sum, kind) => sum + kind.all, 0)];
   const note = kinds.map((kind) => `${kind.name} ${kind.hold} of ${kind.all}`).join(", ");
-  return card("90\u202f% intervals that hold", "intervals.hold", hold, `${hold} of ${all}`, [note]);
+  const without = ofRole(survey, "held_out").every((level) => level.verdict.valid) ? "" : "; levels in doubt are not counted";
+  return card("90\u202f% intervals that hold", "intervals.hold", hold, `${hold} of ${all}`, [note + without]);
 }
 
 function law(survey: Survey): HTMLElement | null {

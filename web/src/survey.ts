@@ -34,7 +34,7 @@ export function mixLevels(survey: Survey): Level[] {
   return survey.levels.filter((level) => level.workload === "mix").sort((a, b) => a.offered - b.offered);
 }
 
-/** The held-out levels of other loads than a steady stream of the mix, which are off the charts' lines: another mix, bursts. */
+/** The held-out levels of other loads than a steady stream of the mix: another mix, bursts. */
 export function otherLoads(survey: Survey): Level[] {
   return survey.levels.filter((level) => level.role === "held_out" && level.workload !== "mix");
 }
