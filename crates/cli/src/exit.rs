@@ -73,10 +73,14 @@ pub fn of_run(record: &Record) -> Exit {
 
 /// What a verdict means to a script.
 pub fn of_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
-    use ReasonCode::{Incomplete, ModelRefuted, OtherWork, ServerDied, ServerErrors};
+    use ReasonCode::{Incomplete, ModelRefuted, OtherWork, ServerChanged, ServerDied, ServerErrors};
     if interrupted {
         Exit::Interrupted
-    } else if verdict.reasons.iter().any(|reason| matches!(reason.code, ServerDied | OtherWork | Incomplete)) {
+    } else if verdict
+        .reasons
+        .iter()
+        .any(|reason| matches!(reason.code, ServerDied | ServerChanged | OtherWork | Incomplete))
+    {
         Exit::Environment
     } else if verdict.valid {
         Exit::Ok

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::record::{ReasonCode, Verdict};
 use crate::server::CpuShares;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The value of [`Survey::schema`].
 pub const SCHEMA: &str = "brimful.survey/1";
@@ -192,11 +192,28 @@ pub struct LevelClass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
     /// Median.
+    #[serde(deserialize_with = "measured_alone")]
     pub p50: Comparison,
     /// 95th.
+    #[serde(deserialize_with = "measured_alone")]
     pub p95: Comparison,
     /// 99th.
+    #[serde(deserialize_with = "measured_alone")]
     pub p99: Comparison,
+}
+
+/// Before anything was predicted of percentiles, a document had what was measured by itself.
+fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Alone(Option<f64>),
+        Both(Comparison),
+    }
+    Ok(match Either::deserialize(reader)? {
+        Either::Alone(measured) => Comparison { measured, ..Comparison::default() },
+        Either::Both(comparison) => comparison,
+    })
 }
 
 /// What a level is for.
@@ -273,5 +290,29 @@ impl Comparison {
     /// What of the error is the model's own.
     pub fn error_of_model(&self) -> Option<f64> {
         Some(self.error? - self.error_drift.unwrap_or(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_older_documents_are_read() {
+        let old: Percentiles = serde_json::from_str(r#"{"p50": 0.001, "p95": 0.02, "p99": null}"#).unwrap();
+        assert_eq!((old.p50.measured, old.p95.predicted, old.p99.measured), (Some(0.001), None, None));
+        let new: Percentiles = serde_json::from_value(serde_json::to_value(old).unwrap()).unwrap();
+        assert_eq!(new, old);
+    }
+
+    #[test]
+    fn an_error_is_parted_into_the_models_and_the_hosts() {
+        // The host was a tenth slower than during calibration, and of that host 99 would have been predicted.
+        let comparison = Comparison { interval90: Some([95.0, 115.0]), ..Comparison::of(Some(110.0), Some(100.0)) };
+        let comparison = comparison.given_host(Some(99.0));
+        let near = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12;
+        assert!(near(comparison.error, 0.1) && near(comparison.error_drift, 0.11));
+        assert!(near(comparison.error_of_model(), -0.01) && comparison.holds() == Some(true));
+        assert_eq!(Comparison::measured(1.0).holds(), None);
     }
 }

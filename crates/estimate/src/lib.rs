@@ -38,4 +38,4 @@ pub use knee::{Knee, find_knee};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{Block, Expected, Piece, Place, Prediction, ServerFacts, ServerFit, Spread};
 pub use usl::{LoadPoint, UslFit, fit_usl};
-pub use window::{Observed, measured};
+pub use window::{Observed, Stretch, measured, stretches};

@@ -83,6 +83,56 @@ fn measured_after(warm_up: f64, record: &Record, by_process: bool) -> Option<Mea
     (seconds > 0.0).then(|| Measured { seconds, rate: completed / seconds, busy })
 }
 
+/// What a server did in a short part of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// Seconds after the start.
+    pub begins: f64,
+    /// Its length.
+    pub seconds: f64,
+    /// CPU seconds of the server's processes.
+    pub work: f64,
+    /// Calls completed.
+    pub calls: f64,
+}
+
+/// A stretch has at least so many calls.
+const CALLS: f64 = 20.0;
+
+/// The course of a run from `from` seconds on, in stretches as short as the generator and the monitor both looked, and
+/// long enough for some calls. `None` if the Record has no course of the processes' CPU time.
+pub fn stretches(record: &Record, from: f64) -> Option<Vec<Stretch>> {
+    let course = course(record.server.as_ref()?, true)?;
+    let (mut stretches, mut open): (Vec<Stretch>, Option<Stretch>) = (Vec::new(), None);
+    for (span, calls) in finest(record, from, &course) {
+        let work = course.iter().map(|(own, busy)| busy * overlap(*own, span)).sum::<f64>();
+        let mut stretch = open.take().unwrap_or(Stretch { begins: span.0, seconds: 0.0, work: 0.0, calls: 0.0 });
+        stretch.seconds += span.1 - span.0;
+        stretch.work += work;
+        stretch.calls += calls;
+        if stretch.calls < CALLS { open = Some(stretch) } else { stretches.push(stretch) }
+    }
+    Some(stretches)
+}
+
+/// Spans of the window of which both the generator and the monitor can tell what happened in them, and the calls that
+/// were completed in each: the intervals of the one that looked less often.
+fn finest(record: &Record, from: f64, course: &[(Span, f64)]) -> Vec<(Span, f64)> {
+    let window = (from, record.window_s);
+    let calls: Vec<(Span, f64)> =
+        record.intervals.iter().map(|i| ((i.t_s, i.t_s + i.length_s), i.completed as f64)).collect();
+    let length = |spans: &[(Span, f64)]| spans.first().map_or(f64::INFINITY, |((from, to), _)| to - from);
+    let finest = if length(&calls) >= length(course) { &calls[..] } else { course };
+    let watched = (course.first().map_or(0.0, |(span, _)| span.0), course.last().map_or(0.0, |(span, _)| span.1));
+    let completed =
+        |span: Span| calls.iter().map(|(own, calls)| calls * overlap(*own, span) / (own.1 - own.0)).sum::<f64>();
+    let whole = |span: &Span| {
+        let length = span.1 - span.0;
+        overlap(*span, window) > 0.99 * length && overlap(*span, watched) > 0.99 * length
+    };
+    finest.iter().map(|(span, _)| *span).filter(whole).map(|span| (span, completed(span))).collect()
+}
+
 /// Calls that were completed while load was offered.
 pub(crate) fn completed_in_window(record: &Record) -> f64 {
     record.rates.completed * record.window_s

@@ -33,7 +33,7 @@ pub(crate) const MOST_CLIENTS: u64 = 32;
 /// The ladder of clients is gone up again while the server gets faster by more than this from one time to the next, as
 /// it does while a compiler or a cache warms up.
 const WARMING: f64 = 0.08;
-const LADDERS: usize = 6;
+const LADDERS: usize = 4;
 /// Twice as many clients that get no more done than this many times as much have filled something.
 const FILLED: f64 = 1.1;
 /// From this share of what this client can offer on, what many clients get done may be its limit.
@@ -47,7 +47,7 @@ const OTHERS: f64 = 0.02;
 /// How many times as long as a slice an anchor lasts.
 const ANCHOR: f64 = 2.0;
 /// Blocks at least and at most, and how well the capacity is to be known: half of its 95 % interval.
-const BLOCKS: (usize, usize) = (6, 10);
+const BLOCKS: (usize, usize) = (6, 8);
 const KNOWN: f64 = 0.02;
 /// From this share of failed calls on, calibration is about failing and not about serving.
 const FAILED: f64 = 0.01;
@@ -92,10 +92,14 @@ impl Method<'_> {
             }
             let mut places = design.clone();
             places.shuffle(&mut rng);
+            let lasts = places
+                .iter()
+                .map(|place| self.lasts_with_rest(&mix, *place, &capacity))
+                .fold(Nanos::ZERO, |a, b| a + b);
+            self.begin(format!("calibration, block {} of {} to {}", number + 1, BLOCKS.0, BLOCKS.1), lasts);
             let mut block = Block::new();
             for place in places {
-                let what = format!("calibration, block {}: {}", number + 1, self.name_of(place));
-                let Some(measured) = self.visit(&mix, place, &capacity, &what)? else { continue };
+                let Some(measured) = self.visit(&mix, place, &capacity)? else { continue };
                 if place == Place::Clients(capacity.clients) {
                     rates.push(measured.piece.rate());
                     processes.push(measured.processes);
@@ -158,9 +162,11 @@ impl Method<'_> {
         let max_delay = self.setup.max_delay.as_secs_f64();
         let mut clients = 1;
         while clients <= most {
-            let what = format!("looking for the capacity: {clients} at once");
             let rung = Capacity { rate: before.rate.max(found.rate), clients, filled: false };
-            let Some(measured) = self.visit(mix, Place::Clients(clients), &rung, &what)? else { break };
+            let place = Place::Clients(clients);
+            let lasts = self.lasts_with_rest(mix, place, &rung);
+            self.begin(format!("looking for the capacity: {clients} at once"), lasts);
+            let Some(measured) = self.visit(mix, place, &rung)? else { break };
             let rate = measured.piece.rate();
             if self.found.client_max.is_some_and(|max| rate > NEAR_CLIENT_MAX * max) {
                 // Whose limit that is, nobody can tell.
@@ -180,16 +186,9 @@ impl Method<'_> {
     }
 
     /// Offers what belongs to a place for a moment and lets the server rest; none where the generator was the limit.
-    fn visit(
-        &mut self,
-        mix: &Workload,
-        place: Place,
-        capacity: &Capacity,
-        what: &str,
-    ) -> Result<Option<Measured>, Halt> {
-        let (workload, lasts, load) = self.load_at(mix, place, capacity);
-        let rest = times(load / self.setup.max_load - 1.0, lasts);
-        self.begin(what.to_owned(), lasts + rest);
+    fn visit(&mut self, mix: &Workload, place: Place, capacity: &Capacity) -> Result<Option<Measured>, Halt> {
+        let (workload, lasts, _) = self.load_at(mix, place, capacity);
+        let rest = self.lasts_with_rest(mix, place, capacity) - lasts;
         let trial = self.try_warm(&workload, lasts)?;
         self.check(&trial)?;
         self.check_failures(&trial)?;
@@ -203,7 +202,13 @@ impl Method<'_> {
         let programs = trial.record.server.iter().flat_map(|server| &server.process);
         let processes = programs.map(|program| program.processes).sum();
         let level = trial.level(&workload, &about, servers);
-        Ok(trial.piece(place, servers).map(|piece| Measured { piece, level, processes }))
+        Ok(trial.piece(place, servers, WARM_UP).map(|piece| Measured { piece, level, processes }))
+    }
+
+    /// How long a visit takes, with what the server rests after it.
+    fn lasts_with_rest(&self, mix: &Workload, place: Place, capacity: &Capacity) -> Nanos {
+        let (_, lasts, load) = self.load_at(mix, place, capacity);
+        lasts + times(load / self.setup.max_load - 1.0, lasts)
     }
 
     fn try_warm(&mut self, workload: &Workload, lasts: Nanos) -> Result<Trial, Halt> {
@@ -247,8 +252,9 @@ impl Method<'_> {
         let lasts = times(ANCHOR, slice);
         let trial = self.try_warm(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;
-        let piece =
-            trial.piece(Place::Clients(capacity.clients), self.setup.servers()).filter(|_| trial.is_the_servers());
+        let piece = trial
+            .piece(Place::Clients(capacity.clients), self.setup.servers(), WARM_UP)
+            .filter(|_| trial.is_the_servers());
         Ok(piece.map(|piece| piece.rate() / then))
     }
 

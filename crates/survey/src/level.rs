@@ -7,7 +7,7 @@ use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_core::workload::{Class, Load, Workload};
-use brimful_estimate::{Expected, Observed, Piece, Place, Prediction, Spread};
+use brimful_estimate::{Expected, Observed, Piece, Place, Prediction, Spread, stretches};
 
 /// Two samples of a throughput make an interval that says nothing.
 const MIN_SAMPLES: u64 = 3;
@@ -59,7 +59,7 @@ impl Trial {
     }
 
     /// As a piece of calibration.
-    pub fn piece(&self, place: Place, servers: u32) -> Option<Piece> {
+    pub fn piece(&self, place: Place, servers: u32, warm_up: Nanos) -> Option<Piece> {
         let observed = self.observed.as_ref()?;
         Some(Piece {
             place,
@@ -68,6 +68,7 @@ impl Trial {
             busy: Some(observed.busy),
             idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
             response: self.response(),
+            course: stretches(&self.record, warm_up.as_secs_f64()).unwrap_or_default(),
         })
     }
 

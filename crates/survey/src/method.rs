@@ -173,7 +173,7 @@ impl Method<'_> {
             role: Role::HeldOut,
             workload: &level.name,
             saturation: level.rate / level.fraction,
-            predicted: level.prediction.as_ref(),
+            predicted: Some(&level.prediction),
             expected: Some(&level.expected),
             given,
         };

@@ -13,8 +13,9 @@ const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.5), (0.7, 2.0), (0.8, 3.0
 const UNSEEN: (f64, f64) = (0.6, 1.5);
 /// Bursts: at this mean share of the saturation rate, calls come on and off.
 const BURSTS: (f64, f64) = (0.5, 1.5);
-/// On for half a second on average and off for as long, at 1.6 and 0.4 times the mean rate.
-pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,500ms";
+const BURSTS_NAME: &str = "bursts";
+/// On for a while and off for as long on average, at 1.6 and 0.4 times the mean rate.
+pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,200ms";
 /// How many times as long as `--level` the closed level lasts that finds the saturation rate.
 const SATURATION: f64 = 1.0;
 
@@ -44,8 +45,8 @@ pub struct Predicted {
     pub lasts: Nanos,
     /// What will be offered.
     pub workload: Workload,
-    /// What will come of it on a host that keeps its speed; of bursts the model by itself says nothing.
-    pub prediction: Option<Prediction>,
+    /// What will come of it on a host that keeps its speed; of response times in bursts the model by itself says nothing.
+    pub prediction: Prediction,
     /// The same on a host as variable as calibration saw it.
     pub expected: Expected,
 }
@@ -72,7 +73,7 @@ impl Predictions {
         }
         let rate = Rate(BURSTS.0 * saturation);
         let bursts = offered(mix, Load::Open { rate, arrivals: ON_OFF.to_owned() });
-        levels.push(predict(fit, bench, ("bursts", BURSTS.0), bursts, times(BURSTS.1, level))?);
+        levels.push(predict(fit, bench, (BURSTS_NAME, BURSTS.0), bursts, times(BURSTS.1, level))?);
         let saturation_lasts = times(SATURATION, level);
         let saturation_spread = fit.expect_saturation(&mix.mix(), saturation_lasts.as_secs_f64());
         Ok(Predictions { saturation, saturation_spread, saturation_lasts, levels })
@@ -102,7 +103,10 @@ fn predict(
     if let Some(error) = failed {
         return Err(error);
     }
-    let prediction = if name == "bursts" { None } else { Some(fit.predict_mix(rate, &mix)?) };
+    let mut prediction = fit.predict_mix(rate, &mix)?;
+    if name == BURSTS_NAME {
+        (prediction.response, prediction.class_response) = (None, None);
+    }
     Ok(Predicted { name: name.to_owned(), fraction, rate, lasts, prediction, expected: expected?, workload })
 }
 

@@ -110,11 +110,12 @@ impl Drop for DemoServer {
     }
 }
 
-/// Classes of the demonstration: names, shares and demands, the demands drawn from the seed so that nobody knows them.
+/// Classes of the demonstration: names and demands, drawn from the seed so that nobody knows them. They are work that
+/// touches memory and calls the kernel, so that what it costs depends on the load, as it does with real servers.
 pub fn demo_service(seed: u64) -> String {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);
     let light = rng.random_range(80..=160);
     let heavy = rng.random_range(300..=600);
-    format!("light={light}us/1KiB,heavy={heavy}us/8KiB")
+    format!("light=work:{light}us/1KiB,heavy=work:{heavy}us/8KiB")
 }

@@ -6,6 +6,7 @@
 
 mod broken;
 mod holds;
+mod random;
 
 use crate::SurveyError;
 use crate::bench::Bench;
@@ -279,7 +280,7 @@ impl Bench for Simulated {
         let mix = workload.mix();
         while at < window.as_secs_f64() {
             if is_on_off(load) && at >= until {
-                (on, until) = (!on, at - 0.5 * (-rng.random::<f64>()).ln_1p());
+                (on, until) = (!on, at - 0.2 * (-rng.random::<f64>()).ln_1p());
             }
             let factor = if !is_on_off(load) {
                 1.0
@@ -321,7 +322,7 @@ impl Bench for Simulated {
 }
 
 /// As [`ON_OFF`] says.
-const ON_AND_OFF: Arrivals = Arrivals::Mmpp { rates: [1.6, 0.4], switching: [2.0, 2.0] };
+const ON_AND_OFF: Arrivals = Arrivals::Mmpp { rates: [1.6, 0.4], switching: [5.0, 5.0] };
 
 fn is_on_off(load: &Load) -> bool {
     matches!(load, Load::Open { arrivals, .. } if arrivals == ON_OFF)

@@ -91,7 +91,7 @@ pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) 
         level: plan.level,
         max_load: plan.max_load.unwrap_or(MAX_LOAD),
         max_delay: plan.max_delay.unwrap_or(MAX_DELAY),
-        gentle: plan.max_load.is_some() || plan.max_delay.is_some(),
+        gentle: plan.max_load.is_some_and(|share| share < 1.0) || plan.max_delay.is_some(),
     };
     let began = Instant::now();
     let survey = conduct(&setup, &mut ServerBench::new(like, server, stop), news);

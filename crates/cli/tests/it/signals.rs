@@ -145,8 +145,8 @@ fn an_interrupted_survey_leaves_document_and_report() {
     let args =
         ["survey", "--demo", "--level", "300ms", "--timeout", "1s", "--json", "--report", report.to_str().unwrap()];
     let mut survey = Running::start(brimful(&args));
-    survey.stderr_line("calibration: ");
-    survey.stderr_line("calibration: ");
+    survey.stderr_line("calibration, block 1");
+    survey.stderr_line("calibration, block 2");
     survey.ctrl_c();
     let done = survey.finish().exits(&[130]);
     let document = documents::survey(&done.stdout);

@@ -16,9 +16,10 @@ const ENDED: [i32; 4] = [0, 1, 3, 4];
 /// Asserts that the code and the first sentence are what the verdict says, and that a survey which did not go through
 /// all its levels says so. Returns whether it did.
 fn is_whole(survey: &Survey, code: i32) -> bool {
-    use ReasonCode::{Incomplete, ModelRefuted, OtherWork, ServerDied, ServerErrors};
+    use ReasonCode::{Incomplete, ModelRefuted, OtherWork, ServerChanged, ServerDied, ServerErrors};
     let reasons = &survey.verdict.reasons;
-    let disturbed = reasons.iter().any(|reason| matches!(reason.code, OtherWork | Incomplete | ServerDied));
+    let disturbed =
+        reasons.iter().any(|reason| matches!(reason.code, OtherWork | Incomplete | ServerChanged | ServerDied));
     let of_server = reasons.iter().all(|reason| matches!(reason.code, ServerErrors | ModelRefuted));
     let (valid, missed) = (survey.verdict.valid, of_server && !survey.verdict.valid);
     assert_eq!((valid, missed, disturbed), (code == 0, code == 1, code == 3), "{reasons:#?}");
@@ -42,7 +43,7 @@ fn is_planned_with(survey: &Survey, document: &str) {
     // The survey's own prediction at the rates of its model is what the model is solved to.
     let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
     if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
-        let response = level.response_time_s.predicted.unwrap();
+        let response = level.steady_response_s.unwrap();
         assert!(close(solved["mean_response_time"].as_f64().unwrap(), response), "{level:?}: {solved:#}");
     }
     let said = plan(&["solve", &path]).exits(&[0]).stderr;
@@ -66,6 +67,8 @@ fn the_demonstration_foresees_what_it_then_measures() {
         secret,
         "--level",
         "300ms",
+        "--max-load",
+        "100%",
         "--timeout",
         "1s",
         "--seed",
@@ -79,7 +82,10 @@ fn the_demonstration_foresees_what_it_then_measures() {
     let survey = documents::survey(&done.stdout);
     // Whoever looks on has the predictions before any of what they say is measured.
     let said = |what: &str| done.stderr.find(what);
-    assert!(said("held out: ").is_none_or(|held_out| said("predicted to saturate at").is_some_and(|at| at < held_out)));
+    assert!(
+        said("held out: ")
+            .is_none_or(|held_out| said("predicted, with 90 % intervals").is_some_and(|at| at < held_out))
+    );
     let is_whole = is_whole(&survey, done.code);
     is_planned_with(&survey, &done.stdout);
     assert_eq!(survey.seed, 7);
@@ -116,7 +122,8 @@ fn predicts_and_measures(survey: &Survey) {
     assert_eq!(classes, ["light", "heavy"]);
 
     let Comparison { predicted, measured, error, .. } = survey.saturation_rate;
-    let closed = survey.levels.iter().find(|level| level.clients.is_some()).expect("a closed level");
+    let past = of_role(survey, Role::PastSaturation);
+    let closed = past.iter().find(|level| level.clients.is_some()).expect("a closed level");
     // A level that only other work disturbed is told all the same, and marked.
     let sound = closed.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::OtherWork);
     assert_eq!(measured.is_some(), sound, "{closed:#?}");
@@ -162,7 +169,7 @@ fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
     let (report, out) = (dir.path().join("report.html"), dir.path().join("survey.json"));
     let files = ["--report", report.to_str().unwrap(), "--out", out.to_str().unwrap()];
     let on = ["survey", &nginx.url(), "-H", "Accept-Encoding: gzip", "--server-cpus", "0", "--cpus", "1"];
-    let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--timeout", "1s"], &files].concat()));
+    let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--max-load", "100%", "--timeout", "1s"], &files].concat()));
     running.stderr_line("a first look");
     assert_eq!(affinity(&pids), ["0", "0"]);
     let done = running.finish().exits(&ENDED);
@@ -205,8 +212,8 @@ fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
         report.to_str().unwrap(),
     ];
     let mut running = Running::start(brimful(&args));
-    running.stderr_line("answers/s");
-    running.stderr_line("calibration: ");
+    running.stderr_line("calibration, block 1");
+    running.stderr_line("calibration, block 2");
     target.kill();
     let done = running.finish().exits(&[3]);
     let survey = documents::survey(&done.stdout);

@@ -1,6 +1,7 @@
 //! What calibration measured: blocks, each of which visits the same places in an order of its own, so that the drift of
 //! a host falls on all of them alike.
 
+use crate::window::Stretch;
 use std::collections::BTreeMap;
 
 /// What is offered to the server in a piece of a block.
@@ -29,6 +30,8 @@ pub struct Piece {
     pub idle: Option<f64>,
     /// Mean response time in seconds.
     pub response: Option<f64>,
+    /// Its course.
+    pub course: Vec<Stretch>,
 }
 
 /// The pieces of one block, in the order in which they were measured.
@@ -88,6 +91,7 @@ fn pooled(pieces: &[&Piece]) -> Pooled {
             busy: mean(&|piece: &Piece| piece.busy),
             idle: mean(&|piece: &Piece| piece.idle),
             response: (calls > 0.0).then_some(response),
+            course: Vec::new(),
         },
         response_variance: variance_of_mean(&responses),
         rate_variance: variance_of_mean(&rates),

@@ -8,6 +8,7 @@ use crate::EstimateError;
 use brimful_model::{Course, trajectory};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// How often blocks are drawn anew.
 const DRAWS: usize = 100;
@@ -36,15 +37,27 @@ pub struct Expected {
     pub utilization: Spread,
 }
 
-/// Fits to as many blocks drawn with replacement.
+/// Fits to blocks drawn with replacement.
 pub(super) fn anew(facts: &ServerFacts, blocks: &[Block], seed: u64) -> Vec<Once> {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let drawn = how_many(blocks.len());
     let draw = |_| {
-        let drawn: Vec<&Block> = blocks.iter().map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
+        let drawn: Vec<&Block> = (0..drawn).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
         Once::fit(facts, &pool(drawn)).ok()
     };
     (0..DRAWS).filter_map(draw).collect()
 }
+
+/// How many of so many blocks are drawn. As many would make the mean of few too narrow: its variance is then that of n − 1
+/// of n, and the normal distribution's instead of Student's t. Fewer widen it to what t says.
+fn how_many(blocks: usize) -> usize {
+    let Some(freedom) = blocks.checked_sub(1).filter(|freedom| *freedom > 0) else { return blocks };
+    let quantile = StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL_95, |t| t.inverse_cdf(0.95));
+    ((freedom as f64 * (NORMAL_95 / quantile).powi(2)).round() as usize).max(1)
+}
+
+/// The 95th percentile of the normal distribution: 90 % of it are within so many standard deviations.
+const NORMAL_95: f64 = 1.645;
 
 /// 1.96 standard deviations; none of nothing.
 pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -76,11 +89,13 @@ impl ServerFit {
         for (index, once) in self.again.iter().enumerate() {
             let model = once.model_at(rate, mix);
             let stretches = self.stretches(seconds, &mut rng);
-            utilizations.push(once.utilization(&self.facts, rate, mix, mean_slowness(&stretches, seconds)));
+            let calls = arrivals(index as u64, followed);
+            // As many as come in that time, by chance or in bursts.
+            let came = calls.len() as f64 / followed;
+            utilizations.push(once.utilization(&self.facts, came, mix, mean_slowness(&stretches, seconds)));
             let course = Course::of_stretches(stretches);
-            let mut times: Vec<f64> = trajectory(&model, course, index as u64, arrivals(index as u64, followed))?
-                .map(|sojourn| sojourn.response)
-                .collect();
+            let mut times: Vec<f64> =
+                trajectory(&model, course, index as u64, calls)?.map(|sojourn| sojourn.response).collect();
             if times.is_empty() {
                 continue;
             }
@@ -136,30 +151,34 @@ impl ServerFit {
         stretches
     }
 
-    /// Lengths of a block's pieces, and how slow the host was in each.
+    /// Lengths of the stretches of a block's pieces, and how slow the host was in each.
     fn stretches_of(&self, block: &Block) -> Vec<(f64, f64)> {
-        let of = |piece: &Piece| Some((piece.seconds, 1.0 + self.drift_share * (self.slowness(piece)? - 1.0)));
-        block.iter().filter_map(of).collect()
+        let of = |seen: (f64, f64, f64)| (seen.0, 1.0 + self.drift_share * (seen.1 - 1.0));
+        block.iter().flat_map(|piece| self.course(piece)).map(of).collect()
     }
 
-    /// What of the differences between pieces is the host's, and not that of the calls that happened to be in them.
+    /// What of the differences between stretches is the host's, and not that of the calls that happened to be in them.
     pub(super) fn share_of_drift(&self) -> f64 {
         let variability = self.once.variability(&self.facts.mix);
-        let pieces = self.blocks.iter().flatten();
-        let seen = pieces.filter_map(|piece| Some((self.slowness(piece)?, piece.rate() * piece.seconds)));
-        drift_share(seen, variability)
+        let seen = self.blocks.iter().flatten().flat_map(|piece| self.course(piece));
+        drift_share(seen.map(|(_, slowness, calls)| (slowness, calls)), variability)
     }
 
-    /// What a call cost in the piece over what it costs there in all blocks.
-    fn slowness(&self, piece: &Piece) -> Option<f64> {
-        if piece.rate() * piece.seconds < FEW_CALLS {
-            return None;
+    /// Lengths of a piece's stretches, how slow the host was in each, and how many calls say so.
+    fn course(&self, piece: &Piece) -> Vec<(f64, f64, f64)> {
+        let Some(all) = self.places.get(&piece.place).map(|all| &all.piece) else { return Vec::new() };
+        let is_slow = |(_, slowness, _): &(f64, f64, f64)| slowness.is_finite() && *slowness > 0.0;
+        if let Some(here) = all.cost(self.facts.idle_busy).filter(|_| !piece.course.is_empty()) {
+            let mix: Vec<f64> = all.throughput.iter().map(|rate| rate / all.rate()).collect();
+            let busiest = mix.iter().zip(&self.once.cpu.1).map(|(share, demand)| share * demand).sum();
+            let usual = self.usual(busiest, here, all.rate());
+            return piece.course.iter().map(|s| (s.seconds, usual.slowness(s), s.calls)).filter(is_slow).collect();
         }
-        let all = &self.places.get(&piece.place)?.piece;
-        let by_cost = piece.cost(self.facts.idle_busy).zip(all.cost(self.facts.idle_busy)).map(|(own, all)| own / all);
         // Clients who leave no rest are served as fast as the server can.
-        let by_rate = || matches!(piece.place, super::Place::Clients(_)).then(|| all.rate() / piece.rate());
-        by_cost.or_else(by_rate).filter(|slowness| slowness.is_finite() && *slowness > 0.0)
+        let closed = matches!(piece.place, super::Place::Clients(_) | super::Place::Alone(..));
+        let calls = piece.rate() * piece.seconds;
+        let whole = (piece.seconds, all.rate() / piece.rate(), calls);
+        if closed && calls >= FEW_CALLS && is_slow(&whole) { vec![whole] } else { Vec::new() }
     }
 }
 

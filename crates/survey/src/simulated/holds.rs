@@ -116,7 +116,7 @@ fn what_is_predicted_is_handed_over_before_it_is_measured() {
         let level = survey.levels.iter().filter(|level| level.role == Role::HeldOut).find(same).unwrap();
         assert_eq!(level.response_time_s.predicted, Some(predicted.expected.response.median));
         assert_eq!(level.response_time_s.interval90, Some(predicted.expected.response.interval90));
-        assert_eq!(level.steady_response_s, predicted.prediction.as_ref().and_then(|p| p.response));
+        assert_eq!(level.steady_response_s, predicted.prediction.response);
         assert_eq!(level.utilization.predicted, Some(predicted.expected.utilization.median));
     }
 }
