@@ -31,13 +31,16 @@ class Predicted:
     predicted: float
     high: float
     measured: float
+    # What would have been predicted of the host as it was when this was measured, as far as the survey could tell.
+    given_host: float
 
     def holds(self) -> bool:
         return self.low <= self.measured <= self.high
 
     def holds_twice(self) -> bool:
-        """Whether an interval twice as wide, to either side, would hold."""
-        return 2 * self.low - self.predicted <= self.measured <= 2 * self.high - self.predicted
+        """Whether an interval twice as wide, to either side, would hold, were it about what the host then was."""
+        side = self.high - self.predicted if self.measured > self.given_host else self.predicted - self.low
+        return abs(self.measured - self.given_host) <= 2 * side
 
 
 def figures(survey: dict) -> dict:
@@ -140,7 +143,9 @@ def one(kind: str, where: str, comparison: dict | None) -> Iterator[Predicted]:
     found = comparison or {}
     interval, predicted, measured = (found.get(key) for key in ("interval90", "predicted", "measured"))
     if interval and predicted is not None and measured is not None:
-        yield Predicted(kind, where, interval[0], predicted, interval[1], measured)
+        of_model = error_of_model(found)
+        given_host = predicted if of_model is None else measured * (1 + of_model)
+        yield Predicted(kind, where, interval[0], predicted, interval[1], measured, given_host)
 
 
 def held(intervals: list[Predicted]) -> dict[str, list[int]]:

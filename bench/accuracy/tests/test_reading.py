@@ -82,14 +82,16 @@ class Intervals(unittest.TestCase):
         self.assertEqual(reading.figures(survey(wrong))["intervals"], {"saturation": [1, 1]})
 
     def test_bounds_hold(self) -> None:
-        self.assertTrue(reading.Predicted("response", "50 %", 9, 10, 11, 9).holds())
-        self.assertFalse(reading.Predicted("response", "50 %", 9, 10, 11, 8.9).holds())
+        self.assertTrue(reading.Predicted("response", "50 %", 9, 10, 11, 9, 10).holds())
+        self.assertFalse(reading.Predicted("response", "50 %", 9, 10, 11, 8.9, 10).holds())
 
     def test_an_interval_is_doubled_to_each_side_by_itself(self) -> None:
         def doubled(measured: float) -> bool:
-            return reading.Predicted("response", "50 %", 9, 10, 13, measured).holds_twice()
+            return reading.Predicted("response", "50 %", 9, 10, 13, measured, 10).holds_twice()
 
         self.assertEqual([doubled(measured) for measured in (7.9, 8.1, 15.9, 16.1)], [False, True, True, False])
+        # Of the host as it then was, 20 would have been predicted.
+        self.assertTrue(reading.Predicted("response", "50 %", 9, 10, 13, 21, 20).holds_twice())
 
     def test_only_a_valid_survey_can_be_wrongly_so(self) -> None:
         rate = comparison(1000, 1200, (950, 1050))

@@ -81,7 +81,7 @@ struct Line {
     /// When each server is free; none of a delay.
     free: Vec<f64>,
     demands: Vec<f64>,
-    /// What a request pays that finds all servers idle; in proportion where some are.
+    /// What a request pays that finds all servers idle; in proportion where some are. It varies as the service does.
     waking: f64,
     /// Times of service over demands: other work has its share.
     stretch: f64,
@@ -116,7 +116,7 @@ impl Line {
         let waking = self.waking * idle / self.free.len().max(1) as f64;
         let Some(free) = self.free.iter_mut().min_by(|a, b| a.total_cmp(b)) else { return at + demand };
         let start = free.max(at);
-        *free = start + (demand * self.service.sample(rng) + waking) * self.stretch * slowness(start);
+        *free = start + (demand + waking) * self.service.sample(rng) * self.stretch * slowness(start);
         *free
     }
 }

@@ -169,7 +169,9 @@ fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
     let (report, out) = (dir.path().join("report.html"), dir.path().join("survey.json"));
     let files = ["--report", report.to_str().unwrap(), "--out", out.to_str().unwrap()];
     let on = ["survey", &nginx.url(), "-H", "Accept-Encoding: gzip", "--server-cpus", "0", "--cpus", "1"];
-    let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--max-load", "100%", "--timeout", "1s"], &files].concat()));
+    let mut running = Running::start(brimful(
+        &[&on[..], &["--level", "300ms", "--max-load", "100%", "--timeout", "1s"], &files].concat(),
+    ));
     running.stderr_line("a first look");
     assert_eq!(affinity(&pids), ["0", "0"]);
     let done = running.finish().exits(&ENDED);

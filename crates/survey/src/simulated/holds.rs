@@ -43,8 +43,9 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         let predicted = level.steady_response_s.unwrap();
         assert!(off(predicted, truth) < RESPONSE, "{}: {predicted} where {truth} is true", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
-        let close = response.error.unwrap().abs() < RESPONSE + half_width;
-        assert!(close || response.holds() == Some(true), "{}: {response:?}", level.fraction);
+        // Service that varies more than it shows in waits looks like a host that does.
+        let error = response.error.unwrap().abs().min(response.error_of_model().unwrap().abs());
+        assert!(error < RESPONSE + half_width || response.holds() == Some(true), "{}: {response:?}", level.fraction);
     }
 }
 
