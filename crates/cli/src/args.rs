@@ -52,7 +52,7 @@ pub enum Command {
 /// `brimful survey`.
 #[derive(Debug, Args)]
 pub struct SurveyArgs {
-    /// The server, like http://127.0.0.1:8080/index.html; it must run on this host
+    /// The server, like http://127.0.0.1:8080/index.html
     #[arg(required_unless_present = "demo", conflicts_with = "demo")]
     pub url: Option<String>,
     /// Survey the built-in reference server, whose demands are drawn anew and compared at the end
@@ -62,6 +62,18 @@ pub struct SurveyArgs {
     /// port]
     #[arg(long, value_name = "PROGRAM")]
     pub process: Vec<ProcessSelector>,
+    /// See the server on another host through `brimful watch --serve` there
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["demo", "process", "server_cpus", "black_box"])]
+    pub watch_from: Option<String>,
+    /// The token that `brimful watch --serve` has, in a file that nobody else can read [default: the environment's BRIMFUL_TOKEN]
+    #[arg(long, value_name = "FILE", requires = "watch_from")]
+    pub token_file: Option<PathBuf>,
+    /// Connect to it by TLS, and trust the certificates in this file
+    #[arg(long, value_name = "FILE", requires = "watch_from")]
+    pub watch_ca: Option<PathBuf>,
+    /// See nothing of the server but its answers: capacity and response times are then all that is predicted
+    #[arg(long, conflicts_with_all = ["demo", "process", "server_cpus"])]
+    pub black_box: bool,
     /// Keep the server on these CPUs meanwhile, like 0 or 0,2-3 [default: leave it; --demo: the first]
     #[arg(long, value_name = "LIST")]
     pub server_cpus: Option<CpuList>,

@@ -11,7 +11,7 @@ use brimful_engine::ConnectionPolicy;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
 use brimful_run::{Endpoint, RunPlan, Watched, client_limit, run};
 use brimful_workload::{Speed, Trace};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -140,14 +140,24 @@ fn watched(args: &LoadArgs, port: u16) -> anyhow::Result<Option<Watched>> {
     let Some(address) = &args.watch_from else {
         return Ok((args.watch || !args.process.is_empty()).then_some(Watched::Here(here)));
     };
-    let token = token::find(args.token_file.as_deref())?.ok_or_else(|| {
+    let config = watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?;
+    Ok(Some(Watched::There(RemoteConfig { intervals: here.intervals, ..config })))
+}
+
+/// Who watches on another host, and what is needed to be told.
+pub fn watched_from(
+    address: &str,
+    token_file: Option<&Path>,
+    authority: Option<PathBuf>,
+) -> anyhow::Result<RemoteConfig> {
+    let token = token::find(token_file)?.ok_or_else(|| {
         UsageError(format!(
             "the token of `brimful watch --serve` is missing: give it in the environment as {}, or by --token-file",
             token::VARIABLE
         ))
     })?;
-    let authority = args.watch_ca.clone();
-    Ok(Some(Watched::There(RemoteConfig { address: address.clone(), token, authority, intervals: here.intervals })))
+    let intervals = MonitorConfig::default().intervals;
+    Ok(RemoteConfig { address: address.to_owned(), token, authority, intervals })
 }
 
 /// How calls come, as the flags say it; `None` where they say nothing. And the trace, if it is one.

@@ -2,7 +2,7 @@
 
 use crate::args::SurveyArgs;
 use crate::exit::{self, Exit};
-use crate::load::request_plan;
+use crate::load::{request_plan, watched_from};
 use crate::output::{OutFile, deliver, say};
 use crate::progress;
 use brimful_core::Nanos;
@@ -56,7 +56,11 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     } else {
         let url = args.url.as_deref().unwrap_or_default();
         let like = request_plan(url, &args.request)?;
-        let subject = Subject::Running(server_processes(args, &like.endpoint)?);
+        let subject = match &args.watch_from {
+            Some(address) => Subject::There(watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?),
+            None if args.black_box => Subject::BlackBox,
+            None => Subject::Running(server_processes(args, &like.endpoint)?),
+        };
         (like, subject)
     };
     let mut server_cpus = args.server_cpus.as_ref().map(|list| list.0.clone());

@@ -42,7 +42,9 @@ pub struct ServerFacts {
     pub classes: Vec<String>,
     /// Shares of the classes in the mix, summing to one.
     pub mix: Vec<f64>,
-    /// CPUs that the server can use at once.
+    /// What does the work: its CPUs, or where those cannot be seen, the whole server.
+    pub station: String,
+    /// CPUs that the server can use at once; 1 where they cannot be seen.
     pub servers: u32,
     /// Busy servers without load, by the server's processes.
     pub idle_busy: f64,
@@ -147,6 +149,11 @@ impl ServerFit {
         self.once.saturation(&self.facts)
     }
 
+    /// What does the work of which [`ServerFit::demands`] tells.
+    pub fn station(&self) -> &str {
+        &self.facts.station
+    }
+
     /// What is full then.
     pub fn bottleneck(&self) -> &str {
         &self.once.bottleneck
@@ -235,7 +242,7 @@ impl Once {
         let classes = facts.classes.len();
         let demands = class_demands(facts, places, fitted.demand);
         let cpu = Station {
-            name: "cpu".to_owned(),
+            name: facts.station.clone(),
             scheduling: Scheduling::Fcfs,
             servers: facts.servers,
             background: 1.0 - full.cpu_share,

@@ -38,6 +38,22 @@ impl Observed {
         Some(Self { seconds, throughput: classes.iter().map(|class| rate * share(class)).collect(), busy })
     }
 
+    /// Of a server of which nothing is seen but its answers: length in seconds, and completed requests per second by class,
+    /// in the whole intervals of the course of the run from `warm_up` seconds on.
+    pub fn answers(warm_up: f64, record: &Record, classes: &[Option<&ClassRecord>]) -> Option<(f64, Vec<f64>)> {
+        let window = (0.0, record.window_s.min(record.duration_s));
+        let span = |i: &Interval| (i.t_s, i.t_s + i.length_s);
+        let whole = record.intervals.iter().map(span).filter(|(from, to)| *from >= warm_up && *to <= window.1 + 1e-9);
+        let whole: Vec<Span> = whole.collect();
+        // Where the run is too short for a whole one, it is the whole run.
+        let span = whole.first().zip(whole.last()).map_or(window, |(first, last)| (first.0, last.1));
+        let seconds = span.1 - span.0;
+        let all: f64 = classes.iter().flatten().map(|class| class.counts.completed as f64).sum();
+        let rate = completed_in(record, window, span) / seconds;
+        let share = |class: &Option<&ClassRecord>| class.map_or(0.0, |class| class.counts.completed as f64 / all);
+        (seconds > 0.0 && all > 0.0).then(|| (seconds, classes.iter().map(|class| rate * share(class)).collect()))
+    }
+
     /// For the utilization law.
     pub fn observation(&self) -> Observation {
         Observation::over(self.seconds, self.throughput.clone(), self.busy)

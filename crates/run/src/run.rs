@@ -116,7 +116,11 @@ fn host_name() -> String {
 }
 
 impl Watched {
-    fn start(&self) -> Result<Monitor, MonitorError> {
+    /// Begins to watch.
+    ///
+    /// # Errors
+    /// What the monitor has to say against it.
+    pub fn start(&self) -> Result<Monitor, MonitorError> {
         match self {
             Watched::Here(config) => Monitor::start(config.clone()),
             Watched::There(config) => Monitor::connect(config),

@@ -123,6 +123,7 @@ impl Method<'_> {
         let facts = ServerFacts {
             classes: mix.classes.iter().map(|class| class.name.clone()).collect(),
             mix: mix.mix(),
+            station: if self.setup.is_black_box() { "server" } else { "cpu" }.to_owned(),
             servers,
             idle_busy,
             background: self.found.background.unwrap_or(0.0).min(taken),

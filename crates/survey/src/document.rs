@@ -58,9 +58,10 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
 }
 
 fn demand(found: &Found, (index, class): (usize, &Class)) -> Option<Demand> {
-    let fitted = found.fit.as_ref()?.demands.get(index)?;
+    let fit = found.fit.as_ref()?;
+    let fitted = fit.demands.get(index)?;
     Some(Demand {
-        station: "cpu".to_owned(),
+        station: fit.station().to_owned(),
         class: class.name.clone(),
         seconds: fitted.value,
         ci95_half_width: fitted.ci95_half_width,

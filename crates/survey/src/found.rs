@@ -33,9 +33,14 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Servers of the queue that the CPUs make.
+    /// Servers of the queue that the CPUs make. One whose CPUs nobody sees is one.
     pub fn servers(&self) -> u32 {
-        self.server_cpus.len() as u32
+        self.server_cpus.len().max(1) as u32
+    }
+
+    /// Whether nothing is seen of the server but its answers.
+    pub fn is_black_box(&self) -> bool {
+        self.server_cpus.is_empty()
     }
 }
 

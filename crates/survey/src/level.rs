@@ -21,17 +21,22 @@ pub(crate) struct Trial {
     pub record: Record,
     /// What the server's processes did while load was offered, by class in the order of the workload.
     observed: Option<Observed>,
+    /// For how long it answered, and completed calls per second by class, where nothing else is seen of it.
+    answers: Option<(f64, Vec<f64>)>,
 }
 
 impl Trial {
     /// By its Record, of a workload of these classes.
     pub fn new(record: Record, classes: &[Class]) -> Trial {
-        Trial { observed: observed(0.0, &record, classes), record }
+        Trial::warmed_up(record, classes, Nanos::ZERO)
     }
 
     /// The same, of a load that found the server idle and of which the first moment is not to count.
     pub fn warmed_up(record: Record, classes: &[Class], warm_up: Nanos) -> Trial {
-        Trial { observed: observed(warm_up.as_secs_f64(), &record, classes), record }
+        let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
+        let warm_up = warm_up.as_secs_f64();
+        let observed = Observed::after(warm_up, &record, &classes, true);
+        Trial { observed, answers: Observed::answers(warm_up, &record, &classes), record }
     }
 
     /// Mean response time, in seconds.
@@ -60,12 +65,16 @@ impl Trial {
 
     /// As a piece of calibration.
     pub fn piece(&self, place: Place, servers: u32, warm_up: Nanos) -> Option<Piece> {
-        let observed = self.observed.as_ref()?;
+        let busy = self.observed.as_ref().map(|observed| observed.busy);
+        let (seconds, throughput) = match &self.observed {
+            Some(observed) => (observed.seconds, observed.throughput.clone()),
+            None => self.answers.clone()?,
+        };
         Some(Piece {
             place,
-            seconds: observed.seconds,
-            throughput: observed.throughput.clone(),
-            busy: Some(observed.busy),
+            seconds,
+            throughput,
+            busy,
             idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
             response: self.response(),
             course: stretches(&self.record, warm_up.as_secs_f64()).unwrap_or_default(),
@@ -213,11 +222,6 @@ impl Trial {
             classes: classes.collect(),
         }
     }
-}
-
-fn observed(warm_up: f64, record: &Record, classes: &[Class]) -> Option<Observed> {
-    let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
-    Observed::after(warm_up, record, &classes, true)
 }
 
 /// What a level is, besides what was measured of it.

@@ -120,7 +120,7 @@ impl Method<'_> {
             );
             return Err(SurveyError::Unfit(what).into());
         }
-        if trial.mean_demand()? <= 0.0 {
+        if !self.setup.is_black_box() && trial.mean_demand()? <= 0.0 {
             let what =
                 "the processes named used no CPU while the server answered: name those that serve, with --process";
             return Err(SurveyError::Unfit(what.to_owned()).into());
@@ -143,6 +143,12 @@ impl Method<'_> {
 
     /// What the server's CPUs do without load. Returns the busy servers of its own processes.
     fn watch_idle(&mut self) -> Result<f64, Halt> {
+        if self.setup.is_black_box() {
+            self.note(
+                "nothing is seen of the server but its answers: what it costs and what is full is not known".to_owned(),
+            );
+            return Ok(0.0);
+        }
         self.begin("the idle server".to_owned(), IDLE);
         let Server { kernel, process, .. } = self.bench.watch_idle(IDLE)?;
         self.found.background = kernel.cpu.map(|cpu| (1.0 - cpu.idle).clamp(0.0, 0.9));

@@ -2,22 +2,37 @@
 
 use crate::SurveyError;
 use crate::guardian::Guardian;
-use brimful_monitor::{MonitorConfig, PinGuard, ProcessSelector, ProcessTree, online_cpus, pin_tree};
-use brimful_run::Endpoint;
+use brimful_core::Nanos;
+use brimful_monitor::{
+    Intervals, Monitor, MonitorConfig, PinGuard, ProcessSelector, ProcessTree, RemoteConfig, online_cpus, pin_tree,
+};
+use brimful_run::{Endpoint, Watched};
 use brimful_target::Truth;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A server on this host that can be watched.
+/// A server, and how it is seen.
 #[derive(Debug)]
 pub struct Server {
-    pub selectors: Vec<ProcessSelector>,
+    seen: Seen,
+    /// Its CPUs; none where nothing is seen of it.
     pub cpus: Vec<usize>,
-    pub port: u16,
+    port: u16,
     /// Puts the server back on its former CPUs when the survey is over, and the other one if it is killed.
     _pin: Option<(PinGuard, Guardian)>,
+}
+
+/// How a server is seen.
+#[derive(Clone, Debug)]
+enum Seen {
+    /// On this host: its programs.
+    Here(Vec<ProcessSelector>),
+    /// On another one, through a `brimful watch --serve` there.
+    There(RemoteConfig),
+    /// Not at all.
+    BlackBox,
 }
 
 impl Server {
@@ -30,17 +45,47 @@ impl Server {
         let tree = ProcessTree::open(&selectors)?;
         let pin = cpus.as_ref().map(|cpus| pin(&tree, cpus)).transpose()?;
         let cpus = cpus.unwrap_or_else(online_cpus);
-        Ok(Server { selectors, cpus, port: endpoint.address.port(), _pin: pin })
+        Ok(Server { seen: Seen::Here(selectors), cpus, port: endpoint.address.port(), _pin: pin })
     }
 
-    /// What the monitor is to watch during a load.
-    pub fn monitor_config(&self, pin: Option<usize>) -> MonitorConfig {
-        MonitorConfig {
-            processes: self.selectors.clone(),
-            ports: vec![self.port],
-            cpus: self.cpus.clone(),
-            pin,
-            ..MonitorConfig::default()
+    /// Asks who watches it on its own host which CPUs it has.
+    pub fn there(endpoint: &Endpoint, config: RemoteConfig) -> Result<Server, SurveyError> {
+        let found = Monitor::connect(&config)?.finish(Nanos::ZERO, None);
+        if found.process.is_empty() {
+            let what = format!(
+                "who watches at {} sees no processes of the server: start it with --process there",
+                config.address
+            );
+            return Err(SurveyError::Unfit(what));
+        }
+        let cpus = found.kernel.cpus;
+        Ok(Server { seen: Seen::There(config), cpus, port: endpoint.address.port(), _pin: None })
+    }
+
+    /// One of which only the answers are known.
+    pub fn black_box(endpoint: &Endpoint) -> Server {
+        Server { seen: Seen::BlackBox, cpus: Vec::new(), port: endpoint.address.port(), _pin: None }
+    }
+
+    /// Its CPUs, if they are this host's.
+    pub fn cpus_here(&self) -> Option<&[usize]> {
+        matches!(self.seen, Seen::Here(_)).then_some(&self.cpus)
+    }
+
+    /// What the monitor is to watch during a load, this often; its own thread stays on `pin`.
+    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<Watched> {
+        let intervals = Intervals::every(interval);
+        match &self.seen {
+            Seen::Here(selectors) => Some(Watched::Here(MonitorConfig {
+                processes: selectors.clone(),
+                ports: vec![self.port],
+                cpus: self.cpus.clone(),
+                pin,
+                intervals,
+                ..MonitorConfig::default()
+            })),
+            Seen::There(config) => Some(Watched::There(RemoteConfig { intervals, ..config.clone() })),
+            Seen::BlackBox => None,
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::server::{Server, is_alive, truth};
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
-use brimful_monitor::{Intervals, Monitor, MonitorConfig};
 use brimful_run::{RunPlan, Watched, client_limit, run};
 use brimful_target::Truth;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,17 +34,14 @@ impl<'a> ServerBench<'a> {
     /// Loads are made as `like` says, but for the workload, the window and the seed.
     pub fn new(like: RunPlan, server: Server, stop: &'a AtomicBool) -> ServerBench<'a> {
         let mut bench = ServerBench { like, server, stop };
-        bench.like.connections.warm_connections = WARM_CONNECTIONS * bench.server.cpus.len() as u64;
+        bench.like.connections.warm_connections = WARM_CONNECTIONS * bench.server.cpus.len().max(1) as u64;
         bench.like.calls = u64::MAX;
         bench
     }
 
     /// The monitor keeps off the server's CPUs.
-    fn monitor_config(&self, interval: Nanos) -> MonitorConfig {
-        MonitorConfig {
-            intervals: Intervals::every(interval),
-            ..self.server.monitor_config(self.like.cpus.first().copied())
-        }
+    fn watched(&self, interval: Nanos) -> Option<Watched> {
+        self.server.watched(interval, self.like.cpus.first().copied())
     }
 }
 
@@ -55,21 +51,22 @@ impl Bench for ServerBench<'_> {
         response: Bytes,
         note: &mut dyn FnMut(String),
     ) -> Result<ClientCalibration, SurveyError> {
-        let found = client_limit::find(&self.like, response, Some(&self.server.cpus), self.stop, note)?;
+        let found = client_limit::find(&self.like, response, self.server.cpus_here(), self.stop, note)?;
         let calibration = found.calibration.unwrap_or_default();
         self.like.client_max = calibration.max_rate;
         Ok(calibration)
     }
 
     fn watch_idle(&mut self, lasts: Nanos) -> Result<brimful_core::server::Server, SurveyError> {
-        let monitor = Monitor::start(self.monitor_config(INTERVAL))?;
-        std::thread::sleep(lasts.into());
+        let Some(watched) = self.watched(INTERVAL) else { return Ok(Default::default()) };
+        let monitor = watched.start()?;
+        self.rest(lasts);
         Ok(monitor.finish(Nanos::ZERO, None))
     }
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
         let interval = if window > Nanos::from_secs(1) { INTERVAL } else { SHORT_INTERVAL };
-        let monitor = Some(Watched::Here(self.monitor_config(interval)));
+        let monitor = self.watched(interval);
         let plan = RunPlan { workload: workload.clone(), window, seed, interval, monitor, ..self.like.clone() };
         Ok(run(&plan, self.stop)?)
     }

@@ -8,7 +8,7 @@ use crate::server_bench::ServerBench;
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_monitor::ProcessSelector;
+use brimful_monitor::{ProcessSelector, RemoteConfig};
 use brimful_run::{Endpoint, RunPlan};
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
@@ -43,6 +43,10 @@ pub struct SurveyPlan {
 pub enum Subject {
     /// One that is running on this host: its processes.
     Running(Vec<ProcessSelector>),
+    /// One on another host, through a `brimful watch --serve` there.
+    There(RemoteConfig),
+    /// One of which nothing is seen but its answers.
+    BlackBox,
     /// The reference server, started for the survey, with demands that only it knows.
     Demo,
 }
@@ -65,7 +69,7 @@ pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) 
     // Which loads is the survey's business; whatever the workload says, it is another one.
     let mut like = plan.like.clone().with_load(Load::poisson(Rate(1.0)));
     let demo = match &plan.subject {
-        Subject::Running(_) => None,
+        Subject::Running(_) | Subject::There(_) | Subject::BlackBox => None,
         Subject::Demo => {
             let cpu = plan.server_cpus.as_ref().and_then(|cpus| cpus.first().copied());
             let server = DemoServer::start(&demo_service(like.seed), cpu, like.seed)?;
@@ -73,12 +77,16 @@ pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) 
             Some(server)
         }
     };
-    let selectors = match (&plan.subject, &demo) {
-        (Subject::Running(selectors), _) => selectors.clone(),
-        (Subject::Demo, demo) => demo.iter().map(|demo| ProcessSelector::Pid(demo.pid())).collect(),
-    };
     like.validate()?;
-    let server = Server::find(&like.endpoint, selectors, plan.server_cpus.clone())?;
+    let server = match &plan.subject {
+        Subject::Running(selectors) => Server::find(&like.endpoint, selectors.clone(), plan.server_cpus.clone())?,
+        Subject::There(config) => Server::there(&like.endpoint, config.clone())?,
+        Subject::BlackBox => Server::black_box(&like.endpoint),
+        Subject::Demo => {
+            let selectors = demo.iter().map(|demo| ProcessSelector::Pid(demo.pid())).collect();
+            Server::find(&like.endpoint, selectors, plan.server_cpus.clone())?
+        }
+    };
     let setup = Setup {
         started_at: SystemTime::now(),
         version: plan.version.clone(),

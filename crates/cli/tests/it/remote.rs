@@ -19,7 +19,7 @@ const AHEAD: f64 = 54_321.0;
 const TOKEN: &str = "00112233445566778899aabbccddeeff";
 
 /// `brimful watch --serve` as on another host, and where it serves with which token.
-fn serve(args: &[&str]) -> (Running, String, String) {
+pub fn serve(args: &[&str]) -> (Running, String, String) {
     let watch = brimful(&[&["watch", "--serve", "127.0.0.1:0", "--quiet"], args].concat());
     let mut command = Command::new("unshare");
     command.args(["--time", "--monotonic", &AHEAD.to_string()]).arg(watch.get_program()).args(watch.get_args());

@@ -4,6 +4,7 @@
 use crate::documents;
 use crate::plan::{Files, numbers, plan, plans_with};
 use crate::program::{Running, brimful, own_machine, share_machine};
+use crate::remote::serve;
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Comparison, Demand, Level, Role, Survey};
 use brimful_testkit::{Nginx, NginxOptions};
@@ -224,4 +225,48 @@ fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
     assert!(stopped.level.contains("calibration") && !stopped.reason.is_empty(), "{stopped:?}");
     assert_eq!(survey.verdict.reasons[0].code, ReasonCode::ServerDied);
     assert!(fs::read_to_string(&report).unwrap().contains(&stopped.level));
+}
+
+/// The reference server, and where it listens.
+fn target() -> (Running, String) {
+    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=300us"]));
+    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    (target, url)
+}
+
+const SHORT: [&str; 9] =
+    ["--level", "300ms", "--max-load", "100%", "--timeout", "1s", "--json", "--report", "/dev/null"];
+
+#[test]
+fn of_a_black_box_capacity_and_response_times_are_predicted_and_nothing_else() {
+    let _machine = share_machine();
+    let (_target, url) = target();
+    let survey = brimful(&[&["survey", &url, "--black-box"], &SHORT[..]].concat());
+    let done = Running::start(survey).finish().exits(&ENDED);
+    let survey = documents::survey(&done.stdout);
+    assert!(done.stderr.contains("nothing is seen of the server but its answers"), "{}", done.stderr);
+    assert!(survey.levels.iter().all(|level| level.utilization.measured.is_none() && level.cpu.is_none()));
+    assert!(survey.server_cpus.is_empty() && survey.background.is_none());
+    if is_whole(&survey, done.code) {
+        assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
+        assert_eq!(survey.demands[0].station, "server");
+    }
+}
+
+#[test]
+fn a_server_is_surveyed_through_who_watches_it() {
+    let _machine = share_machine();
+    let (target, url) = target();
+    let pid = target.pid().to_string();
+    let (_serving, address, token) = serve(&["--process", &pid]);
+    let mut survey = brimful(&[&["survey", &url, "--watch-from", &address], &SHORT[..]].concat());
+    survey.env("BRIMFUL_TOKEN", &token);
+    let done = Running::start(survey).finish().exits(&ENDED);
+    let survey = documents::survey(&done.stdout);
+    assert!(!survey.server_cpus.is_empty() && !done.stdout.contains(&token), "{:?}", survey.server_cpus);
+    let seen = |level: &Level| level.utilization.measured.is_some_and(|used| used > 0.0);
+    assert!(survey.levels.iter().any(seen), "{:#?}", survey.levels);
+    if is_whole(&survey, done.code) {
+        assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
+    }
 }

@@ -37,8 +37,12 @@ pub(super) struct Pool {
 impl Full {
     pub fn of(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>) -> Full {
         let servers = f64::from(facts.servers);
-        let cpu =
-            |cpu_share, cost_without_rest| Full { name: "cpu".to_owned(), cpu_share, cost_without_rest, pool: None };
+        let cpu = |cpu_share, cost_without_rest| Full {
+            name: facts.station.clone(),
+            cpu_share,
+            cost_without_rest,
+            pool: None,
+        };
         let free = 1.0 - facts.background;
         let most = places.iter().rev().find_map(|(place, at)| match place {
             Place::Clients(clients) => Some((*clients, at)),
