@@ -22,9 +22,11 @@ const LEVELS: [u32; 4] = [10, 20, 40, 60];
 /// Length of a piece at a level, and of a slice by clients, over that of a level of the survey.
 const PIECE: f64 = 0.15;
 const SLICE: f64 = 0.05;
-/// A piece is no shorter, and the beginning that a server takes to get warm after a rest does not count.
+/// A piece is no shorter, not counting its beginning: after a rest a host takes some tenths of a second to reach the
+/// speed that it keeps under load. That is this share of a level of the survey, and no more than a second.
 const SHORTEST: Nanos = Nanos::from_millis(200);
-const WARM_UP: Nanos = Nanos::from_millis(70);
+const WARM_UP: f64 = 0.1;
+const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
 /// A slice has at least so many calls per client, as far as it may last.
 const CALLS: f64 = 12.0;
 const LONGEST_SLICE: Nanos = Nanos::from_secs(1);
@@ -33,7 +35,7 @@ pub(crate) const MOST_CLIENTS: u64 = 32;
 /// The ladder of clients is gone up again while the server gets faster by more than this from one time to the next, as
 /// it does while a compiler or a cache warms up.
 const WARMING: f64 = 0.08;
-const LADDERS: usize = 4;
+const LADDERS: usize = 3;
 /// Twice as many clients that get no more done than this many times as much have filled something.
 const FILLED: f64 = 1.1;
 /// From this share of what this client can offer on, what many clients get done may be its limit.
@@ -45,9 +47,9 @@ const SIGNIFICANT: f64 = 4.0;
 /// A server that is this busy without us has other clients.
 const OTHERS: f64 = 0.02;
 /// How many times as long as a slice an anchor lasts.
-const ANCHOR: f64 = 2.0;
+const ANCHOR: f64 = 1.3;
 /// Blocks at least and at most, and how well the capacity is to be known: half of its 95 % interval.
-const BLOCKS: (usize, usize) = (6, 8);
+const BLOCKS: (usize, usize) = (6, 7);
 const KNOWN: f64 = 0.02;
 /// From this share of failed calls on, calibration is about failing and not about serving.
 const FAILED: f64 = 0.01;
@@ -181,7 +183,14 @@ impl Method<'_> {
             if 2.0 * clients as f64 / rate > max_delay {
                 return Ok(found);
             }
-            clients *= 2;
+            // Twice as many in the end, so that growth is judged by the last doubling.
+            clients = if 4 * clients < most {
+                4 * clients
+            } else if 2 * clients < most {
+                most / 2
+            } else {
+                2 * clients
+            };
         }
         Ok(found)
     }
@@ -203,7 +212,7 @@ impl Method<'_> {
         let programs = trial.record.server.iter().flat_map(|server| &server.process);
         let processes = programs.map(|program| program.processes).sum();
         let level = trial.level(&workload, &about, servers);
-        Ok(trial.piece(place, servers, WARM_UP).map(|piece| Measured { piece, level, processes }))
+        Ok(trial.piece(place, servers, self.warm_up()).map(|piece| Measured { piece, level, processes }))
     }
 
     /// How long a visit takes, with what the server rests after it.
@@ -212,9 +221,13 @@ impl Method<'_> {
         lasts + times(load / self.setup.max_load - 1.0, lasts)
     }
 
+    fn warm_up(&self) -> Nanos {
+        times(WARM_UP, self.setup.level).min(LONGEST_WARM_UP)
+    }
+
     fn try_warm(&mut self, workload: &Workload, lasts: Nanos) -> Result<Trial, Halt> {
         let trial = self.try_once(workload, lasts)?;
-        Ok(Trial::warmed_up(trial.record, &workload.classes, WARM_UP))
+        Ok(Trial::warmed_up(trial.record, &workload.classes, self.warm_up()))
     }
 
     /// What is offered at a place, for how long, and about which share of the capacity that is.
@@ -222,14 +235,15 @@ impl Method<'_> {
         let slice = |clients: u64| {
             let calls = CALLS * clients as f64 / capacity.rate;
             let least = times(SLICE, self.setup.level).max(SHORTEST);
-            WARM_UP + least.max(Nanos::from_secs_f64(calls).min(LONGEST_SLICE))
+            self.warm_up() + least.max(Nanos::from_secs_f64(calls).min(LONGEST_SLICE))
         };
         let closed = |workload: &Workload, clients| with_load(workload, Load::Closed { clients, think: Nanos::ZERO });
         match place {
             Place::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.within_client(capacity.rate));
-                (with_load(mix, Load::poisson(rate)), WARM_UP + times(PIECE, self.setup.level).max(SHORTEST), fraction)
+                let lasts = self.warm_up() + times(PIECE, self.setup.level).max(SHORTEST);
+                (with_load(mix, Load::poisson(rate)), lasts, fraction)
             }
             Place::Clients(clients) => (closed(mix, clients), slice(clients), 1.0),
             Place::Alone(class, clients) => (closed(&alone(mix, class), clients), slice(clients), 1.0),
@@ -254,7 +268,7 @@ impl Method<'_> {
         let trial = self.try_warm(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;
         let piece = trial
-            .piece(Place::Clients(capacity.clients), self.setup.servers(), WARM_UP)
+            .piece(Place::Clients(capacity.clients), self.setup.servers(), self.warm_up())
             .filter(|_| trial.is_the_servers());
         Ok(piece.map(|piece| piece.rate() / then))
     }

@@ -232,7 +232,7 @@ impl Method<'_> {
         let saturation = fit.saturation();
         for fraction in PAST_SATURATION {
             let rate = fraction * saturation;
-            let lasts = (BACKLOG / (rate - saturation)).max(1.0).min(self.setup.level.as_secs_f64());
+            let lasts = (BACKLOG / (rate - saturation)).max(1.0).min(0.5 * self.setup.level.as_secs_f64());
             let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, quantity::rate(rate));
             if self.found.client_max.is_some_and(|max| rate > max) {
                 self.note(format!("left out, for this client cannot offer it: {what}"));

@@ -8,11 +8,11 @@ use brimful_estimate::{Expected, Prediction, ServerFit, Spread};
 
 /// Levels that are predicted first, and how many times as long as `--level` each lasts: queues near saturation fluctuate
 /// for long, so their means need more calls.
-const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.5), (0.7, 2.0), (0.8, 3.0), (0.9, 3.0)];
+const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
 /// A mix that calibration never saw, at this share of what would saturate the server.
-const UNSEEN: (f64, f64) = (0.6, 1.5);
+const UNSEEN: (f64, f64) = (0.6, 1.0);
 /// Bursts: at this mean share of the saturation rate, calls come on and off.
-const BURSTS: (f64, f64) = (0.5, 1.5);
+const BURSTS: (f64, f64) = (0.5, 1.0);
 const BURSTS_NAME: &str = "bursts";
 /// On for a while and off for as long on average, at 1.6 and 0.4 times the mean rate.
 pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,200ms";
