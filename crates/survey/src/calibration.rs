@@ -20,12 +20,12 @@ use rand_pcg::Pcg64;
 /// Levels of the mix, in hundredths of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
 /// Length of a piece at a level, and of a slice by clients, over that of a level of the survey.
-const PIECE: f64 = 0.15;
+const PIECE: f64 = 0.1;
 const SLICE: f64 = 0.05;
 /// A piece is no shorter, not counting its beginning: after a rest a host takes some tenths of a second to reach the
 /// speed that it keeps under load. That is this share of a level of the survey, and no more than a second.
 const SHORTEST: Nanos = Nanos::from_millis(200);
-const WARM_UP: f64 = 0.1;
+const WARM_UP: f64 = 0.075;
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
 /// A slice has at least so many calls per client, as far as it may last.
 const CALLS: f64 = 12.0;
