@@ -56,7 +56,7 @@ fn one_worker() {
 
 #[test]
 fn several_workers() {
-    is_predicted_well(Simulated::single(cpu(4, 1.0), 0.004), &[1.0], 500.0);
+    is_predicted_well(Simulated::single(cpu(4, 1.0), 0.004), &[1.0], 800.0);
 }
 
 #[test]
