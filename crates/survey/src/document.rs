@@ -9,6 +9,9 @@ use brimful_core::workload::Class;
 use brimful_estimate::ServerFit;
 use brimful_estimate::server::OPERATING;
 
+/// From here on an error of the host's is told with the answer.
+const NOTABLE: f64 = 0.05;
+
 /// Sums up. `halt` is what ended the survey early, if anything did.
 pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> Survey {
     found.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
@@ -95,7 +98,13 @@ fn headline(survey: &Survey) -> String {
         );
     }
     let basis = match (predicted.filter(|_| measured.is_some()), saturation.error) {
-        (Some(predicted), Some(error)) => format!("{predicted} beforehand, {}", quantity::signed_percent(error)),
+        (Some(predicted), Some(error)) => {
+            let hosts = saturation.error_drift.filter(|drift| drift.abs() > NOTABLE).map_or(String::new(), |drift| {
+                let part = quantity::signed_percent(drift);
+                format!("; {part} of that is the host's, whose speed was another one then")
+            });
+            format!("{predicted} beforehand, {}{hosts}", quantity::signed_percent(error))
+        }
         _ => "as the model predicts; it was not measured".to_owned(),
     };
     let at_operating = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
@@ -132,6 +141,8 @@ mod tests {
         // However far the measured capacity is from the predicted one, the level was offered what it was.
         survey.saturation_rate = Comparison::of(Some(370.0), Some(300.0));
         assert!(headline(&survey).ends_with(" At 259/s a call took 8.92 ms on average."), "{}", headline(&survey));
+        survey.saturation_rate = Comparison::of(Some(370.0), Some(300.0)).given_host(Some(310.0));
+        assert!(headline(&survey).contains("+23.3 %; +20.0 % of that is the host's, "), "{}", headline(&survey));
         // A level in doubt is not quoted.
         let doubt = Reason { code: ReasonCode::GeneratorLate, message: "Late.".to_owned() };
         let quoted = survey.levels.iter_mut().find(|level| level.fraction == 0.7);
