@@ -118,7 +118,6 @@ impl Method<'_> {
         self.found.doubts.extend(changed(&rates, &processes));
         self.found.calibrated_at = mean(&rates);
         self.found.clients = capacity.clients;
-        self.found.blocks.clone_from(&blocks);
         let servers = self.setup.servers();
         // What requests cannot have: the server's own work without them, and that of others.
         let taken = others_under_load(&self.found.levels) + idle_busy / f64::from(servers);

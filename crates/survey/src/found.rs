@@ -6,7 +6,7 @@ use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Inflicted, Level, Stopped};
 use brimful_core::workload::Workload;
-use brimful_estimate::{Block, ServerFit};
+use brimful_estimate::ServerFit;
 use brimful_target::Truth;
 use std::time::SystemTime;
 
@@ -69,7 +69,6 @@ pub(crate) struct Found {
     /// What the host's speed is compared with: calls per second of so many clients during calibration.
     pub calibrated_at: Option<f64>,
     pub clients: u64,
-    pub blocks: Vec<Block>,
     pub inflicted: Option<Inflicted>,
     /// What speaks against calibration.
     pub doubts: Vec<Reason>,

@@ -23,7 +23,8 @@ const SENSITIVE: f64 = 0.85;
 const IDLE: f64 = 0.1;
 const OTHERS: f64 = 0.05;
 
-/// The verdict on the levels, in whatever order, on calibration, and on the model. `step` is where the survey was when it ended early.
+/// The verdict on the levels, in whatever order, on calibration, and on the model. `step` is where the survey was when it
+/// ended early.
 pub(crate) fn verdict(
     levels: &[Level],
     of_calibration: &[Reason],
@@ -67,16 +68,19 @@ fn doubts(levels: &[Level]) -> Option<Reason> {
     Some(Reason { message, ..reason.clone() })
 }
 
-/// A measurement that is further from what was predicted than twice its interval, and further than this share of itself;
-/// without an interval, than `without`. What the host did to it by being slower or faster then is not the model's fault.
-fn missed(comparison: Comparison, least: f64, without: f64) -> Option<(f64, f64, f64)> {
+/// A measurement that is further from what was predicted than twice its interval (but at least `least` of itself), or
+/// however wide that is, than `most` of itself. What the host did to it by being slower or faster then is not the model's
+/// fault; nor is a prediction that was right refuted by what was put down to the host.
+fn missed(comparison: Comparison, least: f64, most: f64) -> Option<(f64, f64, f64)> {
     let (predicted, measured, of_model) = (comparison.predicted?, comparison.measured?, comparison.error_of_model()?);
-    let allowed = comparison.interval90.map_or(without * measured, |[low, high]| {
+    let by_interval = comparison.interval90.map_or(f64::INFINITY, |[low, high]| {
         let side = if measured > predicted { high - predicted } else { predicted - low };
         (2.0 * side).max(least * measured)
     });
     let noise = comparison.measured_ci95_half_width.unwrap_or(0.0);
-    ((of_model * measured).abs() > allowed + noise).then_some((predicted, measured, of_model))
+    let allowed = by_interval.min(most * measured) + noise;
+    let off = comparison.error?.abs().min(of_model.abs()) * measured;
+    (off > allowed).then_some((predicted, measured, of_model))
 }
 
 fn capacity_missed(levels: &[Level], saturation: Comparison) -> Option<Reason> {
@@ -122,8 +126,9 @@ fn response_missed(levels: &[Level]) -> Option<Reason> {
     let tested = |level: &&Level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none();
     let missed = levels.iter().filter(tested).filter_map(|level| {
         // Where nothing is accepted or rejected by a mean alone, it may still be beyond what was thought possible.
-        let least = if level.fraction < SENSITIVE { RESPONSE / 2.0 } else { RESPONSE };
-        Some((level, missed(level.response_time_s, least, RESPONSE)?))
+        let (least, most) =
+            if level.fraction < SENSITIVE { (RESPONSE / 2.0, RESPONSE) } else { (RESPONSE, f64::INFINITY) };
+        Some((level, missed(level.response_time_s, least, most)?))
     });
     let (level, (predicted, measured, of_model)) = missed.max_by(|a, b| a.1.2.abs().total_cmp(&b.1.2.abs()))?;
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
@@ -138,4 +143,26 @@ fn response_missed(levels: &[Level]) -> Option<Reason> {
         apart_from_host(level.response_time_s, of_model),
     );
     Some(Reason { code: ReasonCode::ModelRefuted, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refuted(predicted: f64, measured: f64, interval90: [f64; 2], given_host: f64) -> bool {
+        let comparison = Comparison { interval90: Some(interval90), ..Comparison::of(Some(predicted), Some(measured)) };
+        capacity_missed(&[], comparison.given_host(Some(given_host))).is_some()
+    }
+
+    #[test]
+    fn a_wide_interval_excuses_nothing_and_a_slow_host_does() {
+        assert!(!refuted(100.0, 104.0, [95.0, 105.0], 100.0));
+        assert!(refuted(100.0, 120.0, [98.0, 102.0], 100.0), "beyond twice its interval");
+        assert!(refuted(163.0, 100.0, [130.0, 176.0], 139.0), "39 % are the model's, within twice a wide interval");
+        assert!(!refuted(130.0, 100.0, [125.0, 135.0], 104.0), "the host was slower, and so was the server");
+        assert!(
+            !refuted(100.0, 99.0, [95.0, 105.0], 130.0),
+            "what was right is not refuted by what is put down to the host"
+        );
+    }
 }
