@@ -5,25 +5,17 @@ python3 -m bench.accuracy --help
 
 import argparse
 import json
-import os
 import random
 import shutil
-import signal
-import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..side_by_side import host
-from ..side_by_side.__main__ import raise_descriptor_limit, rounded
-from ..side_by_side.tools import output
+from .. import command
 from . import report
 from .measure import Bench, row
 from .programs import PROGRAMS
 from .subjects import SUBJECTS, Subject
-
-BENCH = Path(__file__).resolve().parent.parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", BENCH.parent / "target"))
 
 
 def main() -> int:
@@ -33,12 +25,10 @@ def main() -> int:
         return 0
     brimful = shutil.which("brimful", path=options.build.resolve())
     if brimful is None:
-        say(f"brimful is not in {options.build}: make build, or name the directory with --build")
-        return 3
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    raise_descriptor_limit()
+        return command.missing("accuracy", "brimful", options.build, "make build")
+    command.raise_descriptor_limit()
     now = datetime.now(UTC)
-    kept = options.keep or TARGET / "accuracy" / f"{now:%Y-%m-%dT%H%M%SZ}"
+    kept = options.keep or command.TARGET / "accuracy" / f"{now:%Y-%m-%dT%H%M%SZ}"
     with tempfile.TemporaryDirectory(prefix="brimful-bench-") as directory:
         bench = Bench(
             brimful, Path(directory), kept, options.server_cpu, options.generator_cpu, options.level, options.seed
@@ -48,8 +38,8 @@ def main() -> int:
             return 2
         document = measure(bench, options, now)
     print("\n" + report.text(document))
-    out = options.out or BENCH / "results" / f"accuracy-{now:%Y-%m-%dT%H%M%SZ}.json"
-    write(out, document)
+    out = options.out or command.RESULTS / f"accuracy-{now:%Y-%m-%dT%H%M%SZ}.json"
+    command.write(out, document)
     say(f"summary: {out}; surveys: {kept}")
     return 0
 
@@ -61,11 +51,7 @@ def measure(bench: Bench, options: argparse.Namespace, now: datetime) -> dict:
     for name, why in absent.items():
         say(f"{name} is skipped: {why}")
     there = [subject for subject in chosen if subject.name not in absent]
-    document = {
-        "schema": "brimful.bench-accuracy/1",
-        "date": now.isoformat(timespec="seconds"),
-        "commit": output(["git", "-C", str(BENCH), "describe", "--always", "--dirty"]).strip(),
-        "host": host.describe(),
+    document = command.head("brimful.bench-accuracy/1", now) | {
         "versions": {name: PROGRAMS[name].version() for subject in there for name in subject.programs},
         "settings": {"repetitions": options.repetitions},
         "surveys_with": bench.key(),
@@ -76,7 +62,7 @@ def measure(bench: Bench, options: argparse.Namespace, now: datetime) -> dict:
     for repetition, subject in visits(there, options.repetitions, options.seed):
         document["surveys"].append(row(bench, subject, repetition))
         print(report.line(document["surveys"][-1]), flush=True)
-        write(bench.kept / "summary.json", document)
+        command.write(bench.kept / "summary.json", document)
     return document
 
 
@@ -92,48 +78,29 @@ def differs(bench: Bench) -> str | None:
     made_with = bench.key()
     if note.exists() and (before := json.loads(note.read_text())) != made_with:
         return f"the surveys in {bench.kept} were made with {before}, not {made_with}: --keep another directory"
-    write(note, made_with)
+    command.write(note, made_with)
     return None
 
 
-def write(path: Path, document: dict) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(rounded(document), indent=1) + "\n")
-
-
 def say(line: str) -> None:
-    print(f"accuracy: {line}", file=sys.stderr)
+    command.say(f"accuracy: {line}")
 
 
 def parse() -> argparse.Namespace:
-    names = [subject.name for subject in SUBJECTS]
-    parser = argparse.ArgumentParser(prog="accuracy", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--server",
-        action="append",
-        choices=names,
-        metavar="NAME",
-        help="only this one (repeatable): " + ", ".join(names),
-    )
-    parser.add_argument("--repetitions", type=int, default=3, help="[default: %(default)s]")
+    parser = command.parser("accuracy", __doc__, "brimful", "bench/results/accuracy-DATE.json")
+    command.add_choice(parser, "--server", [subject.name for subject in SUBJECTS])
+    command.add_cpus(parser)
+    parser.add_argument("--repetitions", type=command.positive, default=3, help="[default: %(default)s]")
     parser.add_argument("--seed", type=int, default=1, help="of the order and of the surveys [default: %(default)s]")
     parser.add_argument("--level", metavar="TIME", help="length of a calibration run [default: the survey's own]")
-    parser.add_argument("--server-cpu", type=int, default=0, help="[default: %(default)s]")
-    parser.add_argument("--generator-cpu", type=int, default=1, help="[default: %(default)s]")
-    parser.add_argument("--build", type=Path, default=TARGET / "release", help="where brimful is")
     parser.add_argument(
         "--keep",
         type=Path,
         metavar="DIRECTORY",
         help="where the surveys are kept; those already there are not made again [default: target/accuracy/DATE]",
     )
-    parser.add_argument("--out", type=Path, help="file for the summary [default: results/accuracy-DATE.json]")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="print the tables of a summary, and run nothing")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    command.run(main)

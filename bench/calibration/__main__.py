@@ -8,20 +8,14 @@ import json
 import os
 import random
 import shutil
-import signal
-import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
-from ..side_by_side import host
-from ..side_by_side.__main__ import rounded
-from ..side_by_side.tools import PLACES, Failed, output, version
+from .. import command
+from ..side_by_side.tools import PLACES, Failed, version
 from . import report
 from .measure import Bench, repetition
 from .subjects import SUBJECTS, Subject
-
-BENCH = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
@@ -31,19 +25,10 @@ def main() -> int:
         return 0
     brimful = shutil.which("brimful", path=options.build.resolve())
     if brimful is None:
-        print(
-            f"calibration: brimful is not in {options.build}: make build, or name the directory with --build",
-            file=sys.stderr,
-        )
-        return 3
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+        return command.missing("calibration", "brimful", options.build, "make build")
     subjects = [subject for subject in SUBJECTS if not options.server or subject.name in options.server]
     programs = {subject.name: path(subject, brimful) for subject in subjects}
-    document: dict = {
-        "schema": "brimful.bench-calibration/1",
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": output(["git", "-C", str(BENCH), "describe", "--always", "--dirty"]).strip(),
-        "host": host.describe(),
+    document = command.head("brimful.bench-calibration/1") | {
         "versions": {
             name: found and version(found, ["--version" if subject.program == "brimful" else "-v"])
             for subject in subjects
@@ -64,7 +49,7 @@ def main() -> int:
                 document["repetitions"].append({"server": subject.name, "repetition": number} | found)
                 print(report.line(document["repetitions"][-1]), flush=True)
                 if options.out:
-                    options.out.write_text(json.dumps(rounded(document), indent=1) + "\n")
+                    command.write(options.out, document)
     print("\n" + report.text(document))
     return 0
 
@@ -88,31 +73,14 @@ def path(subject: Subject, brimful: str) -> str | None:
 
 
 def parse() -> argparse.Namespace:
-    names = [subject.name for subject in SUBJECTS]
-    build = Path(os.environ.get("CARGO_TARGET_DIR", BENCH.parent / "target")) / "release"
-    parser = argparse.ArgumentParser(prog="calibration", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--server",
-        action="append",
-        choices=names,
-        metavar="NAME",
-        help="only this one (repeatable): " + ", ".join(names),
-    )
-    parser.add_argument("--repetitions", type=int, default=5, help="[default: %(default)s]")
+    parser = command.parser("calibration", __doc__, "brimful", "none is written")
+    command.add_choice(parser, "--server", [subject.name for subject in SUBJECTS])
+    command.add_cpus(parser)
+    parser.add_argument("--repetitions", type=command.positive, default=5, help="[default: %(default)s]")
     parser.add_argument("--seconds", type=float, default=5, help="length of every run [default: %(default)s]")
-    parser.add_argument("--server-cpu", type=int, default=0, help="[default: %(default)s]")
-    parser.add_argument("--generator-cpu", type=int, default=1, help="[default: %(default)s]")
-    parser.add_argument("--build", type=Path, default=build, help="where brimful is")
-    parser.add_argument("--out", type=Path, help="file for the raw results")
     parser.add_argument("--records", type=Path, metavar="DIRECTORY", help="keep the Records that models were made of")
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="print the table of stored results, and run nothing"
-    )
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    command.run(main)

@@ -5,20 +5,16 @@ python3 -m bench.planner --help
 
 import argparse
 import json
-import os
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from .. import command
 from ..monitor import report
 from ..monitor.case import Case
-from ..side_by_side import host
-from ..side_by_side.__main__ import rounded
-from ..side_by_side.tools import Failed, output
+from ..side_by_side.tools import Failed
 from . import peers, program
 from .cases import CASES, Bed
 
-BENCH = Path(__file__).resolve().parent.parent
 REPETITIONS, QUICK_REPETITIONS = 5, 2
 LIMIT_S, QUICK_LIMIT_S = 120, 5
 
@@ -31,11 +27,7 @@ def main() -> int:
         return 0
     path = options.build.resolve() / program.NAME
     if not path.exists():
-        print(
-            f"planner: {program.NAME} is not in {options.build}: make bench-planner, or name the directory with --build",
-            file=sys.stderr,
-        )
-        return 3
+        return command.missing("planner", program.NAME, options.build, "make bench-planner")
     there, absent = peers.find(options.line)
     try:
         return measure(options, path, there, absent)
@@ -48,18 +40,14 @@ def measure(options: argparse.Namespace, path: Path, there: list[peers.Peer], ab
     repetitions = options.repetitions or (QUICK_REPETITIONS if options.quick else REPETITIONS)
     limit_s = options.limit_seconds or (QUICK_LIMIT_S if options.quick else LIMIT_S)
     now = datetime.now(UTC)
-    document: dict = {
-        "schema": "brimful.bench-planner/1",
-        "date": now.isoformat(timespec="seconds"),
-        "commit": output(["git", "-C", str(BENCH), "describe", "--always", "--dirty"]).strip(),
-        "host": host.describe(),
+    document = command.head("brimful.bench-planner/1", now) | {
         "versions": {peer.name: peer.version for peer in there},
         "absent": absent,
         "settings": {"quick": options.quick, "repetitions": repetitions, "limit_seconds": limit_s},
         "cases": [],
     }
     print(report.header(document), *absent.values(), sep="\n", end="\n\n", flush=True)
-    stored = BENCH / "results" / f"planner-{now:%Y-%m-%dT%H%M%SZ}.json"
+    stored = command.RESULTS / f"planner-{now:%Y-%m-%dT%H%M%SZ}.json"
     out = options.out or (None if options.quick or options.case else stored)
     bed = Bed(program.Program(path), there, repetitions, limit_s, options.quick)
     for case in CASES:
@@ -68,11 +56,10 @@ def measure(options: argparse.Namespace, path: Path, there: list[peers.Peer], ab
         document["cases"].append(run(case, bed))
         print(report.case_text(case, document["cases"][-1]), end="\n\n", flush=True)
         if out:
-            # After every case, so that little is lost when it is interrupted.
-            out.write_text(json.dumps(rounded(document), indent=1, ensure_ascii=False) + "\n")
+            command.write(out, document)
     print(report.requirements_text(CASES, document))
     if out:
-        print(f"\nraw results: {out}", file=sys.stderr)
+        command.say(f"\nraw results: {out}")
     return 0
 
 
@@ -84,17 +71,9 @@ def run(case: Case, bed: Bed) -> dict:
 
 
 def parse() -> argparse.Namespace:
-    names = [case.name for case in CASES]
-    build = Path(os.environ.get("CARGO_TARGET_DIR", BENCH.parent / "target")) / "release"
     line = Path.home() / ".cache/brimful-bench/planner/bin/python"
-    parser = argparse.ArgumentParser(prog="planner", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--case",
-        action="append",
-        choices=names,
-        metavar="NAME",
-        help="only this case (repeatable): " + ", ".join(names) + "; stores nothing",
-    )
+    parser = command.parser("planner", __doc__, program.NAME, "bench/results/planner-DATE.json")
+    command.add_choice(parser, "--case", [case.name for case in CASES], more="; stores nothing")
     parser.add_argument(
         "--quick", action="store_true", help="everything much shorter, to see that it works; stores nothing"
     )
@@ -105,16 +84,8 @@ def parse() -> argparse.Namespace:
         help=f"how long another solver may take for one answer [default: {LIMIT_S}, quick {QUICK_LIMIT_S}]",
     )
     parser.add_argument("--line", type=Path, default=line, help="the Python that has line-solver [default: %(default)s]")
-    parser.add_argument("--build", type=Path, default=build, help=f"where {program.NAME} is")
-    parser.add_argument("--out", type=Path, help="file for the raw results [default: bench/results/planner-DATE.json]")
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="print the tables of stored results, and run nothing"
-    )
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    command.run(main)
