@@ -102,7 +102,7 @@ impl ServerFit {
     /// When they do not say enough.
     pub fn new(facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
         let places = pool(&blocks);
-        let once = Once::fit(&facts, &places)?;
+        let once = Once::fit(&facts, &places, None)?;
         let again = variable::anew(&facts, &blocks, seed);
         let spread = |of: &dyn Fn(&Once) -> f64| variable::half_width95(again.iter().map(of));
         let estimate = |of: &dyn Fn(&Once) -> f64| Estimate { value: of(&once), ci95_half_width: spread(of) };
@@ -225,7 +225,8 @@ impl ServerFit {
 }
 
 impl Once {
-    fn fit(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>) -> Result<Once, EstimateError> {
+    /// `chance` is as in [`law::choose`].
+    fn fit(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>, chance: Option<f64>) -> Result<Once, EstimateError> {
         let servers = f64::from(facts.servers);
         let full = Full::of(facts, places);
         let level = |(place, pooled): (&Place, &Pooled)| {
@@ -238,7 +239,7 @@ impl Once {
         if costs.is_empty() && busiest.is_none() {
             return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
         }
-        let (fitted, laws) = law::choose(&costs, busiest);
+        let (fitted, laws) = law::choose(&costs, busiest, chance);
         let classes = facts.classes.len();
         let demands = class_demands(facts, places, fitted.demand);
         let cpu = Station {

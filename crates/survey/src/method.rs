@@ -90,7 +90,11 @@ impl Method<'_> {
             self.held_out(&fit, level)?;
         }
         if self.setup.gentle {
-            self.note("the capacity itself is not measured, for that is more than --max-load".to_owned());
+            self.note(
+                "the capacity itself is not measured, for that is more than --max-load; what may be full before the CPUs \
+                 are, light load does not show"
+                    .to_owned(),
+            );
             return Ok(());
         }
         self.saturate(&fit, &predictions)?;

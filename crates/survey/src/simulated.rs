@@ -5,6 +5,7 @@
 //! the workload, in that order; the rest is work that comes of itself, at the rates of the model.
 
 mod broken;
+mod gentle;
 mod holds;
 mod random;
 
@@ -58,6 +59,10 @@ struct Simulated {
     under_load: Box<UnderLoad>,
     fails: Box<Failure>,
     client_max: Option<f64>,
+    /// Of the survey: surveys of one seed have the same luck.
+    seed: u64,
+    /// How long a stranger's call may have to wait, if the survey is to be gentle.
+    max_delay: Option<Nanos>,
     /// The server dies after so many runs.
     lives: usize,
     /// The loads that were offered, for whoever looks on.
@@ -82,6 +87,8 @@ impl Simulated {
             under_load: Box::new(|_, _| ()),
             fails: Box::new(|_, _| None),
             client_max: Some(1e6),
+            seed: 1,
+            max_delay: None,
             lives: usize::MAX,
             offered: Rc::default(),
             last: (0, Vec::new()),
@@ -145,14 +152,14 @@ impl Simulated {
             version: String::new(),
             command: Vec::new(),
             url: "http://simulated/".to_owned(),
-            seed: 1,
+            seed: self.seed,
             workload: Workload { classes: self.server.classes.iter().zip(mix).map(class).collect(), load: None },
             server_cpus: (0..self.cpus as usize).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
             max_load: MAX_LOAD,
-            max_delay: MAX_DELAY,
-            gentle: false,
+            max_delay: self.max_delay.unwrap_or(MAX_DELAY),
+            gentle: self.max_delay.is_some(),
         };
         conduct(&setup, self, news).unwrap()
     }

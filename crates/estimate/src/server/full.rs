@@ -48,7 +48,10 @@ impl Full {
             Place::Clients(clients) => Some((*clients, at)),
             _ => None,
         });
-        let Some((clients, most)) = most else { return cpu(free, None) };
+        // As many as there are CPUs leave each some rest, and may be far from filling anything.
+        let is_restless =
+            |(clients, at): &(u64, &Pooled)| facts.filled || *clients > facts.servers.into() || at.piece.busy.is_none();
+        let Some((clients, most)) = most.filter(is_restless) else { return cpu(free, None) };
         let rate = most.piece.rate();
         let cost = most.piece.cost(facts.idle_busy);
         let used = cost.map_or(1.0, |cost| rate * cost / servers);

@@ -37,13 +37,14 @@ pub struct Expected {
     pub utilization: Spread,
 }
 
-/// Fits to blocks drawn with replacement.
+/// Fits to blocks drawn with replacement; where capacity is extrapolated, by laws drawn as well.
 pub(super) fn anew(facts: &ServerFacts, blocks: &[Block], seed: u64) -> Vec<Once> {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let drawn = how_many(blocks.len());
     let draw = |_| {
         let drawn: Vec<&Block> = (0..drawn).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
-        Once::fit(facts, &pool(drawn)).ok()
+        let chance = (!facts.filled).then(|| rng.random());
+        Once::fit(facts, &pool(drawn), chance).ok()
     };
     (0..DRAWS).filter_map(draw).collect()
 }

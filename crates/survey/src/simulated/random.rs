@@ -9,7 +9,7 @@ use brimful_core::survey::{Comparison, Role};
 const SERVERS: u64 = 16;
 
 /// One of them: it may pay for waking up, vary in its service, spend time elsewhere, and be short of places there.
-fn server(seed: u64) -> Simulated {
+pub(super) fn server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
     let demand = between(0.000_3, 0.002);
@@ -35,7 +35,7 @@ fn server(seed: u64) -> Simulated {
     Simulated::new(stations, demands)
 }
 
-fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
+pub(super) fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * q).round() as usize]
 }
