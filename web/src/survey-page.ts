@@ -3,7 +3,7 @@ import { charts } from "./charts.ts";
 import { h, type Child } from "./dom.ts";
 import { count, date, error, level as share, NONE, number, percent, range, rate, seconds, type Format } from "./format.ts";
 import { empty, section, type Page } from "./page.ts";
-import type { Comparison, Demand, Law, Level, Station } from "./documents/survey.ts";
+import type { Comparison, Demand, Law, Level, ProgramDemand, Station } from "./documents/survey.ts";
 import { between, bottleneck, busyLevels, holds, intervals, isMeasuredWell, missing, ofRole, read, ROLES, type Survey } from "./survey.ts";
 import { figures, interval, table, words, type Column } from "./table.ts";
 
@@ -20,6 +20,7 @@ export function surveyPage(json: string): Page {
       h("section", {}, h("h2", {}, "Prediction and measurement"), ...drawn.map(({ element }) => element)),
       levels(survey),
       demands(survey),
+      ...programs(survey),
       model(survey),
       footer(survey),
     ],
@@ -91,8 +92,9 @@ function keyFigures(survey: Survey): HTMLElement {
         : busy.map((l) => `${error(l.response_time_s.error)} at ${share(l.fraction)}`).join(", "),
     ]),
     card("Bottleneck demand", "bottleneck.demand", slowest?.seconds ?? null, seconds(slowest?.seconds), [
-      slowest == null ? "no demand was fitted" : `per request of the mix at ${slowest.station.name}${slowest.station.name === survey.bottleneck ? ", which is full at saturation" : ""}`,
+      slowest == null ? "no demand was fitted" : `per request of the mix at ${slowest.station.name}`,
     ]),
+    full(survey),
     card("Client maximum", "client_max_rate", survey.client_max_rate, rate(survey.client_max_rate), [
       times == null ? "what this client can offer" : `${times < 10 ? number(times) : count(times)} times the predicted saturation`,
     ]),
@@ -109,6 +111,12 @@ function held(survey: Survey): HTMLElement | null {
   const note = kinds.map((kind) => `${kind.name} ${kind.hold} of ${kind.all}`).join(", ");
   const without = ofRole(survey, "held_out").every((level) => level.verdict.valid) ? "" : "; levels in doubt are not counted";
   return card("90\u202f% intervals that hold", "intervals.hold", hold, `${hold} of ${all}`, [note + without]);
+}
+
+/** What is full, and why that is believed. */
+function full(survey: Survey): HTMLElement | null {
+  if (survey.bottleneck == null) return null;
+  return card("Full at saturation", "bottleneck", null, survey.bottleneck, [survey.bottleneck_evidence ?? "as the model says"]);
 }
 
 function law(survey: Survey): HTMLElement | null {
@@ -289,6 +297,26 @@ function demands(survey: Survey): HTMLElement {
     "The time that one request of a class needs at a station, waiting excluded, with its 95\u202f% interval. The truth is known only for servers that tell it.",
     survey.demands.length > 0 ? table("demands", "Fitted demands", columns, survey.demands) : empty("No demand was fitted."),
   );
+}
+
+/** Of one program there is nothing to tell apart. */
+function programs(survey: Survey): HTMLElement[] {
+  const all = survey.programs ?? [];
+  const columns: Column<ProgramDemand>[] = [
+    words("name", "program", (p) => p.name),
+    figures("demand", "CPU time", (p) => p.demand_s, seconds),
+    figures("ci95", "±", (p) => p.ci95_half_width, seconds),
+    figures("share", "share", (p) => p.share, percent),
+    figures("processes", "processes", (p) => p.processes, count),
+  ];
+  if (all.length < 2) return [];
+  return [
+    section(
+      "Programs",
+      "In which of the server’s programs a request of the mix spends its CPU time while clients leave the server no rest, with its 95\u202f% interval. Programs that share CPUs are one station of the model.",
+      table("programs", "CPU time of a request by program", columns, all),
+    ),
+  ];
 }
 
 function model(survey: Survey): HTMLElement {

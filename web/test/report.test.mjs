@@ -244,9 +244,17 @@ test("throughput is drawn by clients, and beside it what was measured later", as
   });
 });
 
+test("what is full is named with the reason, and each program has its share", async () => {
+  await withReport(example, {}, async (page) => {
+    const full = page.locator("dl.figures > div", { has: page.locator('[data-key="bottleneck"]') });
+    assert.match(await full.textContent(), /server cpu98\.8 % busy with 32 clients at once$/);
+    assert.deepEqual((await rows(page, "programs")).map(({ name, share }) => [name, share]), example.programs.map(({ name, share }) => [name, share]));
+  });
+});
+
 test("a survey of an earlier version is shown without what it does not say", async () => {
   const old = structuredClone(example);
-  for (const name of ["laws", "throughput_by_clients", "bottleneck", "speed_by_block", "inflicted", "elapsed_s"]) delete old[name];
+  for (const name of ["laws", "throughput_by_clients", "bottleneck", "bottleneck_evidence", "programs", "speed_by_block", "inflicted", "elapsed_s"]) delete old[name];
   const without = (part) => {
     if (part === null || typeof part !== "object") return;
     for (const name of ["interval90", "error_drift", "steady_response_s", "host_speed"]) delete part[name];
@@ -256,6 +264,7 @@ test("a survey of an earlier version is shown without what it does not say", asy
   await withReport(old, {}, async (page) => {
     assert.equal(await page.locator('[data-chart="clients"]').count(), 0);
     assert.equal(await page.locator('[data-key="intervals.hold"]').count(), 0);
+    assert.equal(await page.locator('[data-key="bottleneck"], [data-table="programs"]').count(), 0);
     const tested = await rows(page, "held_out");
     assert.deepEqual([...new Set(tested.map((row) => `${row["response_time.interval90"]}${row["response_time.holds"]}${row.host_speed}`))], ["––null"]);
     assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null/);
@@ -347,7 +356,8 @@ function hostile() {
   survey.verdict = { valid: false, reasons: [{ code: "ports", message: ATTACK }] };
   survey.demands[0].station = survey.model.stations[0].name = ATTACK;
   survey.demands[0].class = survey.model.classes[0].name = ATTACK;
-  survey.levels[0].workload = survey.levels[1].classes[0].name = survey.laws[0].name = survey.bottleneck = ATTACK;
+  survey.levels[0].workload = survey.levels[1].classes[0].name = survey.laws[0].name = ATTACK;
+  survey.bottleneck = survey.bottleneck_evidence = survey.programs[0].name = ATTACK;
   survey.levels[2].verdict = { valid: false, reasons: [{ code: "ports", message: ATTACK }] };
   return survey;
 }

@@ -62,9 +62,18 @@ pub struct Survey {
     /// (Chandy, Herzog & Woo 1975).
     #[serde(default)]
     pub throughput_by_clients: Vec<ByClients>,
-    /// What is full when the server takes no more.
+    /// What is full when the server takes no more: a station of the model. `cpu`; `disk` and a name; `workers` whom calls
+    /// occupy, processes or threads; `lock or backend`, one call at a time; `backend pool`, several. A server that is a
+    /// black box is `server`.
     #[serde(default)]
     pub bottleneck: Option<String>,
+    /// Why that is believed, for people.
+    #[serde(default)]
+    pub bottleneck_evidence: Option<String>,
+    /// The programs in which a call of the mix spends its CPU time, the costliest first. Programs that share CPUs are one
+    /// station of the model.
+    #[serde(default)]
+    pub programs: Vec<ProgramDemand>,
     /// How fast the server was in each block of calibration, in turn, over its mean: 0.9 is a tenth slower.
     #[serde(default)]
     pub speed_by_block: Vec<f64>,
@@ -86,6 +95,21 @@ pub struct Law {
     pub name: String,
     /// Root mean square of its relative error at the levels left out, each in turn.
     pub left_out_error: f64,
+}
+
+/// What a call of the mix costs in one of the server's programs while clients leave it no rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramDemand {
+    /// The program's name.
+    pub name: String,
+    /// CPU seconds of a call.
+    pub demand_s: f64,
+    /// Half width of its 95 % confidence interval, by the blocks.
+    pub ci95_half_width: Option<f64>,
+    /// Of the CPU time of a call in all programs, 0..1.
+    pub share: f64,
+    /// How many processes it has.
+    pub processes: u64,
 }
 
 /// Throughput of so many clients, each calling again as soon as it is answered.

@@ -36,6 +36,6 @@ pub use demand::{
 pub use error::EstimateError;
 pub use knee::{Knee, find_knee};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
-pub use server::{Block, Expected, Piece, Place, Prediction, ServerFacts, ServerFit, Spread};
+pub use server::{Block, Expected, Piece, Place, Prediction, ProgramSeen, ServerFacts, ServerFit, Spread};
 pub use usl::{LoadPoint, UslFit, fit_usl};
 pub use window::{Observed, Stretch, measured, stretches};

@@ -12,9 +12,11 @@ mod blocks;
 mod full;
 mod host;
 mod law;
+mod programs;
 mod variable;
 
 pub use blocks::{Block, Piece, Place};
+pub use programs::ProgramSeen;
 pub use variable::{Expected, Spread};
 
 use self::blocks::{Pooled, pool};
@@ -80,6 +82,7 @@ struct Once {
     cpu: (Station, Vec<f64>),
     laws: Vec<Law>,
     bottleneck: String,
+    evidence: String,
 }
 
 /// What the model says of one level.
@@ -157,6 +160,22 @@ impl ServerFit {
     /// What is full then.
     pub fn bottleneck(&self) -> &str {
         &self.once.bottleneck
+    }
+
+    /// Why that is believed, as a phrase.
+    pub fn evidence(&self) -> &str {
+        &self.once.evidence
+    }
+
+    /// How long a call of the class is at what is full where that is not the CPUs, in seconds.
+    pub fn held(&self, class: usize) -> Option<Estimate> {
+        let held = |once: &Once| {
+            let station = once.network.stations.iter().position(|station| station.name == self.once.bottleneck)?;
+            once.network.demands[station].get(class).copied()
+        };
+        let again = self.again.iter().filter_map(held);
+        let value = held(&self.once).filter(|_| self.once.bottleneck != self.facts.station)?;
+        Some(Estimate { value, ci95_half_width: variable::half_width95(again) })
     }
 
     /// The laws that were tried, the best first.
@@ -255,6 +274,7 @@ impl Once {
             cpu: (cpu, demands),
             laws,
             bottleneck: full.name.clone(),
+            evidence: full.evidence.clone(),
         };
         if classes > 1 && (0..classes).any(|class| alone(places, class).is_none()) {
             let first = once.network.stations[0].name.clone();
@@ -374,12 +394,11 @@ fn network(facts: &ServerFacts, cpu: &Station, demands: &[f64], full: &Full) -> 
     if let Some(pool) = &full.pool {
         let held = Station { servers: pool.places, ..station(&full.name, StationKind::Queue) };
         if pool.around_cpu {
-            // The time on the CPUs is part of it, so it is not counted twice; classes hold it as they need the CPUs.
-            let mean: f64 = facts.mix.iter().zip(demands).map(|(share, demand)| share * demand).sum();
-            (stations, rows) = (vec![held], vec![demands.iter().map(|demand| demand / mean * pool.held).collect()]);
+            // The time on the CPUs is part of it, so it is not counted twice.
+            (stations, rows) = (vec![held], vec![pool.held.clone()]);
         } else {
             stations.push(held);
-            rows.push(vec![pool.held; demands.len()]);
+            rows.push(pool.held.clone());
         }
     }
     stations.push(station("elsewhere", StationKind::Delay));

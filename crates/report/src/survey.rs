@@ -9,7 +9,7 @@ use crate::format::{
     words, wrap,
 };
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Demand, Law, Level, Role, Survey};
+use brimful_core::survey::{Comparison, Demand, Law, Level, ProgramDemand, Role, Survey};
 
 /// What was found, level by level and in sum; ends in a newline.
 pub fn text(survey: &Survey) -> String {
@@ -19,6 +19,7 @@ pub fn text(survey: &Survey) -> String {
         held_out(survey),
         past_saturation(survey),
         if survey.demands.is_empty() { String::new() } else { table(&DEMANDS, &rows(&survey.demands, demand)) },
+        programs(&survey.programs),
         conclusion(survey),
     ];
     let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
@@ -202,11 +203,32 @@ fn demand(demand: &Demand) -> Vec<String> {
     ]
 }
 
+/// Where a call's CPU time goes, if that is not one program.
+fn programs(programs: &[ProgramDemand]) -> String {
+    const COLUMNS: [Column<'static>; 5] = [
+        words("program", 0),
+        figure("CPU time", 2, None),
+        figure("±", 2, None),
+        figure("share", 2, None),
+        figure("processes", 2, None),
+    ];
+    let row = |program: &ProgramDemand| {
+        vec![
+            shorten(&program.name, 30),
+            seconds(Some(program.demand_s)),
+            seconds(program.ci95_half_width),
+            percent(Some(program.share)),
+            quantity::count(program.processes),
+        ]
+    };
+    if programs.len() < 2 { String::new() } else { table(&COLUMNS, &rows(programs, row)) }
+}
+
 fn conclusion(survey: &Survey) -> String {
     let mut text = fact("saturation", &saturation(survey));
     text += &or_nothing("intervals", intervals(survey));
     text += &or_nothing("law", laws(&survey.laws));
-    text += &or_nothing("full", survey.bottleneck.clone());
+    text += &or_nothing("full", full(survey));
     text += &or_nothing("calibration", inflicted(survey));
     text += &or_nothing("host", host(&survey.speed_by_block));
     if survey.client_max_rate.is_some() {
@@ -292,6 +314,12 @@ fn laws(laws: &[Law]) -> Option<String> {
     let off = |law: &Law| percent(Some(law.left_out_error));
     let next = laws.get(1).map(|next| format!("; next {}, {}", next.name, off(next)));
     Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
+}
+
+/// What is full, and why that is believed.
+fn full(survey: &Survey) -> Option<String> {
+    let name = survey.bottleneck.as_ref()?;
+    Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
 }
 
 fn inflicted(survey: &Survey) -> Option<String> {
@@ -440,6 +468,8 @@ mod tests {
             ],
             throughput_by_clients: vec![ByClients { clients: 8, throughput: 490.0, ..ByClients::default() }],
             bottleneck: Some("cpu".to_owned()),
+            bottleneck_evidence: Some("99.1 % busy with 8 clients at once".to_owned()),
+            programs: Vec::new(),
             speed_by_block: vec![1.01, 0.93, 1.06],
             inflicted: Some(Inflicted { mean_load: 0.3, most_clients: 8, longest_wait_s: 0.0163 }),
             elapsed_s: Some(252.0),
@@ -601,7 +631,7 @@ saturation  predicted 500/s (485 … 515), measured 490/s ± 4.50/s, error +2.0 
 intervals   5 of 7 hold, and 90 % should: capacity 1 of 1, mean response 1 of 2, percentiles 1 of 2,
             utilization 2 of 2
 law         idle^1, off by 1.8 % where left out; next idle^2, 13.0 %
-full        cpu
+full        cpu: 99.1 % busy with 8 clients at once
 calibration mean load 30 %, up to 8 clients at once, a wait of up to 16.3 ms for others
 host        speed between blocks 0.93 … 1.06 of its mean
 client      can offer 48,000/s

@@ -22,6 +22,8 @@ pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> 
         ..Comparison::of(predicted, found.saturation.map(|(rate, _)| rate))
     };
     let saturation = saturation.given_host(predicted.zip(found.saturation_speed).map(|(rate, speed)| rate * speed));
+    let full = found.fit.as_ref().filter(|fit| fit.bottleneck() != fit.station());
+    let full = full.map(|fit| format!("{}: {}", fit.bottleneck(), fit.evidence()));
     let mut survey = Survey {
         schema: SCHEMA.to_owned(),
         started_at: humantime::format_rfc3339_millis(setup.started_at).to_string(),
@@ -31,9 +33,9 @@ pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> 
         url: setup.url.clone(),
         headline: String::new(),
         saturation_rate: saturation,
-        demands: setup.workload.classes.iter().enumerate().filter_map(|class| demand(&found, class)).collect(),
+        demands: demands(setup, &found),
         client_max_rate: found.client_max,
-        verdict: judge::verdict(&found.levels, &found.doubts, saturation, halt, &found.step),
+        verdict: judge::verdict(&found.levels, &found.doubts, saturation, full.as_deref(), halt, &found.step),
         model: found.fit.as_ref().map(ServerFit::model).unwrap_or_default(),
         stopped: halt.map(|halt| stopped(halt, &found.step)),
         server_cpus: setup.server_cpus.clone(),
@@ -43,6 +45,8 @@ pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> 
         laws: found.fit.as_ref().map(|fit| fit.laws().to_vec()).unwrap_or_default(),
         throughput_by_clients: found.fit.as_ref().map(ServerFit::throughput_by_clients).unwrap_or_default(),
         bottleneck: found.fit.as_ref().map(|fit| fit.bottleneck().to_owned()),
+        bottleneck_evidence: found.fit.as_ref().map(|fit| fit.evidence().to_owned()),
+        programs: found.fit.as_ref().map(|fit| fit.programs(&found.idle_programs)).unwrap_or_default(),
         speed_by_block: found.fit.as_ref().map(ServerFit::speed_by_block).unwrap_or_default(),
         inflicted: found.inflicted,
         elapsed_s: None,
@@ -60,8 +64,24 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
     }
 }
 
-fn demand(found: &Found, (index, class): (usize, &Class)) -> Option<Demand> {
-    let fit = found.fit.as_ref()?;
+/// At the CPUs, and at what is full if it is something else.
+fn demands(setup: &Setup, found: &Found) -> Vec<Demand> {
+    let Some(fit) = &found.fit else { return Vec::new() };
+    let classes = || setup.workload.classes.iter().enumerate();
+    let held = |(index, class): (usize, &Class)| {
+        let held = fit.held(index)?;
+        Some(Demand {
+            station: fit.bottleneck().to_owned(),
+            class: class.name.clone(),
+            seconds: held.value,
+            ci95_half_width: held.ci95_half_width,
+            truth: None,
+        })
+    };
+    classes().filter_map(|class| demand(fit, found, class)).chain(classes().filter_map(held)).collect()
+}
+
+fn demand(fit: &ServerFit, found: &Found, (index, class): (usize, &Class)) -> Option<Demand> {
     let fitted = fit.demands.get(index)?;
     Some(Demand {
         station: fit.station().to_owned(),

@@ -6,7 +6,7 @@ use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Inflicted, Level, Stopped};
 use brimful_core::workload::Workload;
-use brimful_estimate::ServerFit;
+use brimful_estimate::{ProgramSeen, ServerFit};
 use brimful_target::Truth;
 use std::time::SystemTime;
 
@@ -65,6 +65,8 @@ pub(crate) struct Found {
     pub client_max: Option<f64>,
     /// Share of the server's CPUs that was busy before any load.
     pub background: Option<f64>,
+    /// The server's programs then.
+    pub idle_programs: Vec<ProgramSeen>,
     pub fit: Option<ServerFit>,
     /// What the host's speed is compared with: calls per second of so many clients during calibration.
     pub calibrated_at: Option<f64>,

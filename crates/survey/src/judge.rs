@@ -23,12 +23,13 @@ const SENSITIVE: f64 = 0.85;
 const IDLE: f64 = 0.1;
 const OTHERS: f64 = 0.05;
 
-/// The verdict on the levels, in whatever order, on calibration, and on the model. `step` is where the survey was when it
-/// ended early.
+/// The verdict on the levels, in whatever order, on calibration, and on the model. `full` is what that takes to be full
+/// beside the CPUs, and why; `step` is where the survey was when it ended early.
 pub(crate) fn verdict(
     levels: &[Level],
     of_calibration: &[Reason],
     saturation: Comparison,
+    full: Option<&str>,
     halt: Option<&Halt>,
     step: &str,
 ) -> Verdict {
@@ -36,7 +37,7 @@ pub(crate) fn verdict(
     let mut reasons: Vec<Reason> = early.chain(of_calibration.iter().cloned()).chain(doubts(levels)).collect();
     // What a disturbed measurement says against a model is said of the disturbance.
     if reasons.is_empty() {
-        reasons.extend(capacity_missed(levels, saturation).into_iter().chain(response_missed(levels)));
+        reasons.extend(capacity_missed(levels, saturation, full).into_iter().chain(response_missed(levels)));
     }
     Verdict::from_reasons(reasons)
 }
@@ -83,10 +84,10 @@ fn missed(comparison: Comparison, least: f64, most: f64) -> Option<(f64, f64, f6
     (off > allowed).then_some((predicted, measured, of_model))
 }
 
-fn capacity_missed(levels: &[Level], saturation: Comparison) -> Option<Reason> {
+fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>) -> Option<Reason> {
     let (predicted, measured, of_model) = missed(saturation, THROUGHPUT / 2.0, THROUGHPUT)?;
     let why = levels.iter().find(|level| level.clients.is_some() && level.role == Role::PastSaturation);
-    let why = why.and_then(saturated_by).unwrap_or_default();
+    let why = why.and_then(|closed| saturated_by(closed, full)).unwrap_or_default();
     let message = format!(
         "The model does not hold: it predicted a capacity of {}, and {} was measured: {}{}.{why} Do not plan with it.",
         rate(predicted),
@@ -108,15 +109,17 @@ fn apart_from_host(comparison: Comparison, of_model: f64) -> String {
 }
 
 /// What saturated the server, if that was not all its own work on the CPUs.
-fn saturated_by(closed: &Level) -> Option<String> {
+fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     let idle = closed.cpu?.idle;
     let others = 1.0 - idle - closed.utilization.measured?;
     if idle > IDLE {
-        return Some(format!(
-            " The CPUs were idle for {} of the time then: the server was short of something of which the model knows \
-             nothing, like a lock, a disk, a database, or workers.",
-            percent(idle)
-        ));
+        let what = full.map_or(
+            "the server was short of something of which the model knows nothing, like a lock, a disk, a database, or \
+             workers"
+                .to_owned(),
+            |full| format!("what was full in calibration is {full}"),
+        );
+        return Some(format!(" The CPUs were idle for {} of the time then: {what}.", percent(idle)));
     }
     (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
@@ -151,7 +154,7 @@ mod tests {
 
     fn refuted(predicted: f64, measured: f64, interval90: [f64; 2], given_host: f64) -> bool {
         let comparison = Comparison { interval90: Some(interval90), ..Comparison::of(Some(predicted), Some(measured)) };
-        capacity_missed(&[], comparison.given_host(Some(given_host))).is_some()
+        capacity_missed(&[], comparison.given_host(Some(given_host)), None).is_some()
     }
 
     #[test]

@@ -7,7 +7,8 @@ use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_core::workload::{Class, Load, Workload};
-use brimful_estimate::{Expected, Observed, Piece, Place, Prediction, Spread, stretches};
+use brimful_estimate::{Expected, Observed, Piece, Place, Prediction, ProgramSeen, Spread, stretches};
+use std::collections::BTreeMap;
 
 /// Two samples of a throughput make an interval that says nothing.
 const MIN_SAMPLES: u64 = 3;
@@ -65,7 +66,8 @@ impl Trial {
 
     /// As a piece of calibration.
     pub fn piece(&self, place: Place, servers: u32, warm_up: Nanos) -> Option<Piece> {
-        let busy = self.observed.as_ref().map(|observed| observed.busy);
+        let busy = self.busy_in_window();
+        let server = self.record.server.as_ref();
         let (seconds, throughput) = match &self.observed {
             Some(observed) => (observed.seconds, observed.throughput.clone()),
             None => self.answers.clone()?,
@@ -76,6 +78,10 @@ impl Trial {
             throughput,
             busy,
             idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
+            disks: server.map_or(BTreeMap::new(), |server| {
+                server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
+            }),
+            programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::of(server, busy)),
             response: self.response(),
             course: stretches(&self.record, warm_up.as_secs_f64()).unwrap_or_default(),
         })

@@ -10,11 +10,10 @@ use crate::level::{About, Given, Trial};
 use crate::predictions::{Predicted, Predictions};
 use brimful_core::quantity;
 use brimful_core::record::{Reason, ReasonCode};
-use brimful_core::server::Server;
 use brimful_core::survey::{Level, Role, Stopped, Survey};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_estimate::ServerFit;
+use brimful_estimate::{ProgramSeen, ServerFit};
 use brimful_run::client_limit;
 
 /// Open levels past saturation.
@@ -154,9 +153,11 @@ impl Method<'_> {
             return Ok(0.0);
         }
         self.begin("the idle server".to_owned(), IDLE);
-        let Server { kernel, process, .. } = self.bench.watch_idle(IDLE)?;
-        self.found.background = kernel.cpu.map(|cpu| (1.0 - cpu.idle).clamp(0.0, 0.9));
-        Ok(process.iter().map(|program| program.cores).sum())
+        let idle = self.bench.watch_idle(IDLE)?;
+        self.found.background = idle.kernel.cpu.map(|cpu| (1.0 - cpu.idle).clamp(0.0, 0.9));
+        let busy = idle.process.iter().map(|program| program.cores).sum();
+        self.found.idle_programs = ProgramSeen::of(&idle, busy);
+        Ok(busy)
     }
 
     /// Nothing is measured that the client would be the limit of.

@@ -1,10 +1,12 @@
 //! A bench without clock or network: the simulator of `brimful-model` answers the calls, and the Records are derived
 //! from them as those of real runs are. So the method is held against servers of which everything is known.
 //!
-//! The model's first station is the server's CPUs; the others belong to somebody else. Its first classes are those of
+//! The model's first station is the server's CPUs; the others belong to somebody else, but for `disk NAME`, a disk of its
+//! host. Its first classes are those of
 //! the workload, in that order; the rest is work that comes of itself, at the rates of the model.
 
 mod broken;
+mod full;
 mod gentle;
 mod holds;
 mod random;
@@ -17,7 +19,7 @@ use crate::predictions::ON_OFF;
 use crate::survey::{MAX_DELAY, MAX_LOAD};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
-use brimful_core::server::{CpuShares, Kernel, Program, Server, ServerInterval};
+use brimful_core::server::{CpuShares, Disk, Kernel, Program, Server, ServerInterval};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
@@ -27,6 +29,7 @@ use brimful_target::Truth;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::SystemTime;
 
@@ -54,6 +57,8 @@ struct Simulated {
     server: Model,
     /// CPUs that the server has; its workers are the servers of the first station.
     cpus: u32,
+    /// Its programs: name, share of its CPU time, processes.
+    programs: Vec<(&'static str, f64, u64)>,
     /// Whether other work is the server's own, such as collecting garbage.
     own_work: bool,
     under_load: Box<UnderLoad>,
@@ -83,6 +88,7 @@ impl Simulated {
                 demands,
                 ..Model::default()
             },
+            programs: vec![("server", 1.0, 1)],
             own_work: false,
             under_load: Box::new(|_, _| ()),
             fails: Box::new(|_, _| None),
@@ -164,11 +170,18 @@ impl Simulated {
         conduct(&setup, self, news).unwrap()
     }
 
-    /// By intervals of this length.
-    fn server_seen(&self, intervals: Vec<(f64, f64)>, length_s: f64) -> Server {
+    /// By intervals of this length, and how busy each disk was.
+    fn server_seen(&self, intervals: Vec<(f64, f64)>, length_s: f64, disks: BTreeMap<String, Disk>) -> Server {
         let n = intervals.len().max(1) as f64;
         let mean = |figure: fn(&(f64, f64)) -> f64| intervals.iter().map(figure).sum::<f64>() / n;
         let (own, others) = (mean(|i| i.0), mean(|i| i.1));
+        let program = |(name, share, processes): &(&str, f64, u64)| Program {
+            name: (*name).to_owned(),
+            cores: own * share,
+            processes: *processes,
+            threads: Some(*processes),
+            ..Program::default()
+        };
         let interval = |(index, (own, others)): (usize, &(f64, f64))| ServerInterval {
             t_s: index as f64 * length_s,
             length_s,
@@ -180,9 +193,10 @@ impl Simulated {
             kernel: Kernel {
                 cpu: Some(self.shares(own, others)),
                 cpus: (0..self.cpus as usize).collect(),
+                disks,
                 ..Kernel::default()
             },
-            process: vec![Program { name: "server".to_owned(), cores: own, ..Program::default() }],
+            process: self.programs.iter().map(program).collect(),
             intervals: intervals.iter().enumerate().map(interval).collect(),
             ..Server::default()
         }
@@ -225,7 +239,7 @@ impl Bench for Simulated {
             let options = SimulationOptions::default();
             follow(&model, &options, INTERVAL_S, |episode| see(&episode.work[0], &mut seen)).unwrap();
         }
-        Ok(self.server_seen(seen, INTERVAL_S))
+        Ok(self.server_seen(seen, INTERVAL_S, BTreeMap::new()))
     }
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
@@ -240,11 +254,12 @@ impl Bench for Simulated {
         let mut calls = Calls { seen: Collector::new(account), window, last: window, number: 0 };
         let mut intervals = Vec::new();
         let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };
-        let mut now = 0.0;
+        let (mut now, mut work) = (0.0, vec![0.0; self.server.stations.len()]);
         let present = follow(&self.under(workload), &options, length_s, |episode| {
             now += length_s;
             if now < window.as_secs_f64() + length_s / 2.0 {
                 intervals.push(self.busy(names.len(), &episode.work[0], length_s));
+                episode.work.iter().zip(&mut work).for_each(|(by_class, all)| *all += by_class.iter().sum::<f64>());
             }
             let requests = episode.completed.into_iter().filter(|call| call.class < names.len());
             for call in requests {
@@ -260,6 +275,12 @@ impl Bench for Simulated {
         }
         self.last.1.retain(|(began, _)| *began < window.as_secs_f64());
         self.last.1.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let seconds = length_s * intervals.len() as f64;
+        let disk = |(station, work): (&Station, &f64)| {
+            let name = station.name.strip_prefix("disk ")?;
+            Some((name.to_owned(), Disk { utilization: work / seconds, ..Disk::default() }))
+        };
+        let disks = self.server.stations.iter().zip(&work).filter_map(disk).collect();
         let facts = Facts {
             started_at: String::new(),
             started_monotonic_ns: 0,
@@ -271,7 +292,7 @@ impl Bench for Simulated {
             seed,
             interrupted: false,
             generator: Generator { max_rate: self.client_max, threads: 1, ..Generator::default() },
-            server: Some(self.server_seen(intervals, length_s)),
+            server: Some(self.server_seen(intervals, length_s, disks)),
             shards: Vec::new(),
         };
         Ok(derive(&calls.seen.into_account(), facts))

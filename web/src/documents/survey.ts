@@ -4,8 +4,10 @@
 export interface Survey {
   /** Share of the server's CPUs that was busy before any load. */
   background?: number | null;
-  /** What is full when the server takes no more. */
+  /** What is full when the server takes no more: a station of the model. `cpu`; `disk` and a name; `workers` whom calls occupy, processes or threads; `lock or backend`, one call at a time; `backend pool`, several. A server that is a black box is `server`. */
   bottleneck?: string | null;
+  /** Why that is believed, for people. */
+  bottleneck_evidence?: string | null;
   /** The version of brimful that made it. */
   brimful_version: string;
   /** The client's CPUs. */
@@ -28,6 +30,8 @@ export interface Survey {
   levels: Level[];
   /** The model that the predictions are of, fitted before any held-out level was measured. Its demands are those of a busy server, which `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of the mix. Without stations if the survey ended before there was a model. */
   model: Model;
+  /** The programs in which a call of the mix spends its CPU time, the costliest first. Programs that share CPUs are one station of the model. */
+  programs?: ProgramDemand[];
   /** Path of the report, if one was written. */
   report?: string | null;
   /** The server's capacity, in calls per second. */
@@ -241,6 +245,20 @@ export interface Percentiles {
   p95: Comparison;
   /** 99th. */
   p99: Comparison;
+}
+
+/** What a call of the mix costs in one of the server's programs while clients leave it no rest. */
+export interface ProgramDemand {
+  /** Half width of its 95 % confidence interval, by the blocks. */
+  ci95_half_width?: number | null;
+  /** CPU seconds of a call. */
+  demand_s: number;
+  /** The program's name. */
+  name: string;
+  /** How many processes it has. */
+  processes: number;
+  /** Of the CPU time of a call in all programs, 0..1. */
+  share: number;
 }
 
 /** One reason not to trust a run. */

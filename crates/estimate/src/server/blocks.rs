@@ -1,6 +1,7 @@
 //! What calibration measured: blocks, each of which visits the same places in an order of its own, so that the drift of
 //! a host falls on all of them alike.
 
+use super::programs::{self, ProgramSeen};
 use crate::window::Stretch;
 use std::collections::BTreeMap;
 
@@ -28,6 +29,10 @@ pub struct Piece {
     pub busy: Option<f64>,
     /// CPUs that nobody used; `None` where that cannot be seen.
     pub idle: Option<f64>,
+    /// Share of the time in which each of the host's disks was busy.
+    pub disks: BTreeMap<String, f64>,
+    /// The server's programs.
+    pub programs: Vec<ProgramSeen>,
     /// Mean response time in seconds.
     pub response: Option<f64>,
     /// Its course.
@@ -83,6 +88,8 @@ fn pooled(pieces: &[&Piece]) -> Pooled {
     let response = answered.iter().map(|(response, calls)| response * calls).sum::<f64>() / calls;
     let responses: Vec<f64> = answered.iter().map(|(response, _)| *response).collect();
     let rates: Vec<f64> = pieces.iter().map(|piece| piece.rate()).collect();
+    // A disk that came or went meanwhile is none that all calls need.
+    let disk = |name: &String| Some((name.clone(), mean(&|piece: &Piece| piece.disks.get(name).copied())?));
     Pooled {
         piece: Piece {
             place: pieces[0].place,
@@ -90,6 +97,8 @@ fn pooled(pieces: &[&Piece]) -> Pooled {
             throughput,
             busy: mean(&|piece: &Piece| piece.busy),
             idle: mean(&|piece: &Piece| piece.idle),
+            disks: pieces[0].disks.keys().filter_map(disk).collect(),
+            programs: programs::pooled(pieces, seconds),
             response: (calls > 0.0).then_some(response),
             course: Vec::new(),
         },

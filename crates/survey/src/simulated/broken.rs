@@ -1,11 +1,12 @@
 //! Servers that are not as the model takes them to be: either the predictions are good nonetheless, or it is said.
 
+use super::full::has_its_capacity_predicted;
 use super::*;
 use brimful_core::model::IdleCost;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Comparison, Role};
 
-fn cpu(servers: u32) -> Station {
+pub(super) fn cpu(servers: u32) -> Station {
     Station { name: "cpu".to_owned(), servers, scheduling: Scheduling::Fcfs, ..Station::default() }
 }
 
@@ -39,20 +40,6 @@ fn is_predicted_well(bench: &mut Simulated, level_s: f64) {
 }
 
 #[test]
-fn a_second_bottleneck_that_appears_late() {
-    let database = Station { name: "database".to_owned(), ..Station::default() };
-    let mut bench = Simulated::new(vec![cpu(1), database], vec![vec![0.001], vec![0.001_25]]);
-    has_its_capacity_predicted(&mut bench, "workers");
-}
-
-#[test]
-fn fewer_workers_than_cpus() {
-    let mut bench = Simulated::single(cpu(1), 0.001);
-    bench.cpus = 2;
-    has_its_capacity_predicted(&mut bench, "workers");
-}
-
-#[test]
 fn calls_that_get_in_one_anothers_way() {
     let contention = IdleCost { seconds: -0.000_5, power: 1 };
     has_its_capacity_predicted(&mut Simulated::single(Station { idle_cost: Some(contention), ..cpu(1) }, 0.001), "cpu");
@@ -63,13 +50,6 @@ fn demands_that_grow_only_near_saturation() {
     let mut bench = Simulated::single(cpu(1), 0.001);
     bench.under_load = Box::new(|model, rate| model.demands[0][0] *= 1.0 + 0.4 * (rate / 800.0).min(1.0).powi(8));
     has_its_capacity_predicted(&mut bench, "cpu");
-}
-
-/// What light load does not show, clients who leave the server no rest do.
-fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) {
-    let survey = bench.survey(&[1.0], 20.0);
-    assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
-    assert_eq!(survey.bottleneck.as_deref(), Some(full));
 }
 
 /// To the mean response time a pause is a call that takes long: they come out as variability of service.

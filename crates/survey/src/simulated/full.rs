@@ -1,0 +1,92 @@
+//! What is full when a server takes no more is named, and its capacity predicted.
+
+use super::broken::cpu;
+use super::*;
+
+/// What light load does not show, clients who leave the server no rest do.
+pub(super) fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) -> Survey {
+    let survey = bench.survey(&[1.0], 20.0);
+    let said = survey.bottleneck_evidence.as_deref();
+    assert_eq!(survey.bottleneck.as_deref(), Some(full), "{said:?}");
+    assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
+    assert!(survey.model.stations.iter().any(|station| station.name == full), "{:?}", survey.model.stations);
+    survey
+}
+
+fn queue(name: &str, servers: u32) -> Station {
+    Station { name: name.to_owned(), servers, scv: 0.1, scheduling: Scheduling::Fcfs, ..Station::default() }
+}
+
+fn says(survey: &Survey, what: &str) {
+    let said = survey.bottleneck_evidence.as_deref().unwrap_or_default();
+    assert!(said.starts_with(what), "{said}");
+}
+
+#[test]
+fn a_backend_of_one_place() {
+    let mut bench = Simulated::new(vec![cpu(1), queue("database", 1)], vec![vec![0.001], vec![0.001_25]]);
+    let survey = has_its_capacity_predicted(&mut bench, "lock or backend");
+    says(
+        &survey,
+        "one call at a time, by elimination, or the only worker of server; with 32 clients at once, the CPUs",
+    );
+    // It is a station with a demand of its own, beside the CPUs.
+    let held = survey.demands.iter().find(|demand| demand.station == "lock or backend").unwrap();
+    assert!((held.seconds / 0.001_25 - 1.0).abs() < 0.03, "{held:?}");
+}
+
+#[test]
+fn a_backend_of_several_places() {
+    let mut bench = Simulated::new(vec![cpu(1), queue("database", 4)], vec![vec![0.000_2], vec![0.005]]);
+    bench.programs = vec![("server", 1.0, 20)];
+    let survey = has_its_capacity_predicted(&mut bench, "backend pool");
+    says(&survey, "4 calls at a time, by elimination; ");
+    assert_eq!(survey.model.stations[1].servers, 4);
+}
+
+#[test]
+fn workers_by_their_number() {
+    let mut bench = Simulated::new(vec![cpu(1), queue("children", 8)], vec![vec![0.000_2], vec![0.02]]);
+    bench.programs = vec![("nginx", 0.1, 3), ("php-fpm8.2", 0.9, 9)];
+    let survey = has_its_capacity_predicted(&mut bench, "workers");
+    says(&survey, "8 at a time, as many as php-fpm8.2 has processes beside one that would be their master; ");
+    assert_eq!(survey.model.stations[0].servers, 8);
+}
+
+#[test]
+fn fewer_workers_than_cpus() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.cpus = 2;
+    let survey = has_its_capacity_predicted(&mut bench, "workers");
+    says(&survey, "one call at a time, on a CPU all the time: a single thread, or a lock");
+}
+
+#[test]
+fn a_disk() {
+    let mut bench = Simulated::new(vec![cpu(1), queue("disk sda", 1)], vec![vec![0.001], vec![0.004]]);
+    let survey = has_its_capacity_predicted(&mut bench, "disk sda");
+    let held = survey.demands.iter().find(|demand| demand.station == "disk sda").unwrap();
+    assert!((held.seconds / 0.004 - 1.0).abs() < 0.03, "{held:?}");
+}
+
+/// Classes that need the disk to different degrees are told apart by themselves.
+#[test]
+fn a_disk_that_one_class_needs_more() {
+    let mut bench = Simulated::new(vec![cpu(1), queue("disk sda", 1)], vec![vec![0.001, 0.001], vec![0.002, 0.006]]);
+    let survey = bench.survey(&[0.5, 0.5], 20.0);
+    let held: Vec<f64> = survey.demands[2..].iter().map(|demand| demand.seconds).collect();
+    assert!((held[0] / 0.002 - 1.0).abs() < 0.05 && (held[1] / 0.006 - 1.0).abs() < 0.05, "{held:?}");
+}
+
+#[test]
+fn a_call_spends_its_time_in_programs() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.programs = vec![("nginx", 0.2, 2), ("php-fpm8.2", 0.8, 9)];
+    let survey = has_its_capacity_predicted(&mut bench, "cpu");
+    says(&survey, "100 % busy with 32 clients at once");
+    let [php, nginx] = &survey.programs[..] else { panic!("{:?}", survey.programs) };
+    assert_eq!((php.name.as_str(), php.processes, nginx.name.as_str()), ("php-fpm8.2", 9, "nginx"));
+    assert!((php.share - 0.8).abs() < 1e-6 && (php.demand_s / 0.000_8 - 1.0).abs() < 0.03, "{php:?}");
+    let half_width = nginx.ci95_half_width.unwrap();
+    assert!((nginx.demand_s - 0.000_2).abs() < 2.0 * half_width && half_width < 0.000_02, "{nginx:?}");
+}
