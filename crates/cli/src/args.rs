@@ -41,7 +41,7 @@ pub enum Command {
     /// Plan by a queueing model: solve it, change it, calibrate it, forecast
     Plan(Box<PlanArgs>),
     /// Run the reference server, whose service demands are known
-    Target(TargetArgs),
+    Target(Box<TargetArgs>),
     /// Show what this host allows, and the command that mends each shortfall
     Doctor(DoctorArgs),
     /// Put a surveyed server back on its CPUs at the end of stdin, from where it is told of them
@@ -357,6 +357,9 @@ pub struct TargetArgs {
     /// others wait, each with its worker [default: as many as there are workers]
     #[arg(long, value_name = "N")]
     pub pool: Option<Count>,
+    /// Requests served a second; those above are answered 429, as by a gateway that limits its clients [default: all]
+    #[arg(long, value_name = "N")]
+    pub rate_limit: Option<Count>,
     /// Directory of the file that read steps read: 67 MB, gone at the end [default: TMPDIR or /var/tmp]
     #[arg(long, value_name = "DIR")]
     pub read_dir: Option<PathBuf>,

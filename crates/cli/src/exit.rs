@@ -1,6 +1,6 @@
 //! Exit codes: scripts depend on them.
 
-use brimful_core::record::{ReasonCode, Record, Verdict};
+use brimful_core::record::{Reason, ReasonCode, Record, Verdict};
 use brimful_estimate::EstimateError;
 use brimful_forecast::ForecastError;
 use brimful_model::ModelError;
@@ -73,14 +73,15 @@ pub fn of_run(record: &Record) -> Exit {
 
 /// What a verdict means to a script.
 pub fn of_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
-    use ReasonCode::{Incomplete, ModelRefuted, OtherWork, ServerChanged, ServerDied, ServerErrors};
+    use ReasonCode::{
+        Incomplete, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors, Throttled,
+    };
+    let of_environment = |reason: &Reason| {
+        matches!(reason.code, ServerDied | ServerChanged | OtherWork | Incomplete | RateLimited | Throttled)
+    };
     if interrupted {
         Exit::Interrupted
-    } else if verdict
-        .reasons
-        .iter()
-        .any(|reason| matches!(reason.code, ServerDied | ServerChanged | OtherWork | Incomplete))
-    {
+    } else if verdict.reasons.iter().any(of_environment) {
         Exit::Environment
     } else if verdict.valid {
         Exit::Ok

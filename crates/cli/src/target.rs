@@ -30,6 +30,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
         workers: count(args.workers.0, "workers")? as usize,
         backlog: count(args.backlog.0, "places in the backlog")?,
         pool: args.pool.map(|places| count(places.0, "places in the pool")).transpose()?.map(|places| places as usize),
+        rate_limit: args.rate_limit.map(|n| count(n.0, "requests a second")).transpose()?,
         cpus: args.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         read_dir: args.read_dir.clone().unwrap_or_else(default_read_dir),
         seed: args.seed,
@@ -37,6 +38,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     .map_err(|error| match error {
         TargetError::NoWorkers
         | TargetError::EmptyPool
+        | TargetError::ServesNothing
         | TargetError::DuplicateName(_)
         | TargetError::Backlog { .. }
         | TargetError::Pin { .. } => usage(error).into(),

@@ -51,9 +51,16 @@ pub struct StatusCounts {
     /// The client's error.
     #[serde(rename = "4xx")]
     pub s4xx: u64,
+    /// Of those, "too many requests": the server limits the rate of its clients. Left out where there is none.
+    #[serde(rename = "429", default, skip_serializing_if = "is_zero")]
+    pub s429: u64,
     /// The server's error.
     #[serde(rename = "5xx")]
     pub s5xx: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Bytes on the wire.

@@ -155,6 +155,10 @@ pub enum ReasonCode {
     Incomplete,
     /// So many calls of a survey's level failed that the rest says little about the server.
     ServerErrors,
+    /// The server limits the rate of its clients (429), and a survey's calls were more than that.
+    RateLimited,
+    /// A CPU quota stopped the server's processes while a survey measured them.
+    Throttled,
     /// The server became faster or slower in the course of a survey's calibration.
     ServerChanged,
     /// What a survey measured is far from what its model predicted. The measurements hold.

@@ -263,6 +263,23 @@ pub struct Program {
     pub major_faults: Option<u64>,
     /// Context switches, voluntary and not.
     pub context_switches: Option<u64>,
+    /// The limit on its CPU time, of its control group or of one above it: of several, the one that stopped it for longest,
+    /// or else the tightest. Left out where there is none, or none can be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<CpuQuota>,
+}
+
+/// A limit on the CPU time of a control group, and how often it was reached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuQuota {
+    /// The directory of the group.
+    pub group: String,
+    /// CPUs that it may have: 0.5 is half of one.
+    pub cpus: f64,
+    /// Share of the quota's periods in which it was used up, so that threads were stopped until the next.
+    pub throttled_periods: f64,
+    /// For how long; of several CPUs together.
+    pub throttled_s: f64,
 }
 
 /// Network group: the network of one namespace.

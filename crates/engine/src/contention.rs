@@ -2,11 +2,11 @@
 //!
 //! Two looks at the kernel's accounts, before the run and after it; what a kernel does not say is unknown, never zero.
 //! Sources: `/proc/stat` (proc_stat(5)), the second field of `schedstat` (sched-stats.rst of the kernel's
-//! documentation),
-//! `cpu.stat` of control groups of either version (cgroup-v2.rst, sched-bwc.rst).
+//! documentation), and the quotas of control groups ([`brimful_os::cgroup`]).
 
 use brimful_core::Nanos;
 use brimful_core::record::HostContention;
+use brimful_os::cgroup::{Throttling, cpu_groups};
 use std::fs::read_to_string;
 use std::path::Path;
 
@@ -91,29 +91,11 @@ fn read_throttled() -> Option<Nanos> {
     sum_throttled(&read_to_string("/proc/self/cgroup").ok()?, |path| read_to_string(path).ok())
 }
 
-/// Over the group that `cgroup` (`/proc/self/cgroup`) names and those above it, each of which may have a quota. A
-/// container sees its own group as the root, whatever it is called outside.
+/// Over the group that `cgroup` (`/proc/self/cgroup`) names and those above it.
 fn sum_throttled(cgroup: &str, read: impl Fn(&Path) -> Option<String>) -> Option<Nanos> {
-    let mut sum = None;
-    for line in cgroup.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        if !controllers.is_empty() && !controllers.split(',').any(|controller| controller == "cpu") {
-            continue;
-        }
-        let mount = Path::new("/sys/fs/cgroup").join(controllers);
-        for group in Path::new(path.trim_start_matches('/')).ancestors() {
-            if let Some(throttled) = read(&mount.join(group).join("cpu.stat")).as_deref().and_then(parse_throttled) {
-                sum = Some(sum.unwrap_or(Nanos::ZERO) + throttled);
-            }
-        }
-    }
-    sum
-}
-
-fn parse_throttled(cpu_stat: &str) -> Option<Nanos> {
-    let value = |key: &str| cpu_stat.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
-    value("throttled_usec ").map(Nanos::from_micros).or_else(|| value("throttled_time ").map(Nanos))
+    let groups = cpu_groups(Path::new("/"), cgroup);
+    let all = groups.iter().filter_map(|group| Throttling::of(group, &read));
+    all.map(|throttling| throttling.throttled).reduce(|a, b| a + b)
 }
 
 #[cfg(test)]
@@ -139,7 +121,6 @@ mod tests {
         assert_eq!(parse_ticks("cpu  40 0 20 100\n", &[]), None, "a kernel without steal");
         assert_eq!(parse_ticks(STAT, &[7]), None, "a CPU that is not there");
         assert_eq!((parse_wait("12 345 6"), parse_wait("12"), parse_wait("")), (Some(Nanos(345)), None, None));
-        assert_eq!(parse_throttled("usage_usec 5\nuser_usec 5\n"), None, "the root group has no quota");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use brimful_core::quantity::{count, number, whole_percent};
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Program, Programs, Stall};
 use thresholds::{
     BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
-    RETRANSMITTED_AT_ALL, STEAL, SWAP, WAITS, WAITS_AT_ALL,
+    RETRANSMITTED_AT_ALL, STEAL, SWAP, THROTTLED, WAITS, WAITS_AT_ALL,
 };
 
 /// Something at a limit, or near it.
@@ -135,7 +135,14 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
 fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
     let seconds = process.length().as_secs_f64();
     for program in process.figures.process.iter().filter(|_| seconds > 0.0) {
-        let Program { name, cpu_s, run_queue_wait_s, major_faults, .. } = program;
+        let Program { name, cpu_s, run_queue_wait_s, major_faults, quota, .. } = program;
+        if let Some(quota) = quota {
+            let share = (quota.throttled_s / seconds).min(1.0);
+            THROTTLED.report(share, findings, || {
+                let cpus = number(quota.cpus);
+                format!("{name} is stopped by a quota of {cpus} CPUs {} of the time", whole_percent(share))
+            });
+        }
         if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= WAITS_AT_ALL) {
             let share = wait / (wait + cpu_s);
             WAITS.report(share, findings, || format!("{name} waits for a CPU {} of the time", whole_percent(share)));

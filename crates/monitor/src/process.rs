@@ -5,7 +5,7 @@ use crate::group::{Group, Site, Stretch};
 use crate::program::{Membership, ProgramSample};
 use crate::tree::ProcessTree;
 use brimful_core::Nanos;
-use brimful_core::server::{Program, Programs, Server, ServerInterval};
+use brimful_core::server::{CpuQuota, Program, Programs, Server, ServerInterval};
 use std::collections::BTreeMap;
 
 /// The group.
@@ -68,6 +68,7 @@ fn scaled(process: Program, factor: f64) -> Program {
         run_queue_wait_s: process.run_queue_wait_s.map(|wait| wait * factor),
         major_faults: process.major_faults.map(count),
         context_switches: process.context_switches.map(count),
+        quota: process.quota.map(|quota| CpuQuota { throttled_s: quota.throttled_s * factor, ..quota }),
         ..process
     }
 }

@@ -13,8 +13,9 @@
 //! between two readings and whose parent did not wait for it.
 
 use crate::counter::Over;
+use crate::tree::QuotaSample;
 use brimful_core::Nanos;
-use brimful_core::server::Program;
+use brimful_core::server::{CpuQuota, Program};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub struct ProgramSample {
     pub major_faults: u64,
     /// Voluntary and not.
     pub context_switches: Option<u64>,
+    /// Of the control groups that its processes are in.
+    pub quotas: Vec<QuotaSample>,
 }
 
 /// Whether a program has figures of its own.
@@ -280,7 +283,27 @@ impl ProgramSample {
             memory_share: self.memory_bytes.filter(|&all| all > 0).map(|all| self.rss_bytes as f64 / all as f64),
             major_faults: Some(self.major_faults.saturating_sub(earlier.major_faults)),
             context_switches: self.context_switches.zip(earlier.context_switches).map(|(now, was)| switches(now, was)),
+            quota: self.quota_since(earlier),
         }
+    }
+
+    /// The quota that stopped it for longest, or else the tightest.
+    fn quota_since(&self, earlier: &ProgramSample) -> Option<CpuQuota> {
+        let quota = |now: &QuotaSample| {
+            // One that was given meanwhile began with the counters that its group had; those stood still before.
+            let was = earlier.quotas.iter().find(|was| was.group == now.group).unwrap_or(now);
+            let periods = now.periods.saturating_sub(was.periods);
+            let throttled = now.throttled_periods.saturating_sub(was.throttled_periods);
+            CpuQuota {
+                group: now.group.to_string(),
+                cpus: now.quota.0 as f64 / now.period.0 as f64,
+                throttled_periods: if periods > 0 { throttled as f64 / periods as f64 } else { 0.0 },
+                throttled_s: (now.throttled - was.throttled).as_secs_f64(),
+            }
+        };
+        let worse =
+            |a: &CpuQuota, b: &CpuQuota| a.throttled_s.total_cmp(&b.throttled_s).then(b.cpus.total_cmp(&a.cpus));
+        self.quotas.iter().filter(|quota| quota.period > Nanos::ZERO).map(quota).max_by(worse)
     }
 }
 
@@ -467,6 +490,28 @@ mod tests {
         (before.run_queue_wait, now.context_switches, now.memory_bytes) = (None, None, None);
         let process = now.since(&before, Nanos::from_secs(1));
         assert_eq!((process.run_queue_wait_s, process.context_switches, process.memory_share), (None, None, None));
+    }
+
+    #[test]
+    fn of_several_quotas_the_one_counts_that_stopped_the_program_for_longest() {
+        let quota = |group: &str, cpus: u64, periods, throttled_periods, ms| QuotaSample {
+            group: group.into(),
+            quota: Nanos::from_millis(10 * cpus),
+            period: Nanos::from_millis(10),
+            periods,
+            throttled_periods,
+            throttled: Nanos::from_millis(ms),
+        };
+        let sample = |quotas: &[QuotaSample]| ProgramSample { quotas: quotas.to_vec(), ..ProgramSample::default() };
+        let before = sample(&[quota("wide", 4, 100, 10, 50), quota("tight", 1, 100, 10, 900)]);
+        let since = |quotas: &[QuotaSample]| sample(quotas).since(&before, Nanos::from_secs(1)).quota;
+        let stopped = since(&[quota("wide", 4, 200, 35, 300), quota("tight", 1, 200, 10, 900)]).unwrap();
+        assert_eq!((&*stopped.group, stopped.cpus, stopped.throttled_periods), ("wide", 4.0, 0.25));
+        assert!((stopped.throttled_s - 0.25).abs() < 1e-9);
+        let none_did = since(&[quota("wide", 4, 200, 10, 50), quota("tight", 1, 200, 10, 900)]).unwrap();
+        assert_eq!((&*none_did.group, none_did.throttled_s), ("tight", 0.0));
+        assert_eq!(since(&[quota("new", 2, 50, 40, 70)]).unwrap().throttled_s, 0.0, "before it was one");
+        assert_eq!(since(&[]), None);
     }
 
     #[test]

@@ -8,10 +8,12 @@
 mod cgroup;
 mod hidden;
 mod proc;
+mod quota;
 mod selection;
 mod selector;
 mod tasks;
 
+pub use quota::QuotaSample;
 pub use selector::ProcessSelector;
 
 use crate::owner::owners_in;
@@ -19,6 +21,7 @@ use crate::program::{Accounts, CpuTime, Membership, ProgramSample};
 use crate::{MonitorError, NetNamespace, procfs, sys};
 use brimful_core::Nanos;
 use proc::ProcReader;
+use quota::QuotaWatch;
 use selection::Selection;
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,6 +36,7 @@ pub struct ProcessTree {
     selection: Selection,
     accounts: Accounts,
     source: Source,
+    quotas: QuotaWatch,
     memory_bytes: Option<u64>,
     /// /proc keeps other users' processes from view.
     hidden: bool,
@@ -82,6 +86,7 @@ impl ProcessTree {
         let mut tree = ProcessTree {
             root: root.to_owned(),
             selection: Selection::new(root, selectors, netns),
+            quotas: QuotaWatch::new(root, selectors.len()),
             accounts,
             source,
             hidden: hidden::hidden(root).is_some(),
@@ -131,7 +136,7 @@ impl ProcessTree {
 
     /// Reads every program, in the order of the selectors.
     pub(crate) fn read(&mut self) -> Vec<ProgramSample> {
-        let ProcessTree { root, selection, accounts, source, memory_bytes, hidden } = self;
+        let ProcessTree { root, selection, accounts, source, quotas, memory_bytes, hidden } = self;
         match source {
             Source::Tasks(reader) => match reader.read(accounts, selection) {
                 Ok(()) => selection.forget(),
@@ -146,6 +151,7 @@ impl ProcessTree {
         let mut samples = accounts.sample();
         for (index, sample) in samples.iter_mut().enumerate() {
             sample.memory_bytes = *memory_bytes;
+            sample.quotas = quotas.read(index, &sample.pids);
             sample.membership = selection.membership(index, accounts);
             if *hidden && sample.pids.is_empty() && !accounts.was_found(index) {
                 sample.membership = Membership::Hidden;

@@ -94,7 +94,8 @@ fn replies(record: &Record) -> Vec<String> {
     let size = ratio(record.bytes.received as f64, record.counts.completed as f64).map_or("-".to_owned(), bytes);
     let status = record.counts.status;
     let [s2xx, s3xx, s4xx, s5xx] = [status.s2xx, status.s3xx, status.s4xx, status.s5xx].map(count);
-    let status = format!("2xx {s2xx}, 3xx {s3xx}, 4xx {s4xx}, 5xx {s5xx}");
+    let limited = if status.s429 > 0 { format!(" (429 {})", count(status.s429)) } else { String::new() };
+    let status = format!("2xx {s2xx}, 3xx {s3xx}, 4xx {s4xx}{limited}, 5xx {s5xx}");
     vec![
         labelled("Reply rate", &(rate(record.rates.completed) + &samples(&record.reply_rate))),
         labelled("Reply time", &times),

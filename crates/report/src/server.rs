@@ -7,7 +7,9 @@ mod groups;
 mod layout;
 
 use brimful_core::quantity::{self, bytes, count, number, percent, rate};
-use brimful_core::server::{AcceptQueue, Core, CpuShares, Disk, HostProbe, Listener, Network, Program, Server};
+use brimful_core::server::{
+    AcceptQueue, Core, CpuQuota, CpuShares, Disk, HostProbe, Listener, Network, Program, Server,
+};
 use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
@@ -54,8 +56,14 @@ fn cpu_in_words(cpu: &CpuShares, cores: &[Core]) -> String {
 
 fn program_in_words(process: &Program) -> String {
     let waited = process.run_queue_wait_s.filter(|&wait| wait > 0.0);
-    let waited = waited.map_or(String::new(), |wait| format!(" (waited {} for a CPU)", quantity::seconds(wait)));
-    format!("{} {}{waited}", process.name, quantity::seconds(process.cpu_s))
+    let waited = waited.map(|wait| format!("waited {} for a CPU", quantity::seconds(wait)));
+    let stopped = process.quota.as_ref().filter(|quota| quota.throttled_s > 0.0).map(|quota| {
+        let CpuQuota { cpus, throttled_s, .. } = quota;
+        format!("stopped for {} by a quota of {} CPUs", quantity::seconds(*throttled_s), number(*cpus))
+    });
+    let notes: Vec<String> = waited.into_iter().chain(stopped).collect();
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+    format!("{} {}{notes}", process.name, quantity::seconds(process.cpu_s))
 }
 
 fn listener_in_words(listener: &Listener) -> String {
@@ -143,6 +151,12 @@ mod tests {
             cpu_s: 12.3,
             cores: 1.23,
             run_queue_wait_s: Some(0.5),
+            quota: Some(CpuQuota {
+                group: "/sys/fs/cgroup/system.slice/nginx.service".to_owned(),
+                cpus: 1.5,
+                throttled_periods: 0.2,
+                throttled_s: 0.123,
+            }),
             ..Program::default()
         };
         let traffic = Traffic { rx_bytes_per_s: 1e6, tx_bytes_per_s: 12.3e6, ..Traffic::default() };
@@ -168,7 +182,7 @@ mod tests {
             overhead: Overhead { monitor_cpu_s: 0.001, per_sample_us: 210.0, samples: 5 },
             clock: Some(ClockOffset::default()),
             kernel,
-            process: vec![process.clone(), Program { name: "php-fpm".to_owned(), ..process }],
+            process: vec![process.clone(), Program { name: "php-fpm".to_owned(), quota: None, ..process }],
             network,
             connections: Connections { listener, connections, ports },
             module: None,
@@ -240,7 +254,8 @@ mod tests {
             digest(&server()).into_iter().map(|(what, words)| format!("{what}: {words}")).collect();
         let expected = [
             "CPU: user 12.3 %, system 30.1 %, idle 56.6 %, steal 1.0 %; busiest: CPU 1 80.1 %",
-            "programs: nginx 12.3 s (waited 500 ms for a CPU), php-fpm 12.3 s (waited 500 ms for a CPU)",
+            "programs: nginx 12.3 s (waited 500 ms for a CPU; stopped for 123 ms by a quota of 1.50 CPUs), php-fpm 12.3 s \
+             (waited 500 ms for a CPU)",
             "listener: 5,210 SYN/s, 1,210/s dropped; accept queue at most 4,097 of 4,096",
             "network: 1.00 MB/s received, 12.3 MB/s sent; 1.50 segments/s sent again",
             "disk: vda 50.0 % busy, 12.0 reads/s, 0.00 writes/s",

@@ -92,7 +92,10 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
             match status {
                 200..=299 => counts.status.s2xx += 1,
                 300..=399 => counts.status.s3xx += 1,
-                400..=499 => counts.status.s4xx += 1,
+                400..=499 => {
+                    counts.status.s4xx += 1;
+                    counts.status.s429 += u64::from(status == 429);
+                }
                 500..=599 => counts.status.s5xx += 1,
                 _ => {}
             }
@@ -121,8 +124,8 @@ pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
 }
 
 /// Every count.
-fn fields(counts: &mut Counts) -> [&mut u64; 18] {
-    const { assert!(size_of::<Counts>() == size_of::<[u64; 18]>(), "a count is missing below") };
+fn fields(counts: &mut Counts) -> [&mut u64; 19] {
+    const { assert!(size_of::<Counts>() == size_of::<[u64; 19]>(), "a count is missing below") };
     let status = &mut counts.status;
     [
         &mut counts.scheduled,
@@ -142,6 +145,7 @@ fn fields(counts: &mut Counts) -> [&mut u64; 18] {
         &mut status.s2xx,
         &mut status.s3xx,
         &mut status.s4xx,
+        &mut status.s429,
         &mut status.s5xx,
     ]
 }

@@ -272,7 +272,14 @@ impl Method<'_> {
         Ok(piece.map(|piece| piece.rate() / then))
     }
 
+    /// Goes on only where the server serves whoever asks.
+    pub(crate) fn check_rate_limit(&self, trial: &Trial) -> Result<(), Halt> {
+        let limited = trial.rate_limited();
+        limited.map_or(Ok(()), |what| Err(self.halt(ReasonCode::RateLimited, what.trim_end_matches('.'))))
+    }
+
     fn check_failures(&self, trial: &Trial) -> Result<(), Halt> {
+        self.check_rate_limit(trial)?;
         let share = trial.failed_share();
         if share < FAILED {
             return Ok(());

@@ -14,6 +14,7 @@ const NOTABLE: f64 = 0.05;
 
 /// Sums up. `halt` is what ended the survey early, if anything did.
 pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> Survey {
+    found.doubts.extend(found.throttled.take().map(|throttled| throttled.reason));
     found.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
     let predicted = found.fit.as_ref().map(ServerFit::saturation);
     let saturation = Comparison {

@@ -2,6 +2,7 @@
 //! document.
 
 use crate::SurveyError;
+use crate::level::Throttled;
 use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Inflicted, Level, Stopped};
@@ -74,6 +75,8 @@ pub(crate) struct Found {
     pub inflicted: Option<Inflicted>,
     /// What speaks against calibration.
     pub doubts: Vec<Reason>,
+    /// The time for which a quota stopped the server most.
+    pub throttled: Option<Throttled>,
     /// Between which rates 90 % of measurements of the capacity lie.
     pub saturation_interval: Option<[f64; 2]>,
     /// The host's speed when it was measured, over that during calibration.
@@ -85,4 +88,14 @@ pub(crate) struct Found {
     pub saturation: Option<(f64, Option<f64>)>,
     /// What the reference server told before and after that level.
     pub truth: Option<(Truth, Truth)>,
+}
+
+impl Found {
+    /// Keeps the worst.
+    pub fn note_throttled(&mut self, throttled: Option<Throttled>) {
+        let worse = |new: &Throttled| self.throttled.as_ref().is_none_or(|old| old.share < new.share);
+        if let Some(new) = throttled.filter(worse) {
+            self.throttled = Some(new);
+        }
+    }
 }

@@ -34,7 +34,11 @@ pub(crate) fn verdict(
     step: &str,
 ) -> Verdict {
     let early = halt.map(|halt| ended_early(halt, step)).into_iter();
-    let mut reasons: Vec<Reason> = early.chain(of_calibration.iter().cloned()).chain(doubts(levels)).collect();
+    let mut reasons: Vec<Reason> = early.chain(of_calibration.iter().cloned()).collect();
+    // What is said of the whole is not said once more of a level.
+    let said = |reason: &Reason| reasons.iter().any(|other| other.code == reason.code);
+    let of_levels = doubts(levels).filter(|reason| !said(reason));
+    reasons.extend(of_levels);
     // What a disturbed measurement says against a model is said of the disturbance.
     if reasons.is_empty() {
         reasons.extend(capacity_missed(levels, saturation, full).into_iter().chain(response_missed(levels)));

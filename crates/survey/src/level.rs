@@ -16,6 +16,9 @@ const MIN_SAMPLES: u64 = 3;
 /// From this share of failed calls on, the times and the CPU of the others are those of another load.
 const FAILED: f64 = 0.01;
 
+/// From this share of time on that a quota stopped the server, it was another server.
+const THROTTLED: f64 = 0.01;
+
 /// A load that was tried.
 #[derive(Debug)]
 pub(crate) struct Trial {
@@ -130,11 +133,46 @@ impl Trial {
             );
             reasons.push(Reason { code: ReasonCode::OtherWork, message });
         }
+        reasons.extend(self.throttled().map(|throttled| throttled.reason));
         Verdict { valid: reasons.is_empty(), reasons, ..self.record.verdict }
+    }
+
+    /// Whether a CPU quota stopped the server's processes, the one that did so for longest.
+    pub fn throttled(&self) -> Option<Throttled> {
+        let server = self.record.server.as_ref()?;
+        let quotas = server.process.iter().filter_map(|program| program.quota.as_ref());
+        let quota = quotas.max_by(|a, b| a.throttled_s.total_cmp(&b.throttled_s))?;
+        let share = (quota.throttled_s / self.record.window_s).min(1.0);
+        let message = format!(
+            "The CPU quota of {} CPUs of {} stopped the server's processes for {} of the time: what was measured is the \
+             quota's stop and go, which no model of the server knows of. Raise the quota, or survey the server without it \
+             and plan with the model how much it needs.",
+            quantity::number(quota.cpus),
+            quota.group,
+            quantity::percent(share)
+        );
+        (share >= THROTTLED).then_some(Throttled { share, reason: Reason { code: ReasonCode::Throttled, message } })
+    }
+
+    /// Whether the server limits the rate of its clients, and calls came faster: what it lets pass then.
+    pub fn rate_limited(&self) -> Option<String> {
+        let (counts, rates) = (&self.record.counts, &self.record.rates);
+        let limited = counts.status.s429;
+        let passed = rates.completed * (1.0 - limited as f64 / (counts.completed as f64).max(1.0));
+        let message = format!(
+            "{} of the calls were answered 429: the server limits the rate of its clients, here at about {}. Raise or \
+             switch off its limit for this client's address.",
+            quantity::percent(self.share_of_calls(limited)),
+            quantity::rate(passed)
+        );
+        (self.share_of_calls(limited) >= FAILED).then_some(message)
     }
 
     /// What the server failed to do, if that is so much that the rest says little about it.
     fn failures(&self) -> Option<Reason> {
+        if let Some(message) = self.rate_limited() {
+            return Some(Reason { code: ReasonCode::RateLimited, message });
+        }
         let share = self.failed_share();
         let message = format!(
             "{} of the calls failed or were answered with an error of the server (5xx), so this is not what it can do \
@@ -228,6 +266,14 @@ impl Trial {
             classes: classes.collect(),
         }
     }
+}
+
+/// A server that was stopped by a quota.
+#[derive(Clone, Debug)]
+pub(crate) struct Throttled {
+    /// Share of the time.
+    pub share: f64,
+    pub reason: Reason,
 }
 
 /// What a level is, besides what was measured of it.

@@ -115,6 +115,7 @@ impl Method<'_> {
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
         let trial = self.try_once(&with_load(&self.setup.workload, load), PROBE)?;
         self.check(&trial)?;
+        self.check_rate_limit(&trial)?;
         let counts = &trial.record.counts;
         if counts.status.s2xx + counts.status.s3xx == 0 {
             let what = format!(
@@ -285,7 +286,11 @@ impl Method<'_> {
     fn measure(&mut self, workload: &Workload, lasts: Nanos, seed: u64) -> Result<Trial, Halt> {
         // A server whose processes are gone cannot be watched either; Ctrl-C in a terminal ends them as well.
         match self.bench.measure(workload, lasts, seed) {
-            Ok(record) => Ok(Trial::new(record, &workload.classes)),
+            Ok(record) => {
+                let trial = Trial::new(record, &workload.classes);
+                self.found.note_throttled(trial.throttled());
+                Ok(trial)
+            }
             Err(_) if self.bench.is_interrupted() => Err(self.interrupted()),
             Err(_) if !self.bench.is_alive() => Err(self.died()),
             Err(error) => Err(Halt::Error(error)),

@@ -19,7 +19,7 @@ use crate::predictions::ON_OFF;
 use crate::survey::{MAX_DELAY, MAX_LOAD};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
-use brimful_core::server::{CpuShares, Disk, Kernel, Program, Server, ServerInterval};
+use brimful_core::server::{CpuQuota, CpuShares, Disk, Kernel, Program, Server, ServerInterval};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
@@ -63,6 +63,8 @@ struct Simulated {
     own_work: bool,
     under_load: Box<UnderLoad>,
     fails: Box<Failure>,
+    /// For which share of the time a quota stops it at a rate that was offered.
+    stopped: Box<dyn Fn(f64) -> f64>,
     client_max: Option<f64>,
     /// Of the survey: surveys of one seed have the same luck.
     seed: u64,
@@ -92,6 +94,7 @@ impl Simulated {
             own_work: false,
             under_load: Box::new(|_, _| ()),
             fails: Box::new(|_, _| None),
+            stopped: Box::new(|_| 0.0),
             client_max: Some(1e6),
             seed: 1,
             max_delay: None,
@@ -281,6 +284,14 @@ impl Bench for Simulated {
             Some((name.to_owned(), Disk { utilization: work / seconds, ..Disk::default() }))
         };
         let disks = self.server.stations.iter().zip(&work).filter_map(disk).collect();
+        let mut server = self.server_seen(intervals, length_s, disks);
+        let stopped = (self.stopped)(rate);
+        server.process[0].quota = (stopped > 0.0).then(|| CpuQuota {
+            group: "/sys/fs/cgroup/web".to_owned(),
+            cpus: 0.5,
+            throttled_periods: 1.0,
+            throttled_s: stopped * window.as_secs_f64(),
+        });
         let facts = Facts {
             started_at: String::new(),
             started_monotonic_ns: 0,
@@ -292,7 +303,7 @@ impl Bench for Simulated {
             seed,
             interrupted: false,
             generator: Generator { max_rate: self.client_max, threads: 1, ..Generator::default() },
-            server: Some(self.server_seen(intervals, length_s, disks)),
+            server: Some(server),
             shards: Vec::new(),
         };
         Ok(derive(&calls.seen.into_account(), facts))

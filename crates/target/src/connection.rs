@@ -124,15 +124,20 @@ impl Connection {
     }
 
     fn serve(&mut self, request: Request, desk: &mut Desk) -> (Next, Charge) {
-        if let Page::Class(class) = request.page {
+        let mut page = request.page;
+        if let Page::Class(class) = page
+            && desk.admits()
+        {
             self.last = Some(class);
             if !desk.serve(class) {
                 return (Next::Close, self.wake());
             }
+        } else if let Page::Class(_) = page {
+            page = Page::TooManyRequests;
         }
         // A server that stops answers what is there and hangs up.
         let then = if request.close || desk.stopping() { Then::Close } else { Then::Read };
-        self.answer(request.page, request.head_only, then, desk)
+        self.answer(page, request.head_only, then, desk)
     }
 
     fn answer(&mut self, page: Page, head_only: bool, then: Then, desk: &Desk) -> (Next, Charge) {

@@ -2,6 +2,7 @@
 
 use crate::burn::{Sampler, Spinner};
 use crate::disk::{Buffer, Disk};
+use crate::limiter::Limiter;
 use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::service::{Distribution, ServiceClass, Step};
@@ -25,6 +26,8 @@ pub(crate) struct Site {
     pub(crate) pages: Pages,
     /// Only where one was asked for.
     pub(crate) pool: Option<Pool>,
+    /// Only where one was asked for.
+    pub(crate) limiter: Option<Limiter>,
     /// What lock steps hold.
     pub(crate) lock: Mutex<()>,
     /// Only where a class reads.
@@ -67,6 +70,11 @@ impl Desk {
         let walker = site.walker.as_ref().map(|walker| walker.starting_at(sampler.place()));
         let scratch = vec![0; READ].into_boxed_slice();
         Desk { site, scratch, spinner: Spinner::measure(), walker, sampler, buffer: Buffer::default() }
+    }
+
+    /// Whether a request that is there now is to be served.
+    pub(crate) fn admits(&self) -> bool {
+        self.site.limiter.as_ref().is_none_or(|limiter| limiter.admits(Instant::now()))
     }
 
     /// Does what a request of this class does before it is answered. False if it is not to be answered: the disk

@@ -46,6 +46,9 @@ pub enum TargetError {
     /// Nobody would ever be served.
     #[error("a pool with no places serves nothing: use at least one")]
     EmptyPool,
+    /// Every request would be above the limit.
+    #[error("a rate limit of no requests a second serves nothing: use at least one")]
+    ServesNothing,
     /// A step that reads nothing, or more than is sensible at once.
     #[error("a step of class `{name}` reads {} bytes: use between 1 and {} bytes", .size.0, .limit.0)]
     ReadSize {

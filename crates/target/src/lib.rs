@@ -16,6 +16,8 @@
 //! - Memory is bounded by the connections: no request body is kept and no head longer than 16 KiB is read.
 //! - A connection takes one turn at a time, one request per turn; pipelining does not let it overtake the others.
 //!
+//! A limit on the rate of requests answers those above it 429, as a gateway in front of a server does.
+//!
 //! There is no idle timeout: a client may hold its connection open as long as the server runs.
 //!
 //! `GET /NAME` requests the class NAME, `GET /` the first class, and `GET /__truth` the truth as JSON.
@@ -27,6 +29,7 @@ mod connection;
 mod desk;
 mod disk;
 mod error;
+mod limiter;
 mod listen;
 mod pages;
 mod pool;

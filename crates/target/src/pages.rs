@@ -15,6 +15,8 @@ pub(crate) enum Page {
     BadRequest,
     BodyTooLarge,
     HeadTooLarge,
+    /// Above the limit on their rate.
+    TooManyRequests,
 }
 
 /// A response: `head` bytes of head, then the body.
@@ -37,8 +39,14 @@ pub(crate) struct Pages {
 /// Methods whose requests are served.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /// The pages after the classes'.
-const FAILURES: [Page; 5] =
-    [Page::NotFound, Page::MethodNotAllowed, Page::BadRequest, Page::BodyTooLarge, Page::HeadTooLarge];
+const FAILURES: [Page; 6] = [
+    Page::NotFound,
+    Page::MethodNotAllowed,
+    Page::BadRequest,
+    Page::BodyTooLarge,
+    Page::HeadTooLarge,
+    Page::TooManyRequests,
+];
 
 impl Pages {
     pub(crate) fn new(classes: &[ServiceClass]) -> Pages {
@@ -62,6 +70,9 @@ impl Pages {
                     "",
                     "The request's head is longer than 16 KiB or has more than 64 fields.\n".to_owned(),
                 ),
+                Page::TooManyRequests => {
+                    ("429 Too Many Requests", "Retry-After: 1\r\n", "More requests than are served here.\n".to_owned())
+                }
                 _ => ("400 Bad Request", "", "This is not an HTTP/1.1 or HTTP/1.0 request.\n".to_owned()),
             };
             [false, true].map(|close| render(status, "text/plain", extra, close, body.as_bytes()))

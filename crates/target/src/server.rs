@@ -4,6 +4,7 @@ use crate::burn::Sampler;
 use crate::desk::Site;
 use crate::disk::Disk;
 use crate::error::TargetError;
+use crate::limiter::Limiter;
 use crate::listen::listen;
 use crate::pages::Pages;
 use crate::pool::Pool;
@@ -42,6 +43,8 @@ pub struct TargetConfig {
     /// Requests that may be served at once, at least one; the others wait, each with its worker. `None` lets each
     /// worker serve.
     pub pool: Option<usize>,
+    /// Requests served a second, at least one; those above are answered 429. `None` serves all.
+    pub rate_limit: Option<u32>,
     /// Where the file is made that read steps read.
     pub read_dir: PathBuf,
     /// Seed of the exponential draws.
@@ -70,6 +73,9 @@ impl Target {
         if config.pool == Some(0) {
             return Err(TargetError::EmptyPool);
         }
+        if config.rate_limit == Some(0) {
+            return Err(TargetError::ServesNothing);
+        }
         let (listener, addr) = listen(config.listen, config.backlog)?;
         let refused = |what| move |e: Errno| TargetError::Resources { what, source: e.into() };
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(refused("an epoll descriptor"))?;
@@ -82,6 +88,7 @@ impl Target {
         let works = has(|step| matches!(step, Step::Work(_)));
         let site = Arc::new(Site {
             pool: config.pool.map(Pool::new),
+            limiter: config.rate_limit.map(Limiter::new),
             lock: Mutex::new(()),
             disk: reads.then(|| Disk::new(&config.read_dir)).transpose()?,
             walker: works.then(|| Walker::calibrated(config.cpus.first().copied())).transpose()?,

@@ -12,6 +12,7 @@ mod documents;
 mod examples;
 mod foreign_text;
 mod help;
+mod limits;
 mod load;
 mod merge;
 mod output;

@@ -16,6 +16,8 @@ pub const STEAL_AT_ALL: f64 = 0.02;
 pub const WAITS: Level = Level { near: 0.33, at: 0.50 };
 /// A program that waits less than this many seconds per second is not held up whatever its share.
 pub const WAITS_AT_ALL: f64 = 0.05;
+/// Share of time in which a CPU quota stopped a program: every call that comes then waits for the next period.
+pub const THROTTLED: Level = Level { near: 0.01, at: 0.10 };
 /// Share of time in which something waited for memory: even little means that the working set does not fit.
 pub const MEMORY_STALL: Level = Level { near: 0.02, at: 0.20 };
 /// Share of time in which something waited for a disk.

@@ -5,6 +5,7 @@ use brimful_core::quantity;
 use brimful_core::server::{
     Connections, CpuShares, Disk, Kernel, Listener, Network, Program, Stall, State, Tcp, Traffic,
 };
+use brimful_core::text::one_line;
 use std::collections::BTreeMap;
 
 pub fn kernel(kernel: &Kernel) -> Vec<String> {
@@ -96,6 +97,12 @@ fn disks(kernel: &Kernel) -> String {
     )
 }
 
+/// The last part of its path: the document has the whole.
+fn quota_group(program: &Program) -> String {
+    let group = program.quota.as_ref().and_then(|quota| quota.group.rsplit('/').find(|part| !part.is_empty()));
+    one_line(group.unwrap_or("-")).into_owned()
+}
+
 pub fn process(programs: &[Program]) -> Option<String> {
     let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
     let row = |name, cell: fn(&Program) -> String| (name, programs.iter().map(cell).collect());
@@ -119,6 +126,10 @@ pub fn process(programs: &[Program]) -> Option<String> {
                 row("memory_share", |p| share(p.memory_share)),
                 row("major_faults", |p| count(p.major_faults)),
                 row("context_switches", |p| count(p.context_switches)),
+                row("quota group", quota_group),
+                row("quota cpus", |p| number(p.quota.as_ref().map(|quota| quota.cpus))),
+                row("quota throttled_periods", |p| share(p.quota.as_ref().map(|quota| quota.throttled_periods))),
+                row("quota throttled_s", |p| seconds(p.quota.as_ref().map(|quota| quota.throttled_s))),
             ],
         )
     })

@@ -31,6 +31,7 @@ impl Responder {
             distribution: Distribution::Deterministic,
             workers: places.workers,
             pool: None,
+            rate_limit: None,
             backlog: 1024,
             cpus: places.responder.clone(),
             read_dir: std::env::temp_dir(),

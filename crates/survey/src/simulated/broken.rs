@@ -4,7 +4,7 @@ use super::full::has_its_capacity_predicted;
 use super::*;
 use brimful_core::model::IdleCost;
 use brimful_core::record::{Reason, ReasonCode};
-use brimful_core::survey::{Comparison, Role};
+use brimful_core::survey::{Comparison, Level, Role};
 
 pub(super) fn cpu(servers: u32) -> Station {
     Station { name: "cpu".to_owned(), servers, scheduling: Scheduling::Fcfs, ..Station::default() }
@@ -120,6 +120,46 @@ fn calls_that_fail_under_load() {
         bench.fails = Box::new(move |rate, number| ((1050.0..1e9).contains(&rate) && number % 5 == 0).then_some(end));
         is_predicted_well(&mut bench, 60.0);
     }
+}
+
+#[test]
+fn a_quota_that_throttles_is_named() {
+    let closed: fn(f64) -> f64 = |rate| if rate.is_infinite() { 0.4 } else { 0.0 };
+    let at_90: fn(f64) -> f64 = |rate| if (850.0..950.0).contains(&rate) { 0.02 } else { 0.0 };
+    for (stopped, said) in [(closed, "for 40.0 % of the time"), (at_90, "for 2.0 % of the time")] {
+        let mut bench = Simulated::single(cpu(1), 0.001);
+        bench.stopped = Box::new(stopped);
+        let survey = bench.survey(&[1.0], 20.0);
+        let [reason] = survey.verdict.reasons.as_slice() else { panic!("{:#?}", survey.verdict) };
+        assert_eq!(reason.code, ReasonCode::Throttled);
+        assert!(
+            reason.message.contains(said) && reason.message.contains("0.500 CPUs of /sys/fs/cgroup/web"),
+            "{reason:?}"
+        );
+        assert!(survey.headline.starts_with("Not determined"), "{}", survey.headline);
+    }
+    // A moment of it says nothing.
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.stopped = Box::new(|_| 0.005);
+    is_predicted_well(&mut bench, 60.0);
+}
+
+#[test]
+fn a_rate_limiter_stops_calibration_and_is_named() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    // It lets 500 of 1,000 calls a second pass.
+    let too_many = End::Completed { status: 429 };
+    bench.fails = Box::new(move |rate, number| (rate > 550.0 && number % 2 == 0).then_some(too_many));
+    let survey = bench.survey(&[1.0], 20.0);
+    let [reason] = survey.verdict.reasons.as_slice() else { panic!("{:#?}", survey.verdict) };
+    assert_eq!(reason.code, ReasonCode::RateLimited);
+    assert!(["at about 4", "at about 5"].iter().any(|about| reason.message.contains(about)), "{}", reason.message);
+    assert!(survey.model.stations.is_empty(), "nothing was fitted to it");
+    // One that is above what calibration needs marks the levels that it concerns.
+    bench.fails = Box::new(move |rate, number| ((750.0..1e9).contains(&rate) && number % 5 == 0).then_some(too_many));
+    let survey = bench.survey(&[1.0], 20.0);
+    let limited = |level: &&Level| level.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::RateLimited);
+    assert_eq!(survey.levels.iter().filter(limited).count(), 2, "80 and 90 %: {:#?}", survey.levels);
 }
 
 #[test]

@@ -21,6 +21,7 @@ fn config(service: &str, workers: usize) -> TargetConfig {
         workers,
         backlog: 128,
         pool: None,
+        rate_limit: None,
         cpus: Vec::new(),
         read_dir: std::env::temp_dir(),
         seed: 1,

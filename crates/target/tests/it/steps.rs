@@ -49,6 +49,21 @@ fn a_worker_that_sleeps_keeps_no_other_from_serving() {
 }
 
 #[test]
+fn a_rate_limit_answers_what_is_above_it_at_once() {
+    let target = Target::start(TargetConfig { rate_limit: Some(1), ..config("a=0", 1) }).unwrap();
+    let mut client = Client::new(target.addr());
+    let mut status = || {
+        client.send(request("/a"));
+        client.reply().status
+    };
+    // However slow the host is: two in a row that are served are a second apart, so not all of a thousand are.
+    assert_eq!(status(), 200);
+    assert!((0..1000).any(|_| status() == 429));
+    let error = Target::start(TargetConfig { rate_limit: Some(0), ..config("a=0", 1) }).unwrap_err();
+    assert!(error.to_string().contains("at least one"), "{error}");
+}
+
+#[test]
 fn a_pool_serves_so_many_at_once() {
     let target = Target::start(TargetConfig { pool: Some(1), ..config("a=sleep:20ms", 4) }).unwrap();
     assert!(together(&target, 8) >= Duration::from_millis(8 * 20));

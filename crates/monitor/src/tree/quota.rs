@@ -1,0 +1,143 @@
+//! The CPU quotas of the control groups that a program's processes are in: what there is of them, and how often they
+//! stopped it. A group is looked up when a process comes, and all of them again now and then; one without a quota costs
+//! nothing until then.
+
+use crate::sys;
+use brimful_core::Nanos;
+use brimful_os::cgroup::{Quota, Throttling, cpu_groups};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How often to look for processes that were moved, and for quotas that were given.
+const LOOK: Nanos = Nanos::from_secs(2);
+
+/// A group that has a quota now, and its counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuotaSample {
+    /// Its directory.
+    pub group: Arc<str>,
+    /// CPU time that it may have in each period.
+    pub quota: Nanos,
+    /// How long that is.
+    pub period: Nanos,
+    /// Periods in which it ran.
+    pub periods: u64,
+    /// Those in which it was stopped.
+    pub throttled_periods: u64,
+    /// For how long; of several CPUs together.
+    pub throttled: Nanos,
+}
+
+/// The groups of all programs.
+#[derive(Debug)]
+pub(super) struct QuotaWatch {
+    root: PathBuf,
+    programs: Vec<Program>,
+}
+
+#[derive(Debug, Default)]
+struct Program {
+    pids: Arc<[u32]>,
+    /// What `/proc/PID/cgroup` of each says.
+    cgroups: BTreeMap<u32, Arc<str>>,
+    /// Those with a quota.
+    limited: Vec<(PathBuf, Arc<str>)>,
+    look_at: Nanos,
+}
+
+impl QuotaWatch {
+    /// `root` is where /proc and /sys are.
+    pub fn new(root: &Path, programs: usize) -> QuotaWatch {
+        let programs = (0..programs).map(|_| Program::default()).collect();
+        QuotaWatch { root: root.to_owned(), programs }
+    }
+
+    /// Of a program that has these processes now.
+    pub fn read(&mut self, program: usize, pids: &Arc<[u32]>) -> Vec<QuotaSample> {
+        let Some(program) = self.programs.get_mut(program) else { return Vec::new() };
+        let now = sys::now();
+        if program.pids != *pids || now >= program.look_at {
+            if now >= program.look_at {
+                program.cgroups.clear();
+                program.look_at = now + LOOK;
+            }
+            program.look(&self.root, pids);
+        }
+        program.limited.iter().filter_map(|(directory, name)| sample(directory, name)).collect()
+    }
+}
+
+impl Program {
+    fn look(&mut self, root: &Path, pids: &Arc<[u32]>) {
+        self.pids = Arc::clone(pids);
+        self.cgroups.retain(|pid, _| pids.contains(pid));
+        for &pid in pids.iter() {
+            let read = || read_to_string(root.join(format!("proc/{pid}/cgroup"))).unwrap_or_default().into();
+            self.cgroups.entry(pid).or_insert_with(read);
+        }
+        let texts: BTreeSet<&str> = self.cgroups.values().map(|text| &**text).collect();
+        let groups: BTreeSet<PathBuf> = texts.into_iter().flat_map(|text| cpu_groups(root, text)).collect();
+        let limited = groups.into_iter().filter(|group| Quota::of(group, read).is_some());
+        self.limited = limited.map(|group| (group.clone(), group.to_string_lossy().into())).collect();
+    }
+}
+
+fn sample(directory: &Path, name: &Arc<str>) -> Option<QuotaSample> {
+    let (quota, throttling) = (Quota::of(directory, read)?, Throttling::of(directory, read)?);
+    Some(QuotaSample {
+        group: Arc::clone(name),
+        quota: quota.time,
+        period: quota.period,
+        periods: throttling.periods,
+        throttled_periods: throttling.throttled_periods,
+        throttled: throttling.throttled,
+    })
+}
+
+fn read(path: &Path) -> Option<String> {
+    read_to_string(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, P};
+    use std::fs;
+
+    #[test]
+    fn the_quotas_of_a_programs_groups_and_of_those_above_are_found() {
+        let fixture = Fixture::new();
+        let group = |path: &str, files: &[(&str, &str)]| {
+            let directory = fixture.system().join("sys/fs/cgroup").join(path);
+            fs::create_dir_all(&directory).unwrap();
+            files.iter().for_each(|(file, text)| fs::write(directory.join(file), text).unwrap());
+        };
+        group(
+            "web",
+            &[("cpu.max", "150000 100000\n"), ("cpu.stat", "nr_periods 9\nnr_throttled 2\nthrottled_usec 30\n")],
+        );
+        group("web/one", &[("cpu.max", "max 100000\n"), ("cpu.stat", "throttled_usec 0\n")]);
+        let v1 = [
+            ("cpu.cfs_quota_us", "20000\n"),
+            ("cpu.cfs_period_us", "10000\n"),
+            ("cpu.stat", "nr_periods 8\nnr_throttled 4\nthrottled_time 5000\n"),
+        ];
+        group("cpu,cpuacct/old", &v1);
+        for (pid, text) in [(P + 1, "0::/web/one\n"), (P + 2, "4:cpu,cpuacct:/old\n"), (P + 3, "0::/\n")] {
+            fixture.process(pid, 1, "web", [0; 4]);
+            fs::write(fixture.root().join(format!("{pid}/cgroup")), text).unwrap();
+        }
+        let mut watch = QuotaWatch::new(fixture.system(), 1);
+        assert_eq!(watch.read(0, &[P + 3].into()), []);
+        let [new] = &watch.read(0, &[P + 1, P + 3].into())[..] else { panic!("{watch:?}") };
+        assert!(new.group.ends_with("/sys/fs/cgroup/web"), "{new:?}");
+        assert_eq!((new.periods, new.throttled_periods, new.throttled), (9, 2, Nanos::from_micros(30)));
+        let both = watch.read(0, &[P + 1, P + 2].into());
+        let quotas: Vec<[u64; 2]> = both.iter().map(|s| [s.quota, s.period].map(|time| time.0 / 1_000_000)).collect();
+        assert_eq!(quotas, [[20, 10], [150, 100]]);
+    }
+}
