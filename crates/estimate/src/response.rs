@@ -83,6 +83,13 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
     }
 }
 
+/// Z0 alone where the variability is known.
+pub(crate) fn delay(points: &[ResponsePoint], scv: f64) -> f64 {
+    let weight: f64 = points.iter().map(|p| p.weight).sum();
+    let over = |p: &ResponsePoint| p.weight / weight * (p.response - p.demand - p.wait_unit * (1.0 + scv) / 2.0);
+    points.iter().map(over).sum::<f64>().max(0.0)
+}
+
 /// Z0 alone: the mean of what demand and an exponential wait leave over.
 fn exponential(points: &[&ResponsePoint], basis: ScvBasis) -> Result<ResponseFit, EstimateError> {
     if points.is_empty() {

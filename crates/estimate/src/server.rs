@@ -9,28 +9,30 @@
 //! ([`variable`]).
 
 mod blocks;
+mod drift;
 mod full;
 mod host;
 mod law;
 mod programs;
+mod responses;
 mod variable;
 
 pub use blocks::{Block, Piece, Place};
 pub use programs::ProgramSeen;
 pub use variable::{Expected, Spread};
 
-use self::blocks::{Pooled, pool};
+use self::blocks::{Pooled, Replayed, pool};
+use self::drift::Drift;
 use self::full::Full;
 use self::law::Cost;
 use crate::EstimateError;
 use crate::correlation::of_covariance;
 use crate::demand::joint_demands;
 use crate::least_squares::t95;
-use crate::response::{self, ResponsePoint, fit_response};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::survey::{ByClients, Law};
 use brimful_model::correlation::identity;
-use brimful_model::{Estimate, Method, ModelError, exceptional_wait, exponential_wait, solve_open, station_demands};
+use brimful_model::{Estimate, Method, ModelError, solve_open, station_demands};
 use std::collections::BTreeMap;
 
 /// Where the model stands, as a share of the saturation rate: the load a server can be run at with room for peaks. At
@@ -60,13 +62,13 @@ pub struct ServerFacts {
 #[derive(Clone, Debug)]
 pub struct ServerFit {
     facts: ServerFacts,
-    blocks: Vec<Block>,
+    blocks: Vec<Vec<Replayed>>,
     places: BTreeMap<Place, Pooled>,
     once: Once,
     /// The same from blocks drawn anew.
     again: Vec<Once>,
-    /// What of the differences between pieces is the host's.
-    drift_share: f64,
+    /// Of the host.
+    drift: Drift,
     /// Seconds per request, by class.
     pub demands: Vec<Estimate>,
     /// What a request costs more on an idle server, in seconds.
@@ -80,6 +82,9 @@ struct Once {
     network: Model,
     /// The CPUs, whether requests wait there or for something around them, and the classes' demands there.
     cpu: (Station, Vec<f64>),
+    /// Squared coefficient of variation of what a call of a class needs: of this the differences between stretches of few
+    /// calls are made, whatever the queues look like.
+    service_scv: f64,
     laws: Vec<Law>,
     bottleneck: String,
     evidence: String,
@@ -104,6 +109,14 @@ impl ServerFit {
     /// # Errors
     /// When they do not say enough.
     pub fn new(facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
+        // What the calls do in the model depends on how much they need, which does not depend on how long they took.
+        let plain = |piece| Replayed { piece, modelled: None };
+        let mut blocks: Vec<Vec<Replayed>> =
+            blocks.into_iter().map(|block| block.into_iter().map(plain).collect()).collect();
+        let demands = Once::fit(&facts, &pool(&blocks), None)?;
+        for replayed in blocks.iter_mut().flatten() {
+            replayed.modelled = demands.modelled(&facts, &replayed.piece);
+        }
         let places = pool(&blocks);
         let once = Once::fit(&facts, &places, None)?;
         let again = variable::anew(&facts, &blocks, seed);
@@ -112,8 +125,8 @@ impl ServerFit {
         let demands: Vec<Estimate> =
             (0..facts.classes.len()).map(|class| estimate(&|once| once.cpu.1[class])).collect();
         let wakeup = estimate(&|once| once.cpu.0.idle_cost.map_or(0.0, |cost| cost.seconds));
-        let mut fit = Self { facts, blocks, places, once, again, drift_share: 0.0, demands, wakeup };
-        fit.drift_share = fit.share_of_drift();
+        let drift = Drift::of(&once, &facts, &places, &blocks);
+        let mut fit = Self { facts, blocks, places, once, again, drift, demands, wakeup };
         fit.note_uncertainty();
         Ok(fit)
     }
@@ -272,6 +285,7 @@ impl Once {
         let mut once = Once {
             network: network(facts, &cpu, &demands, &full),
             cpu: (cpu, demands),
+            service_scv: 0.0,
             laws,
             bottleneck: full.name.clone(),
             evidence: full.evidence.clone(),
@@ -280,48 +294,8 @@ impl Once {
             let first = once.network.stations[0].name.clone();
             once.network.joint_demands = joint_demands(&once.network.classes, &first, &[(0..classes).collect()]);
         }
-        let points: Vec<ResponsePoint> = places.values().filter_map(|at| once.response_point(at, facts)).collect();
-        let response = fit_response(&points)?;
-        once.network.stations[0].scv = response.scv;
-        if let Some(elsewhere) = once.network.demands.last_mut() {
-            *elsewhere = vec![response.delay; classes];
-        }
+        once.fit_responses(facts, places)?;
         Ok(once)
-    }
-
-    /// What a place says of response times: calls that come at random, and one client by itself, who never waits.
-    fn response_point(&self, at: &Pooled, facts: &ServerFacts) -> Option<ResponsePoint> {
-        let (cpu, demands, piece) = (&self.network.stations[0], &self.network.demands[0], &at.piece);
-        let rates = &piece.throughput;
-        let mean = |times: &[f64]| rates.iter().zip(times).map(|(rate, time)| rate * time).sum::<f64>() / piece.rate();
-        let elsewhere: f64 = match self.network.stations.get(1).filter(|_| self.network.stations.len() > 2) {
-            Some(_) if piece.place == Place::Clients(1) => mean(&self.network.demands[1]),
-            Some(pool) => {
-                let held = &self.network.demands[1];
-                mean(held) + exponential_wait(rates, held, pool.servers, 0.0)
-            }
-            None => 0.0,
-        };
-        let (response, wait_unit, work, variance) = match piece.place {
-            Place::Level(_) => {
-                let demand = mean(&station_demands(cpu, demands, rates));
-                (piece.response?, exceptional_wait(cpu, demands, rates), demand, at.response_variance)
-            }
-            // As long as a call takes when the next one comes as soon as it is answered.
-            Place::Clients(1) => {
-                let variance = at.rate_variance.map(|variance| variance / piece.rate().powi(4));
-                let cost = piece.cost(facts.idle_busy).filter(|_| cpu.name == self.cpu.0.name);
-                let demand = cost.unwrap_or_else(|| mean(demands));
-                (1.0 / piece.rate(), 0.0, demand, variance)
-            }
-            _ => return None,
-        };
-        // As the solver sees it: other work slows the service down.
-        let demand = work / (1.0 - cpu.background);
-        let response = response - elsewhere;
-        let variance = variance.unwrap_or(response.powi(2)).max((response::FLOOR * response).powi(2));
-        let fits = wait_unit.is_finite() && demand.is_finite() && response >= 0.0;
-        fits.then(|| ResponsePoint { wait_unit, demand, response, weight: 1.0 / variance })
     }
 
     fn saturation(&self, facts: &ServerFacts) -> f64 {
@@ -352,7 +326,7 @@ impl Once {
     fn variability(&self, mix: &[f64]) -> f64 {
         let demands = &self.network.demands[0];
         let moment = |k: i32| mix.iter().zip(demands).map(|(share, demand)| share * demand.powi(k)).sum::<f64>();
-        (1.0 + self.network.stations[0].scv) * moment(2) / moment(1).powi(2) - 1.0
+        (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
     }
 
     /// The model when requests in these proportions come at `rate`.

@@ -211,7 +211,12 @@ impl Method<'_> {
         let programs = trial.record.server.iter().flat_map(|server| &server.process);
         let processes = programs.map(|program| program.processes).sum();
         let level = trial.level(&workload, &about, servers);
-        Ok(trial.piece(place, servers, self.warm_up()).map(|piece| Measured { piece, level, processes }))
+        let Some(mut piece) = trial.piece(place, servers, self.warm_up()) else { return Ok(None) };
+        piece.rest = rest.as_secs_f64();
+        if let Place::Level(_) = place {
+            piece.arrivals = self.bench.schedule(&workload, lasts, trial.record.seed)?;
+        }
+        Ok(Some(Measured { piece, level, processes }))
     }
 
     /// How long a visit takes, with what the server rests after it.

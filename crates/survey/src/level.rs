@@ -48,6 +48,18 @@ impl Trial {
         self.record.response_time_us.map(|summary| summary.mean / 1e6)
     }
 
+    /// Squared coefficient of variation of the response times of a class, weighted by calls.
+    fn response_scv(&self) -> Option<f64> {
+        let of = |class: &ClassRecord| {
+            let times = class.response_time_us?;
+            Some((times.count as f64, times.mean, times.stddev))
+        };
+        let classes: Vec<(f64, f64, f64)> = self.record.classes.values().filter_map(of).collect();
+        let sum = |of: &dyn Fn(f64, f64) -> f64| classes.iter().map(|(n, mean, dev)| n * of(*mean, *dev)).sum::<f64>();
+        let scv = sum(&|_, dev| dev * dev) / sum(&|mean, _| mean * mean);
+        scv.is_finite().then_some(scv)
+    }
+
     /// What the server did while load was offered.
     pub fn observed(&self) -> Result<&Observed, SurveyError> {
         self.observed.as_ref().ok_or_else(|| {
@@ -86,7 +98,11 @@ impl Trial {
             }),
             programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::of(server, busy)),
             response: self.response(),
-            course: stretches(&self.record, warm_up.as_secs_f64()).unwrap_or_default(),
+            response_scv: self.response_scv(),
+            warm_up: warm_up.as_secs_f64(),
+            rest: 0.0,
+            course: stretches(&self.record, 0.0).unwrap_or_default(),
+            arrivals: Vec::new(),
         })
     }
 

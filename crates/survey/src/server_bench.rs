@@ -15,11 +15,9 @@ use std::time::{Duration, Instant};
 /// storm of attempts with which a high rate would begin.
 const WARM_CONNECTIONS: u64 = 32;
 
-/// How often the server is looked at in a run, and how fine the course of a Record is: the speed of a host changes within
-/// a second.
-const INTERVAL: Nanos = Nanos::from_millis(125);
-/// The same of a run that lasts no longer than a second.
-const SHORT_INTERVAL: Nanos = Nanos(31_250_000);
+/// How often the server is looked at in a run, and how fine the course of a Record is: a host may stop for some hundredths
+/// of a second, and the queue that this leaves takes longer to go.
+const INTERVAL: Nanos = Nanos(31_250_000);
 /// A rest is looked up from so often, to see whether the survey is to end.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -65,9 +63,9 @@ impl Bench for ServerBench<'_> {
     }
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
-        let interval = if window > Nanos::from_secs(1) { INTERVAL } else { SHORT_INTERVAL };
-        let monitor = self.watched(interval);
-        let plan = RunPlan { workload: workload.clone(), window, seed, interval, monitor, ..self.like.clone() };
+        let monitor = self.watched(INTERVAL);
+        let plan =
+            RunPlan { workload: workload.clone(), window, seed, interval: INTERVAL, monitor, ..self.like.clone() };
         Ok(run(&plan, self.stop)?)
     }
 

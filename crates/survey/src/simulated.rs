@@ -34,12 +34,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 /// Intervals of the monitor and of the course of a run, as those of the real bench are: in seconds.
-const INTERVAL_S: f64 = 0.125;
-const SHORT_INTERVAL_S: f64 = 0.031_25;
-
-fn interval_s(window: Nanos) -> f64 {
-    if window > Nanos::from_secs(1) { INTERVAL_S } else { SHORT_INTERVAL_S }
-}
+const INTERVAL_S: f64 = 0.031_25;
 
 /// A call is given up after this.
 const TIMEOUT: Nanos = Nanos::from_secs(5);
@@ -252,16 +247,15 @@ impl Bench for Simulated {
         self.last = (seed, Vec::new());
         self.offered.borrow_mut().push(load);
         let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
-        let length_s = interval_s(window);
-        let account = Account::new(&names, window).in_intervals(Nanos::from_secs_f64(length_s));
+        let account = Account::new(&names, window).in_intervals(Nanos::from_secs_f64(INTERVAL_S));
         let mut calls = Calls { seen: Collector::new(account), window, last: window, number: 0 };
         let mut intervals = Vec::new();
         let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };
         let (mut now, mut work) = (0.0, vec![0.0; self.server.stations.len()]);
-        let present = follow(&self.under(workload), &options, length_s, |episode| {
-            now += length_s;
-            if now < window.as_secs_f64() + length_s / 2.0 {
-                intervals.push(self.busy(names.len(), &episode.work[0], length_s));
+        let present = follow(&self.under(workload), &options, INTERVAL_S, |episode| {
+            now += INTERVAL_S;
+            if now < window.as_secs_f64() + INTERVAL_S / 2.0 {
+                intervals.push(self.busy(names.len(), &episode.work[0], INTERVAL_S));
                 episode.work.iter().zip(&mut work).for_each(|(by_class, all)| *all += by_class.iter().sum::<f64>());
             }
             let requests = episode.completed.into_iter().filter(|call| call.class < names.len());
@@ -278,13 +272,13 @@ impl Bench for Simulated {
         }
         self.last.1.retain(|(began, _)| *began < window.as_secs_f64());
         self.last.1.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let seconds = length_s * intervals.len() as f64;
+        let seconds = INTERVAL_S * intervals.len() as f64;
         let disk = |(station, work): (&Station, &f64)| {
             let name = station.name.strip_prefix("disk ")?;
             Some((name.to_owned(), Disk { utilization: work / seconds, ..Disk::default() }))
         };
         let disks = self.server.stations.iter().zip(&work).filter_map(disk).collect();
-        let mut server = self.server_seen(intervals, length_s, disks);
+        let mut server = self.server_seen(intervals, INTERVAL_S, disks);
         let stopped = (self.stopped)(rate);
         server.process[0].quota = (stopped > 0.0).then(|| CpuQuota {
             group: "/sys/fs/cgroup/web".to_owned(),

@@ -35,8 +35,16 @@ pub struct Piece {
     pub programs: Vec<ProgramSeen>,
     /// Mean response time in seconds.
     pub response: Option<f64>,
-    /// Its course.
+    /// Squared coefficient of variation of the response times of a class.
+    pub response_scv: Option<f64>,
+    /// What of its beginning the figures above leave out, in seconds.
+    pub warm_up: f64,
+    /// How long the server rested after it, in seconds.
+    pub rest: f64,
+    /// Its course from the start.
     pub course: Vec<Stretch>,
+    /// When the calls came, in seconds after the start, and of which class they were, where they came at random.
+    pub arrivals: Vec<(f64, usize)>,
 }
 
 /// The pieces of one block, in the order in which they were measured.
@@ -55,10 +63,29 @@ impl Piece {
     }
 }
 
+/// A piece, and what the model makes of its calls.
+#[derive(Clone, Debug)]
+pub(super) struct Replayed {
+    pub piece: Piece,
+    pub modelled: Option<Modelled>,
+}
+
+/// Mean response time of a piece's calls in the model, on a host of the course that it had, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Modelled {
+    /// Where all calls of a class need as much.
+    pub constant: f64,
+    /// What is added for each unit of the squared coefficient of variation of what they need.
+    pub per_scv: f64,
+}
+
 /// The pieces of all blocks at one place, as one.
 #[derive(Clone, Debug)]
 pub(super) struct Pooled {
     pub piece: Piece,
+    pub modelled: Option<Modelled>,
+    /// Variance of the mean of what responses are beyond [`Modelled::constant`], by how it differs between blocks.
+    pub beyond_variance: Option<f64>,
     /// Variance of the mean response time, by how it differs between blocks.
     pub response_variance: Option<f64>,
     /// The same of the throughput.
@@ -67,15 +94,16 @@ pub(super) struct Pooled {
 }
 
 /// By place. Of what every block says there, counts are added up; response times are weighted by calls.
-pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> BTreeMap<Place, Pooled> {
-    let mut places: BTreeMap<Place, Vec<&Piece>> = BTreeMap::new();
-    for piece in blocks.into_iter().flatten().filter(|piece| piece.seconds > 0.0) {
-        places.entry(piece.place).or_default().push(piece);
+pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<Replayed>>) -> BTreeMap<Place, Pooled> {
+    let mut places: BTreeMap<Place, Vec<&Replayed>> = BTreeMap::new();
+    for replayed in blocks.into_iter().flatten().filter(|replayed| replayed.piece.seconds > 0.0) {
+        places.entry(replayed.piece.place).or_default().push(replayed);
     }
     places.into_iter().map(|(place, pieces)| (place, pooled(&pieces))).collect()
 }
 
-fn pooled(pieces: &[&Piece]) -> Pooled {
+fn pooled(replayed: &[&Replayed]) -> Pooled {
+    let pieces: Vec<&Piece> = replayed.iter().map(|replayed| &replayed.piece).collect();
     let seconds: f64 = pieces.iter().map(|piece| piece.seconds).sum();
     let mean = |of: &dyn Fn(&Piece) -> Option<f64>| {
         pieces.iter().map(|piece| Some(of(piece)? * piece.seconds)).sum::<Option<f64>>().map(|sum| sum / seconds)
@@ -90,6 +118,15 @@ fn pooled(pieces: &[&Piece]) -> Pooled {
     let rates: Vec<f64> = pieces.iter().map(|piece| piece.rate()).collect();
     // A disk that came or went meanwhile is none that all calls need.
     let disk = |name: &String| Some((name.clone(), mean(&|piece: &Piece| piece.disks.get(name).copied())?));
+    let modelled: Vec<(Modelled, f64, f64)> = replayed
+        .iter()
+        .filter_map(|r| Some((r.modelled?, r.piece.response?, r.piece.rate() * r.piece.seconds)))
+        .collect();
+    let of_modelled = |of: &dyn Fn(&Modelled) -> f64| {
+        let all: f64 = modelled.iter().map(|(.., calls)| calls).sum();
+        modelled.iter().map(|(m, _, calls)| of(m) * calls).sum::<f64>() / all
+    };
+    let beyond: Vec<f64> = modelled.iter().map(|(m, response, _)| response - m.constant).collect();
     Pooled {
         piece: Piece {
             place: pieces[0].place,
@@ -98,14 +135,29 @@ fn pooled(pieces: &[&Piece]) -> Pooled {
             busy: mean(&|piece: &Piece| piece.busy),
             idle: mean(&|piece: &Piece| piece.idle),
             disks: pieces[0].disks.keys().filter_map(disk).collect(),
-            programs: programs::pooled(pieces, seconds),
+            programs: programs::pooled(&pieces, seconds),
             response: (calls > 0.0).then_some(response),
+            response_scv: median(pieces.iter().filter_map(|piece| piece.response_scv).collect()),
+            warm_up: 0.0,
+            rest: 0.0,
             course: Vec::new(),
+            arrivals: Vec::new(),
         },
+        modelled: (modelled.len() == pieces.len())
+            .then(|| Modelled { constant: of_modelled(&|m| m.constant), per_scv: of_modelled(&|m| m.per_scv) }),
+        beyond_variance: variance_of_mean(&beyond),
         response_variance: variance_of_mean(&responses),
         rate_variance: variance_of_mean(&rates),
         blocks: pieces.len(),
     }
+}
+
+/// A piece in which something else stopped the server for a moment is no measure of the others.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let even = values.len().is_multiple_of(2);
+    values.get(middle).map(|upper| if even { f64::midpoint(values[middle - 1], *upper) } else { *upper })
 }
 
 fn variance_of_mean(values: &[f64]) -> Option<f64> {

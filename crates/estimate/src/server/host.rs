@@ -1,7 +1,7 @@
 //! The speed of the host in the course of a level, and what the model says given it.
 
-use super::ServerFit;
-use super::variable::drift_share;
+use super::drift::drift_share;
+use super::{Once, ServerFacts, ServerFit};
 use crate::EstimateError;
 use crate::window::{Stretch, stretches};
 use brimful_core::record::Record;
@@ -35,32 +35,10 @@ impl Usual {
 }
 
 impl ServerFit {
-    /// What is usual where requests of the mix need `here` CPU seconds each at this rate.
-    pub(super) fn usual(&self, busiest: f64, here: f64, rate: f64) -> Usual {
-        let servers = f64::from(self.facts.servers);
-        let free = 1.0 - self.once.cpu.0.background;
-        let idle = (free - rate * here / servers).max(0.0);
-        Usual { busiest, here, idle, free, servers, idle_busy: self.facts.idle_busy }
-    }
-
-    /// How slow the host was in the course of a level at which requests in these proportions came at `rate`: the CPU time
-    /// of each request over what the law says. `None` where the Record does not tell.
+    /// How slow the host was in the course of a level at which requests in these proportions came at `rate`. `None` where
+    /// the Record does not tell.
     pub fn course_of(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<Course> {
-        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
-        let mean = |demands: &[f64]| demands.iter().zip(mix).map(|(demand, share)| demand * share).sum::<f64>();
-        let (cpu, demands) = &self.once.cpu;
-        let usual = self.usual(mean(demands), mean(&station_demands(cpu, demands, &rates)), rate);
-        let stretches = stretches(record, 0.0)?;
-        let seen: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.seconds, usual.slowness(s), s.calls)).collect();
-        // What the calls of a stretch happened to need is not the host's, and the model draws it itself.
-        let level = seen.iter().map(|(seconds, slowness, _)| seconds * slowness).sum::<f64>()
-            / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
-        let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.once.variability(mix));
-        let shrunk = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
-        let course: Vec<(f64, f64)> = seen.into_iter().map(shrunk).collect();
-        let begun = stretches.first().map(|stretch| stretch.begins).filter(|begun| *begun > 0.0);
-        let before = begun.zip(course.first().map(|(_, slowness)| *slowness));
-        (!course.is_empty()).then(|| Course::of_stretches(before.into_iter().chain(course)))
+        self.once.course(&self.facts, &stretches(record, 0.0)?, rate, mix)
     }
 
     /// The mean response time of these arrivals (instants in seconds, classes) on a host of that course.
@@ -74,7 +52,46 @@ impl ServerFit {
         course: &Course,
         arrivals: &[(f64, usize)],
     ) -> Result<Option<f64>, EstimateError> {
-        let model = self.once.model_at(rate, mix);
+        self.once.replay(rate, mix, course, arrivals)
+    }
+}
+
+impl Once {
+    /// What is usual where requests of the mix need `here` CPU seconds each at this rate.
+    pub(super) fn usual(&self, facts: &ServerFacts, busiest: f64, here: f64, rate: f64) -> Usual {
+        let servers = f64::from(facts.servers);
+        let free = 1.0 - self.cpu.0.background;
+        let idle = (free - rate * here / servers).max(0.0);
+        Usual { busiest, here, idle, free, servers, idle_busy: facts.idle_busy }
+    }
+
+    /// How slow the host was in these stretches: the CPU time of each request over what the law says.
+    pub(super) fn course(&self, facts: &ServerFacts, stretches: &[Stretch], rate: f64, mix: &[f64]) -> Option<Course> {
+        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
+        let mean = |demands: &[f64]| demands.iter().zip(mix).map(|(demand, share)| demand * share).sum::<f64>();
+        let (cpu, demands) = &self.cpu;
+        let usual = self.usual(facts, mean(demands), mean(&station_demands(cpu, demands, &rates)), rate);
+        let seen: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.seconds, usual.slowness(s), s.calls)).collect();
+        // What the calls of a stretch happened to need is not the host's, and the model draws it itself.
+        let level = seen.iter().map(|(seconds, slowness, _)| seconds * slowness).sum::<f64>()
+            / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
+        let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix));
+        let shrunk = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
+        let course: Vec<(f64, f64)> = seen.into_iter().map(shrunk).collect();
+        let begun = stretches.first().map(|stretch| stretch.begins).filter(|begun| *begun > 0.0);
+        let before = begun.zip(course.first().map(|(_, slowness)| *slowness));
+        (!course.is_empty()).then(|| Course::of_stretches(before.into_iter().chain(course)))
+    }
+
+    /// The mean response time of these arrivals (instants in seconds, classes) on a host of that course.
+    pub(super) fn replay(
+        &self,
+        rate: f64,
+        mix: &[f64],
+        course: &Course,
+        arrivals: &[(f64, usize)],
+    ) -> Result<Option<f64>, EstimateError> {
+        let model = self.model_at(rate, mix);
         let (mut sum, mut calls) = (0.0, 0_u64);
         for seed in 0..PASSES {
             let sojourns = trajectory(&model, course.clone(), seed, arrivals.iter().copied())?;

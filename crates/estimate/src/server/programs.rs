@@ -2,7 +2,7 @@
 //! station: two on the same CPUs would promise capacity that is not there.
 
 use super::ServerFit;
-use super::blocks::{Block, Piece, Place};
+use super::blocks::{Piece, Place, Replayed};
 use crate::least_squares::t95;
 use brimful_core::server::{Program, Server};
 use brimful_core::survey::ProgramDemand;
@@ -93,8 +93,9 @@ impl ServerFit {
 }
 
 /// CPU seconds of a call in the program of that name at a place of a block.
-fn cost_in(block: &Block, place: Place, name: &str, idle: &[ProgramSeen]) -> Option<f64> {
-    let piece = block.iter().find(|piece| piece.place == place && piece.rate() > 0.0)?;
+fn cost_in(block: &[Replayed], place: Place, name: &str, idle: &[ProgramSeen]) -> Option<f64> {
+    let piece =
+        block.iter().map(|replayed| &replayed.piece).find(|piece| piece.place == place && piece.rate() > 0.0)?;
     let without_calls = idle.iter().find(|program| program.name == name).map_or(0.0, |program| program.cores);
     let beyond = |program: &ProgramSeen| (program.cores - without_calls).max(0.0);
     piece.programs.iter().find(|program| program.name == name).map(|program| beyond(program) / piece.rate())
