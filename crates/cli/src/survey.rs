@@ -5,6 +5,7 @@ use crate::exit::{self, Exit};
 use crate::load::{request_plan, watched_from};
 use crate::output::{OutFile, deliver, say};
 use crate::progress;
+use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::record::ReasonCode;
@@ -39,8 +40,15 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     }
     let json = brimful_report::json::survey(&survey)?;
     let text = if args.output.json { json.clone() } else { brimful_report::survey::text(&survey) };
-    deliver(out, &json, &text)?;
-    written?;
+    // The text alone leaves out much of what was measured.
+    let lost = written.is_err() && out.is_none() && !args.output.json;
+    let delivered = deliver(out, &json, &if lost { text + "\n" + &json } else { text });
+    match (written, delivered) {
+        (Ok(()), delivered) => delivered?,
+        (Err(report), Ok(())) if lost => return Err(report.context("the document is on stdout instead")),
+        (Err(report), Ok(())) => return Err(report),
+        (Err(report), Err(document)) => return Err(document.context(format!("{report:#}; and then"))),
+    }
     Ok(exit_of(&survey))
 }
 
@@ -95,7 +103,8 @@ fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Ve
     if !args.process.is_empty() {
         return Ok(args.process.clone());
     }
-    let owners = listener_owners(endpoint.address.port())?;
+    let owners = listener_owners(endpoint.address.port())
+        .context("nothing is seen of the server (--black-box surveys it by its answers alone)")?;
     Ok(owners.into_iter().map(ProcessSelector::Pid).collect())
 }
 

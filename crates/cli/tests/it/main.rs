@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod bad_servers;
+mod bottleneck;
 mod calibrate;
 mod doctor;
 mod documents;

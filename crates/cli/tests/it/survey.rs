@@ -234,6 +234,32 @@ fn target() -> (Running, String) {
     (target, url)
 }
 
+#[test]
+fn a_report_that_cannot_be_written_loses_no_document() {
+    let _machine = share_machine();
+    let (target, url) = target();
+    let args = [
+        "survey",
+        &url,
+        "--black-box",
+        "--level",
+        "300ms",
+        "--max-load",
+        "100%",
+        "--timeout",
+        "1s",
+        "--report",
+        "/dev/full",
+    ];
+    let mut running = Running::start(brimful(&args));
+    running.stderr_line("calibration, block 2");
+    target.kill();
+    let done = running.finish().exits(&[3]);
+    assert!(done.stderr.contains("the document is on stdout instead: cannot write /dev/full"), "{}", done.stderr);
+    let survey = documents::survey(&done.stdout[done.stdout.find("\n{").expect("the document is on stdout")..]);
+    assert!(!survey.levels.is_empty() && survey.report.is_none());
+}
+
 const SHORT: [&str; 9] =
     ["--level", "300ms", "--max-load", "100%", "--timeout", "1s", "--json", "--report", "/dev/null"];
 
