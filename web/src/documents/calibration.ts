@@ -218,9 +218,9 @@ export interface LoadDependence {
   f: number;
   /** Its probability under constant demands, corrected for the number of shapes tried. */
   p: number;
-  /** How. */
-  shape: Shape;
-  /** w: busy servers for [`Shape::PerSecond`], else seconds per request. */
+  /** How: `per_second` where so many servers are busy as soon as there are requests, `idle^2` where what each request costs more fades with the square of the servers' idleness, `busy` where it grows with their utilization. */
+  shape: string;
+  /** w: busy servers for `per_second`, else seconds per request. */
   weight: Estimate;
 }
 
@@ -342,9 +342,6 @@ export type Scheduling = "ps" | "fcfs" | "priority" | "preemptive";
 
 /** Where a coefficient of variation comes from. */
 export type ScvBasis = "fitted" | "too_few_points" | "indistinct";
-
-/** How the cost of a request depends on the load. */
-export type Shape = "per_second" | "idle" | "busy";
 
 /** CPU demand by the size of the response, head included. */
 export interface SizeDemand {

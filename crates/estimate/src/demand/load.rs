@@ -5,13 +5,14 @@
 //! | shape | term | what it stands for |
 //! |---|---|---|
 //! | [`Shape::PerSecond`] | w | wake-ups, timers, batches that fill up: a cost of being in use at all |
-//! | [`Shape::Idle`] | w·X·I² | what a request pays for finding the server idle |
+//! | [`Shape::Idle`] of 2 | w·X·I² | what a request pays for finding the server idle |
 //! | [`Shape::Busy`] | w·X·(1 − I) | contention: requests get in one another's way |
 //!
 //! I is the share of the servers' time in which nobody uses them. In a Model the demands are those at saturation, and the
 //! second and third shape its `IdleCost`: a call that finds the servers idle, with probability I, pays for waking them, and
 //! the answer for waking whoever waits for it, who is idle about as often. The square is empirical: on nginx and on the
-//! reference server it predicts the cost of a request at saturation from levels up to 60 %, where I alone does not.
+//! reference server it predicts the cost of a request at saturation from levels up to 60 %, where I alone does not. A survey, which
+//! knows more of the server, tells other powers from it (`server::law`, which says how the two differ).
 //!
 //! The term is judged by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
 //! Bonferroni's correction for having tried several, and the shape that leaves the least is taken. A parametric term
@@ -32,13 +33,17 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 /// Residuals below this share of what was measured are rounding.
 const ROUNDING: f64 = 1e-9;
+/// What waking costs, by a power that runs of any kind can show.
+const WAKING: Shape = Shape::Idle(2);
 
 /// Demands that depend on the load.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadDependence {
-    /// How.
+    /// How: `per_second` where so many servers are busy as soon as there are requests, `idle^2` where what each request costs
+    /// more fades with the square of the servers' idleness, `busy` where it grows with their utilization.
+    #[schemars(with = "String")]
     pub shape: Shape,
-    /// w: busy servers for [`Shape::PerSecond`], else seconds per request.
+    /// w: busy servers for `per_second`, else seconds per request.
     pub weight: Estimate,
     /// The F statistic.
     pub f: f64,
@@ -87,8 +92,8 @@ pub(crate) fn beyond_constant(
         return None;
     }
     let shapes: &[Shape] = match law.background {
-        Background::Known(_) => &[Shape::PerSecond, Shape::Idle, Shape::Busy],
-        Background::Fitted => &[Shape::Idle, Shape::Busy],
+        Background::Known(_) => &[Shape::PerSecond, WAKING, Shape::Busy],
+        Background::Fitted => &[WAKING, Shape::Busy],
     };
     let rates = counted.iter().map(|o| o.throughput.iter().sum::<f64>()).filter(|x| *x > 0.0);
     let lowest_rate = rates.fold(f64::INFINITY, f64::min);
@@ -215,7 +220,7 @@ mod tests {
     fn each_shape_is_told_from_the_others_and_recovered() {
         let (d, w) = (100e-6, 60e-6);
         for (shape, rate_at) in [
-            (Shape::Idle, (|u: f64| u / (100e-6 + 60e-6 * (1.0 - u).powi(2))) as fn(f64) -> f64),
+            (Shape::Idle(2), (|u: f64| u / (100e-6 + 60e-6 * (1.0 - u).powi(2))) as fn(f64) -> f64),
             (Shape::Busy, |u| u / (100e-6 + 60e-6 * u)),
             (Shape::PerSecond, |u| (u - 60e-6) / 100e-6),
         ] {

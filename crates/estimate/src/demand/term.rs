@@ -2,19 +2,35 @@
 
 use super::Observation;
 use brimful_core::model::IdleCost;
-use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::fmt;
 
-/// How the cost of a request depends on the load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+/// How the cost of a request depends on the load: what rivals a constant one. In documents it goes by its name:
+/// `per_second`, `idle^2`, `busy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// So many busy servers as soon as there are requests, however many.
     PerSecond,
-    /// Seconds per request, fading with the square of the server's idleness.
-    Idle,
+    /// Seconds per request, fading with this power of the server's idleness.
+    Idle(u32),
     /// Seconds per request, growing with the server's utilization.
     Busy,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shape::PerSecond => f.write_str("per_second"),
+            Shape::Idle(power) => write!(f, "idle^{power}"),
+            Shape::Busy => f.write_str("busy"),
+        }
+    }
+}
+
+impl Serialize for Shape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// The servers of a station, and what of them the station's own work and that of requests can have.
@@ -50,22 +66,34 @@ impl Term {
     }
 
     pub(crate) fn at(self, rate: f64, busy: f64) -> f64 {
-        let idle = self.servers.idle(busy);
         match self.shape {
             Shape::PerSecond if rate > 0.0 => 1.0,
             Shape::PerSecond => 0.0,
-            Shape::Idle => rate * idle.powi(2),
-            Shape::Busy => rate * (1.0 - idle),
+            shape => rate * shape.per_request(self.servers.idle(busy)),
         }
     }
 }
 
 impl Shape {
+    /// What is added to each request when this share of the servers is idle: times w.
+    fn per_request(self, idle: f64) -> f64 {
+        match self {
+            Shape::PerSecond => 0.0,
+            Shape::Idle(power) => idle.powi(power as i32),
+            Shape::Busy => 1.0 - idle,
+        }
+    }
+
+    /// The same over what is added at saturation.
+    pub(crate) fn beyond_saturation(self, idle: f64) -> f64 {
+        self.per_request(idle) - self.per_request(0.0)
+    }
+
     /// The term as a Model has it beside demands at saturation; what is fixed is background there.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
             Shape::PerSecond => None,
-            Shape::Idle => Some(IdleCost { seconds: weight, power: 2 }),
+            Shape::Idle(power) => Some(IdleCost { seconds: weight, power }),
             Shape::Busy => Some(IdleCost { seconds: -weight, power: 1 }),
         }
     }
@@ -73,10 +101,6 @@ impl Shape {
     /// What the term adds to each request, and to what is busy without requests, when the servers are busy all the time:
     /// times w.
     pub(crate) fn at_saturation(self) -> (f64, f64) {
-        match self {
-            Shape::PerSecond => (0.0, 1.0),
-            Shape::Idle => (0.0, 0.0),
-            Shape::Busy => (1.0, 0.0),
-        }
+        (self.per_request(0.0), if self == Shape::PerSecond { 1.0 } else { 0.0 })
     }
 }

@@ -3,7 +3,16 @@
 //! At each level the cost of a call is c = S + W·Iᵖ, with I the share of the CPUs that is idle. p = 1 is exceptional first
 //! service (Welch 1964): a call that finds the server idle costs S + W. A greater p stands for a server that has to have
 //! been idle for long; W < 0 with p = 1 for calls that get in one another's way.
+//!
+//! The rivals, their names and what a Model makes of them are those of [`crate::demand::load`], which finds them in the
+//! Records of any runs; the least squares are the same. What differs is what is known. There, runs are many or few, of any
+//! mix, and the work without requests may have to be fitted along, so the question is whether a shape shows at all (an F
+//! test against constant demands). Here, the design is fixed: one mix at four levels, work without calls known, S itself
+//! mostly measured. A shape is all but certain, and the question is which predicts best between the levels; so each is
+//! left out in turn, and more powers can be told apart.
 
+use crate::demand::Shape;
+use crate::least_squares::fit_non_negative;
 use brimful_core::model::IdleCost;
 use brimful_core::survey::Law;
 
@@ -24,14 +33,6 @@ pub(super) struct Cost {
     pub seconds: f64,
 }
 
-/// A law that may hold.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Rival {
-    Constant,
-    Idle(u32),
-    Busy,
-}
-
 /// The cost of a call where nothing is idle, and what it costs more at leisure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fitted {
@@ -43,33 +44,37 @@ pub(super) struct Fitted {
 /// if that was seen. Where it was not, it is extrapolated, and laws that fit the levels as well differ in it: then
 /// `chance`, uniform between 0 and 1, draws one of them.
 pub(super) fn choose(costs: &[Cost], busiest: Option<f64>, chance: Option<f64>) -> (Fitted, Vec<Law>) {
-    let rivals = [Rival::Constant, Rival::Busy].into_iter().chain((1..=MOST_POWER).map(Rival::Idle));
-    let error = |rival: Rival| left_out_error(costs, |others| rival.fit(others, busiest));
-    let mut tried: Vec<(f64, Rival)> = rivals.map(|rival| (error(rival), rival)).collect();
+    let error = |shape| left_out_error(costs, |others| fit(shape, others, busiest));
+    let rivals = [None].into_iter().chain(shapes().map(Some));
+    let mut tried: Vec<(f64, Option<Shape>)> = rivals.map(|shape| (error(shape), shape)).collect();
     // In a tie the simpler stays ahead.
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let best = tried.first().map_or(Rival::Constant, |(_, rival)| *rival);
+    let best = tried.first().and_then(|(_, shape)| *shape);
     let drawn = chance.filter(|_| busiest.is_none()).and_then(|chance| draw(costs, chance));
-    let law = |(error, rival): &(f64, Rival)| Law { name: rival.name(), left_out_error: *error };
+    let name = |shape: Option<Shape>| shape.map_or("constant".to_owned(), |shape| shape.to_string());
+    let law = |(error, shape): &(f64, Option<Shape>)| Law { name: name(*shape), left_out_error: *error };
     let laws = tried.iter().filter(|(error, _)| error.is_finite()).map(law).collect();
-    (drawn.unwrap_or_else(|| best.fit(costs, busiest)), laws)
+    (drawn.unwrap_or_else(|| fit(best, costs, busiest)), laws)
+}
+
+fn shapes() -> impl Iterator<Item = Shape> {
+    [Shape::Busy].into_iter().chain((1..=MOST_POWER).map(Shape::Idle))
 }
 
 /// One of the rivals, each as likely as its errors at n levels left out make it (pseudo-Bayesian model averaging: Geisser &
 /// Eddy 1979, with normal errors of unknown variance). A constant is among them as one that has nothing to add.
 fn draw(costs: &[Cost], chance: f64) -> Option<Fitted> {
-    let weigh = |rival: Rival| {
-        let error = left_out_error(costs, |others| rival.fit_mirrored(others));
-        (error.hypot(INDISTINCT).powi(-(costs.len() as i32)), rival)
+    let weigh = |shape| {
+        let error = left_out_error(costs, |others| fit_mirrored(shape, others));
+        (error.hypot(INDISTINCT).powi(-(costs.len() as i32)), shape)
     };
-    let rivals = [Rival::Busy].into_iter().chain((1..=MOST_POWER).map(Rival::Idle));
-    let weighed: Vec<(f64, Rival)> = rivals.map(weigh).filter(|(weight, _)| weight.is_normal()).collect();
+    let weighed: Vec<(f64, Shape)> = shapes().map(weigh).filter(|(weight, _)| weight.is_normal()).collect();
     let mut left = chance * weighed.iter().map(|(weight, _)| weight).sum::<f64>();
     let drawn = weighed.iter().find(|(weight, _)| {
         left -= weight;
         left < 0.0
     });
-    drawn.map(|(_, rival)| rival.fit_mirrored(costs))
+    drawn.map(|(_, shape)| fit_mirrored(*shape, costs))
 }
 
 /// Root mean square of the relative errors at the levels, each left out in turn; the busiest always stays.
@@ -83,89 +88,57 @@ fn left_out_error(costs: &[Cost], fit: impl Fn(&[Cost]) -> Fitted) -> f64 {
     (squares / costs.len() as f64).sqrt()
 }
 
-impl Rival {
-    fn name(self) -> String {
-        match self {
-            Rival::Constant => "constant".to_owned(),
-            Rival::Idle(power) => format!("idle^{power}"),
-            Rival::Busy => "busy".to_owned(),
+/// Of a constant without a shape. What the levels do not tell apart is one.
+fn fit(shape: Option<Shape>, costs: &[Cost], busiest: Option<f64>) -> Fitted {
+    let one = busiest.is_none().then(|| column(costs, |_| 1.0));
+    let more = shape.map(|shape| column(costs, |idle| shape.beyond_saturation(idle)));
+    let columns: Vec<Vec<f64>> = one.into_iter().chain(more).collect();
+    match (solve(&columns, costs, busiest.unwrap_or(0.0)), shape) {
+        (Some(values), Some(shape)) => {
+            let demand = busiest.unwrap_or(values[0]);
+            let fitted = Fitted::new(shape, demand, values[columns.len() - 1]);
+            if busiest.is_none() { fitted.bounded(costs) } else { fitted }
         }
-    }
-
-    /// Least squares of relative errors.
-    fn fit(self, costs: &[Cost], busiest: Option<f64>) -> Fitted {
-        let Some(power) = self.power() else { return constant(costs, busiest) };
-        let leisure = |cost: &Cost| cost.idle.powi(power as i32);
-        let (demand, weight) = match busiest {
-            Some(demand) => (demand, through(demand, costs, leisure)),
-            None => line(costs, leisure),
-        };
-        let held = if self == Rival::Busy { weight.min(0.0) } else { weight.max(0.0) };
-        // Held at nothing, the demand is that of a constant.
-        let fitted = if held == weight { Fitted::new(demand, held, power) } else { constant(costs, busiest) };
-        if busiest.is_none() { fitted.bounded(costs) } else { fitted }
-    }
-
-    /// The same for a draw, without a busiest: where noise has a call cost less at leisure, it does so much more instead.
-    /// Held at nothing, draws of one that does would have no spread (the bootstrap at a bound: Andrews 2000).
-    fn fit_mirrored(self, costs: &[Cost]) -> Fitted {
-        let Rival::Idle(power) = self else { return self.fit(costs, None) };
-        let leisure = |cost: &Cost| cost.idle.powi(power as i32);
-        let (demand, weight) = line(costs, leisure);
-        if weight >= 0.0 {
-            return self.fit(costs, None);
-        }
-        let mean = relative(costs, leisure) / relative(costs, |_| 1.0);
-        Fitted::new(demand + 2.0 * weight * mean, -weight, power).bounded(costs)
-    }
-
-    fn power(self) -> Option<u32> {
-        match self {
-            Rival::Constant => None,
-            Rival::Idle(power) => Some(power),
-            Rival::Busy => Some(1),
-        }
+        (Some(values), None) => Fitted { demand: values[0], idle_cost: None },
+        (None, Some(_)) => fit(None, costs, busiest),
+        (None, None) => Fitted { demand: busiest.unwrap_or(f64::NAN), idle_cost: None },
     }
 }
 
-fn constant(costs: &[Cost], busiest: Option<f64>) -> Fitted {
-    let sum: f64 = costs.iter().map(|cost| cost.seconds).sum();
-    Fitted { demand: busiest.unwrap_or(sum / costs.len() as f64), idle_cost: None }
+/// The same for a draw, without a busiest: where noise has a call cost less at leisure, it does so much more instead. Held
+/// at nothing, draws of one that does would have no spread (the bootstrap at a bound: Andrews 2000).
+fn fit_mirrored(shape: Shape, costs: &[Cost]) -> Fitted {
+    let fitted = fit(Some(shape), costs, None);
+    let falls = [column(costs, |_| 1.0), column(costs, |idle| -shape.beyond_saturation(idle))];
+    let is_held = fitted.idle_cost.is_none() && shape != Shape::Busy;
+    let Some(values) = solve(&falls, costs, 0.0).filter(|_| is_held) else { return fitted };
+    let weights = costs.iter().map(|cost| cost.seconds.powi(-2));
+    let mean = falls[1].iter().zip(weights.clone()).map(|(x, w)| x * w).sum::<f64>() / weights.sum::<f64>();
+    Fitted::new(shape, values[0] + 2.0 * values[1] * mean, values[1]).bounded(costs)
 }
 
-/// W of c = S + W·x with S known.
-fn through(demand: f64, costs: &[Cost], x: impl Fn(&Cost) -> f64) -> f64 {
-    relative(costs, |cost| (cost.seconds - demand) * x(cost)) / relative(costs, |cost| x(cost).powi(2))
+fn column(costs: &[Cost], of: impl Fn(f64) -> f64) -> Vec<f64> {
+    costs.iter().map(|cost| of(cost.idle)).collect()
 }
 
-/// S and W of c = S + W·x.
-fn line(costs: &[Cost], x: impl Fn(&Cost) -> f64) -> (f64, f64) {
-    let (n, sx, sxx) = (relative(costs, |_| 1.0), relative(costs, &x), relative(costs, |cost| x(cost).powi(2)));
-    let (sy, sxy) = (relative(costs, |cost| cost.seconds), relative(costs, |cost| x(cost) * cost.seconds));
-    let determinant = n * sxx - sx * sx;
-    if determinant <= 1e-9 * n * sxx {
-        return (sy / n, 0.0);
-    }
-    ((sxx * sy - sx * sxy) / determinant, (n * sxy - sx * sy) / determinant)
-}
-
-/// A sum in which each cost counts as its relative error does.
-fn relative(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> f64 {
-    costs.iter().map(|cost| of(cost) / cost.seconds.powi(2)).sum()
+/// Least squares of the relative errors of `known` and so much of each column; `None` where the levels do not tell.
+fn solve(columns: &[Vec<f64>], costs: &[Cost], known: f64) -> Option<Vec<f64>> {
+    let (rest, weights): (Vec<f64>, Vec<f64>) =
+        costs.iter().map(|cost| (cost.seconds - known, cost.seconds.powi(-2))).unzip();
+    if columns.is_empty() { None } else { fit_non_negative(columns, &rest, &weights).ok().map(|fit| fit.values) }
 }
 
 impl Fitted {
-    fn new(demand: f64, seconds: f64, power: u32) -> Fitted {
-        let cost = IdleCost { seconds, power };
-        Fitted { demand, idle_cost: (seconds != 0.0 && seconds.is_finite()).then_some(cost) }
+    fn new(shape: Shape, demand: f64, weight: f64) -> Fitted {
+        Fitted { demand, idle_cost: shape.idle_cost(weight).filter(|_| weight > 0.0) }
     }
 
     /// With no more spent on idleness than is taken to be possible.
     fn bounded(self, costs: &[Cost]) -> Fitted {
         let Some(cost) = self.idle_cost.filter(|cost| cost.seconds > MOST_WEIGHT * self.demand) else { return self };
-        let most = |at: &Cost| 1.0 + MOST_WEIGHT * at.idle.powi(cost.power as i32);
-        let demand = relative(costs, |at| most(at) * at.seconds) / relative(costs, |at| most(at).powi(2));
-        Fitted::new(demand, MOST_WEIGHT * demand, cost.power)
+        let shape = Shape::Idle(cost.power);
+        let most = column(costs, |idle| 1.0 + MOST_WEIGHT * shape.beyond_saturation(idle));
+        solve(&[most], costs, 0.0).map_or(self, |values| Fitted::new(shape, values[0], MOST_WEIGHT * values[0]))
     }
 
     pub fn at(&self, idle: f64) -> f64 {
@@ -221,7 +194,7 @@ mod tests {
         }
         // Noise that has a call cost less at leisure hides what it costs more.
         let noisy = seen([-1e-3, -5e-4, 5e-4, 6e-4], 1);
-        let ((low, high), constant) = (drawn(&noisy), constant(&noisy, None).demand);
+        let ((low, high), constant) = (drawn(&noisy), fit(None, &noisy, None).demand);
         assert!(low < 0.93 * constant && high > 1.07 * constant, "{low} … {high}");
         // Whoever saw it draws nothing.
         assert_eq!(choose(&seen([0.0; 4], 1), Some(0.012), Some(0.9)).0.demand, 0.012);

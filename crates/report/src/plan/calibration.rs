@@ -173,7 +173,7 @@ fn notes(found: &Calibrated) -> String {
             Shape::PerSecond => {
                 format!("{} CPUs are busy as soon as there are requests", number(Some(load.weight.value)))
             }
-            Shape::Idle => {
+            Shape::Idle(_) => {
                 format!("a request that finds the server idle costs up to {} more", seconds(Some(load.weight.value)))
             }
             Shape::Busy => format!("a request costs up to {} more under load", seconds(Some(load.weight.value))),

@@ -111,13 +111,13 @@ fn three_sizes_make_a_line() {
 
 #[test]
 fn what_load_does_to_a_demand_is_shown_and_bounded() {
-    for shape in [Shape::Idle, Shape::Busy] {
+    for shape in [Shape::Idle(2), Shape::Busy] {
         let mut records = vec![record("/", &[])];
         for i in 1..=8 {
             let u = 0.1 * f64::from(i);
             let cost = match shape {
                 // Without load 3 % are busy, of which the server's own are 2.
-                Shape::Idle => 0.001 + 0.0006 * (1.0 - u - 0.03).powi(2),
+                Shape::Idle(_) => 0.001 + 0.0006 * (1.0 - u - 0.03).powi(2),
                 _ => 0.001 + 0.0006 * (u + 0.03),
             };
             let mut r = record("/", &[("light", (u / cost).round())]);
@@ -127,12 +127,12 @@ fn what_load_does_to_a_demand_is_shown_and_bounded() {
         }
         let c = from(&records).unwrap();
         assert_eq!(c.load_dependence.as_ref().map(|l| l.shape), Some(shape), "{c:?}");
-        let truth = if shape == Shape::Idle { 0.001 } else { 0.0016 };
+        let truth = if shape == Shape::Idle(2) { 0.001 } else { 0.0016 };
         let ci = c.uncertainty[0][0].fit_ci95.unwrap();
         assert!(ci.low < truth && truth < ci.high && ci.high - ci.low < 0.1 * truth, "{shape:?} {ci:?}");
         let (first, last) = (c.demand_curve.first().unwrap(), c.demand_curve.last().unwrap());
         assert!(near(last.demand_s, c.model.demands[0][0], 1e-6), "{first:?} {last:?}");
-        assert_eq!(first.demand_s > last.demand_s, shape == Shape::Idle);
+        assert_eq!(first.demand_s > last.demand_s, shape == Shape::Idle(2));
         assert!(c.runs.iter().all(|r| near(r.measured_s, r.fitted_s, 0.01)), "{:?}", c.runs);
         // Whoever solves the model under the load of a run gets that run's utilization.
         for run in &c.runs {
