@@ -138,8 +138,10 @@ function calibration(survey: Survey): HTMLElement | null {
   const asked = survey.inflicted;
   if (asked == null) return null;
   const clients = asked.most_clients === 1 ? "1 client" : `${count(asked.most_clients)} clients`;
-  return card("Mean load of calibration", "inflicted.mean_load", asked.mean_load, share(asked.mean_load), [
-    `up to ${clients} at once, a wait of up to ${seconds(asked.longest_wait_s)} for others`,
+  const of = (allowed: number | null | undefined, written: (value: number) => string): string =>
+    allowed == null ? "" : ` (${written(allowed)} allowed)`;
+  return card("Mean load of calibration", "inflicted.mean_load", asked.mean_load, share(asked.mean_load) + of(asked.max_load, share), [
+    `up to ${clients} at once, waits of up to ${seconds(asked.longest_wait_s)}${of(asked.max_delay_s, seconds)}`,
   ]);
 }
 

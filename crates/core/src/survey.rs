@@ -125,16 +125,22 @@ pub struct ByClients {
     pub utilization: Option<f64>,
 }
 
-/// What calibration asked of a server that others use, too.
+/// What calibration did to a server that others use, too, and what it was allowed to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inflicted {
-    /// Mean load, as a share of what the server can take.
+    /// Mean load over all of calibration, rests included: of the server's CPUs by its processes, or where those cannot be
+    /// seen, throughput as a share of what the server can take.
     pub mean_load: f64,
+    /// What that was to stay below.
+    #[serde(default)]
+    pub max_load: Option<f64>,
     /// The most clients at once.
     pub most_clients: u64,
-    /// The longest that a stranger's call may have had to wait for ours on average: the mean response time of that many
-    /// clients.
+    /// The longest response time of calibration's calls: so long a stranger's call may have had to wait for ours.
     pub longest_wait_s: f64,
+    /// What that was to stay below, in so far as the server's own speed decides it.
+    #[serde(default)]
+    pub max_delay_s: Option<f64>,
 }
 
 /// A prediction beside its measurement.

@@ -324,11 +324,14 @@ fn full(survey: &Survey) -> Option<String> {
 
 fn inflicted(survey: &Survey) -> Option<String> {
     let asked = survey.inflicted?;
+    let of = |allowed: Option<String>| allowed.map_or(String::new(), |allowed| format!(" ({allowed} allowed)"));
     Some(format!(
-        "mean load {}, up to {} at once, a wait of up to {} for others",
+        "mean load {}{}, up to {}, waits of up to {}{}",
         quantity::whole_percent(asked.mean_load),
+        of(asked.max_load.map(quantity::whole_percent)),
         clients(asked.most_clients),
-        seconds(Some(asked.longest_wait_s))
+        seconds(Some(asked.longest_wait_s)),
+        of(asked.max_delay_s.map(|delay| seconds(Some(delay))))
     ))
 }
 
@@ -471,7 +474,13 @@ mod tests {
             bottleneck_evidence: Some("99.1 % busy with 8 clients at once".to_owned()),
             programs: Vec::new(),
             speed_by_block: vec![1.01, 0.93, 1.06],
-            inflicted: Some(Inflicted { mean_load: 0.3, most_clients: 8, longest_wait_s: 0.0163 }),
+            inflicted: Some(Inflicted {
+                mean_load: 0.22,
+                max_load: Some(0.3),
+                most_clients: 8,
+                longest_wait_s: 0.0163,
+                max_delay_s: Some(0.2),
+            }),
             elapsed_s: Some(252.0),
             report: Some("brimful-survey.html".to_owned()),
         }
@@ -632,7 +641,7 @@ intervals   5 of 7 hold, and 90 % should: capacity 1 of 1, mean response 1 of 2,
             utilization 2 of 2
 law         idle^1, off by 1.8 % where left out; next idle^2, 13.0 %
 full        cpu: 99.1 % busy with 8 clients at once
-calibration mean load 30 %, up to 8 clients at once, a wait of up to 16.3 ms for others
+calibration mean load 22 % (30 % allowed), up to 8 clients, waits of up to 16.3 ms (200 ms allowed)
 host        speed between blocks 0.93 … 1.06 of its mean
 client      can offer 48,000/s
 elapsed     252 s

@@ -9,7 +9,7 @@ use crate::method::{Method, Step, with_load};
 use crate::predictions::times;
 use brimful_core::quantity::{self, signed_percent};
 use brimful_core::record::{Reason, ReasonCode};
-use brimful_core::survey::{Inflicted, Level};
+use brimful_core::survey::Level;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::{Block, Piece, Place, ServerFacts, ServerFit};
@@ -131,11 +131,7 @@ impl Method<'_> {
             filled: capacity.filled,
         };
         let fit = ServerFit::new(facts, blocks, self.setup.seed)?;
-        self.found.inflicted = Some(Inflicted {
-            mean_load: self.setup.max_load.min(1.0),
-            most_clients: capacity.clients,
-            longest_wait_s: capacity.clients as f64 / capacity.rate,
-        });
+        self.found.inflicted = Some(self.found.toll.sum(self.setup, capacity.clients, capacity.rate, idle_busy));
         Ok(fit)
     }
 
@@ -199,6 +195,7 @@ impl Method<'_> {
         let (workload, lasts, _) = self.load_at(mix, place, capacity);
         let rest = self.lasts_with_rest(mix, place, capacity) - lasts;
         let trial = self.try_warm(&workload, lasts)?;
+        self.found.toll.add(&trial, lasts, rest);
         self.check(&trial)?;
         self.check_failures(&trial)?;
         self.bench.rest(rest);

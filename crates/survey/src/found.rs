@@ -2,6 +2,7 @@
 //! document.
 
 use crate::SurveyError;
+use crate::inflicted::Toll;
 use crate::level::Throttled;
 use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode};
@@ -72,6 +73,8 @@ pub(crate) struct Found {
     /// What the host's speed is compared with: calls per second of so many clients during calibration.
     pub calibrated_at: Option<f64>,
     pub clients: u64,
+    /// What calibration has done to the server so far, and in all.
+    pub toll: Toll,
     pub inflicted: Option<Inflicted>,
     /// What speaks against calibration.
     pub doubts: Vec<Reason>,

@@ -11,6 +11,7 @@ mod document;
 mod error;
 mod found;
 mod guardian;
+mod inflicted;
 mod judge;
 mod level;
 mod method;

@@ -69,6 +69,10 @@ struct Simulated {
     lives: usize,
     /// The loads that were offered, for whoever looks on.
     offered: Rc<RefCell<Vec<Load>>>,
+    /// Seconds that each of them lasted, and of CPU time in it.
+    worked: Vec<(f64, f64)>,
+    /// How long the server was left to rest, each time.
+    rested: Vec<Nanos>,
     /// Seed and calls of the last run.
     last: (u64, Vec<(f64, usize)>),
 }
@@ -95,6 +99,8 @@ impl Simulated {
             max_delay: None,
             lives: usize::MAX,
             offered: Rc::default(),
+            worked: Vec::new(),
+            rested: Vec::new(),
             last: (0, Vec::new()),
         }
     }
@@ -270,6 +276,7 @@ impl Bench for Simulated {
             self.last.1.push((call.began, call.class));
             calls.ended(call, |_| None);
         }
+        self.worked.push((window.as_secs_f64(), intervals.iter().map(|(own, _)| own * INTERVAL_S).sum()));
         self.last.1.retain(|(began, _)| *began < window.as_secs_f64());
         self.last.1.sort_by(|a, b| a.0.total_cmp(&b.0));
         let seconds = INTERVAL_S * intervals.len() as f64;
@@ -339,7 +346,9 @@ impl Bench for Simulated {
         Ok(calls)
     }
 
-    fn rest(&mut self, _: Nanos) {}
+    fn rest(&mut self, lasts: Nanos) {
+        self.rested.push(lasts);
+    }
 
     fn is_alive(&self) -> bool {
         self.offered.borrow().len() <= self.lives

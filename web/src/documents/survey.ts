@@ -143,11 +143,15 @@ export interface IdleCost {
   seconds: number;
 }
 
-/** What calibration asked of a server that others use, too. */
+/** What calibration did to a server that others use, too, and what it was allowed to. */
 export interface Inflicted {
-  /** The longest that a stranger's call may have had to wait for ours on average: the mean response time of that many clients. */
+  /** The longest response time of calibration's calls: so long a stranger's call may have had to wait for ours. */
   longest_wait_s: number;
-  /** Mean load, as a share of what the server can take. */
+  /** What that was to stay below, in so far as the server's own speed decides it. */
+  max_delay_s?: number | null;
+  /** What that was to stay below. */
+  max_load?: number | null;
+  /** Mean load over all of calibration, rests included: of the server's CPUs by its processes, or where those cannot be seen, throughput as a share of what the server can take. */
   mean_load: number;
   /** The most clients at once. */
   most_clients: number;

@@ -27,3 +27,23 @@ fn capacity_that_is_extrapolated_has_an_interval_as_wide_as_that_deserves() {
     let width = quantile(widths, 0.5);
     assert!(10 * held >= 8 * SERVERS && width < 0.4, "{held} of {SERVERS} intervals hold, half of one is {width}");
 }
+
+#[test]
+fn what_was_inflicted_is_what_was_measured_and_not_what_was_allowed() {
+    let service = Station { name: "cpu".to_owned(), scheduling: Scheduling::Fcfs, scv: 0.25, ..Station::default() };
+    let mut bench = Simulated::single(service, 0.001).with_other_work(10.0, 0.002);
+    bench.own_work = true;
+    let inflicted = bench.survey(&[1.0], 8.0).inflicted.unwrap();
+    // Every load of calibration was followed by a rest; before them there was a first look.
+    let calibration = &bench.worked[1..=bench.rested.len()];
+    let rested: f64 = bench.rested.iter().map(|rest| rest.as_secs_f64()).sum();
+    let loaded: f64 = calibration.iter().map(|(seconds, _)| seconds).sum();
+    let work: f64 = calibration.iter().map(|(_, work)| work).sum();
+    let truth = (work + 10.0 * 0.002 * rested) / (loaded + rested);
+    assert!((inflicted.mean_load - truth).abs() < 0.01, "{inflicted:?} where {truth} is true");
+    assert!(inflicted.max_load == Some(0.3) && truth < 0.3, "{truth}");
+    // As long as that many calls of a millisecond take, and somewhat longer than they do on average.
+    let mean = inflicted.most_clients as f64 * 0.001;
+    assert!((mean..2.0 * mean).contains(&inflicted.longest_wait_s), "{inflicted:?}");
+    assert_eq!(inflicted.max_delay_s, Some(0.2));
+}
