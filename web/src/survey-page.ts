@@ -101,7 +101,19 @@ function keyFigures(survey: Survey): HTMLElement {
     law(survey),
     host(survey),
     calibration(survey),
+    whatIf(survey),
   );
+}
+
+/** What a change did that was predicted, made and undone. */
+function whatIf(survey: Survey): HTMLElement | null {
+  const tried = survey.what_if;
+  if (tried == null) return null;
+  const { saturation_rate: capacity, response_time_s: response } = tried;
+  return card(`What if ${tried.change}: saturation`, "what_if.saturation.predicted", capacity.predicted, rate(capacity.predicted), [
+    `measured ${rate(capacity.measured)}, error ${error(capacity.error)}; a call at ${rate(tried.offered)} takes ${seconds(response.predicted)}, measured ${seconds(response.measured)}`,
+    tried.verdict.valid ? "" : "; in doubt",
+  ]);
 }
 
 function held(survey: Survey): HTMLElement | null {

@@ -9,7 +9,7 @@ use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::{Cidr, Close, Engine};
 use brimful_http::Version;
 use brimful_monitor::{GroupName, Intervals, NetNamespace, ProcessSelector};
-use brimful_survey::GUARDIAN;
+use brimful_survey::{Change, GUARDIAN};
 use brimful_workload::{ArrivalsError, Process, Shard, Speed};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -88,6 +88,10 @@ pub struct SurveyArgs {
     /// then
     #[arg(long, value_name = "TIME")]
     pub max_delay: Option<Nanos>,
+    /// In the end, predict what a change of the server does, make it, measure, and undo it: quota=50% lets the server's
+    /// processes use half of its CPUs, by a control group [default: none; --demo: quota=50% where that may be done]
+    #[arg(long, value_name = "CHANGE", conflicts_with_all = ["watch_from", "black_box"])]
+    pub what_if: Option<Change>,
     /// Where to write the HTML report [default: brimful-survey-TIME.html here]
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

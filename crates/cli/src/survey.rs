@@ -15,7 +15,7 @@ use brimful_estimate::Spread;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Endpoint, RunPlan};
 use brimful_stats::Live;
-use brimful_survey::{Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey};
+use brimful_survey::{Change, Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey};
 use indicatif::ProgressBar;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,6 +86,7 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
         level: args.level,
         max_load: args.max_load,
         max_delay: args.max_delay,
+        change: args.what_if.or(args.demo.then_some(Change::Quota(0.5))),
         version,
     })
 }

@@ -80,11 +80,37 @@ pub struct Survey {
     /// What calibration did to the server.
     #[serde(default)]
     pub inflicted: Option<Inflicted>,
+    /// What a change of the server did, in the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<WhatIf>,
     /// How long the survey took.
     #[serde(default)]
     pub elapsed_s: Option<f64>,
     /// Path of the report, if one was written.
     pub report: Option<String>,
+}
+
+/// A change of the server that was predicted, then made, measured and undone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WhatIf {
+    /// What was changed, as on the command line: `quota=50%`.
+    pub change: String,
+    /// CPUs that the server then had.
+    pub cpus: f64,
+    /// The period of the quota, in seconds: when it is used up, the server stops until the next.
+    pub period_s: f64,
+    /// The server's capacity then, in calls per second.
+    pub saturation_rate: Comparison,
+    /// Of the server's CPUs by the server's processes at that rate.
+    pub utilization: Comparison,
+    /// Half of the predicted rate, offered to measure the mean response time.
+    pub offered: f64,
+    /// Mean response time there. It is predicted more roughly than that of levels: from a simulation of the quota.
+    pub response_time_s: Comparison,
+    /// Speed of the server just before and after over that during calibration.
+    pub host_speed: Option<f64>,
+    /// Whether these figures can be trusted.
+    pub verdict: Verdict,
 }
 
 /// A law that was tried.

@@ -23,6 +23,7 @@ pub mod server;
 pub mod usl;
 pub mod window;
 
+pub use brimful_model::Quota;
 pub use burstiness::{
     BurstDemand, BurstEffect, BurstFactors, BurstLevel, Dispersion, burst_factors, dispersion_curve, fit_burst_demand,
     with_burstiness,
@@ -36,6 +37,6 @@ pub use demand::{
 pub use error::EstimateError;
 pub use knee::{Knee, find_knee};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
-pub use server::{Block, Expected, Piece, Place, Prediction, ProgramSeen, ServerFacts, ServerFit, Spread};
+pub use server::{Block, Expected, Limited, Piece, Place, Prediction, ProgramSeen, ServerFacts, ServerFit, Spread};
 pub use usl::{LoadPoint, UslFit, fit_usl};
 pub use window::{Observed, Stretch, measured, stretches};

@@ -14,11 +14,13 @@ mod full;
 mod host;
 mod law;
 mod programs;
+mod quota;
 mod responses;
 mod variable;
 
 pub use blocks::{Block, Piece, Place};
 pub use programs::ProgramSeen;
+pub use quota::Limited;
 pub use variable::{Expected, Spread};
 
 use self::blocks::{Pooled, Replayed, pool};

@@ -37,6 +37,7 @@ mod group;
 mod history;
 pub mod host;
 mod kernel;
+mod limit;
 mod listener;
 mod meter;
 mod monitor;
@@ -66,6 +67,7 @@ pub use group::{Group, Stretch};
 pub use groups::{GroupName, PerGroup};
 pub use history::History;
 pub use kernel::{CpuTicks, DiskSample, KernelSample, PagingSample, PressureSample, SoftirqSample, StallSample};
+pub use limit::{LimitGuard, Moved, limit_tree, quota_period_s};
 pub use listener::ListenerSample;
 pub use meter::Meter;
 pub use monitor::Monitor;
@@ -142,10 +144,19 @@ pub enum MonitorError {
         source: io::Error,
     },
     /// Nobody would put pinned threads back if this process were killed.
-    #[error(
-        "cannot keep the server on some CPUs: what would put it back if this were killed has ended ({0}); try again"
-    )]
+    #[error("cannot move the server: what would put it back if this were killed has ended ({0}); try again")]
     Announce(#[source] io::Error),
+    /// A quota that cannot be given.
+    #[error("cannot give the server a CPU quota: {what}: {source}; run as root, and outside a container")]
+    Quota {
+        /// The file or directory.
+        what: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// No control group can have one.
+    #[error("cannot give the server a CPU quota: {0}")]
+    NoQuota(String),
     /// No thread for the monitor.
     #[error("cannot start the monitor's thread: {0}; raise the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),

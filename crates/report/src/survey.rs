@@ -9,7 +9,7 @@ use crate::format::{
     words, wrap,
 };
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Demand, Law, Level, ProgramDemand, Role, Survey};
+use brimful_core::survey::{Comparison, Demand, Law, Level, ProgramDemand, Role, Survey, WhatIf};
 
 /// What was found, level by level and in sum; ends in a newline.
 pub fn text(survey: &Survey) -> String {
@@ -18,6 +18,7 @@ pub fn text(survey: &Survey) -> String {
         calibration(survey),
         held_out(survey),
         past_saturation(survey),
+        what_if(survey),
         if survey.demands.is_empty() { String::new() } else { table(&DEMANDS, &rows(&survey.demands, demand)) },
         programs(&survey.programs),
         conclusion(survey),
@@ -146,6 +147,40 @@ fn past_saturation(survey: &Survey) -> String {
     };
     let rows: Vec<_> = of_role(survey, Role::PastSaturation).into_iter().map(row).collect();
     if rows.is_empty() { String::new() } else { narrow(COLUMNS.to_vec(), rows, &["±"]) }
+}
+
+/// What a change did: capacity, use of the CPUs, and the mean response time at half of that capacity.
+fn what_if(survey: &Survey) -> String {
+    const COLUMNS: [Column<'static>; 7] = [
+        words("what if", 0),
+        words("", 2),
+        figure("predicted", 2, None),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        words("", 1),
+        figure("error", 2, None),
+    ];
+    let Some(what_if) = &survey.what_if else { return String::new() };
+    let WhatIf { change, saturation_rate, utilization, offered, response_time_s, .. } = what_if;
+    let doubt = if what_if.verdict.valid { "" } else { " *" };
+    let row = |name: String, comparison: Comparison, figure: fn(Option<f64>) -> String| {
+        let [predicted, between, measured, mark] = tested(comparison, figure);
+        vec![
+            format!("{}{doubt}", shorten(change, 20)),
+            name,
+            predicted,
+            between,
+            measured,
+            mark,
+            error(comparison.error),
+        ]
+    };
+    let rows = vec![
+        row("capacity".to_owned(), *saturation_rate, rate),
+        row("utilization".to_owned(), *utilization, percent),
+        row(format!("mean response time at {}", rate(Some(*offered))), *response_time_s, seconds),
+    ];
+    table(&COLUMNS, &rows)
 }
 
 fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
@@ -481,6 +516,7 @@ mod tests {
                 longest_wait_s: 0.0163,
                 max_delay_s: Some(0.2),
             }),
+            what_if: None,
             elapsed_s: Some(252.0),
             report: Some("brimful-survey.html".to_owned()),
         }
@@ -663,4 +699,24 @@ hint:       1.2 % of the calls began more than 1 ms late: give the generator a C
             --cpus, or ask for less with --max-rate
             * a level in doubt; the report and the JSON document say why of each
 ";
+
+    #[test]
+    fn a_change_is_shown_beside_what_it_did() {
+        let capacity = Comparison { interval90: Some([240.0, 260.0]), ..Comparison::of(Some(250.0), Some(245.0)) };
+        let what_if = WhatIf {
+            change: "quota=50%".to_owned(),
+            cpus: 0.5,
+            period_s: 0.01,
+            saturation_rate: capacity,
+            utilization: Comparison::of(Some(0.5), Some(0.49)),
+            offered: 125.0,
+            response_time_s: Comparison::of(Some(0.0031), Some(0.0025)),
+            host_speed: None,
+            verdict: Verdict::from_reasons(Vec::new()),
+        };
+        let text = text(&Survey { what_if: Some(what_if), ..a_survey() });
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("quota=50% capacity 250/s 240/s … 260/s 245/s ✓ +2.0 %"), "{text}");
+        assert!(words.contains("quota=50% mean response time at 125/s 3.10 ms - 2.50 ms +24.0 %"), "{text}");
+    }
 }

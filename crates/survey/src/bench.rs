@@ -24,6 +24,9 @@ pub(crate) trait Bench {
     /// When the calls of such a load are due, in seconds, and their classes, by their place in the workload.
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError>;
 
+    /// Lets the server's processes use so many CPUs; `None` takes that limit away.
+    fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError>;
+
     /// Leaves the server alone for so long.
     fn rest(&mut self, lasts: Nanos);
 

@@ -4,9 +4,10 @@
 use crate::SurveyError;
 use crate::inflicted::Toll;
 use crate::level::Throttled;
+use crate::what_if::Change;
 use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode};
-use brimful_core::survey::{Inflicted, Level, Stopped};
+use brimful_core::survey::{Inflicted, Level, Stopped, WhatIf};
 use brimful_core::workload::Workload;
 use brimful_estimate::{ProgramSeen, ServerFit};
 use brimful_target::Truth;
@@ -32,6 +33,10 @@ pub(crate) struct Setup {
     pub max_delay: Nanos,
     /// Whether no load is to be measured that is not as gentle as calibration.
     pub gentle: bool,
+    /// What is to be changed in the end.
+    pub change: Option<Change>,
+    /// Whether a change that cannot be made is left out.
+    pub lenient: bool,
 }
 
 impl Setup {
@@ -89,6 +94,8 @@ pub(crate) struct Found {
     pub pieces: Vec<Level>,
     /// Throughput of the closed level, with its interval, if that level can be trusted.
     pub saturation: Option<(f64, Option<f64>)>,
+    /// What a change of the server did.
+    pub what_if: Option<WhatIf>,
     /// What the reference server told before and after that level.
     pub truth: Option<(Truth, Truth)>,
 }

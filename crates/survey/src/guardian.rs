@@ -1,7 +1,8 @@
-//! Puts a server back on its CPUs when the survey that moved it is killed: the same program once more, in a session of
+//! Puts a server back on its CPUs, and takes its quota away, when the survey that moved it is killed: the same program once more, in a session of
 //! its own, which waits for the end of its stdin. The kernel closes that however the survey ends.
 
-use brimful_monitor::Former;
+use brimful_monitor::{Former, Moved};
+use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -9,6 +10,15 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 pub const GUARDIAN: &str = "put-back";
 /// What it says when nothing can end it any more but the end of its stdin.
 const READY: &str = "ready";
+
+/// What is to be put back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Undo {
+    /// Threads, on their CPUs.
+    Cpus(Former),
+    /// Processes, out of a control group with a quota.
+    Quota(Moved),
+}
 
 /// A process that waits for the end of this one. Dropped, it does its work and is waited for.
 #[derive(Debug)]
@@ -46,7 +56,7 @@ impl Guardian {
     ///
     /// # Errors
     /// When it is gone.
-    pub fn announce(&mut self, former: &Former) -> io::Result<()> {
+    pub fn announce(&mut self, former: &Undo) -> io::Result<()> {
         let pipe = self.announce.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         pipe.write_all((serde_json::to_string(former)? + "\n").as_bytes())
     }
@@ -71,10 +81,12 @@ pub fn put_back_at_the_end(told: impl BufRead, mut said: impl Write) -> io::Resu
     let mut last = None;
     for line in told.split(b'\n') {
         // A line that was cut short came before anything was moved.
-        last = serde_json::from_slice::<Former>(&line?).ok().or(last);
+        last = serde_json::from_slice::<Undo>(&line?).ok().or(last);
     }
-    if let Some(former) = last {
-        former.put_back();
+    match last {
+        Some(Undo::Cpus(former)) => former.put_back(),
+        Some(Undo::Quota(moved)) => moved.put_back(),
+        None => {}
     }
     Ok(())
 }

@@ -21,9 +21,11 @@ mod server_bench;
 #[cfg(test)]
 mod simulated;
 mod survey;
+mod what_if;
 
 pub use error::SurveyError;
 pub use guardian::{GUARDIAN, put_back_at_the_end};
 pub use method::Step;
 pub use predictions::{Predicted, Predictions};
 pub use survey::{MAX_DELAY, MAX_LOAD, Subject, SurveyPlan, demo_classes, survey};
+pub use what_if::Change;

@@ -69,6 +69,7 @@ pub(crate) struct Method<'a> {
 impl Method<'_> {
     fn run(&mut self) -> Result<(), Halt> {
         let (first_rate, response) = self.probe()?;
+        let change = self.rehearse()?;
         self.check_client(response)?;
         let idle_busy = self.watch_idle()?;
         let fit = self.calibrate(first_rate, idle_busy)?;
@@ -97,7 +98,8 @@ impl Method<'_> {
             return Ok(());
         }
         self.saturate(&fit, &predictions)?;
-        self.overload(&fit)
+        self.overload(&fit)?;
+        change.map_or(Ok(()), |change| self.what_if(&fit, change))
     }
 
     pub(crate) fn begin(&mut self, what: String, lasts: Nanos) {
@@ -336,7 +338,7 @@ pub(crate) fn with_load(workload: &Workload, load: Load) -> Workload {
 }
 
 /// The mean of what an anchor before a level and one after it say.
-fn both(before: Option<f64>, after: Option<f64>) -> Option<f64> {
+pub(crate) fn both(before: Option<f64>, after: Option<f64>) -> Option<f64> {
     match (before, after) {
         (Some(before), Some(after)) => Some(f64::midpoint(before, after)),
         (one, other) => one.or(other),

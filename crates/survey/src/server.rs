@@ -1,10 +1,11 @@
 //! The server under test: its processes, its CPUs, and what it tells of itself.
 
 use crate::SurveyError;
-use crate::guardian::Guardian;
+use crate::guardian::{Guardian, Undo};
 use brimful_core::Nanos;
 use brimful_monitor::{
-    Intervals, Monitor, MonitorConfig, PinGuard, ProcessSelector, ProcessTree, RemoteConfig, online_cpus, pin_tree,
+    Intervals, LimitGuard, Monitor, MonitorConfig, PinGuard, ProcessSelector, ProcessTree, RemoteConfig, limit_tree,
+    online_cpus, pin_tree,
 };
 use brimful_run::{Endpoint, Watched};
 use brimful_target::Truth;
@@ -22,6 +23,8 @@ pub struct Server {
     port: u16,
     /// Puts the server back on its former CPUs when the survey is over, and the other one if it is killed.
     _pin: Option<(PinGuard, Guardian)>,
+    /// The same of a quota, as long as it has one.
+    limited: Option<(LimitGuard, Guardian)>,
 }
 
 /// How a server is seen.
@@ -45,7 +48,7 @@ impl Server {
         let tree = ProcessTree::open(&selectors)?;
         let pin = cpus.as_ref().map(|cpus| pin(&tree, cpus)).transpose()?;
         let cpus = cpus.unwrap_or_else(online_cpus);
-        Ok(Server { seen: Seen::Here(selectors), cpus, port: endpoint.address.port(), _pin: pin })
+        Ok(Server { seen: Seen::Here(selectors), cpus, port: endpoint.address.port(), _pin: pin, limited: None })
     }
 
     /// Asks who watches it on its own host which CPUs it has.
@@ -59,12 +62,25 @@ impl Server {
             return Err(SurveyError::Unfit(what));
         }
         let cpus = found.kernel.cpus;
-        Ok(Server { seen: Seen::There(config), cpus, port: endpoint.address.port(), _pin: None })
+        Ok(Server { seen: Seen::There(config), cpus, port: endpoint.address.port(), _pin: None, limited: None })
     }
 
     /// One of which only the answers are known.
     pub fn black_box(endpoint: &Endpoint) -> Server {
-        Server { seen: Seen::BlackBox, cpus: Vec::new(), port: endpoint.address.port(), _pin: None }
+        Server { seen: Seen::BlackBox, cpus: Vec::new(), port: endpoint.address.port(), _pin: None, limited: None }
+    }
+
+    /// Lets its processes use so many CPUs; `None` lets them use all again.
+    pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
+        self.limited = None;
+        let Some(cpus) = cpus else { return Ok(()) };
+        let Seen::Here(selectors) = &self.seen else {
+            return Err(SurveyError::Unfit(
+                "a quota can be given only to a server whose processes are here".to_owned(),
+            ));
+        };
+        self.limited = Some(limit(&ProcessTree::open(selectors)?, cpus)?);
+        Ok(())
     }
 
     /// Its CPUs, if they are this host's.
@@ -90,9 +106,16 @@ impl Server {
     }
 }
 
+/// Keeps the server to so many CPUs; undone by whichever of the two is there at the end.
+fn limit(tree: &ProcessTree, cpus: f64) -> Result<(LimitGuard, Guardian), SurveyError> {
+    let mut guardian = Guardian::start().map_err(SurveyError::Guardian)?;
+    let guard = limit_tree(tree, cpus, |moved| guardian.announce(&Undo::Quota(moved.clone())))?;
+    Ok((guard, guardian))
+}
+
 fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), SurveyError> {
     let mut guardian = Guardian::start().map_err(SurveyError::Guardian)?;
-    let pin = pin_tree(tree, cpus, |former| guardian.announce(former))?;
+    let pin = pin_tree(tree, cpus, |former| guardian.announce(&Undo::Cpus(former.clone())))?;
     Ok((pin, guardian))
 }
 

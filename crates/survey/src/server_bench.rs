@@ -75,6 +75,10 @@ impl Bench for ServerBench<'_> {
         Ok(calls.map(|(due, class)| (due.as_secs_f64(), usize::from(class.0))).collect())
     }
 
+    fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
+        self.server.limit(cpus)
+    }
+
     fn rest(&mut self, lasts: Nanos) {
         let until = Instant::now() + Duration::from(lasts);
         while !self.is_interrupted()

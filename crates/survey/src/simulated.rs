@@ -17,6 +17,7 @@ use crate::found::Setup;
 use crate::method::{Step, conduct};
 use crate::predictions::ON_OFF;
 use crate::survey::{MAX_DELAY, MAX_LOAD};
+use crate::what_if::Change;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
 use brimful_core::server::{CpuQuota, CpuShares, Disk, Kernel, Program, Server, ServerInterval};
@@ -60,6 +61,10 @@ struct Simulated {
     fails: Box<Failure>,
     /// For which share of the time a quota stops it at a rate that was offered.
     stopped: Box<dyn Fn(f64) -> f64>,
+    /// The share of its CPUs that it may use, as if each were that slow, and whether nothing may be changed about that.
+    change: Option<Change>,
+    share: f64,
+    immovable: bool,
     client_max: Option<f64>,
     /// Of the survey: surveys of one seed have the same luck.
     seed: u64,
@@ -94,6 +99,9 @@ impl Simulated {
             under_load: Box::new(|_, _| ()),
             fails: Box::new(|_, _| None),
             stopped: Box::new(|_| 0.0),
+            change: None,
+            share: 1.0,
+            immovable: false,
             client_max: Some(1e6),
             seed: 1,
             max_delay: None,
@@ -143,6 +151,7 @@ impl Simulated {
             }
         }
         (self.under_load)(&mut model, rate);
+        model.demands[0].iter_mut().for_each(|demand| *demand /= self.share);
         model
     }
 
@@ -152,12 +161,16 @@ impl Simulated {
     }
 
     fn survey_with(&mut self, mix: &[f64], level_s: f64, news: &mut dyn FnMut(Step)) -> Survey {
+        conduct(&self.setup(mix, level_s), self, news).unwrap()
+    }
+
+    fn setup(&self, mix: &[f64], level_s: f64) -> Setup {
         let class = |(model, weight): (&Class, &f64)| brimful_core::workload::Class {
             name: model.name.clone(),
             weight: *weight,
             ..Workload::single("GET", "/").classes.remove(0)
         };
-        let setup = Setup {
+        Setup {
             started_at: SystemTime::UNIX_EPOCH,
             version: String::new(),
             command: Vec::new(),
@@ -170,8 +183,9 @@ impl Simulated {
             max_load: MAX_LOAD,
             max_delay: self.max_delay.unwrap_or(MAX_DELAY),
             gentle: self.max_delay.is_some(),
-        };
-        conduct(&setup, self, news).unwrap()
+            change: self.change,
+            lenient: false,
+        }
     }
 
     /// By intervals of this length, and how busy each disk was.
@@ -214,7 +228,7 @@ impl Simulated {
 
     /// CPUs busy by the server and by others, from the seconds of work at the first station in an interval.
     fn busy(&self, calls: usize, work: &[f64], length_s: f64) -> (f64, f64) {
-        let sum = |work: &[f64]| work.iter().sum::<f64>() / length_s;
+        let sum = |work: &[f64]| work.iter().sum::<f64>() / length_s * self.share;
         let station = &self.server.stations[0];
         let background = station.background * f64::from(station.servers);
         let (calls, other) = work.split_at(calls);
@@ -344,6 +358,14 @@ impl Bench for Simulated {
         }
         calls.retain(|(at, _)| *at < window.as_secs_f64());
         Ok(calls)
+    }
+
+    fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
+        if self.immovable {
+            return Err(SurveyError::Unfit("not here".to_owned()));
+        }
+        self.share = cpus.map_or(1.0, |cpus| cpus / f64::from(self.cpus));
+        Ok(())
     }
 
     fn rest(&mut self, lasts: Nanos) {

@@ -5,6 +5,7 @@ use crate::found::Setup;
 use crate::method::{Step, conduct};
 use crate::server::{DemoServer, Server, demo_service};
 use crate::server_bench::ServerBench;
+use crate::what_if::Change;
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
@@ -34,6 +35,8 @@ pub struct SurveyPlan {
     pub max_load: Option<f64>,
     /// The same for how long a stranger's call may have to wait for ours.
     pub max_delay: Option<Nanos>,
+    /// What is to be changed in the end, after it was predicted.
+    pub change: Option<Change>,
     /// For the document.
     pub version: String,
 }
@@ -87,6 +90,12 @@ pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) 
             Server::find(&like.endpoint, selectors, plan.server_cpus.clone())?
         }
     };
+    let gentle = plan.max_load.is_some_and(|share| share < 1.0) || plan.max_delay.is_some();
+    let is_demo = demo.is_some();
+    if gentle && plan.change.is_some() && !is_demo {
+        let what = "what a change does is measured at full load: leave out --max-load and --max-delay, or --what-if";
+        return Err(SurveyError::Unfit(what.to_owned()));
+    }
     let setup = Setup {
         started_at: SystemTime::now(),
         version: plan.version.clone(),
@@ -99,7 +108,9 @@ pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) 
         level: plan.level,
         max_load: plan.max_load.unwrap_or(MAX_LOAD),
         max_delay: plan.max_delay.unwrap_or(MAX_DELAY),
-        gentle: plan.max_load.is_some_and(|share| share < 1.0) || plan.max_delay.is_some(),
+        gentle,
+        change: plan.change.filter(|_| !gentle),
+        lenient: is_demo,
     };
     let began = Instant::now();
     let survey = conduct(&setup, &mut ServerBench::new(like, server, stop), news);

@@ -56,6 +56,8 @@ export interface Survey {
   verdict: Verdict;
   /** What a call costs the server beyond its demand when it finds it idle: this times a power, the model's, of the share of time in which the server's CPUs are idle. */
   wakeup_s?: number | null;
+  /** What a change of the server did, in the end. */
+  what_if?: WhatIf | null;
 }
 
 /** Throughput of so many clients, each calling again as soon as it is answered. */
@@ -325,4 +327,26 @@ export interface Verdict {
   reasons: Reason[];
   /** True when there are no reasons against it: what was measured is the server, not the generator. */
   valid: boolean;
+}
+
+/** A change of the server that was predicted, then made, measured and undone. */
+export interface WhatIf {
+  /** What was changed, as on the command line: `quota=50%`. */
+  change: string;
+  /** CPUs that the server then had. */
+  cpus: number;
+  /** Speed of the server just before and after over that during calibration. */
+  host_speed?: number | null;
+  /** Half of the predicted rate, offered to measure the mean response time. */
+  offered: number;
+  /** The period of the quota, in seconds: when it is used up, the server stops until the next. */
+  period_s: number;
+  /** Mean response time there. It is predicted more roughly than that of levels: from a simulation of the quota. */
+  response_time_s: Comparison;
+  /** The server's capacity then, in calls per second. */
+  saturation_rate: Comparison;
+  /** Of the server's CPUs by the server's processes at that rate. */
+  utilization: Comparison;
+  /** Whether these figures can be trusted. */
+  verdict: Verdict;
 }

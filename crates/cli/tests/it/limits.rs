@@ -84,3 +84,35 @@ fn a_quota_that_stops_the_server_is_in_the_record_and_named_by_a_survey() {
     target.kill();
     drop(machine);
 }
+
+#[test]
+fn what_half_the_cpus_do_is_predicted_measured_and_undone() {
+    let may = Group::make().is_some();
+    let machine = share_machine();
+    let (target, url) = target(&[]);
+    let pid = target.pid().to_string();
+    let cgroup = || fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let before = cgroup();
+    let survey = ["survey", &url, "--process", &pid, "--what-if", "quota=50%", "--level", "300ms", "--timeout", "1s"];
+    let survey = [&survey[..], &["--json", "--report", "/dev/null"]].concat();
+    let done = Running::start(brimful(&survey)).finish();
+    assert_eq!(cgroup(), before);
+    if may {
+        let survey = documents::survey(&done.stdout);
+        if survey.stopped.is_none() {
+            let what_if = survey.what_if.expect("the change was made");
+            assert_eq!((&*what_if.change, 2.0 * what_if.cpus), ("quota=50%", survey.server_cpus.len() as f64));
+            let capacity = what_if.saturation_rate;
+            assert!(
+                capacity.predicted < survey.saturation_rate.predicted && capacity.measured > Some(0.0),
+                "{capacity:?}"
+            );
+            assert!(what_if.response_time_s.predicted > Some(0.0), "{what_if:?}");
+        }
+    } else {
+        done.fails(3, "cannot give the server a CPU quota");
+    }
+    let gentle = Running::start(brimful(&[&survey[..], &["--max-load", "20%"]].concat())).finish();
+    gentle.fails(2, "leave out --max-load and --max-delay");
+    drop(machine);
+}

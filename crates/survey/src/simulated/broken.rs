@@ -171,3 +171,37 @@ fn a_server_that_dies_leaves_what_was_measured() {
     assert!(!survey.levels.is_empty() && survey.model.stations.is_empty(), "{survey:#?}");
     assert!(survey.stopped.is_some_and(|stopped| stopped.level.starts_with("calibration, block")));
 }
+
+#[test]
+fn half_the_cpus_are_predicted_made_measured_and_given_back() {
+    let mut bench = Simulated::single(cpu(2), 0.002);
+    bench.change = Some(Change::Quota(0.5));
+    let survey = bench.survey(&[1.0], 20.0);
+    let what_if = survey.what_if.unwrap();
+    assert_eq!((&*what_if.change, what_if.cpus, bench.share), ("quota=50%", 1.0, 1.0));
+    let capacity = what_if.saturation_rate;
+    assert!((capacity.predicted.unwrap() / 500.0 - 1.0).abs() < 0.02, "{capacity:?}");
+    assert!(capacity.error.unwrap().abs() < 0.05 && capacity.interval90.is_some(), "{capacity:?}");
+    let busy = what_if.utilization;
+    assert!((busy.predicted.unwrap() - 0.5).abs() < 0.02 && busy.error.unwrap().abs() < 0.03, "{busy:?}");
+    // The simulated CPUs are slower, and do not stop and go: what that does is tested with the model of it.
+    let response = what_if.response_time_s;
+    assert!(response.predicted.unwrap() >= 0.002 && response.measured.is_some(), "{response:?}");
+    assert!((what_if.offered / 250.0 - 1.0).abs() < 0.02 && what_if.verdict.valid, "{:?}", what_if.verdict);
+    assert!(survey.verdict.valid, "{:?}", survey.verdict);
+}
+
+#[test]
+fn a_change_that_may_not_be_made_ends_the_survey_before_anything_is_measured() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    (bench.change, bench.immovable) = (Some(Change::Quota(0.5)), true);
+    let setup = bench.setup(&[1.0], 20.0);
+    assert!(conduct(&setup, &mut bench, &mut |_| ()).is_err_and(|error| error.to_string() == "not here"));
+    let setup = Setup { lenient: true, ..setup };
+    let mut notes = Vec::new();
+    let mut news = |step| notes.extend(if let Step::Note(text) = step { Some(text) } else { None });
+    let survey = conduct(&setup, &mut bench, &mut news).unwrap();
+    assert_eq!(survey.what_if, None);
+    assert!(notes.iter().any(|note| note == "left out in the end: what if quota=50%: not here"), "{notes:#?}");
+    assert!(survey.verdict.valid);
+}

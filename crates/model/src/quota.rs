@@ -1,0 +1,164 @@
+//! A queue whose servers have a quota: together they may work for so long in each period, and once they have, they stop
+//! until the next (sched-bwc.rst of Linux's documentation). On average that is a slower server; a call that comes while
+//! there is quota left is served at full speed nonetheless.
+
+use crate::ModelError;
+use crate::idle_law::station_demands;
+use crate::simulate::{Sampler, Service};
+use brimful_core::model::Station;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::collections::VecDeque;
+
+/// Seconds that are nothing but rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// So much work in each period.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quota {
+    /// Servers at work on average, at most.
+    pub servers: f64,
+    /// Seconds.
+    pub period_s: f64,
+}
+
+/// How long calls last that come at random, in seconds on average: without a quota, and with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sojourns {
+    /// Without.
+    pub free: f64,
+    /// With.
+    pub limited: f64,
+}
+
+/// Passes the same calls through a station with and without a quota; what else its servers do (`background`) is left
+/// out, for it uses up nothing of the quota. `demands` are the seconds of each class when calls of
+/// it come at these `rates` per second.
+///
+/// # Errors
+/// [`ModelError`] when the station makes no sense.
+pub fn under_quota(
+    station: &Station,
+    demands: &[f64],
+    rates: &[f64],
+    quota: Quota,
+    calls: usize,
+    seed: u64,
+) -> Result<Sojourns, ModelError> {
+    let service = Sampler::new(Service::Standard, station.scv, &station.name)?;
+    let demands = station_demands(station, demands, rates);
+    let all: f64 = rates.iter().sum();
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let mut at = 0.0;
+    let mut call = || {
+        at -= (-rng.random::<f64>()).ln_1p() / all;
+        let mut left = all * rng.random::<f64>();
+        let class = rates.iter().position(|rate| {
+            left -= rate;
+            left < 0.0
+        });
+        let demand = class.map_or(0.0, |class| demands[class]);
+        (at, demand * service.sample(&mut rng))
+    };
+    let calls: Vec<(f64, f64)> = (0..calls).map(|_| call()).collect();
+    let servers = station.servers as usize;
+    Ok(Sojourns { free: mean_sojourn(servers, None, &calls), limited: mean_sojourn(servers, Some(quota), &calls) })
+}
+
+/// Of calls (instant, work) that are served first come, first served.
+fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f64 {
+    let (work, period) = quota.map_or((f64::INFINITY, f64::INFINITY), |q| (q.servers * q.period_s, q.period_s));
+    // (instant, work left); those at the front are served.
+    let mut present: VecDeque<(f64, f64)> = VecDeque::new();
+    let (mut now, mut left, mut refill, mut sum) = (0.0, work, period, 0.0);
+    let mut coming = calls.iter().copied().peekable();
+    loop {
+        let served = present.len().min(servers);
+        let next_call = coming.peek().map_or(f64::INFINITY, |call| call.0);
+        if present.is_empty() {
+            if next_call.is_infinite() {
+                break;
+            }
+            if next_call >= refill {
+                // Nothing was asked for meanwhile.
+                refill += ((next_call - refill) / period).floor() * period + period;
+                left = work;
+            }
+            now = next_call;
+        } else {
+            let shortest = present.iter().take(served).map(|call| call.1).fold(f64::INFINITY, f64::min);
+            let works = left > 0.0;
+            let until_change = if works { shortest.min(left / served as f64) } else { f64::INFINITY };
+            let then = (now + until_change).min(next_call).min(refill);
+            if works {
+                let done = then - now;
+                present.iter_mut().take(served).for_each(|call| call.1 -= done);
+                left -= done * served as f64;
+                // What rounding leaves of it is nothing.
+                if left < ROUNDING {
+                    left = 0.0;
+                }
+            }
+            now = then;
+            let mut ended = 0;
+            for index in (0..served).rev() {
+                if present[index].1 < ROUNDING {
+                    sum += now - present[index].0;
+                    present.remove(index);
+                    ended += 1;
+                }
+            }
+            if now >= refill {
+                (left, refill) = (work, refill + period);
+            }
+            if ended > 0 && now < next_call {
+                continue;
+            }
+        }
+        while let Some(call) = coming.next_if(|call| call.0 <= now) {
+            present.push_back(call);
+        }
+    }
+    sum / calls.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::model::Scheduling;
+
+    fn cpu(servers: u32, scv: f64) -> Station {
+        Station { servers, scv, scheduling: Scheduling::Fcfs, ..Station::default() }
+    }
+
+    #[test]
+    fn without_an_effect_calls_last_as_long_as_in_the_textbook() {
+        // M/M/1: D/(1 − ρ).
+        let quota = Quota { servers: 1.0, period_s: 0.01 };
+        let Sojourns { free, limited } = under_quota(&cpu(1, 1.0), &[0.001], &[500.0], quota, 400_000, 1).unwrap();
+        assert!((free / 0.002 - 1.0).abs() < 0.02 && (limited / free - 1.0).abs() < 1e-6, "{free} {limited}");
+    }
+
+    #[test]
+    fn short_periods_make_a_slower_server() {
+        // Half as fast: M/M/1 of demands twice as long.
+        let quota = Quota { servers: 0.5, period_s: 0.000_02 };
+        let sojourns = under_quota(&cpu(1, 1.0), &[0.001], &[250.0], quota, 100_000, 1).unwrap();
+        assert!((sojourns.limited / 0.004 - 1.0).abs() < 0.04, "{sojourns:?}");
+    }
+
+    #[test]
+    fn in_long_periods_most_calls_are_served_at_full_speed() {
+        // A tenth of the quota is asked for, in 1 ms each: hardly any waits for the next period.
+        let quota = Quota { servers: 0.5, period_s: 0.1 };
+        let sojourns = under_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
+        assert!((sojourns.limited / sojourns.free - 1.0).abs() < 0.01, "{sojourns:?}");
+        // Alone in its period, a call of three halves of the quota lasts a period and what is left of it.
+        let alone: Vec<(f64, f64)> = (0..50).map(|n| (f64::from(n) + 1e-9, 0.075)).collect();
+        assert!((mean_sojourn(1, Some(quota), &alone) - 0.125).abs() < 1e-6);
+        // Two servers use it up twice as fast.
+        let pairs: Vec<(f64, f64)> = (0..100).map(|n| (f64::from(n / 2) + 1e-9, 0.05)).collect();
+        assert!((mean_sojourn(2, Some(quota), &pairs) - 0.125).abs() < 1e-6);
+        assert!((mean_sojourn(2, None, &pairs) - 0.05).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,294 @@
+//! A CPU quota for a server while it is measured: its processes are moved into a control group of their own, below the
+//! one that they are in, and back.
+//!
+//! A process killed while it holds a [`LimitGuard`] takes nothing back. What it takes to do so, a [`Moved`], is therefore
+//! announced before anything is changed: another process can keep it, and do it instead. Source: cgroups(7);
+//! cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
+
+use crate::process_table::{process_table, with_descendants};
+use crate::{MonitorError, ProcessTree, procfs};
+use brimful_os::cgroup::cpu_groups;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, read_to_string};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The period of a quota: a tenth of what is usual, so that the server goes nearly as if it were slower. What a thread gets
+/// beyond the quota until the kernel's next tick is taken off the next period's.
+const PERIOD_US: f64 = 10_000.0;
+/// The shortest quota that Linux takes.
+const LEAST_US: f64 = 1_000.0;
+/// The last part of the name of the group that is made; the pid of who made it follows.
+const NAME: &str = "brimful-what-if-";
+/// How often it is tried to empty the group: a server may start a process meanwhile.
+const TRIES: usize = 50;
+
+/// Puts every process back where it was, and takes the group away, when dropped.
+#[derive(Debug)]
+#[must_use = "the quota is taken away as soon as this is dropped"]
+pub struct LimitGuard(Moved);
+
+/// Where processes were before they got a quota.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// The group that was made for them.
+    group: PathBuf,
+    /// Processes by pid: when they started, for a pid may be another's by the time it is used, and their groups.
+    processes: BTreeMap<u32, (u64, PathBuf)>,
+}
+
+/// Seconds of a quota's period where a server is to have so many CPUs.
+pub fn quota_period_s(cpus: f64) -> f64 {
+    PERIOD_US.max(LEAST_US / cpus).ceil() / 1e6
+}
+
+/// Lets the processes of the tree use so many CPUs together until the guard is dropped; what they start meanwhile is with
+/// them. What it takes to undo that is announced before anything is moved, each time with all that was announced before.
+///
+/// # Errors
+/// [`MonitorError::Quota`] where it is not allowed, [`MonitorError::Announce`] with the error of `announce`.
+pub fn limit_tree(
+    tree: &ProcessTree,
+    cpus: f64,
+    mut announce: impl FnMut(&Moved) -> io::Result<()>,
+) -> Result<LimitGuard, MonitorError> {
+    let root = Path::new("/");
+    let roots = tree.pids();
+    let mut guard = LimitGuard(Moved::default());
+    let first = guard.0.add(root, &roots);
+    let parent = parent_for(&guard.0)?;
+    guard.0.group = parent.join(format!("{NAME}{}", std::process::id()));
+    let group = guard.0.group.clone();
+    announce(&guard.0).map_err(MonitorError::Announce)?;
+    let refused = |what: PathBuf| move |source| MonitorError::Quota { what, source };
+    fs::create_dir(&group).map_err(refused(group.clone()))?;
+    for (file, text) in quota_files(&group, cpus) {
+        fs::write(&file, text).map_err(refused(file))?;
+    }
+    let mut unmoved = first;
+    // One may start another between the listing and its own turn; what it starts after its turn is with it.
+    while !unmoved.is_empty() {
+        for pid in unmoved {
+            enter(&group, pid).map_err(refused(group.join("cgroup.procs")))?;
+        }
+        unmoved = guard.0.add(root, &roots);
+        announce(&guard.0).map_err(MonitorError::Announce)?;
+    }
+    Ok(guard)
+}
+
+/// The group to make one below that can have a quota.
+fn parent_for(moved: &Moved) -> Result<PathBuf, MonitorError> {
+    let mut groups = moved.processes.values().map(|(_, group)| group);
+    let none = || MonitorError::NoQuota("its processes are in no control group of the CPU controller".to_owned());
+    let first = groups.next().ok_or_else(none)?.clone();
+    let common = groups.fold(first, |common, group| {
+        common.ancestors().find(|above| group.starts_with(above)).unwrap_or(Path::new("/")).to_owned()
+    });
+    if common.join("cpu.cfs_quota_us").exists() || common.join("cpu.shares").exists() {
+        return Ok(common);
+    }
+    // Version 2: only where a group hands the controller on, and such a group has no processes of its own.
+    let hands_on = |group: &&Path| {
+        let controllers = read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
+        controllers.split_ascii_whitespace().any(|controller| controller == "cpu")
+    };
+    common.ancestors().find(hands_on).map(Path::to_owned).ok_or_else(|| {
+        MonitorError::NoQuota(format!(
+            "no group above {} hands the CPU controller on: echo +cpu | sudo tee /sys/fs/cgroup/cgroup.subtree_control",
+            common.display()
+        ))
+    })
+}
+
+/// What is written where, in this order.
+fn quota_files(group: &Path, cpus: f64) -> Vec<(PathBuf, String)> {
+    let period_us = quota_period_s(cpus) * 1e6;
+    let quota_us = (cpus * period_us).round();
+    if group.join("cpu.cfs_quota_us").exists() {
+        let files = [("cpu.cfs_period_us", period_us), ("cpu.cfs_quota_us", quota_us)];
+        files.map(|(file, us)| (group.join(file), format!("{us:.0}"))).to_vec()
+    } else {
+        vec![(group.join("cpu.max"), format!("{quota_us:.0} {period_us:.0}"))]
+    }
+}
+
+/// Moves a process; one that has ended is no error.
+fn enter(group: &Path, pid: u32) -> io::Result<()> {
+    match fs::write(group.join("cgroup.procs"), pid.to_string()) {
+        Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(()),
+        result => result,
+    }
+}
+
+impl Moved {
+    /// Puts every process back, and takes the group away. Those born meanwhile go where the process was that they
+    /// descend from. What has gone is no error.
+    pub fn put_back(&self) {
+        if !self.group.is_dir() {
+            return;
+        }
+        for _ in 0..TRIES {
+            let here = members(&self.group);
+            let same = |pid: u32| (started(pid)? == self.processes.get(&pid)?.0).then_some(pid);
+            let table = process_table(Path::new("/proc"), |pid, _| same(pid));
+            let known: BTreeMap<u32, u32> = with_descendants(&table).into_iter().collect();
+            for pid in &here {
+                let group = known.get(pid).and_then(|known| self.processes.get(known));
+                let Some((_, group)) = group.or_else(|| self.processes.values().next()) else { continue };
+                // There is nobody to tell; what was not moved is tried again.
+                let _ = enter(group, *pid);
+            }
+            if here.is_empty() && fs::remove_dir(&self.group).is_ok() {
+                return;
+            }
+            if !here.is_empty() {
+                continue;
+            }
+            // The kernel still clears away what ended in it.
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Adds these processes and all that descend from them, unless they are known or in the group. Returns them.
+    fn add(&mut self, root: &Path, roots: &[u32]) -> Vec<u32> {
+        let table = process_table(&root.join("proc"), |pid, _| roots.contains(&pid).then_some(()));
+        let mut added = Vec::new();
+        for (pid, ()) in with_descendants(&table) {
+            if self.processes.contains_key(&pid) {
+                continue;
+            }
+            let cgroup = read_to_string(root.join(format!("proc/{pid}/cgroup"))).unwrap_or_default();
+            let group = cpu_groups(root, &cgroup).into_iter().find(|group| group.join("cgroup.procs").exists());
+            let (Some(group), Some(started)) = (group, started(pid)) else { continue };
+            if group != self.group {
+                self.processes.insert(pid, (started, group));
+                added.push(pid);
+            }
+        }
+        added
+    }
+}
+
+impl Drop for LimitGuard {
+    fn drop(&mut self) {
+        self.0.put_back();
+    }
+}
+
+fn members(group: &Path) -> Vec<u32> {
+    let text = read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+fn started(pid: u32) -> Option<u64> {
+    Some(procfs::pid_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)?.started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProcessSelector;
+    use std::process::{Child, Command, Stdio};
+
+    /// Processes that wait for nothing, killed when dropped.
+    struct Sleepers(Child);
+
+    impl Drop for Sleepers {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    fn moved(groups: &[&Path]) -> Moved {
+        let process = |(pid, group): (usize, &&Path)| (pid as u32, (1, group.to_path_buf()));
+        Moved { group: PathBuf::new(), processes: groups.iter().enumerate().map(process).collect() }
+    }
+
+    #[test]
+    fn the_group_is_made_where_it_can_have_a_quota() {
+        let root = tempfile::tempdir().unwrap();
+        let group = |path: &str, files: &[(&str, &str)]| {
+            let directory = root.path().join(path);
+            fs::create_dir_all(&directory).unwrap();
+            files.iter().for_each(|(file, text)| fs::write(directory.join(file), text).unwrap());
+            directory
+        };
+        let v2 = group("v2", &[("cgroup.subtree_control", "cpuset cpu memory\n")]);
+        group("v2/web", &[("cgroup.subtree_control", "memory\n")]);
+        let [one, two] = ["v2/web/one", "v2/web/two"].map(|path| group(path, &[("cgroup.subtree_control", "\n")]));
+        assert_eq!(parent_for(&moved(&[&one, &two])).unwrap(), v2);
+        let made = v2.join("new");
+        assert_eq!(quota_files(&made, 0.5), [(made.join("cpu.max"), "5000 10000".to_owned())]);
+        assert_eq!(quota_files(&made, 0.02), [(made.join("cpu.max"), "1000 50000".to_owned())]);
+
+        let without = group("other/web", &[("cgroup.subtree_control", "memory\n")]);
+        let error = parent_for(&moved(&[&without])).unwrap_err().to_string();
+        assert!(error.contains("other/web hands the CPU controller on: echo +cpu"), "{error}");
+        assert!(parent_for(&moved(&[])).is_err());
+
+        let quota = [("cpu.cfs_quota_us", "-1\n"), ("cpu.cfs_period_us", "100000\n")];
+        let v1 = group("cpu", &quota);
+        let [a, ab] = ["cpu/a", "cpu/a/b"].map(|path| group(path, &quota));
+        assert_eq!(parent_for(&moved(&[&ab, &a])).unwrap(), a);
+        assert_eq!(parent_for(&moved(&[&ab, &v1])).unwrap(), v1);
+        let files = quota_files(&a, 1.5);
+        assert_eq!(
+            files,
+            [(a.join("cpu.cfs_period_us"), "10000".into()), (a.join("cpu.cfs_quota_us"), "15000".into())]
+        );
+    }
+
+    /// The group of a process, if it is one that a quota made.
+    fn limited(pid: u32) -> Option<PathBuf> {
+        let cgroup = read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+        cpu_groups(Path::new("/"), &cgroup).into_iter().find(|group| group.to_string_lossy().contains(NAME))
+    }
+
+    #[test]
+    fn processes_get_a_quota_and_are_put_back_with_what_was_born_meanwhile() {
+        // A child that is there, and one that is born while there is a quota.
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 & read line; sleep 600 & wait"]);
+        let mut sleepers = Sleepers(command.stdin(Stdio::piped()).spawn().unwrap());
+        let parent = sleepers.0.id();
+        let family = || {
+            let table = process_table(Path::new("/proc"), |pid, _| (pid == parent).then_some(()));
+            with_descendants(&table).into_iter().map(|(pid, ())| pid).collect::<Vec<u32>>()
+        };
+        crate::fixture::wait_for("a child", || (family().len() == 2).then_some(()));
+        let tree = ProcessTree::open(&[ProcessSelector::Pid(parent)]).unwrap();
+        let mut announced = Vec::new();
+        let guard = match limit_tree(&tree, 0.25, |moved| {
+            announced.push((limited(parent), moved.clone()));
+            Ok(())
+        }) {
+            Ok(guard) => guard,
+            Err(error @ (MonitorError::Quota { .. } | MonitorError::NoQuota(_))) => {
+                eprintln!("LEFT OUT: no control group can be made here: {error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(announced[0].0, None, "it was moved before it was announced");
+        let group = limited(parent).unwrap();
+        let quota = brimful_os::cgroup::Quota::of(&group, |path| read_to_string(path).ok()).unwrap();
+        assert_eq!(quota.cpus(), 0.25);
+        drop(sleepers.0.stdin.take());
+        crate::fixture::wait_for("another child", || (family().len() == 3).then_some(()));
+        assert!(family().iter().all(|&pid| limited(pid).as_ref() == Some(&group)));
+        // As if killed: nothing is dropped, and another process does it.
+        std::mem::forget(guard);
+        let text = serde_json::to_string(&announced.last().unwrap().1).unwrap();
+        serde_json::from_str::<Moved>(&text).unwrap().put_back();
+        assert!(!group.exists() && family().iter().all(|&pid| limited(pid).is_none()));
+        for pid in family().into_iter().filter(|&pid| pid != parent) {
+            Command::new("kill").arg(pid.to_string()).status().unwrap();
+        }
+    }
+}
