@@ -90,11 +90,22 @@ use std::path::PathBuf;
 pub enum MonitorError {
     /// Nothing to watch.
     #[error(
-        "no process {wanted} is running: start the server first; `ss -ltnp` shows which program listens on which port"
+        "no process {wanted} is running: start the server first; `ss -ltnp` shows which program listens on which port{}",
+        .hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"))
     )]
     NoSuchProcess {
         /// Name or pid, as words.
         wanted: String,
+        /// Where it may be, if it runs nonetheless.
+        hint: Option<String>,
+    },
+    /// Perhaps something that may not be seen.
+    #[error("no process {wanted} is seen: {why}")]
+    UnseenProcess {
+        /// Name or pid, as words.
+        wanted: String,
+        /// Why not, and what to do about it.
+        why: String,
     },
     /// A port whose process cannot be found.
     #[error("cannot tell which process listens on TCP port {port}: {why}, or name the process with --process")]

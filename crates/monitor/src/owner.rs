@@ -7,6 +7,7 @@
 use crate::process_table::process_table;
 use crate::procfs;
 use crate::sock_diag::{ListenSocket, SockDiag};
+use crate::tree::elsewhere;
 use crate::{MonitorError, NetNamespace};
 use std::path::Path;
 
@@ -32,7 +33,7 @@ pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, Mon
     let proc = Path::new("/proc");
     let owners = owners(proc, &links);
     if owners.is_empty() {
-        return Err(unknown(refusal(proc).to_owned()));
+        return Err(unknown(refusal().to_owned()));
     }
     Ok(owners)
 }
@@ -47,11 +48,14 @@ pub(crate) fn listeners_in(port: u16, netns: &NetNamespace) -> Result<Vec<Listen
 }
 
 /// Why none of the processes that are seen is an owner, and what to do about it.
-fn refusal(root: &Path) -> &'static str {
+fn refusal() -> &'static str {
     // Any user may read this of any process, unless /proc hides those of others.
-    match std::fs::read(root.join("1/stat")) {
-        Ok(_) => "no process that this user may look into holds it; run as root",
-        Err(_) => "/proc hides the processes of other users (hidepid); run as root, or remount /proc without hidepid",
+    if std::fs::read("/proc/1/stat").is_err() {
+        "/proc hides the processes of other users (hidepid); run as root, or remount /proc without hidepid"
+    } else if elsewhere(Path::new("/")).is_some() {
+        "no process that is seen from this PID namespace holds it, as from inside a container; look from the host"
+    } else {
+        "no process that this user may look into holds it; run as root"
     }
 }
 

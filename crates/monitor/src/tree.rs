@@ -13,6 +13,7 @@ mod selection;
 mod selector;
 mod tasks;
 
+pub(crate) use hidden::elsewhere;
 pub use quota::QuotaSample;
 pub use selector::ProcessSelector;
 
@@ -123,7 +124,11 @@ impl ProcessTree {
         if let ProcessSelector::Port(port) = selector {
             owners_in(*port, self.selection.netns())?; // says why
         }
-        Err(MonitorError::NoSuchProcess { wanted: selector.to_string() })
+        let wanted = selector.to_string();
+        Err(match hidden::hidden(&self.root) {
+            Some(why) => MonitorError::UnseenProcess { wanted, why },
+            None => MonitorError::NoSuchProcess { wanted, hint: elsewhere(&self.root) },
+        })
     }
 
     /// The slow part, to be done before [`ProcessTree::read`]: looks for processes, as far as that is due.

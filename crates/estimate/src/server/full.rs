@@ -7,7 +7,7 @@ mod occupancy;
 use super::ServerFacts;
 use super::blocks::{Place, Pooled};
 use super::programs::ProgramSeen;
-use brimful_core::quantity::percent;
+use brimful_core::quantity::{number, percent};
 use occupancy::{Crew, crew};
 use std::collections::BTreeMap;
 
@@ -86,6 +86,14 @@ impl Full {
             };
             let servers = f64::from(facts.servers);
             return cpu(used.min(1.0), cost.or(Some(servers / rate)), evidence);
+        }
+        if let Some((program, quota)) = at.piece.programs.iter().find_map(|p| Some((&p.name, p.quota?))) {
+            let evidence = format!(
+                "{} busy {by}, which is all that the quota of {} CPUs leaves {program}",
+                percent(used),
+                number(quota)
+            );
+            return cpu(used, cost, evidence);
         }
         let ladder = ladder(places);
         let on_cpu = cost.unwrap_or(0.0) / free;

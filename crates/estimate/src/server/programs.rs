@@ -18,7 +18,12 @@ pub struct ProgramSeen {
     pub processes: u64,
     /// How many threads these have together; `None` where that cannot be seen.
     pub threads: Option<u64>,
+    /// How many CPUs a quota leaves it, where that was used up most of the time.
+    pub quota: Option<f64>,
 }
+
+/// In more of its periods than this a quota is used up that is what is full.
+const USED_UP: f64 = 0.5;
 
 impl ProgramSeen {
     /// The programs that a monitor saw, while all of them together kept so many CPUs busy in the time that counts.
@@ -26,16 +31,19 @@ impl ProgramSeen {
         let all: f64 = server.process.iter().map(|program| program.cores).sum();
         let scale = if all > 0.0 { busy / all } else { 1.0 };
         let mut seen: Vec<ProgramSeen> = Vec::new();
-        for Program { name, cores, processes, threads, .. } in &server.process {
+        for Program { name, cores, processes, threads, quota, .. } in &server.process {
             let cores = cores * scale;
+            let quota = quota.as_ref().filter(|quota| quota.throttled_periods > USED_UP).map(|quota| quota.cpus);
             match seen.iter_mut().find(|program| program.name == *name) {
                 Some(program) => {
                     program.cores += cores;
                     program.processes += processes;
                     program.threads = program.threads.zip(*threads).map(|(a, b)| a + b);
+                    program.quota = program.quota.or(quota);
                 }
                 None => {
-                    seen.push(ProgramSeen { name: name.clone(), cores, processes: *processes, threads: *threads });
+                    let (processes, threads) = (*processes, *threads);
+                    seen.push(ProgramSeen { name: name.clone(), cores, processes, threads, quota });
                 }
             }
         }
@@ -54,6 +62,7 @@ pub(super) fn pooled(pieces: &[&Piece], seconds: f64) -> Vec<ProgramSeen> {
                     program.cores += cores;
                     program.processes = program.processes.max(seen.processes);
                     program.threads = program.threads.max(seen.threads);
+                    program.quota = program.quota.or(seen.quota);
                 }
                 None => programs.push(ProgramSeen { cores, ..seen.clone() }),
             }

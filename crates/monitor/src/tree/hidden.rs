@@ -1,7 +1,11 @@
-//! Whether /proc keeps other users' processes from view. Source: proc(5), mount options `hidepid` and `gid`.
+//! Whether processes are kept from view: those of other users by /proc, those of the host and of other containers by a
+//! PID namespace. Source: proc(5), mount options `hidepid` and `gid`; pid_namespaces(7).
 
 use std::fs;
 use std::path::Path;
+
+/// The first PID namespace of a host, from which all processes are seen (`PROC_PID_INIT_INO` in Linux's proc_ns.h).
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 /// What hides processes from this user, and what to do about it; `None` if nothing does. `root` is where /proc is.
 pub(super) fn hidden(root: &Path) -> Option<String> {
@@ -18,6 +22,16 @@ pub(super) fn hidden(root: &Path) -> Option<String> {
         "/proc is mounted with hidepid={hidepid} and hides other users' processes: run as root{group}, or: sudo mount -o \
          remount,hidepid=0 /proc"
     ))
+}
+
+/// Where else processes may be, if not all of the host's are seen from here, and what to do about it.
+pub(crate) fn elsewhere(root: &Path) -> Option<String> {
+    let own = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
+    (own.as_os_str() != FIRST_NAMESPACE).then(|| {
+        "from this PID namespace, as from inside a container, no processes but its own are seen: look from the host, or \
+         from the server's"
+            .to_owned()
+    })
 }
 
 /// Of the file system that covers all others mounted there.
@@ -54,6 +68,12 @@ mod tests {
             assert!(text.contains("sudo mount -o remount,hidepid=0 /proc") && text.contains("hidepid="), "{text}");
             assert_eq!(text.contains("or with group 27"), options.contains("gid=27"), "{text}");
         }
+        fs::create_dir_all(root.path().join("proc/self/ns")).unwrap();
+        std::os::unix::fs::symlink(FIRST_NAMESPACE, root.path().join("proc/self/ns/pid")).unwrap();
+        assert_eq!(elsewhere(root.path()), None);
+        fs::remove_file(root.path().join("proc/self/ns/pid")).unwrap();
+        std::os::unix::fs::symlink("pid:[4026532201]", root.path().join("proc/self/ns/pid")).unwrap();
+        assert!(elsewhere(root.path()).unwrap().contains("from this PID namespace"));
         fs::create_dir_all(root.path().join("proc/1")).unwrap();
         fs::write(root.path().join("proc/1/stat"), "1 (init) S").unwrap();
         assert_eq!(says("hidepid=2"), None, "not for those who see all the same");

@@ -62,6 +62,15 @@ fn fewer_workers_than_cpus() {
 }
 
 #[test]
+fn a_quota_that_is_used_up_leaves_the_cpus_no_more() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.cpus = 2;
+    bench.stopped = Box::new(|rate| if rate.is_infinite() { 0.4 } else { 0.0 });
+    let survey = has_its_capacity_predicted(&mut bench, "cpu");
+    assert!(survey.bottleneck_evidence.unwrap().ends_with("all that the quota of 0.500 CPUs leaves server"));
+}
+
+#[test]
 fn a_disk() {
     let mut bench = Simulated::new(vec![cpu(1), queue("disk sda", 1)], vec![vec![0.001], vec![0.004]]);
     let survey = has_its_capacity_predicted(&mut bench, "disk sda");
