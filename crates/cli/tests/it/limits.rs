@@ -34,9 +34,9 @@ fn a_survey_names_a_limit_on_the_rate_of_its_client() {
 struct Group(PathBuf);
 
 impl Group {
-    /// `None` where this host lets nobody make one.
-    fn make() -> Option<Group> {
-        let name = format!("brimful-test-{}", std::process::id());
+    /// For the test of this name; `None` where this host lets nobody make one.
+    fn make(test: &str) -> Option<Group> {
+        let name = format!("brimful-test-{test}-{}", std::process::id());
         let v1 = Path::new("/sys/fs/cgroup/cpu").join(&name);
         let group = if v1.parent()?.is_dir() { v1 } else { Path::new("/sys/fs/cgroup").join(&name) };
         fs::create_dir(&group).ok()?;
@@ -60,7 +60,7 @@ impl Drop for Group {
 #[test]
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn a_quota_that_stops_the_server_is_in_the_record_and_named_by_a_survey() {
-    let Some(group) = Group::make() else {
+    let Some(group) = Group::make("quota") else {
         eprintln!("LEFT OUT: no control group with a quota can be made here");
         return;
     };
@@ -87,7 +87,7 @@ fn a_quota_that_stops_the_server_is_in_the_record_and_named_by_a_survey() {
 
 #[test]
 fn what_half_the_cpus_do_is_predicted_measured_and_undone() {
-    let may = Group::make().is_some();
+    let may = Group::make("what-if").is_some();
     let machine = share_machine();
     let (target, url) = target(&[]);
     let pid = target.pid().to_string();
