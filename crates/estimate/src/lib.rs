@@ -37,6 +37,8 @@ pub use demand::{
 pub use error::EstimateError;
 pub use knee::{Knee, find_knee};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
-pub use server::{Block, Expected, Limited, Piece, Place, Prediction, ProgramSeen, ServerFacts, ServerFit, Spread};
+pub use server::{
+    Answered, Block, Expected, Limited, Piece, Place, Prediction, ProgramSeen, ServerFacts, ServerFit, Spread,
+};
 pub use usl::{LoadPoint, UslFit, fit_usl};
 pub use window::{Observed, Stretch, measured, stretches};

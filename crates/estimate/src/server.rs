@@ -19,6 +19,7 @@ mod responses;
 mod variable;
 
 pub use blocks::{Block, Piece, Place};
+pub use host::Answered;
 pub use programs::ProgramSeen;
 pub use quota::Limited;
 pub use variable::{Expected, Spread};
@@ -87,6 +88,8 @@ struct Once {
     /// Squared coefficient of variation of what a call of a class needs: of this the differences between stretches of few
     /// calls are made, whatever the queues look like.
     service_scv: f64,
+    /// Percentiles of response times, 50, 95 and 99, over what the network says of them.
+    shape: [f64; 3],
     laws: Vec<Law>,
     bottleneck: String,
     evidence: String,
@@ -112,12 +115,16 @@ impl ServerFit {
     /// When they do not say enough.
     pub fn new(facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
         // What the calls do in the model depends on how much they need, which does not depend on how long they took.
-        let plain = |piece| Replayed { piece, modelled: None };
+        let plain = |piece| Replayed { piece, modelled: None, shape: None };
         let mut blocks: Vec<Vec<Replayed>> =
             blocks.into_iter().map(|block| block.into_iter().map(plain).collect()).collect();
         let demands = Once::fit(&facts, &pool(&blocks), None)?;
         for replayed in blocks.iter_mut().flatten() {
             replayed.modelled = demands.modelled(&facts, &replayed.piece);
+        }
+        let fitted = Once::fit(&facts, &pool(&blocks), None)?;
+        for replayed in blocks.iter_mut().flatten() {
+            replayed.shape = fitted.shape_of(&facts, &replayed.piece);
         }
         let places = pool(&blocks);
         let once = Once::fit(&facts, &places, None)?;
@@ -288,6 +295,7 @@ impl Once {
             network: network(facts, &cpu, &demands, &full),
             cpu: (cpu, demands),
             service_scv: 0.0,
+            shape: [1.0; 3],
             laws,
             bottleneck: full.name.clone(),
             evidence: full.evidence.clone(),

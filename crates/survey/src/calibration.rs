@@ -47,7 +47,7 @@ const SIGNIFICANT: f64 = 4.0;
 /// A server that is this busy without us has other clients.
 const OTHERS: f64 = 0.02;
 /// How many times as long as a slice an anchor lasts.
-const ANCHOR: f64 = 1.3;
+const ANCHOR: f64 = 2.5;
 /// Blocks at least and at most, and how well the capacity is to be known: half of its 95 % interval.
 const BLOCKS: (usize, usize) = (6, 7);
 const KNOWN: f64 = 0.02;

@@ -5,7 +5,7 @@ use crate::found::Halt;
 use brimful_core::Nanos;
 use brimful_core::quantity::{percent, rate, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Verdict};
-use brimful_core::survey::{Comparison, Level, Role};
+use brimful_core::survey::{Comparison, Level, Percentiles, Role};
 
 /// A model is of use that says throughput and utilization to within this share, and mean response times to within this
 /// one (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10 to 30 %).
@@ -41,7 +41,7 @@ pub(crate) fn verdict(
     reasons.extend(of_levels);
     // What a disturbed measurement says against a model is said of the disturbance.
     if reasons.is_empty() {
-        reasons.extend(capacity_missed(levels, saturation, full).into_iter().chain(response_missed(levels)));
+        reasons.extend(capacity_missed(levels, saturation, full).into_iter().chain(level_missed(levels)));
     }
     Verdict::from_reasons(reasons)
 }
@@ -128,28 +128,68 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
 
-/// The response time that was missed by the most.
-fn response_missed(levels: &[Level]) -> Option<Reason> {
+/// What of the held-out levels was missed by the most.
+fn level_missed(levels: &[Level]) -> Option<Reason> {
     let tested = |level: &&Level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none();
-    let missed = levels.iter().filter(tested).filter_map(|level| {
-        // Where nothing is accepted or rejected by a mean alone, it may still be beyond what was thought possible.
-        let (least, most) =
-            if level.fraction < SENSITIVE { (RESPONSE / 2.0, RESPONSE) } else { (RESPONSE, f64::INFINITY) };
-        Some((level, missed(level.response_time_s, least, most)?))
+    let missed = levels.iter().filter(tested).flat_map(|level| {
+        figures(level).into_iter().filter_map(move |figure| {
+            let missed = missed(figure.comparison, figure.least, figure.most)?;
+            Some((level, figure, missed))
+        })
     });
-    let (level, (predicted, measured, of_model)) = missed.max_by(|a, b| a.1.2.abs().total_cmp(&b.1.2.abs()))?;
-    let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
+    let (level, figure, (predicted, measured, of_model)) = missed.max_by(|a, b| a.2.2.abs().total_cmp(&b.2.2.abs()))?;
+    let value = |value: f64| match figure.kind {
+        Kind::Time => Nanos::from_secs_f64(value).rounded().to_string(),
+        Kind::Share => percent(value),
+    };
     let message = format!(
-        "The model does not hold: it predicted that a call takes {} on average at {} ({}), and {} was measured: {}{}. Do \
-         not plan with it.",
-        time(predicted),
+        "The model does not hold: at {} ({}) it predicted that {} {}, and {} was measured: {}{}. Do not plan with it.",
         rate(level.offered),
         level.workload,
-        time(measured),
-        signed_percent(level.response_time_s.error?),
-        apart_from_host(level.response_time_s, of_model),
+        figure.what,
+        value(predicted),
+        value(measured),
+        signed_percent(figure.comparison.error?),
+        apart_from_host(figure.comparison, of_model),
     );
     Some(Reason { code: ReasonCode::ModelRefuted, message })
+}
+
+/// A figure of a level that was predicted, and how far off it may be.
+struct Figure {
+    /// As in «predicted that a call takes 3 ms on average»; the value comes after.
+    what: &'static str,
+    kind: Kind,
+    comparison: Comparison,
+    /// See [`missed`].
+    least: f64,
+    most: f64,
+}
+
+enum Kind {
+    Time,
+    Share,
+}
+
+/// Those of a level.
+fn figures(level: &Level) -> [Figure; 4] {
+    // Where nothing is accepted or rejected by a mean alone, it may still be beyond what was thought possible.
+    let (least, most) = if level.fraction < SENSITIVE { (RESPONSE / 2.0, RESPONSE) } else { (RESPONSE, f64::INFINITY) };
+    let time = |what, comparison, least, most| Figure { what, kind: Kind::Time, comparison, least, most };
+    let Percentiles { p50, p95, .. } = level.response_percentiles_s;
+    [
+        time("calls take on average", level.response_time_s, least, most),
+        // How far percentiles may be off, their interval says; the 99th rests on too few calls to refute anything.
+        time("half of the calls take less than", p50, RESPONSE, f64::INFINITY),
+        time("95 % of the calls take less than", p95, RESPONSE, f64::INFINITY),
+        Figure {
+            what: "the server keeps its CPUs busy for",
+            kind: Kind::Share,
+            comparison: level.utilization,
+            least: THROUGHPUT / 2.0,
+            most: f64::INFINITY,
+        },
+    ]
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_core::workload::{Class, Load, Workload};
-use brimful_estimate::{Expected, Observed, Piece, Place, Prediction, ProgramSeen, Spread, stretches};
+use brimful_estimate::{Answered, Expected, Observed, Piece, Place, Prediction, ProgramSeen, Spread, stretches};
 use std::collections::BTreeMap;
 
 /// Two samples of a throughput make an interval that says nothing.
@@ -98,6 +98,7 @@ impl Trial {
             }),
             programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::of(server, busy)),
             response: self.response(),
+            percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
             response_scv: self.response_scv(),
             warm_up: warm_up.as_secs_f64(),
             rest: 0.0,
@@ -253,13 +254,14 @@ impl Trial {
             response_time_s: Comparison {
                 measured_ci95_half_width: ci,
                 ..spread(expected.map(|e| e.response), predicted.and_then(|p| p.response), self.response())
-                    .given_host(about.given.response)
+                    .given_host(about.given.answered.map(|given| given.mean))
             },
             steady_response_s: predicted.and_then(|p| p.response),
             host_speed: about.given.speed,
             response_percentiles_s: {
                 let of = |index: usize, measured: Option<f64>| {
                     spread(expected.map(|e| e.percentiles[index]), None, measured.map(|us| us / 1e6))
+                        .given_host(about.given.answered.map(|given| given.percentiles[index]))
                 };
                 Percentiles {
                     p50: of(0, response.map(|r| r.p50)),
@@ -319,8 +321,8 @@ impl<'a> About<'a> {
 pub(crate) struct Given {
     /// Its speed over that during calibration, by the anchors.
     pub speed: Option<f64>,
-    /// The mean response time of the level's arrivals on a host of the course that it had.
-    pub response: Option<f64>,
+    /// Response times of the level's arrivals on a host of the course that it had.
+    pub answered: Option<Answered>,
 }
 
 /// The median of what is to be expected, or else what is predicted of a steady host, beside what was measured.

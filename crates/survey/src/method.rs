@@ -13,7 +13,7 @@ use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Level, Role, Stopped, Survey};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_estimate::{ProgramSeen, ServerFit};
+use brimful_estimate::{Answered, ProgramSeen, ServerFit};
 use brimful_run::client_limit;
 
 /// Open levels past saturation.
@@ -26,6 +26,8 @@ const IDLE: Nanos = Nanos::from_millis(1500);
 const AGAIN: u64 = 1 << 32;
 /// How long it takes to find out what is to be expected, about.
 const EXPECTING: Nanos = Nanos::from_secs(1);
+/// A server that has been overrun is asked so often whether it answers again, and for so long.
+const SETTLING: (usize, Nanos) = (20, Nanos::from_millis(250));
 /// The first look at what a call costs.
 const PROBE: Nanos = Nanos::from_millis(1000);
 
@@ -181,8 +183,8 @@ impl Method<'_> {
         self.check_offerable(level.rate)?;
         let before = self.anchor(level.lasts)?;
         let trial = self.try_level(&level.workload, level.lasts)?;
-        let response = self.given_host(fit, level, &trial)?;
-        let given = Given { speed: both(before, self.anchor(level.lasts)?), response };
+        let answered = self.given_host(fit, level, &trial)?;
+        let given = Given { speed: both(before, self.anchor(level.lasts)?), answered };
         let about = About {
             role: Role::HeldOut,
             workload: &level.name,
@@ -195,7 +197,7 @@ impl Method<'_> {
     }
 
     /// What the model says of the very arrivals of a level, given the speed that its host had in the course of it.
-    fn given_host(&self, fit: &ServerFit, level: &Predicted, trial: &Trial) -> Result<Option<f64>, Halt> {
+    fn given_host(&self, fit: &ServerFit, level: &Predicted, trial: &Trial) -> Result<Option<Answered>, Halt> {
         let mix = level.workload.mix();
         let Some(course) = fit.course_of(&trial.record, level.rate, &mix) else { return Ok(None) };
         let arrivals = self.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;
@@ -222,7 +224,7 @@ impl Method<'_> {
             saturation,
             predicted: Some(&prediction),
             expected: None,
-            given: Given { speed, response: None },
+            given: Given { speed, answered: None },
         };
         self.keep(&trial, &workload, &about)?;
         let record = &trial.record;
@@ -268,6 +270,7 @@ impl Method<'_> {
     /// generator and of the server's CPUs, never what the model said.
     fn try_level(&mut self, workload: &Workload, lasts: Nanos) -> Result<Trial, Halt> {
         let trial = self.try_once(workload, lasts)?;
+        self.settle(&trial);
         let disturbed = |reason: &Reason| {
             matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled | ReasonCode::OtherWork)
         };
@@ -277,7 +280,25 @@ impl Method<'_> {
         };
         let what = reason.message.split(". ").next().unwrap_or_default();
         self.note(format!("once more, for it was disturbed: {what}"));
-        self.measure(workload, lasts, self.setup.seed.wrapping_add(self.runs).wrapping_add(AGAIN))
+        let trial = self.measure(workload, lasts, self.setup.seed.wrapping_add(self.runs).wrapping_add(AGAIN))?;
+        self.settle(&trial);
+        Ok(trial)
+    }
+
+    /// Lets the server get done with what a load left it with that was too much for it: calls that were given up are in
+    /// its queues still.
+    fn settle(&mut self, after: &Trial) {
+        if after.failed_share() <= 0.0 || after.record.interrupted {
+            return;
+        }
+        let one = with_load(&self.setup.workload, Load::Closed { clients: 1, think: Nanos::ZERO });
+        for _ in 0..SETTLING.0 {
+            // Whoever does not answer at all is noticed where that is kept.
+            if self.try_once(&one, SETTLING.1).is_ok_and(|trial| trial.record.counts.completed > 0) {
+                break;
+            }
+            self.bench.rest(SETTLING.1);
+        }
     }
 
     pub(crate) fn try_once(&mut self, workload: &Workload, lasts: Nanos) -> Result<Trial, Halt> {

@@ -121,7 +121,8 @@ fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), Surve
 
 /// Whether anything accepts connections at `address`.
 pub fn is_alive(address: SocketAddr) -> bool {
-    TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok()
+    // One that is swamped takes no connection until it has got some of its backlog done.
+    TcpStream::connect_timeout(&address, Duration::from_secs(5)).is_ok()
 }
 
 /// What the reference server has really spent so far; `None` from any other server.

@@ -35,6 +35,8 @@ pub struct Piece {
     pub programs: Vec<ProgramSeen>,
     /// Mean response time in seconds.
     pub response: Option<f64>,
+    /// Percentiles of the response time in seconds: 50, 95, 99.
+    pub percentiles: Option<[f64; 3]>,
     /// Squared coefficient of variation of the response times of a class.
     pub response_scv: Option<f64>,
     /// What of its beginning the figures above leave out, in seconds.
@@ -68,6 +70,8 @@ impl Piece {
 pub(super) struct Replayed {
     pub piece: Piece,
     pub modelled: Option<Modelled>,
+    /// Percentiles over what the fitted model says of these calls.
+    pub shape: Option<[f64; 3]>,
 }
 
 /// Mean response time of a piece's calls in the model, on a host of the course that it had, in seconds.
@@ -84,6 +88,7 @@ pub(super) struct Modelled {
 pub(super) struct Pooled {
     pub piece: Piece,
     pub modelled: Option<Modelled>,
+    pub shape: Option<[f64; 3]>,
     /// Variance of the mean of what responses are beyond [`Modelled::constant`], by how it differs between blocks.
     pub beyond_variance: Option<f64>,
     /// Variance of the mean response time, by how it differs between blocks.
@@ -137,6 +142,7 @@ fn pooled(replayed: &[&Replayed]) -> Pooled {
             disks: pieces[0].disks.keys().filter_map(disk).collect(),
             programs: programs::pooled(&pieces, seconds),
             response: (calls > 0.0).then_some(response),
+            percentiles: None,
             response_scv: median(pieces.iter().filter_map(|piece| piece.response_scv).collect()),
             warm_up: 0.0,
             rest: 0.0,
@@ -145,11 +151,21 @@ fn pooled(replayed: &[&Replayed]) -> Pooled {
         },
         modelled: (modelled.len() == pieces.len())
             .then(|| Modelled { constant: of_modelled(&|m| m.constant), per_scv: of_modelled(&|m| m.per_scv) }),
+        shape: mean_shape(replayed.iter().filter_map(|replayed| replayed.shape)),
         beyond_variance: variance_of_mean(&beyond),
         response_variance: variance_of_mean(&responses),
         rate_variance: variance_of_mean(&rates),
         blocks: pieces.len(),
     }
+}
+
+/// Of ratios: geometric.
+pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
+    let add = |(n, sums): (f64, [f64; 3]), shape: [f64; 3]| {
+        (n + 1.0, std::array::from_fn(|index| sums[index] + shape[index].ln()))
+    };
+    let (n, sums) = shapes.fold((0.0, [0.0; 3]), add);
+    (n > 0.0).then(|| sums.map(|sum: f64| (sum / n).exp()))
 }
 
 /// A piece in which something else stopped the server for a moment is no measure of the others.

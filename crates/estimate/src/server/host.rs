@@ -1,6 +1,7 @@
 //! The speed of the host in the course of a level, and what the model says given it.
 
 use super::drift::drift_share;
+use super::variable::quantile;
 use super::{Once, ServerFacts, ServerFit};
 use crate::EstimateError;
 use crate::window::{Stretch, stretches};
@@ -34,6 +35,27 @@ impl Usual {
     }
 }
 
+/// Response times of a level, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answered {
+    /// Of all calls.
+    pub mean: f64,
+    /// Percentiles: 50, 95, 99.
+    pub percentiles: [f64; 3],
+}
+
+impl Answered {
+    /// Of what the network says, with another shape. `None` of none.
+    pub(super) fn of(mut times: Vec<f64>, shape: [f64; 3]) -> Option<Answered> {
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        times.sort_unstable_by(f64::total_cmp);
+        let percentile = |(q, factor): (f64, f64)| factor * quantile(&times, q);
+        let [p50, p95, p99] = shape;
+        (!times.is_empty())
+            .then(|| Answered { mean, percentiles: [(0.5, p50), (0.95, p95), (0.99, p99)].map(percentile) })
+    }
+}
+
 impl ServerFit {
     /// How slow the host was in the course of a level at which requests in these proportions came at `rate`. `None` where
     /// the Record does not tell.
@@ -41,7 +63,7 @@ impl ServerFit {
         self.once.course(&self.facts, &stretches(record, 0.0)?, rate, mix)
     }
 
-    /// The mean response time of these arrivals (instants in seconds, classes) on a host of that course.
+    /// The response times of these arrivals (instants in seconds, classes) on a host of that course. `None` of none.
     ///
     /// # Errors
     /// When the model cannot be followed.
@@ -51,7 +73,7 @@ impl ServerFit {
         mix: &[f64],
         course: &Course,
         arrivals: &[(f64, usize)],
-    ) -> Result<Option<f64>, EstimateError> {
+    ) -> Result<Option<Answered>, EstimateError> {
         self.once.replay(rate, mix, course, arrivals)
     }
 }
@@ -83,23 +105,20 @@ impl Once {
         (!course.is_empty()).then(|| Course::of_stretches(before.into_iter().chain(course)))
     }
 
-    /// The mean response time of these arrivals (instants in seconds, classes) on a host of that course.
+    /// The response times of these arrivals (instants in seconds, classes) on a host of that course.
     pub(super) fn replay(
         &self,
         rate: f64,
         mix: &[f64],
         course: &Course,
         arrivals: &[(f64, usize)],
-    ) -> Result<Option<f64>, EstimateError> {
+    ) -> Result<Option<Answered>, EstimateError> {
         let model = self.model_at(rate, mix);
-        let (mut sum, mut calls) = (0.0, 0_u64);
+        let mut times = Vec::with_capacity(arrivals.len() * PASSES as usize);
         for seed in 0..PASSES {
             let sojourns = trajectory(&model, course.clone(), seed, arrivals.iter().copied())?;
-            for sojourn in sojourns {
-                sum += sojourn.response;
-                calls += 1;
-            }
+            times.extend(sojourns.map(|sojourn| sojourn.response));
         }
-        Ok((calls > 0).then(|| sum / calls as f64))
+        Ok(Answered::of(times, self.shape))
     }
 }

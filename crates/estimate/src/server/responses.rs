@@ -5,8 +5,12 @@
 //! the same and once with calls whose needs vary as an exponential distribution does. What is then left of the measured
 //! times, at several loads, is the delay elsewhere; how much of the difference between the two there is, is the
 //! squared coefficient of variation. How the calls of one client differ, who never waits, says beforehand about what it is.
+//!
+//! Means are modelled, the shape of the distribution around them is measured: calls that take turns on a CPU have another
+//! one than calls that are served one after another, at the same mean. So percentiles are those of the model times
+//! what it was off by at the levels of calibration.
 
-use super::blocks::{Modelled, Piece, Place, Pooled};
+use super::blocks::{Modelled, Piece, Place, Pooled, mean_shape};
 use super::{Once, ServerFacts};
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -14,6 +18,8 @@ use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_response};
 use brimful_model::{exceptional_wait, exponential_wait, station_demands};
 use std::collections::BTreeMap;
 
+/// From this level on, in hundredths of the capacity, calls wait enough for their times to have a shape.
+const TELLING: u32 = 40;
 /// How far the variability of waits may be from that of one client's calls, at one standard deviation: so much, and so
 /// many times itself. Processes that take turns on a CPU make waits like those of exponential service, 1.
 const APART: (f64, f64) = (0.3, 0.3);
@@ -35,7 +41,21 @@ impl Once {
         if let Some(elsewhere) = self.network.demands.last_mut() {
             elsewhere.fill(fit.delay);
         }
+        let telling = |(place, at): (&Place, &Pooled)| at.shape.filter(|_| *place >= Place::Level(TELLING));
+        self.shape = mean_shape(places.iter().filter_map(telling)).unwrap_or([1.0; 3]);
         Ok(())
+    }
+
+    /// Percentiles of a piece's calls over what becomes of them in the model.
+    pub(super) fn shape_of(&self, facts: &ServerFacts, piece: &Piece) -> Option<[f64; 3]> {
+        let rate = piece.rate();
+        let mix: Vec<f64> = piece.throughput.iter().map(|class| class / rate).collect();
+        let course = self.course(facts, &piece.course, rate, &mix).filter(|_| !piece.arrivals.is_empty())?;
+        let modelled = self.replay(rate, &mix, &course, &piece.arrivals).ok()??;
+        let measured = piece.percentiles?;
+        let shape: [f64; 3] =
+            std::array::from_fn(|index| measured[index] / modelled.percentiles[index] * self.shape[index]);
+        shape.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(shape)
     }
 
     /// By what the model makes of the calls of all levels; `None` if their courses are not known.
@@ -124,7 +144,7 @@ impl Once {
         }
         let mut with = |scv: f64| {
             once.network.stations[0].scv = scv;
-            once.replay(rate, &mix, &course, &piece.arrivals).ok().flatten()
+            Some(once.replay(rate, &mix, &course, &piece.arrivals).ok()??.mean)
         };
         let constant = with(0.0)?;
         Some(Modelled { constant, per_scv: (with(1.0)? - constant).max(0.0) })

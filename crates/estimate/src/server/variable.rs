@@ -4,6 +4,7 @@
 
 use super::blocks::{Replayed, pool};
 use super::drift::{how_many, mean_of};
+use super::host::Answered;
 use super::{Once, ServerFacts, ServerFit};
 use crate::EstimateError;
 use brimful_model::{Course, trajectory};
@@ -82,16 +83,10 @@ impl ServerFit {
             let came = calls.len() as f64 / followed;
             utilizations.push(once.utilization(&self.facts, came, mix, mean_of(&stretches).unwrap_or(1.0)));
             let course = Course::of_stretches(stretches);
-            let mut times: Vec<f64> =
-                trajectory(&model, course, index as u64, calls)?.map(|sojourn| sojourn.response).collect();
-            if times.is_empty() {
-                continue;
-            }
-            means.push(times.iter().sum::<f64>() / times.len() as f64);
-            times.sort_unstable_by(f64::total_cmp);
-            for (values, q) in percentiles.iter_mut().zip([0.5, 0.95, 0.99]) {
-                values.push(quantile(&times, q));
-            }
+            let times = trajectory(&model, course, index as u64, calls)?.map(|sojourn| sojourn.response).collect();
+            let Some(answered) = Answered::of(times, once.shape) else { continue };
+            means.push(answered.mean);
+            percentiles.iter_mut().zip(answered.percentiles).for_each(|(values, value)| values.push(value));
         }
         if means.is_empty() {
             return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
@@ -119,7 +114,7 @@ impl ServerFit {
 }
 
 /// Of values in order, at least one.
-fn quantile(values: &[f64], q: f64) -> f64 {
+pub(super) fn quantile(values: &[f64], q: f64) -> f64 {
     values[((values.len() as f64 * q) as usize).min(values.len() - 1)]
 }
 
