@@ -104,7 +104,7 @@ fn what_half_the_cpus_do_is_predicted_measured_and_undone() {
             assert_eq!((&*what_if.change, 2.0 * what_if.cpus), ("quota=50%", survey.server_cpus.len() as f64));
             let capacity = what_if.saturation_rate;
             assert!(
-                capacity.predicted < survey.saturation_rate.predicted && capacity.measured > Some(0.0),
+                capacity.predicted <= survey.saturation_rate.predicted && capacity.measured > Some(0.0),
                 "{capacity:?}"
             );
             assert!(what_if.response_time_s.predicted > Some(0.0), "{what_if:?}");
