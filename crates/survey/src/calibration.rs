@@ -36,8 +36,9 @@ pub(crate) const MOST_CLIENTS: u64 = 32;
 /// it does while a compiler or a cache warms up.
 const WARMING: f64 = 0.08;
 const LADDERS: usize = 3;
-/// Twice as many clients that get no more done than this many times as much have filled something.
-const FILLED: f64 = 1.1;
+/// Twice as many clients that get no more done than this many times as much have filled something; one look at each is
+/// no more exact than this.
+const FILLED: f64 = 1.25;
 /// From this share of what this client can offer on, what many clients get done may be its limit.
 const NEAR_CLIENT_MAX: f64 = 0.95;
 /// The server has changed when its speed has a trend over the blocks that comes to this share and is that many times its
