@@ -77,8 +77,8 @@ pub struct SurveyArgs {
     /// Keep the server on these CPUs meanwhile, like 0 or 0,2-3 [default: leave it; --demo: the first]
     #[arg(long, value_name = "LIST")]
     pub server_cpus: Option<CpuList>,
-    /// Length of a held-out level of light load; the whole survey takes some 35 times as long
-    #[arg(long, value_name = "TIME", default_value = "4s")]
+    /// Length of a held-out level of light load; the whole survey takes some 45 times as long
+    #[arg(long, value_name = "TIME", default_value = "3s")]
     pub level: Nanos,
     /// Be gentle: load the server by no more than this share of what it can take, on average, like 30%; only levels below it
     /// are measured then
