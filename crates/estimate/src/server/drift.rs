@@ -11,6 +11,8 @@ use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
+/// A server that is less busy tells more of what waking it costs than of the speed of its host.
+const BUSY: f64 = 0.3;
 /// A piece with fewer calls says little of the host.
 const FEW_CALLS: f64 = 20.0;
 /// The 95th percentile of the normal distribution: 90 % of it are within so many standard deviations.
@@ -127,6 +129,9 @@ impl Once {
         let lasts = piece.warm_up + piece.seconds + piece.rest;
         let is_slow = |slowness: f64| slowness.is_finite() && slowness > 0.0;
         if let Some(here) = all.cost(facts.idle_busy).filter(|_| !piece.course.is_empty()) {
+            if all.busy? < BUSY * f64::from(facts.servers) {
+                return None;
+            }
             let mix: Vec<f64> = all.throughput.iter().map(|rate| rate / all.rate()).collect();
             let busiest = mix.iter().zip(&self.cpu.1).map(|(share, demand)| share * demand).sum();
             let usual = self.usual(facts, busiest, here, all.rate());
