@@ -119,6 +119,7 @@ impl Method<'_> {
         self.found.doubts.extend(changed(&rates, &processes));
         self.found.calibrated_at = mean(&rates);
         self.found.clients = capacity.clients;
+        self.found.filled = capacity.filled;
         let servers = self.setup.servers();
         // What requests cannot have: the server's own work without them, and that of others.
         let taken = others_under_load(&self.found.levels) + idle_busy / f64::from(servers);
@@ -165,7 +166,10 @@ impl Method<'_> {
             let place = Place::Clients(clients);
             let lasts = self.lasts_with_rest(mix, place, &rung);
             self.begin(format!("looking for the capacity: {clients} at once"), lasts);
-            let Some(measured) = self.visit(mix, place, &rung)? else { break };
+            let Some(measured) = self.visit(mix, place, &rung)? else {
+                self.found.too_much_for_client = Some(clients);
+                break;
+            };
             let rate = measured.piece.rate();
             if self.found.client_max.is_some_and(|max| rate > NEAR_CLIENT_MAX * max) {
                 // Whose limit that is, nobody can tell.

@@ -78,6 +78,10 @@ pub(crate) struct Found {
     /// What the host's speed is compared with: calls per second of so many clients during calibration.
     pub calibrated_at: Option<f64>,
     pub clients: u64,
+    /// Whether more of them would get no more done.
+    pub filled: bool,
+    /// So many clients were more than the generator could be.
+    pub too_much_for_client: Option<u64>,
     /// What calibration has done to the server so far, and in all.
     pub toll: Toll,
     pub inflicted: Option<Inflicted>,

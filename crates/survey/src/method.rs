@@ -99,6 +99,9 @@ impl Method<'_> {
             );
             return Ok(());
         }
+        if !self.found.filled {
+            return self.leave_out_capacity(predictions.saturation);
+        }
         self.saturate(&fit, &predictions)?;
         self.overload(&fit)?;
         change.map_or(Ok(()), |change| self.what_if(&fit, change))
@@ -202,6 +205,22 @@ impl Method<'_> {
         let Some(course) = fit.course_of(&trial.record, level.rate, &mix) else { return Ok(None) };
         let arrivals = self.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;
         Ok(fit.given(level.rate, &mix, &course, &arrivals)?)
+    }
+
+    /// What was extrapolated cannot be measured either: as many clients as there may be do not fill the server.
+    fn leave_out_capacity(&mut self, saturation: f64) -> Result<(), Halt> {
+        self.begin("saturation".to_owned(), Nanos::ZERO);
+        self.check_offerable(saturation)?;
+        if let Some(clients) = self.found.too_much_for_client {
+            let reason = format!(
+                "the capacity could not be measured, for the generator itself was the limit with {clients} clients; give \
+                 it more --threads and --cpus, or a machine of its own"
+            );
+            return Err(self.halt(ReasonCode::BeyondClientMax, &reason));
+        }
+        let clients = self.found.clients;
+        self.note(format!("the capacity itself is not measured, for the {clients} clients that may be do not fill it"));
+        Ok(())
     }
 
     /// Finds what the server really can take: closed, with as many clients as left it no rest in calibration. That keeps it
