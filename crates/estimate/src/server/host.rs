@@ -11,6 +11,9 @@ use brimful_model::{Course, station_demands, trajectory};
 /// How often the arrivals are passed through the model, each time with other times of service.
 const PASSES: u64 = 5;
 
+/// From this share of idle servers on, the cost of a call depends on it.
+const LEISURE: f64 = 0.05;
+
 /// What a call costs at a place, of which a part is paid by those who find the server idle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usual {
@@ -29,7 +32,12 @@ impl Usual {
     /// How slow the host was in a stretch: what a call cost over what it would have with as much idleness as there was.
     pub fn slowness(&self, stretch: &Stretch) -> f64 {
         let work = (stretch.work - self.idle_busy * stretch.seconds).max(0.0);
-        let leisure = (self.free - work / stretch.seconds / self.servers).max(0.0) / self.idle.max(1e-9);
+        // Where there is hardly any leisure, how much of it there was says nothing.
+        let leisure = if self.idle < LEISURE {
+            1.0
+        } else {
+            (self.free - work / stretch.seconds / self.servers).max(0.0) / self.idle
+        };
         let usual = self.busiest + (self.here - self.busiest) * leisure;
         work / stretch.calls / usual
     }

@@ -78,7 +78,11 @@ fn pauses_that_come_with_the_calls() {
 
 #[test]
 fn other_work_that_is_always_there() {
-    is_predicted_well(&mut Simulated::single(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
+    let reasons = said(&mut Simulated::single(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
+    // Calls wait for it or not, about half of them each, so that the median is between the two, where hardly any is.
+    let of_median =
+        |reason: &Reason| reason.code == ReasonCode::ModelRefuted && reason.message.contains("half of the calls");
+    assert!(reasons.iter().all(of_median), "{reasons:#?}");
 }
 
 #[test]
