@@ -127,7 +127,7 @@ impl ServerFit {
             replayed.shape = fitted.shape_of(&facts, &replayed.piece);
         }
         let places = pool(&blocks);
-        let once = Once::fit(&facts, &places, None)?;
+        let once = Once { shape: responses::shape(&places), ..fitted };
         let again = variable::anew(&facts, &blocks, seed);
         let spread = |of: &dyn Fn(&Once) -> f64| variable::half_width95(again.iter().map(of));
         let estimate = |of: &dyn Fn(&Once) -> f64| Estimate { value: of(&once), ci95_half_width: spread(of) };

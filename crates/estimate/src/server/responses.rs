@@ -41,8 +41,7 @@ impl Once {
         if let Some(elsewhere) = self.network.demands.last_mut() {
             elsewhere.fill(fit.delay);
         }
-        let telling = |(place, at): (&Place, &Pooled)| at.shape.filter(|_| *place >= Place::Level(TELLING));
-        self.shape = mean_shape(places.iter().filter_map(telling)).unwrap_or([1.0; 3]);
+        self.shape = shape(places);
         Ok(())
     }
 
@@ -149,6 +148,13 @@ impl Once {
         let constant = with(0.0)?;
         Some(Modelled { constant, per_scv: (with(1.0)? - constant).max(0.0) })
     }
+}
+
+/// Of what was measured over what is modelled, at the levels that tell.
+pub(super) fn shape(places: &BTreeMap<Place, Pooled>) -> [f64; 3] {
+    let tells = |place: &Place| matches!(place, Place::Level(percent) if *percent >= TELLING);
+    let telling = places.iter().filter(|(place, _)| tells(place)).filter_map(|(_, at)| at.shape);
+    mean_shape(telling).unwrap_or([1.0; 3])
 }
 
 /// Of a mean response time: one over its variance.
