@@ -38,9 +38,12 @@ class Predicted:
         return self.low <= self.measured <= self.high
 
     def holds_twice(self) -> bool:
-        """Whether an interval twice as wide, to either side, would hold, were it about what the host then was."""
-        side = self.high - self.predicted if self.measured > self.given_host else self.predicted - self.low
-        return abs(self.measured - self.given_host) <= 2 * side
+        """Whether an interval twice as wide, to either side, would hold: it, or one about what the host then was."""
+        return any(self._within_twice(centre) for centre in (self.predicted, self.given_host))
+
+    def _within_twice(self, centre: float) -> bool:
+        side = self.high - self.predicted if self.measured > centre else self.predicted - self.low
+        return abs(self.measured - centre) <= 2 * side
 
 
 def figures(survey: dict) -> dict:

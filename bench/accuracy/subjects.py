@@ -67,10 +67,11 @@ http://127.0.0.1:{port} {{
 HAPROXY = """\
 global
     nbthread 1
-    maxconn 4096
+    maxconn 8192
 defaults
     mode http
     timeout connect 10s
+    timeout queue 60s
     timeout client 120s
     timeout server 120s
     http-reuse always
@@ -78,7 +79,7 @@ frontend web
     bind 127.0.0.1:{port} backlog 4096
     default_backend pages
 backend pages
-    server nginx 127.0.0.1:{behind}
+    server nginx 127.0.0.1:{behind} maxconn 128
 """
 
 PHP_LOCATION = """\

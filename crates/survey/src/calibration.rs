@@ -57,12 +57,15 @@ const FAILED: f64 = 0.01;
 
 /// What is known of the server before the blocks.
 pub(crate) struct Capacity {
-    /// Calls of the mix per second.
+    /// Calls of the mix per second: what was seen, or where nothing was full, what more clients would get done at the same
+    /// cost.
     pub rate: f64,
     /// The most clients of a slice.
     pub clients: u64,
     /// Whether more of them would get no more done.
     pub filled: bool,
+    /// Share of the server's CPUs that they keep busy, if that is seen.
+    pub busy: Option<f64>,
 }
 
 /// A piece that was measured, with all that is shown of it.
@@ -140,7 +143,7 @@ impl Method<'_> {
     /// Finds how many clients leave the server no rest, and what they get done.
     fn climb(&mut self, mix: &Workload, first_rate: f64) -> Result<Capacity, Halt> {
         let most = MOST_CLIENTS * u64::from(self.setup.servers());
-        let mut best = Capacity { rate: first_rate, clients: 1, filled: false };
+        let mut best = Capacity { rate: first_rate, clients: 1, filled: false, busy: None };
         for ladder in 0..LADDERS {
             let before = best.rate;
             best = self.ladder(mix, most, &best)?;
@@ -153,16 +156,16 @@ impl Method<'_> {
         }
         let Capacity { rate, clients, .. } = best;
         self.note(format!("{clients} clients at once get about {} done", quantity::rate(rate)));
-        Ok(best)
+        Ok(Capacity { rate: rate / best.busy.filter(|_| !best.filled).unwrap_or(1.0), ..best })
     }
 
     /// Once up the ladder of clients, as far as they and this client may.
     fn ladder(&mut self, mix: &Workload, most: u64, before: &Capacity) -> Result<Capacity, Halt> {
-        let mut found = Capacity { rate: 0.0, clients: 1, filled: false };
+        let mut found = Capacity { rate: 0.0, clients: 1, filled: false, busy: None };
         let max_delay = self.setup.max_delay.as_secs_f64();
         let mut clients = 1;
         while clients <= most {
-            let rung = Capacity { rate: before.rate.max(found.rate), clients, filled: false };
+            let rung = Capacity { rate: before.rate.max(found.rate), clients, filled: false, busy: None };
             let place = Place::Clients(clients);
             let lasts = self.lasts_with_rest(mix, place, &rung);
             self.begin(format!("looking for the capacity: {clients} at once"), lasts);
@@ -171,15 +174,16 @@ impl Method<'_> {
                 break;
             };
             let rate = measured.piece.rate();
+            let busy = measured.level.utilization.measured.filter(|busy| *busy > 0.0);
             if self.found.client_max.is_some_and(|max| rate > NEAR_CLIENT_MAX * max) {
                 // Whose limit that is, nobody can tell.
                 if found.rate == 0.0 {
-                    found.rate = rate;
+                    (found.rate, found.busy) = (rate, busy);
                 }
                 return Ok(found);
             }
             let filled = rate < found.rate * FILLED;
-            found = Capacity { rate: rate.max(found.rate), clients, filled };
+            found = Capacity { rate: rate.max(found.rate), clients, filled, busy };
             if 2.0 * clients as f64 / rate > max_delay {
                 return Ok(found);
             }
@@ -268,7 +272,7 @@ impl Method<'_> {
     pub(crate) fn anchor(&mut self, lasts_at_most: Nanos) -> Result<Option<f64>, Halt> {
         let mix = self.setup.workload.clone();
         let Some(then) = self.found.calibrated_at else { return Ok(None) };
-        let capacity = Capacity { rate: then, clients: self.found.clients, filled: true };
+        let capacity = Capacity { rate: then, clients: self.found.clients, filled: true, busy: None };
         let (workload, slice, _) = self.load_at(&mix, Place::Clients(capacity.clients), &capacity);
         let lasts = times(ANCHOR, slice);
         let trial = self.try_warm(&workload, lasts.min(lasts_at_most))?;

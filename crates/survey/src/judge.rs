@@ -172,16 +172,17 @@ enum Kind {
 }
 
 /// Those of a level.
-fn figures(level: &Level) -> [Figure; 4] {
+fn figures(level: &Level) -> [Figure; 5] {
     // Where nothing is accepted or rejected by a mean alone, it may still be beyond what was thought possible.
     let (least, most) = if level.fraction < SENSITIVE { (RESPONSE / 2.0, RESPONSE) } else { (RESPONSE, f64::INFINITY) };
     let time = |what, comparison, least, most| Figure { what, kind: Kind::Time, comparison, least, most };
-    let Percentiles { p50, p95, .. } = level.response_percentiles_s;
+    let Percentiles { p50, p95, p99 } = level.response_percentiles_s;
     [
         time("calls take on average", level.response_time_s, least, most),
-        // How far percentiles may be off, their interval says; the 99th rests on too few calls to refute anything.
+        // How far percentiles may be off, their interval says; the 99th rests on few calls, and is off by more.
         time("half of the calls take less than", p50, RESPONSE, f64::INFINITY),
         time("95 % of the calls take less than", p95, RESPONSE, f64::INFINITY),
+        time("99 % of the calls take less than", p99, 2.0 * RESPONSE, f64::INFINITY),
         Figure {
             what: "the server keeps its CPUs busy for",
             kind: Kind::Share,
