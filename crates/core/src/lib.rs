@@ -2,7 +2,8 @@
 //!
 //! - [`units`]: durations, rates and sizes as types, and how people write them (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
-//! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`]: the documents that travel between the parts.
+//! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`], [`profile`]: the documents that travel between
+//!   the parts.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
@@ -19,6 +20,7 @@ pub mod csv;
 pub mod event;
 pub mod model;
 pub mod number;
+pub mod profile;
 pub mod quantity;
 pub mod record;
 pub mod secret;

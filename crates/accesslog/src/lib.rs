@@ -1,0 +1,29 @@
+//! Access logs: what they say of a site's traffic, as a [`Profile`](brimful_core::profile::Profile) and a `Workload`.
+//!
+//! - [`source`]: files, compressed or not, sets of rotated ones, stdin → lines.
+//! - [`format`](mod@format), [`detect`]: a line → an [`Entry`], in whatever format, which is found out or given.
+//! - [`read`](mod@read): all lines of all sources, each accounted for.
+//! - [`profile`]: entries → a profile, in memory that does not grow with the log. [`sessions`] and [`classes`] are parts
+//!   of it.
+//! - [`workload`]: a profile → the `Workload` that has its traffic; [`fileset`]: the files that its requests need.
+//! - [`compare`]: how far apart two profiles are.
+//!
+//! Nothing here panics on any input. Texts of an entry are as the log has them: whoever shows them makes them fit for a
+//! terminal (`core::text`).
+#![forbid(unsafe_code)]
+
+pub mod classes;
+pub mod compare;
+pub mod detect;
+mod entry;
+mod error;
+pub mod fileset;
+pub mod format;
+pub mod profile;
+pub mod read;
+pub mod sessions;
+pub mod source;
+pub mod workload;
+
+pub use entry::{Entry, Line, Malformed, Scratch};
+pub use error::LogError;
