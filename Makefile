@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner fmt clean tools rules
+.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -53,6 +53,10 @@ bench-accuracy: build ## Survey servers of many kinds, and count how far off it 
 bench-planner: ## Time the planner's solvers and compare them with others (bench/planner/README.md)
 	cargo build --locked --release --package brimful-bench-planner
 	python3 -m bench.planner --build $(TARGET_DIR)/release $(BENCH)
+
+bench-accesslog: build ## Time the reading of access logs, beside GoAccess (bench/accesslog/README.md)
+	cargo build --locked --release --package brimful-bench-accesslog
+	python3 -m bench.accesslog --build $(TARGET_DIR)/release $(BENCH)
 
 tools:
 	scripts/setup.sh build

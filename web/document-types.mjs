@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** The documents that the pages show. */
-export const DOCUMENTS = ["calibration", "forecast", "solution", "survey", "what-if"];
+export const DOCUMENTS = ["calibration", "forecast", "profile", "solution", "survey", "what-if"];
 
 /** Where a document's types are. */
 export const place = (name) => new URL(`src/documents/${name}.ts`, import.meta.url);

@@ -7,6 +7,7 @@ import { forecastPage } from "./plan/forecast.ts";
 import { solutionPage } from "./plan/solution.ts";
 import { whatIfPage } from "./plan/what-if.ts";
 import { follow } from "./plot.ts";
+import { profilePage } from "./profile.ts";
 import { surveyPage } from "./survey-page.ts";
 
 const PAGES: Record<string, (json: string) => Page> = {
@@ -15,6 +16,7 @@ const PAGES: Record<string, (json: string) => Page> = {
   "brimful.what-if/1": (json) => whatIfPage(documentOf(json)),
   "brimful.calibration/1": (json) => calibrationPage(documentOf(json)),
   "brimful.forecast/1": (json) => forecastPage(documentOf(json)),
+  "brimful.profile/1": (json) => profilePage(documentOf(json)),
 };
 
 const root = document.getElementById("report") as HTMLElement;
@@ -24,7 +26,7 @@ try {
   const page = PAGES[String(schema)];
   if (page === undefined) {
     const found = String(schema ?? "no schema at all");
-    throw new Error(`This page shows surveys and plans of brimful, but this file holds ${found}.`);
+    throw new Error(`This page shows surveys, plans and profiles of brimful, but this file holds ${found}.`);
   }
   show(page(json));
 } catch (problem) {

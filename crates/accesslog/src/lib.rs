@@ -6,7 +6,8 @@
 //! - [`profile`]: entries → a profile, in memory that does not grow with the log. [`sessions`] and [`classes`] are parts
 //!   of it.
 //! - [`workload`]: a profile → the `Workload` that has its traffic; [`fileset`]: the files that its requests need.
-//! - [`compare`]: how far apart two profiles are.
+//! - [`history`](mod@history): entries → requests per hour, which a forecast begins with.
+//! - [`compare`]: how far apart two profiles are. [`replay`]: the requests of a log as calls to be made.
 //!
 //! Nothing here panics on any input. Texts of an entry are as the log has them: whoever shows them makes them fit for a
 //! terminal (`core::text`).
@@ -19,8 +20,10 @@ mod entry;
 mod error;
 pub mod fileset;
 pub mod format;
+pub mod history;
 pub mod profile;
 pub mod read;
+pub mod replay;
 pub mod sessions;
 pub mod source;
 pub mod workload;

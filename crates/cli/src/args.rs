@@ -1,5 +1,6 @@
 //! Every flag, once: clap makes parsing and `--help` of it.
 
+use crate::characterize::args::{CharacterizeArgs, FilesetArgs};
 use crate::exit::UsageError;
 use crate::plan::args::PlanArgs;
 use brimful_core::cpus::CpuList;
@@ -38,6 +39,10 @@ pub enum Command {
     Merge(Box<MergeArgs>),
     /// Watch a server: its programs, its port, the network and the machine
     Watch(Box<WatchArgs>),
+    /// Find out from access logs what a site's traffic is like, and the load that has it
+    Characterize(Box<CharacterizeArgs>),
+    /// Make the files that the requests of a Workload ask for
+    Fileset(FilesetArgs),
     /// Plan by a queueing model: solve it, change it, calibrate it, forecast
     Plan(Box<PlanArgs>),
     /// Run the reference server, whose service demands are known

@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod characterize;
 mod command_line;
 mod doctor;
 mod exit;
+mod fileset;
 mod load;
 mod merge;
 mod output;
@@ -35,6 +37,8 @@ fn main() -> ExitCode {
         Command::Load(args) => load::main(&args),
         Command::Merge(args) => merge::main(&args),
         Command::Watch(args) => watch::main(&args),
+        Command::Characterize(args) => characterize::main(&args),
+        Command::Fileset(args) => fileset::main(&args),
         Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),

@@ -5,7 +5,9 @@ mod calibrate;
 mod forecast;
 mod load_curve;
 pub mod model;
+mod site;
 mod solve;
+mod utilization;
 mod what_if;
 
 use crate::exit::Exit;

@@ -13,11 +13,16 @@
 //! path = "/search"
 //! headers = { Content-Type = "application/json" }
 //! body = '{"q":"brim"}'
+//!
+//! [[class]]
+//! name = "images"
+//! weight = 2.0
+//! urls = [{ path = "/a.png", weight = 3.0, bytes = 4096 }, { path = "/b.png" }]    # in place of `path`
 //! ```
 
 mod load;
 
-pub use load::{Load, LoadKind, Stage, Trace};
+pub use load::{Load, LoadKind, LogReplay, Stage, Trace};
 
 use crate::secret::{self, MASK};
 use schemars::JsonSchema;
@@ -48,14 +53,32 @@ pub struct Class {
     /// HTTP method.
     #[serde(default = "get")]
     pub method: String,
-    /// Path and query; the URL on the command line gives scheme and authority.
+    /// Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
+    /// What is asked for in place of one path, each as often as its weight says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<Url>,
     /// Extra header fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Request body.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
+}
+
+/// One of the URLs of a class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Url {
+    /// Path and query.
+    pub path: String,
+    /// Its share of the class's calls, relative to the other URLs' weights.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// Bytes of the answer's body, where that is known: the size of the file that `brimful fileset` makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// What is wrong with a workload.
@@ -82,6 +105,19 @@ pub enum WorkloadError {
         name: String,
         /// The path.
         path: String,
+    },
+    /// Both, or neither.
+    #[error("class `{0}` needs either a `path` or `urls`")]
+    PathOrUrls(String),
+    /// Weights of URLs that nothing can be chosen by.
+    #[error("class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero")]
+    BadUrlWeight {
+        /// The class.
+        name: String,
+        /// The URL.
+        path: String,
+        /// The weight.
+        weight: f64,
     },
     /// A load that cannot be made.
     #[error("{0}")]
@@ -115,6 +151,7 @@ impl Workload {
                 weight: 1.0,
                 method: method.to_owned(),
                 path: path.to_owned(),
+                urls: Vec::new(),
                 headers: BTreeMap::new(),
                 body: String::new(),
             }],
@@ -135,14 +172,21 @@ impl Workload {
             if !class.weight.is_finite() || class.weight < 0.0 || self.classes.iter().all(|c| c.weight == 0.0) {
                 return Err(bad_weight());
             }
-            if !class.path.starts_with('/') {
-                return Err(WorkloadError::BadPath { name: class.name.clone(), path: class.path.clone() });
-            }
+            class.validate()?;
             if self.classes[..i].iter().any(|other| other.name == class.name) {
                 return Err(WorkloadError::DuplicateName(class.name.clone()));
             }
         }
         self.load.as_ref().map_or(Ok(()), Load::validate)
+    }
+
+    /// What is requested, class after class: the index of a request is its [`RequestId`](crate::RequestId). The index of
+    /// its class, its path, and its share of all calls; the shares sum to one. Call on a valid workload.
+    pub fn requests(&self) -> impl Iterator<Item = (usize, &str, f64)> {
+        self.classes.iter().zip(self.mix()).enumerate().flat_map(|(index, (class, share))| {
+            let total: f64 = class.targets().map(|(_, weight)| weight).sum();
+            class.targets().map(move |(path, weight)| (index, path, share * weight / total))
+        })
     }
 
     /// As documents that are passed on have it: header fields whose values are secret, by their own name or because they are
@@ -180,6 +224,31 @@ impl Workload {
     }
 }
 
+impl Class {
+    /// Path and weight of all that it asks for.
+    fn targets(&self) -> impl Iterator<Item = (&str, f64)> {
+        let path = self.urls.is_empty().then_some((self.path.as_str(), 1.0));
+        path.into_iter().chain(self.urls.iter().map(|url| (url.path.as_str(), url.weight)))
+    }
+
+    fn validate(&self) -> Result<(), WorkloadError> {
+        if self.path.is_empty() == self.urls.is_empty() {
+            return Err(WorkloadError::PathOrUrls(self.name.clone()));
+        }
+        let none = self.targets().all(|(_, weight)| weight == 0.0);
+        for (path, weight) in self.targets() {
+            let (name, path) = (self.name.clone(), path.to_owned());
+            if !path.starts_with('/') {
+                return Err(WorkloadError::BadPath { name, path });
+            }
+            if !weight.is_finite() || weight < 0.0 || none {
+                return Err(WorkloadError::BadUrlWeight { name, path, weight });
+            }
+        }
+        Ok(())
+    }
+}
+
 fn one() -> f64 {
     1.0
 }
@@ -199,6 +268,24 @@ mod tests {
         assert_eq!(error.to_string(), "there is no class `heavy`; the classes are: all");
         assert_eq!(workload.set_mix(&[("all".to_owned(), 2.0)]), Ok(()));
         assert_eq!(workload.mix(), [1.0]);
+    }
+
+    #[test]
+    fn a_class_asks_for_its_urls_as_often_as_they_weigh() {
+        let mut workload = Workload::single("GET", "/a");
+        let mut images = workload.classes[0].clone();
+        let url = |path: &str, weight| Url { path: path.to_owned(), weight, bytes: None };
+        (images.name, images.weight) = ("images".to_owned(), 3.0);
+        (images.path, images.urls) = (String::new(), vec![url("/b", 1.0), url("/c", 2.0)]);
+        workload.classes.push(images);
+        assert_eq!(workload.validate(), Ok(()));
+        let requests: Vec<(usize, &str, f64)> = workload.requests().collect();
+        assert_eq!(requests, [(0, "/a", 0.25), (1, "/b", 0.25), (1, "/c", 0.5)]);
+        workload.classes[1].path = "/d".to_owned();
+        assert_eq!(workload.validate(), Err(WorkloadError::PathOrUrls("images".to_owned())));
+        workload.classes[1].path.clear();
+        workload.classes[1].urls = vec![url("/b", 0.0)];
+        assert!(matches!(workload.validate(), Err(WorkloadError::BadUrlWeight { .. })));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::{Close, EngineError};
 use brimful_core::CallSpec;
-use brimful_core::workload::Class;
-use brimful_http::{Request, Version};
+use brimful_core::workload::{Class, Workload};
+use brimful_http::{Request, RequestError, Version};
 use std::borrow::Cow;
 
 /// Says what is sent for each call. One per shard, so that it may keep cookies or counters. Requests that many calls share are
@@ -17,6 +17,9 @@ pub trait Requests<'a> {
 
     /// The head of an answer to this call, informational ones included: where cookies come from.
     fn answered(&mut self, _call: &CallSpec, _head: &[u8]) {}
+
+    /// This call has ended, however, and will not be asked for again. Not every call has been.
+    fn ended(&mut self, _call: &CallSpec) {}
 }
 
 /// Requests that do not change during a run, by [`RequestId`](brimful_core::RequestId).
@@ -31,12 +34,13 @@ struct Forms {
 }
 
 impl FixedRequests {
-    /// Renders one request per class.
+    /// Renders all requests of a workload.
     ///
     /// # Errors
     /// [`EngineError::Request`] when method, path or headers cannot be sent as HTTP.
-    pub fn render(classes: &[Class], wire: &Wire) -> Result<FixedRequests, EngineError> {
-        classes.iter().map(|class| wire.render(class)).collect::<Result<_, _>>().map(FixedRequests)
+    pub fn render(workload: &Workload, wire: &Wire) -> Result<FixedRequests, EngineError> {
+        let forms = workload.requests().map(|(class, path, _)| wire.render(&workload.classes[class], path));
+        forms.collect::<Result<_, _>>().map(FixedRequests)
     }
 }
 
@@ -65,14 +69,30 @@ pub struct Wire {
 }
 
 impl Wire {
-    fn render(&self, class: &Class) -> Result<Forms, EngineError> {
-        let mut headers = self.headers.clone();
-        headers.extend(class.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let render = |close: bool| {
-            let body = class.body.as_bytes();
-            Request::new(&class.method, &self.authority, &class.path, &headers, body, self.version, close)
-                .map_err(|source| EngineError::Request { class: class.name.clone(), source })
+    fn render(&self, class: &Class, path: &str) -> Result<Forms, EngineError> {
+        let headers: Vec<(String, String)> =
+            class.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let render = |last: bool| {
+            let failed = |source| EngineError::Request { class: class.name.clone(), source };
+            self.request(&class.method, path, &headers, class.body.as_bytes(), last).map_err(failed)
         };
-        Ok(Forms { on_going: render(false)?, last: render(self.close == Close::Server)? })
+        Ok(Forms { on_going: render(false)?, last: render(true)? })
+    }
+
+    /// A request with these header fields besides those that all have; its connection ends with it if it is the `last`.
+    ///
+    /// # Errors
+    /// [`RequestError`] when it cannot be sent as HTTP.
+    pub fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: &[u8],
+        last: bool,
+    ) -> Result<Request, RequestError> {
+        let headers = [self.headers.as_slice(), headers].concat();
+        let close = last && self.close == Close::Server;
+        Request::new(method, &self.authority, path, &headers, body, self.version, close)
     }
 }

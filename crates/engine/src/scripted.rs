@@ -160,7 +160,7 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
     let wire = Wire { authority: address.to_string(), version, headers: Vec::new(), close };
-    let requests = FixedRequests::render(&WorkloadDoc::single("GET", "/").classes, &wire).unwrap();
+    let requests = FixedRequests::render(&WorkloadDoc::single("GET", "/"), &wire).unwrap();
     let config = Config {
         address,
         connections: ConnectionPolicy { response_timeout: TIMEOUT, ..ConnectionPolicy::default() },

@@ -117,6 +117,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let outcome = Outcome { call: spec, due, at: self.now, end, bytes_sent, bytes_received: received };
         self.observer.on(&mut call.observed, &Event::Ended(outcome));
         self.workload.on_outcome(&outcome);
+        self.requests.ended(&spec);
         self.in_flight -= 1;
         // The workload may want something at once.
         self.next_due = Nanos::ZERO;

@@ -3,6 +3,7 @@
 //! - [`mod@calibrate`]: Records to a model.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule, with intervals.
 //! - [`server`]: the server that a survey measures, fitted and predicted. [`window`]: what one Record shows.
+//! - [`site`]: demands from an access log and what `sar` says.
 //! - [`burstiness`]: how bursty arrivals are, what they do to demands.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
 //! - [`usl`], [`knee`]: where a throughput curve bends, without any model of why. [`cluster`]: classes by size.
@@ -20,6 +21,7 @@ pub mod knee;
 mod least_squares;
 pub mod response;
 pub mod server;
+pub mod site;
 pub mod usl;
 pub mod window;
 

@@ -1,4 +1,4 @@
-//! Records, surveys, plans and what was seen of a server as people read them (terminal text, one self-contained HTML
+//! Records, surveys, plans, profiles and what was seen of a server as people read them (terminal text, one self-contained HTML
 //! page) and as scripts do (JSON).
 //!
 //! Nothing here measures or predicts: the figures are the document's own.
@@ -9,6 +9,7 @@ pub mod html;
 pub mod json;
 pub mod load;
 pub mod plan;
+pub mod profile;
 pub mod server;
 pub mod survey;
 

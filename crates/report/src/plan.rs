@@ -5,6 +5,7 @@
 pub mod calibration;
 pub mod forecast;
 mod outlook;
+pub mod site;
 pub mod solution;
 pub mod what_if;
 

@@ -116,6 +116,7 @@ impl Generators {
         let mut workload = like.workload.clone();
         for class in &mut workload.classes {
             class.path.clone_from(&endpoint.path);
+            class.urls.clear();
         }
         let plan = RunPlan {
             endpoint,

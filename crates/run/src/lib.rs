@@ -7,8 +7,10 @@ mod endpoint;
 mod error;
 mod plan;
 mod run;
+mod stream;
 
 pub use endpoint::Endpoint;
 pub use error::RunError;
 pub use plan::{RunPlan, Watched};
-pub use run::run;
+pub use run::{run, run_stream};
+pub use stream::{Feed, StreamedCall};

@@ -115,6 +115,8 @@ impl RunPlan {
             _ if policy.send_buffer == Some(0) || policy.receive_buffer == Some(0) => {
                 bad("a socket needs a buffer: give --send-buffer and --receive-buffer more than 0")
             }
+            // When its calls are due, the log says.
+            Load::Log(_) => Ok(()),
             load if load.kind() == LoadKind::Open => self.arrivals().map(drop),
             _ => Ok(()),
         }
@@ -133,6 +135,7 @@ impl RunPlan {
                 "the trace {} has not been read: give --arrivals trace:FILE",
                 named.file
             ))),
+            (Load::Log(_), _) => Err(RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned())),
             (Load::Closed { .. } | Load::SClients { .. }, _) => {
                 Err(RunError::BadLoad("this load has no schedule: give --rate, --stage or a trace".to_owned()))
             }
@@ -146,18 +149,22 @@ impl RunPlan {
     pub fn schedule(&self) -> Result<impl Iterator<Item = (Nanos, ClassId)> + use<>, RunError> {
         let (window, calls) = (self.window, usize::try_from(self.calls).unwrap_or(usize::MAX));
         let due = self.arrivals()?.take_while(move |due| *due < window).take(calls);
-        Ok(due.zip(Mix::new(&self.workload.mix(), self.seed)?).map(|(due, call)| (due, call.class)))
+        Ok(due.zip(Mix::of(&self.workload, self.seed)?).map(|(due, call)| (due, call.class)))
     }
 
     /// The requests of the classes.
     pub(crate) fn requests(&self) -> Result<FixedRequests, RunError> {
-        let wire = Wire {
+        Ok(FixedRequests::render(&self.workload, &self.wire())?)
+    }
+
+    /// What all requests have in common.
+    pub(crate) fn wire(&self) -> Wire {
+        Wire {
             authority: self.endpoint.authority.clone(),
             version: self.version,
             headers: self.headers.clone(),
             close: self.connections.close,
-        };
-        Ok(FixedRequests::render(&self.workload.classes, &wire)?)
+        }
     }
 
     pub(crate) fn engine_config(&self) -> Config {
@@ -186,12 +193,14 @@ impl RunPlan {
     /// Whether the load goes on until so many calls have ended, however long that takes: that of clients who wait for their
     /// answers does. An open one lasts as long as its schedule, however late the last answer.
     pub(crate) fn ends_with_its_last_call(&self) -> Result<bool, RunError> {
-        Ok(self.calls < u64::MAX && self.load()?.kind() != LoadKind::Open)
+        let load = self.load()?;
+        Ok(matches!(load, Load::Log(_)) || self.calls < u64::MAX && load.kind() != LoadKind::Open)
     }
 
     /// Until when load is offered if nothing interrupts it.
     pub(crate) fn planned_window(&self) -> Result<Nanos, RunError> {
-        if self.calls == u64::MAX || self.load()?.kind() != LoadKind::Open {
+        let load = self.load()?;
+        if self.calls == u64::MAX || load.kind() != LoadKind::Open || matches!(load, Load::Log(_)) {
             return Ok(self.window);
         }
         let end = self.arrivals()?.end(Extent { window: self.window, calls: self.calls });

@@ -1,5 +1,6 @@
 //! One load: workload, engine, observer and monitor put together, and what they saw as one [`Record`].
 
+use crate::stream::{self, Feed};
 use crate::{RunError, RunPlan, Watched};
 use brimful_core::Nanos;
 use brimful_core::record::{Generator, Record, ShardOrigin};
@@ -19,20 +20,27 @@ use std::time::{Duration, SystemTime};
 /// # Errors
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
 pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, stop, true)
+    carry_out(plan, None, stop, true)
+}
+
+/// The same of a [`Load::Log`]: `feed` says which calls there are, while they are made.
+///
+/// # Errors
+/// As [`run`], and when there is no call at all.
+pub fn run_stream(plan: &RunPlan, feed: Feed<'_>, stop: &AtomicBool) -> Result<Record, RunError> {
+    carry_out(plan, Some(feed), stop, true)
 }
 
 /// The same without a look at the host's speed, for several runs at once: it would fall into another's load.
 pub(crate) fn run_beside_another(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, stop, false)
+    carry_out(plan, None, stop, false)
 }
 
-fn carry_out(plan: &RunPlan, stop: &AtomicBool, probe: bool) -> Result<Record, RunError> {
+fn carry_out(plan: &RunPlan, feed: Option<Feed<'_>>, stop: &AtomicBool, probe: bool) -> Result<Record, RunError> {
     plan.validate()?;
     let (mut config, requests) = (plan.engine_config(), plan.requests()?);
     let extent = Extent { window: plan.window, calls: plan.calls };
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
-    let mix = plan.workload.mix();
     let window = plan.planned_window()?;
     let ends_with_its_last_call = plan.ends_with_its_last_call()?;
     if let Some(at) = plan.start_at {
@@ -52,7 +60,7 @@ fn carry_out(plan: &RunPlan, stop: &AtomicBool, probe: bool) -> Result<Record, R
     let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(on_monotonic_clock);
     config.start = agreed.unwrap_or(Nanos::ZERO);
     // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
-    let shard_mix = |shard: Shard| Mix::new(&mix, plan.seed.wrapping_add(shard.index));
+    let shard_mix = |shard: Shard| Mix::of(&plan.workload, plan.seed.wrapping_add(shard.index));
     let shards = || plan.shards();
     let run = match *plan.load()? {
         Load::Closed { clients, think } => {
@@ -69,8 +77,12 @@ fn carry_out(plan: &RunPlan, stop: &AtomicBool, probe: bool) -> Result<Record, R
             let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
             brimful_engine::run(&config, shards, stop)?
         }
+        Load::Log(_) => {
+            let unread = || RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned());
+            stream::drive(plan, &config, feed.ok_or_else(unread)?, collector, stop)?
+        }
         Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => {
-            let (arrivals, mix) = (plan.arrivals()?, Mix::new(&mix, plan.seed)?);
+            let (arrivals, mix) = (plan.arrivals()?, Mix::of(&plan.workload, plan.seed)?);
             let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), &requests, collector());
             brimful_engine::run(&config, shards().map(open).collect(), stop)?
         }

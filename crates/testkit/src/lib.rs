@@ -5,6 +5,7 @@
 //! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
 //! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
+//! - [`logs`]: access logs of known traffic.
 //!
 //! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener; a started function returns
 //! when the server accepts; dropping the handle leaves no process, no thread and no file behind. What a test needs and
@@ -22,6 +23,7 @@ mod apache;
 mod backlog;
 mod daemon;
 mod hostile;
+pub mod logs;
 mod nginx;
 mod port;
 mod raw;

@@ -12,6 +12,7 @@ mod error;
 mod mix;
 mod open;
 mod s_clients;
+mod streamed;
 
 pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Trace};
 pub use closed::Closed;
@@ -19,6 +20,7 @@ pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};
 pub use open::Open;
 pub use s_clients::SClients;
+pub use streamed::{DueCall, Streamed};
 
 /// A request chooser: says what each call is, in the order of the whole schedule.
 pub trait Chooser: Iterator<Item = brimful_core::CallSpec> {

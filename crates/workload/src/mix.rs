@@ -1,15 +1,18 @@
-//! Which class each call belongs to: an independent draw per call from the mix.
+//! Which class each call belongs to and what it requests: an independent draw per call from the mix.
 
 use crate::{Chooser, rng};
-use brimful_core::{CallSpec, ClassId};
+use brimful_core::workload::Workload;
+use brimful_core::{CallSpec, ClassId, RequestId};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-/// A reproducible sequence of classes, in the proportions of the mix.
+/// A reproducible sequence of requests, in the proportions of the mix.
 #[derive(Clone, Debug)]
 pub struct Mix {
-    /// Cumulative shares; the last is 1.
+    /// Cumulative shares of the requests; the last is 1.
     cumulative: Vec<f64>,
+    /// The class of each request.
+    classes: Vec<ClassId>,
     rng: Pcg64,
 }
 
@@ -22,11 +25,25 @@ pub enum MixError {
 }
 
 impl Mix {
-    /// `shares`, one per class, in any scale.
+    /// `shares`, one per class, in any scale, where each class has one request.
     ///
     /// # Errors
     /// [`MixError::Shares`] when no class can be drawn from them.
     pub fn new(shares: &[f64], seed: u64) -> Result<Mix, MixError> {
+        Mix::drawing(shares, (0..shares.len()).map(|class| ClassId(class as u16)).collect(), seed)
+    }
+
+    /// All requests of a workload.
+    ///
+    /// # Errors
+    /// [`MixError::Shares`] when none can be drawn.
+    pub fn of(workload: &Workload, seed: u64) -> Result<Mix, MixError> {
+        let (classes, shares): (Vec<ClassId>, Vec<f64>) =
+            workload.requests().map(|(class, _, share)| (ClassId(class as u16), share)).unzip();
+        Mix::drawing(&shares, classes, seed)
+    }
+
+    fn drawing(shares: &[f64], classes: Vec<ClassId>, seed: u64) -> Result<Mix, MixError> {
         let total: f64 = shares.iter().sum();
         if !(total.is_finite() && total > 0.0 && shares.iter().all(|s| *s >= 0.0)) {
             return Err(MixError::Shares(shares.to_vec()));
@@ -36,7 +53,7 @@ impl Mix {
             sum += share / total;
             sum
         });
-        Ok(Mix { cumulative: cumulative.collect(), rng: rng(seed, 2) })
+        Ok(Mix { cumulative: cumulative.collect(), classes, rng: rng(seed, 2) })
     }
 }
 
@@ -53,21 +70,22 @@ impl Iterator for Mix {
     type Item = CallSpec;
 
     fn next(&mut self) -> Option<CallSpec> {
-        let class = if self.cumulative.len() == 1 {
+        let request = if self.cumulative.len() == 1 {
             0
         } else {
             let u: f64 = self.rng.random();
-            // The sum may round to just below one; the last class that has a share takes the rest.
+            // The sum may round to just below one; the last request that has a share takes the rest.
             let last = self.cumulative.partition_point(|c| *c < self.cumulative[self.cumulative.len() - 1]);
             self.cumulative.partition_point(|c| *c <= u).min(last)
         };
-        Some(CallSpec::of_class(ClassId(class as u16)))
+        Some(CallSpec { class: self.classes[request], request: RequestId(request as u32), session: None })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::workload::{Class, Url};
 
     #[test]
     fn classes_come_in_their_proportions_and_those_without_a_share_never() {
@@ -79,6 +97,21 @@ mod tests {
         assert_eq!((counts[0], counts[3]), (0, 0));
         let share = f64::from(counts[1]) / n as f64;
         assert!((share - 0.7).abs() < 5.0 * (0.21 / n as f64).sqrt(), "share {share}");
+    }
+
+    #[test]
+    fn a_request_belongs_to_its_class() {
+        let mut workload = Workload::single("GET", "/a");
+        let url = |path: &str| Url { path: path.to_owned(), weight: 1.0, bytes: None };
+        let mut other = Class { name: "other".to_owned(), path: String::new(), ..workload.classes[0].clone() };
+        other.urls = vec![url("/b"), url("/c"), url("/d")];
+        workload.classes.push(other);
+        let mut counts = [0u32; 4];
+        for call in Mix::of(&workload, 5).unwrap().take(60_000) {
+            assert_eq!(call.class.0, u16::from(call.request.0 > 0));
+            counts[call.request.0 as usize] += 1;
+        }
+        assert!(counts[0].abs_diff(30_000) < 700 && counts[1..].iter().all(|n| n.abs_diff(10_000) < 500), "{counts:?}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ export function calibrationPage(found: Calibration): Page {
     ...(found.runs.length > 1 ? [demandChart(found)] : []),
   ];
   return planPage(
-    "calibrate",
+    "plan calibrate",
     found.headline,
     found.warnings,
     drawn,

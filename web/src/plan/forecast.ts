@@ -10,7 +10,7 @@ import { bars, facts, planPage } from "./parts.ts";
 export function forecastPage(found: Forecasted): Page {
   const { backtest } = found;
   return planPage(
-    "forecast",
+    "plan forecast",
     found.headline,
     found.notes,
     [arrivals(found)],

@@ -23,7 +23,7 @@ export interface Lines {
   title: string;
   reading: string;
   summary: string;
-  x: { title: string; values: number[]; format: Format; time?: boolean };
+  x: { title: string; values: number[]; format: Format; time?: boolean; log?: boolean };
   y: { title: string; format: Format; tick?: (y: number) => string; range?: [number, number] };
   lines: Line[];
   /** Areas between two lines, by their places in the list: upper, lower, colour. */
@@ -74,10 +74,12 @@ export function lines(spec: Lines): Chart {
       const along = axis(x.title, (v) => (x.time ? x.format(v) : tick(Number(v.toPrecision(6)))));
       return {
         scales: {
-          x: { time: x.time ?? false, range: [left > 0 && left < 0.2 * right && !x.time ? 0 : left, right + margin] },
+          x: x.log
+            ? { time: false, distr: 3, range: [left / 1.2, right * 1.2] }
+            : { time: x.time ?? false, range: [left > 0 && left < 0.2 * right && !x.time ? 0 : left, right + margin] },
           y: { distr: log ? 3 : 1, range: span },
         },
-        axes: [x.time ? { ...along, space: 90 } : along, log ? { ...up, splits: () => decades(...span) } : up],
+        axes: [x.log ? { ...along, splits: () => decades(left, right) } : x.time ? { ...along, space: 90 } : along, log ? { ...up, splits: () => decades(...span) } : up],
         series: [{}, ...spec.lines.map(series)],
         bands: (spec.bands ?? []).map(([upper, lower, fill]) => ({
           series: [upper + 1, lower + 1] as [number, number],

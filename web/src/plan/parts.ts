@@ -3,9 +3,9 @@ import { h } from "../dom.ts";
 import { figure, type Chart } from "../plot.ts";
 import { type Page } from "../page.ts";
 
-/** The whole page of one document. */
+/** The whole page of one document; `command` is the one that made it. */
 export function planPage(
-  what: string,
+  command: string,
   headline: string,
   caveats: string[],
   drawn: Chart[],
@@ -13,9 +13,9 @@ export function planPage(
 ): Page {
   const figures = drawn.map(figure);
   return {
-    title: `brimful ${what}: ${headline}`,
+    title: `brimful ${command.split(" ").at(-1)}: ${headline}`,
     content: [
-      h("header", {}, h("p", { class: "kicker" }, `brimful plan ${what}`), h("h1", { "data-key": "headline" }, unbroken(headline))),
+      h("header", {}, h("p", { class: "kicker" }, `brimful ${command}`), h("h1", { "data-key": "headline" }, unbroken(headline))),
       ...(caveats.length > 0 ? [notice(caveats)] : []),
       ...(figures.length > 0 ? [h("section", { class: "first" }, ...figures.map(({ element }) => element))] : []),
       ...content.filter((part) => part != null),

@@ -15,7 +15,7 @@ export function solutionPage(solved: Solved): Page {
   const found = solved.method === undefined ? null : (solved as Solved & Solution);
   const run = simulation?.run;
   return planPage(
-    "solve",
+    "plan solve",
     solved.headline,
     solved.caveats,
     drawn,

@@ -16,7 +16,7 @@ export function whatIfPage(changed: Changed): Page {
   ];
   const now = after ?? before;
   return planPage(
-    "what-if",
+    "plan what-if",
     changed.headline,
     changed.caveats,
     drawn,

@@ -79,8 +79,10 @@ pub struct WhatIfArgs {
 /// `brimful plan forecast`.
 #[derive(Debug, Args)]
 pub struct ForecastArgs {
-    /// The history: CSV of time and value in equal steps, like days or hours, or a JSON array of such pairs; `-` is stdin
-    pub series: PathBuf,
+    /// The history: CSV of time and value in equal steps, like days or hours, or a JSON array of such pairs; `-` is stdin.
+    /// Or access logs, compressed or not, in any order: their requests per hour
+    #[arg(required = true, value_name = "SERIES")]
+    pub series: Vec<PathBuf>,
     /// What its values are: counts (arrivals within a step) or rates (per second)
     #[arg(long, value_name = "UNIT", default_value = "counts", value_parser = unit)]
     pub unit: Unit,
@@ -131,8 +133,14 @@ pub struct ForecastArgs {
 pub struct CalibrateArgs {
     /// Records of one server, which `brimful load --watch --out` writes: several loads, each class alone, and one of the
     /// server idle
-    #[arg(required = true)]
+    #[arg(required_unless_present = "log")]
     pub records: Vec<PathBuf>,
+    /// An access log in place of Records, with --utilization (repeatable): requests of each class in each step of time
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["records", "html"])]
+    pub log: Vec<PathBuf>,
+    /// How busy what was when: CSV with a header like time,cpu,disk, times of when each step begins; or what `sadf -d` writes
+    #[arg(long, value_name = "FILE", requires = "log")]
+    pub utilization: Option<PathBuf>,
     /// CPUs that the server can use at once [default: all that were watched]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub servers: Option<u32>,

@@ -12,6 +12,9 @@ use brimful_report::plan::calibration::{Calibration, text};
 
 /// Runs it.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
+    if !args.log.is_empty() {
+        return super::site::main(args);
+    }
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let records: Vec<Record> = args.records.iter().map(|path| record::read(path)).collect::<Result<_, _>>()?;

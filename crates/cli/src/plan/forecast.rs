@@ -3,24 +3,31 @@
 use super::args::ForecastArgs;
 use super::{Places, model};
 use crate::exit::{Exit, MissedError};
-use crate::output::OutFile;
+use crate::output::{OutFile, say};
+use crate::replay::lines;
 use anyhow::Context;
+use brimful_accesslog::read::ReadOptions;
+use brimful_accesslog as accesslog;
 use brimful_core::model::Model;
 use brimful_core::slo::{Measure, Slo};
 use brimful_forecast::MONTH_S;
 use brimful_forecast::cost::{Configuration, CostTable, Sized, cost_table, parse_configurations};
-use brimful_forecast::{Forecast, ForecastOptions, Series, crossing, forecast};
+use brimful_forecast::{Forecast, ForecastOptions, Series, Unit, crossing, forecast};
 use brimful_model::{Change, Method, ModelError, Scenario, Until, headroom, saturation_rate};
 use brimful_report::plan::forecast::{Forecasted, Limit, text};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// So much of a file tells what it is.
+const HEAD_BYTES: u64 = 65_536;
 
 /// Runs it.
 pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
     let places = Places::open(&args.result)?;
     let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
     let model = args.model.as_deref().map(model::read).transpose()?;
-    let series = model::text(&args.series)?;
-    let series =
-        Series::parse(&series, args.unit, args.timezone.as_ref()).with_context(|| model::name(&args.series))?;
+    let series = history(args)?;
     let options = ForecastOptions {
         horizon_s: args.horizon.as_secs_f64(),
         seasons: seasons(&args.season),
@@ -42,6 +49,30 @@ pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
     written?;
     let missed = forecasted.crossing.is_some_and(|crossing| crossing.already);
     Ok(if missed { Exit::Objective } else { Exit::Ok })
+}
+
+/// What has been: a table, or what access logs say.
+fn history(args: &ForecastArgs) -> anyhow::Result<Series> {
+    let zone = args.timezone.as_ref();
+    match args.series.as_slice() {
+        [table] if !is_log(table) => {
+            let text = model::text(table)?;
+            Series::parse(&text, args.unit, zone).with_context(|| model::name(table))
+        }
+        logs => {
+            let paths: Vec<String> = logs.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {})?;
+            say(&lines(&found.read.lines));
+            Ok(Series::parse(&found.to_csv(), Unit::Counts, zone)?)
+        }
+    }
+}
+
+/// By what it begins with; `-` is a table.
+fn is_log(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let opened = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    opened.is_ok() && accesslog::history::is_log(&head)
 }
 
 /// `--season 0` is none at all.

@@ -12,6 +12,8 @@ fn help_is_what_was_reviewed() {
         ("help-load.txt", &["load", "--help"]),
         ("help-merge.txt", &["merge", "--help"]),
         ("help-watch.txt", &["watch", "--help"]),
+        ("help-characterize.txt", &["characterize", "--help"]),
+        ("help-fileset.txt", &["fileset", "--help"]),
         ("help-plan.txt", &["plan", "--help"]),
         ("help-plan-calibrate.txt", &["plan", "calibrate", "--help"]),
         ("help-plan-forecast.txt", &["plan", "forecast", "--help"]),

@@ -8,6 +8,7 @@ mod bad_input;
 mod bad_servers;
 mod bottleneck;
 mod calibrate;
+mod characterize;
 mod doctor;
 mod documents;
 mod examples;

@@ -11,6 +11,7 @@
 //! ```toml
 //! stages = [{ length_s = 30.0, rate = 1000.0 }]             # from `rate` or 0 to the first one's, and so on
 //! trace = { file = "arrivals.txt", speed = 2.0 }
+//! log = { files = ["access.log"], speed = 2.0 }             # what was requested, too; `brimful replay` makes it
 //! clients = 10                                              # with `think_s = 1.0` between an answer and the next call
 //! s_clients = 500                                           # connection attempts always under way
 //! ```
@@ -44,6 +45,8 @@ pub enum Load {
     },
     /// At recorded instants, whatever the server does.
     Trace(Trace),
+    /// What access logs say was requested, when they say it was, whatever the server does. Only `brimful replay` makes it.
+    Log(LogReplay),
     /// By clients that wait for their answers.
     Closed {
         /// How many.
@@ -111,6 +114,20 @@ pub struct Trace {
     pub speed: f64,
 }
 
+/// The requests of access logs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogReplay {
+    /// Their paths.
+    pub files: Vec<String>,
+    /// What the gaps between requests are divided by.
+    #[serde(default = "original")]
+    pub speed: f64,
+    /// Whether the same requests come at a constant rate.
+    #[serde(default)]
+    pub flattened: bool,
+}
+
 /// A [`Load`] as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Load")]
@@ -127,6 +144,9 @@ struct Fields {
     /// Open load: at these instants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<Trace>,
+    /// Open load: the requests of access logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log: Option<LogReplay>,
     /// Closed load: so many clients that wait for their answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clients: Option<u64>,
@@ -147,7 +167,7 @@ impl Load {
     /// What decides when the next call is due.
     pub fn kind(&self) -> LoadKind {
         match self {
-            Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => LoadKind::Open,
+            Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_) => LoadKind::Open,
             Load::Closed { .. } => LoadKind::Closed,
             Load::SClients { .. } => LoadKind::SClients,
         }
@@ -166,8 +186,10 @@ impl Load {
             {
                 bad("the length and the rate of a stage are numbers of zero or more")
             }
-            Load::Trace(trace) if rate_is_bad(trace.speed) || trace.speed == 0.0 => {
-                bad("the speed of a trace is above zero, like 2 for twice as fast")
+            Load::Trace(Trace { speed, .. }) | Load::Log(LogReplay { speed, .. })
+                if rate_is_bad(*speed) || *speed == 0.0 =>
+            {
+                bad("the speed of a trace or a log is above zero, like 2 for twice as fast")
             }
             Load::Closed { clients: 0, .. } => bad("no clients make no load: give --clients at least 1"),
             Load::SClients { attempts: 0 } => bad("no attempts make no load: give --s-clients at least 1"),
@@ -176,19 +198,25 @@ impl Load {
     }
 }
 
+const SEVERAL: &str = "a load is one of rate (or stages), trace, log, clients and s_clients, not several";
+
 impl TryFrom<Fields> for Load {
     type Error = String;
 
     fn try_from(fields: Fields) -> Result<Load, String> {
-        let Fields { rate, arrivals, stages, trace, clients, think_s, s_clients } = fields;
+        let Fields { rate, arrivals, stages, trace, log, clients, think_s, s_clients } = fields;
         let open = rate.is_some() || arrivals.is_some() || !stages.is_empty();
         let spaced = arrivals.unwrap_or_else(|| "constant".to_owned());
+        if let Some(log) = log {
+            let other = open || trace.is_some() || clients.is_some() || think_s.is_some() || s_clients.is_some();
+            return if other { Err(SEVERAL.to_owned()) } else { Ok(Load::Log(log)) };
+        }
         let load = match (trace, clients, s_clients) {
             (None, None, None) if !stages.is_empty() => {
                 Load::Stages { start: Rate(rate.unwrap_or(0.0)), stages, arrivals: spaced }
             }
             (None, None, None) => {
-                let rate = rate.ok_or("a load needs one of rate, stages, trace, clients and s_clients")?;
+                let rate = rate.ok_or("a load needs one of rate, stages, trace, log, clients and s_clients")?;
                 Load::Open { rate: Rate(rate), arrivals: spaced }
             }
             (Some(trace), None, None) if !open => Load::Trace(trace),
@@ -200,7 +228,7 @@ impl TryFrom<Fields> for Load {
                 return Ok(Load::Closed { clients, think: Nanos::from_secs_f64(think) });
             }
             (None, None, Some(attempts)) if !open => Load::SClients { attempts },
-            _ => return Err("a load is one of rate (or stages), trace, clients and s_clients, not several".to_owned()),
+            _ => return Err(SEVERAL.to_owned()),
         };
         if think_s.is_some() { Err("think_s is for clients".to_owned()) } else { Ok(load) }
     }
@@ -215,6 +243,7 @@ impl From<Load> for Fields {
                 Fields { rate: Some(start.0), arrivals: Some(arrivals), stages, ..none }
             }
             Load::Trace(trace) => Fields { trace: Some(trace), ..none },
+            Load::Log(log) => Fields { log: Some(log), ..none },
             Load::Closed { clients, think } => {
                 Fields { clients: Some(clients), think_s: Some(think.as_secs_f64()), ..none }
             }
@@ -242,6 +271,7 @@ mod tests {
             Load::poisson(Rate(12.5)),
             Load::Stages { start: Rate(0.0), stages: vec![stage(30.0, 1e3)], arrivals: "constant".to_owned() },
             Load::Trace(Trace { file: "a b.txt".to_owned(), speed: 2.0 }),
+            Load::Log(LogReplay { files: vec!["a.log".to_owned(), "-".to_owned()], speed: 0.5, flattened: true }),
             Load::Closed { clients: 3, think: Nanos::from_millis(1500) },
             Load::SClients { attempts: 500 },
         ] {
@@ -267,6 +297,7 @@ mod tests {
             (r#"{"rate": 5, "clients": 2}"#, "not several"),
             (r#"{"clients": 5, "s_clients": 2}"#, "not several"),
             (r#"{"trace": {"file": "x"}, "arrivals": "poisson"}"#, "not several"),
+            (r#"{"log": {"files": ["x"]}, "clients": 5}"#, "not several"),
             (r#"{"rate": 5, "think_s": 2}"#, "think_s is for clients"),
             (r#"{"clients": 5, "think_s": -2}"#, "zero or more"),
             (r#"{"rates": 5}"#, "unknown field"),

@@ -145,6 +145,7 @@ fn mixed_plan(engine: Engine, addr: SocketAddr) -> Plan {
         weight: 1.0,
         method: if name == "post" { "POST" } else { "GET" }.to_owned(),
         path: format!("/{name}"),
+        urls: Vec::new(),
         headers: BTreeMap::new(),
         body: if name == "post" { "x".repeat(10_000) } else { String::new() },
     };

@@ -4,7 +4,7 @@
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` writes them anew.
 
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs, Server};
-use brimful_core::{model::Model, record::Record, survey::Survey, workload::Workload};
+use brimful_core::{model::Model, profile::Profile, record::Record, survey::Survey, workload::Workload};
 use brimful_report::plan::{calibration::Calibration, forecast::Forecasted, solution::Solved, what_if::Changed};
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
@@ -22,6 +22,7 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
     follows::<LogLine<Network>>("log-network")?;
     follows::<LogLine<Connections>>("log-connections")?;
     follows::<Workload>("workload")?;
+    follows::<Profile>("profile")?;
     follows::<Model>("model")?;
     follows::<Solved>("solution")?;
     follows::<Calibration>("calibration")?;

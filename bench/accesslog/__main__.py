@@ -1,0 +1,86 @@
+"""Times the reading of access logs, beside GoAccess and interleaved with it; prints tables and stores the results.
+
+python3 -m bench.accesslog --help
+"""
+
+import argparse
+import json
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .. import command
+from ..monitor import report
+from ..monitor.case import Case
+from ..side_by_side.tools import Failed
+from . import programs
+from .cases import CASES, Bed
+
+ROUNDS, QUICK_ROUNDS = 5, 2
+
+
+def main() -> int:
+    options = parse()
+    if options.report:
+        document = json.loads(options.report.read_text())
+        print(report.text(CASES, document), *document["absent"].values(), sep="\n\n")
+        return 0
+    build = options.build.resolve()
+    brimful, writer = (shutil.which(name, path=build) for name in ("brimful", programs.WRITER))
+    if not (brimful and writer):
+        return command.missing("accesslog", f"brimful or {programs.WRITER}", options.build, "make bench-accesslog")
+    there, absent = programs.readers(brimful)
+    with tempfile.TemporaryDirectory(prefix="brimful-bench-", dir=options.directory) as directory:
+        return measure(options, programs.Writer(writer, Path(directory)), there, absent)
+
+
+def measure(
+    options: argparse.Namespace, writer: programs.Writer, there: list[programs.Reader], absent: dict[str, str]
+) -> int:
+    rounds = options.rounds or (QUICK_ROUNDS if options.quick else ROUNDS)
+    now = datetime.now(UTC)
+    document = command.head("brimful.bench-accesslog/1", now) | {
+        "versions": {reader.name: reader.version for reader in there},
+        "absent": absent,
+        "settings": {"quick": options.quick, "rounds": rounds},
+        "cases": [],
+    }
+    print(report.header(document), *absent.values(), sep="\n", end="\n\n", flush=True)
+    stored = command.RESULTS / f"accesslog-{now:%Y-%m-%dT%H%M%SZ}.json"
+    out = options.out or (None if options.quick or options.case else stored)
+    bed = Bed(writer, there, rounds, options.quick)
+    for case in CASES:
+        if options.case and case.name not in options.case:
+            continue
+        document["cases"].append(run(case, bed))
+        print(report.case_text(case, document["cases"][-1]), end="\n\n", flush=True)
+        if out:
+            command.write(out, document)
+    print(report.requirements_text(CASES, document))
+    if out:
+        command.say(f"\nraw results: {out}")
+    return 0
+
+
+def run(case: Case, bed: Bed) -> dict:
+    try:
+        return {"name": case.name} | case.measure(bed).document()
+    except Failed as failure:
+        return {"name": case.name, "error": str(failure)}
+
+
+def parse() -> argparse.Namespace:
+    built = f"brimful and {programs.WRITER}"
+    parser = command.parser("accesslog", __doc__, built, "bench/results/accesslog-DATE.json")
+    command.add_choice(parser, "--case", [case.name for case in CASES], more="; stores nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="everything much smaller, to see that it works; stores nothing"
+    )
+    parser.add_argument("--rounds", type=command.positive, help=f"[default: {ROUNDS}, quick {QUICK_ROUNDS}]")
+    parser.add_argument("--directory", type=Path, help="where logs are written, 2 GB at most [default: that of TMPDIR]")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    command.run(main)

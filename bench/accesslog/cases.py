@@ -1,0 +1,125 @@
+"""The cases: which log is read, and what is required.
+
+A round is one reading by every program, in turn, so that a host that is slower for a minute is so for all; ratios are
+taken within rounds. Logs are in the page cache, so that it is reading that is timed and no disk. MB are 10^6 bytes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..monitor.case import Case, Figure, Outcome
+from ..monitor.stats import Estimate
+from ..side_by_side.tools import Failed
+from .programs import GOACCESS, OURS, Log, Reader, Run, Writer
+
+GIB = 1 << 30
+QUICK_BYTES = 16 << 20
+# A month of a site's log, as the papers have it.
+MONTH_LINES, QUICK_LINES = 13_200_000, 132_000
+MONTH_S = 31 * 86_400
+
+
+@dataclass
+class Bed:
+    """What the cases are measured with."""
+
+    writer: Writer
+    readers: list[Reader]
+    rounds: int
+    quick: bool
+
+
+def gibibyte(bed: Bed) -> dict:
+    size = QUICK_BYTES if bed.quick else GIB
+    return {"bytes": size, "format": "combined", "urls": 100_000, "clients": 200_000, "sessions": True, "rate": 200}
+
+
+def month(bed: Bed) -> dict:
+    lines = QUICK_LINES if bed.quick else MONTH_LINES
+    shape = {"lines": lines, "format": "common", "urls": 30_000, "clients": 300_000, "sessions": True, "on_off": True}
+    return shape | {"rate": lines / MONTH_S}
+
+
+def reading(shape: Callable[[Bed], dict], sessions: bool) -> Callable[[Bed], Outcome]:
+    def measure(bed: Bed) -> Outcome:
+        log = bed.writer.write(shape(bed))
+        try:
+            runs, failures = rounds(bed, log, sessions)
+        finally:
+            log.path.unlink(missing_ok=True)
+        return outcome(log, runs, failures)
+
+    return measure
+
+
+def rounds(bed: Bed, log: Log, sessions: bool) -> tuple[dict[str, list[Run]], dict[str, str]]:
+    """Readings by program, and why one has none. Who is first changes with every round."""
+    warm(log)
+    runs: dict[str, list[Run]] = {reader.name: [] for reader in bed.readers}
+    failures: dict[str, str] = {}
+    for i in range(bed.rounds):
+        for reader in bed.readers if i % 2 == 0 else reversed(bed.readers):
+            if reader.name in failures:
+                continue
+            try:
+                runs[reader.name].append(reader.read(log, sessions))
+            except Failed as failure:
+                if reader.name == OURS:
+                    raise
+                failures[reader.name] = str(failure)
+                runs[reader.name].clear()
+    return {name: of for name, of in runs.items() if of}, failures
+
+
+def warm(log: Log) -> None:
+    with log.path.open("rb") as file:
+        while file.read(1 << 20):
+            pass
+
+
+HEAD = ["", "MB/s", "million lines/s", "CPU s", "peak MiB", "times ours"]
+
+
+def outcome(log: Log, runs: dict[str, list[Run]], failures: dict[str, str]) -> Outcome:
+    found = Outcome()
+    ours = runs[OURS]
+    rows = []
+    for name, of in runs.items():
+        # How much longer it takes than we do.
+        ratio = Estimate.spread([run.wall_s / our.wall_s for run, our in zip(of, ours, strict=True)])
+        figures = [rate(log.bytes, of), rate(log.lines, of), spread(of, "cpu_s"), spread(of, "peak_mib")]
+        rows.append([name, *map(str, figures), "1" if name == OURS else str(ratio)])
+        if name == GOACCESS:
+            found.measured["ratio"] = ratio
+    rows += [[name, why, "-", "-", "-", "-"] for name, why in failures.items()]
+    found.table(f"{log.lines:,} lines, {log.bytes / 1e6:,.0f} MB", HEAD, rows)
+    found.measured["rate"] = rate(log.lines, ours)
+    found.measured["speed"] = rate(log.bytes, ours)
+    found.measured["memory"] = spread(ours, "peak_mib")
+    found.raw = {name: [vars(run) for run in of] for name, of in runs.items()} | {"failures": failures}
+    return found
+
+
+def rate(count: int, runs: list[Run]) -> Estimate:
+    """Millions per second."""
+    return Estimate.spread([count / run.wall_s / 1e6 for run in runs])
+
+
+def spread(runs: list[Run], key: str) -> Estimate:
+    return Estimate.spread([getattr(run, key) for run in runs])
+
+
+def figures(rate: float, aim: float) -> tuple[Figure, ...]:
+    return (
+        Figure("rate", "lines read", "million/s", required=rate, aim=aim, at_least=True),
+        Figure("speed", "bytes read", "MB/s", at_least=True),
+        Figure("ratio", "times GoAccess's speed", "", required=1, at_least=True),
+        Figure("memory", "peak memory", "MiB", required=64),
+    )
+
+
+CASES = [
+    Case("plain", "Combined, 1 GiB, without sessions", figures(2, 5), reading(gibibyte, sessions=False)),
+    Case("sessions", "The same, with sessions", figures(1, 2), reading(gibibyte, sessions=True)),
+    Case("month", "A month of 13.2 million lines, with sessions", figures(1, 2), reading(month, sessions=True)),
+]

@@ -1,0 +1,119 @@
+//! Writes an access log: reads one JSON object that says of what shape, and prints one that says what was written.
+//! `bench/accesslog` drives it.
+#![forbid(unsafe_code)]
+
+use brimful_testkit::logs::{Burstiness, LogFormat, LogShape};
+use serde::Deserialize;
+use serde_json::json;
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read, Write, stdin};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// So many lines tell how long one is on average.
+const SAMPLE: u64 = 20_000;
+
+/// What to write. What is not said is as [`LogShape::default`] has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    path: PathBuf,
+    /// About so many; or `lines`, exactly.
+    bytes: Option<u64>,
+    lines: Option<u64>,
+    urls: Option<u32>,
+    zipf: Option<f64>,
+    clients: Option<u32>,
+    #[serde(default)]
+    sessions: bool,
+    rate: Option<f64>,
+    #[serde(default)]
+    on_off: bool,
+    #[serde(default)]
+    fine: bool,
+    format: Option<Format>,
+    seed: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    Common,
+    Combined,
+    CombinedWithTime,
+}
+
+fn main() -> ExitCode {
+    match written() {
+        Ok(answer) => {
+            println!("{answer}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn written() -> Result<serde_json::Value, Box<dyn Error>> {
+    let mut text = String::new();
+    stdin().read_to_string(&mut text)?;
+    let request: Request = serde_json::from_str(&text)?;
+    let mut shape = request.shape();
+    shape.lines = match (request.lines, request.bytes) {
+        (Some(lines), None) => lines,
+        (None, Some(bytes)) => lines_in(bytes, &shape)?,
+        _ => return Err("say either how many lines or how many bytes".into()),
+    };
+    let mut file = Counted { to: File::create(&request.path)?, bytes: 0 };
+    shape.write(&mut file)?;
+    Ok(json!({ "bytes": file.bytes, "lines": shape.lines, "format": shape.log_format() }))
+}
+
+impl Request {
+    fn shape(&self) -> LogShape {
+        let usual = LogShape::default();
+        LogShape {
+            urls: self.urls.unwrap_or(usual.urls),
+            zipf: self.zipf.unwrap_or(usual.zipf),
+            clients: self.clients.unwrap_or(usual.clients),
+            sessions: self.sessions,
+            rate: self.rate.unwrap_or(usual.rate),
+            burstiness: if self.on_off { Burstiness::OnOff } else { Burstiness::None },
+            seed: self.seed.unwrap_or(usual.seed),
+            fine: self.fine,
+            format: match self.format {
+                Some(Format::Common) => LogFormat::Common,
+                Some(Format::Combined) | None => LogFormat::Combined,
+                Some(Format::CombinedWithTime) => LogFormat::CombinedWithTime,
+            },
+            ..usual
+        }
+    }
+}
+
+fn lines_in(bytes: u64, shape: &LogShape) -> io::Result<u64> {
+    let mut sample = Counted { to: io::sink(), bytes: 0 };
+    LogShape { lines: SAMPLE, ..shape.clone() }.write(&mut sample)?;
+    Ok((bytes as f64 / sample.bytes as f64 * SAMPLE as f64) as u64)
+}
+
+/// A writer that knows how much it was given.
+struct Counted<W> {
+    to: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.to.write(bytes)?;
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}

@@ -1,0 +1,70 @@
+//! Foreign bytes as a log: no panic, an account that adds up, and the same whether they come at once, byte by byte, or
+//! compressed.
+//!
+//! Run from `crates/accesslog`:
+//! `RUSTC_BOOTSTRAP=1 cargo fuzz run lines -- -dict=fuzz/accesslog.dict -max_total_time=120`.
+#![no_main]
+
+use brimful_accesslog::LogError;
+use brimful_accesslog::read::{Kept, Read, ReadOptions, read_stream};
+use libfuzzer_sys::fuzz_target;
+use std::io::{self, Cursor, Write};
+
+fuzz_target!(|input: &[u8]| {
+    let whole = read(Cursor::new(input.to_vec()));
+    let bytewise = read(Drops(input.to_vec(), 0));
+    // Where compressed bytes are damaged depends on how many are looked at at once; and what is compressed twice is
+    // not undone twice.
+    let is_packed = matches!(
+        input,
+        [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [0x28, 0xb5, ..] | [0x50..=0x5f, 0x2a, ..]
+    );
+    if !is_packed {
+        let mut encoder =
+            flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(input).expect("write to memory");
+        let packed = encoder.finish().expect("write to memory");
+        same(&whole, &bytewise);
+        same(&whole, &read(Cursor::new(packed)));
+    }
+
+    let Ok(read) = whole else {
+        return;
+    };
+    let lines = &read.lines;
+    assert_eq!(lines.read, lines.parsed + lines.malformed + lines.filtered);
+    if !is_packed {
+        let ends = input.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        assert!(lines.read == ends || lines.read == ends + 1);
+    }
+    for malformed in &lines.first_malformed {
+        assert!(malformed.text.chars().count() <= 80 && !malformed.text.contains(char::is_control));
+        assert!((1..=lines.read).contains(&malformed.line));
+    }
+});
+
+fn read(reader: impl io::Read + Send + 'static) -> Result<Read, LogError> {
+    read_stream("log", reader, ReadOptions::default(), &mut |_| Kept::Yes, &mut |_| {})
+}
+
+fn same(a: &Result<Read, LogError>, b: &Result<Read, LogError>) {
+    match (a, b) {
+        (Ok(a), Ok(b)) => assert_eq!((&a.lines, &a.sources), (&b.lines, &b.sources)),
+        (Err(a), Err(b)) => assert_eq!(a.to_string(), b.to_string()),
+        _ => panic!("{a:?} and {b:?}"),
+    }
+}
+
+/// Gives bytes one at a time.
+struct Drops(Vec<u8>, usize);
+
+impl io::Read for Drops {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let (Some(to), Some(&byte)) = (into.first_mut(), self.0.get(self.1)) else {
+            return Ok(0);
+        };
+        *to = byte;
+        self.1 += 1;
+        Ok(1)
+    }
+}

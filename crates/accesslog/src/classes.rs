@@ -1,0 +1,239 @@
+//! Classes of request, as Menascé, Almeida & Dowdy (1999, §3.3) made them: answers without a body first, then the others
+//! by their size. Or by URL, status or virtual host, where that is asked for.
+//!
+//! Sizes are clustered along a minimum spanning tree; in one dimension that is the sorted line of sizes, of which the
+//! longest edges are cut. Lengths of edges are ratios of sizes: in bytes, a few large files would be clusters of their
+//! own and all others one ([`cluster_sizes`], given logarithms). Clusters with more than a twentieth of the requests are divided ("remainder of cluster 0" in
+//! the paper's Table 1), and what there is then is put together, in the order of size, such that sizes differ least
+//! within a class ([`partition`]).
+
+mod partition;
+
+use crate::profile::{ClassBy, Keyed, Options, SizeCount, TopUrl, Window};
+use brimful_core::profile::{Class, PopularUrl};
+use brimful_core::quantity::{count, grouped, percent};
+use brimful_estimate::cluster_sizes;
+use partition::{Atom, explained, partition};
+use std::iter::repeat_n;
+
+/// Clusters of the spanning tree, as in the paper.
+const CLUSTERS: usize = 150;
+/// A cluster with more of the requests than this is divided.
+const LARGE: f64 = 0.05;
+/// Without being told how many, there are as many classes of answers with a body as explain this share of the variance of
+/// the logarithm of the size, or the most.
+const EXPLAINED: f64 = 0.9;
+const MOST: usize = 5;
+/// The name of the class of answers without a body.
+pub const EMPTY: &str = "empty";
+/// URLs that are shown of a class.
+const URLS: usize = 200;
+
+/// The classes of what was requested in the window, and how they were made.
+pub fn classes(window: &Window, options: &Options) -> (Vec<Class>, String) {
+    match options.class_by {
+        ClassBy::Size => by_size(window, options.classes),
+        ClassBy::Url(_) => by_key(window, "by URL"),
+        ClassBy::Status => by_key(window, "by status"),
+        ClassBy::Host => by_key(window, "by virtual host"),
+    }
+}
+
+fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<Class>, String) {
+    let sizes: Vec<SizeCount> = window.sizes.sorted().into_iter().filter(|size| size.bytes > 0).collect();
+    let atoms = atoms(&sizes);
+    let empty = usize::from(window.zero_length > 0);
+    let most = atoms.len().max(1);
+    let enough = || (1..=most.min(MOST)).find(|k| explained(&atoms, &partition(&atoms, *k)) >= EXPLAINED);
+    let number = wanted.map_or_else(|| enough().unwrap_or(most.min(MOST)), |k| k.saturating_sub(empty).clamp(1, most));
+    let parts = if atoms.is_empty() { Vec::new() } else { partition(&atoms, number) };
+    let why = match wanted {
+        Some(k) => format!("{k} were asked for"),
+        None => format!(
+            "they explain {} of the variance of the logarithm of the size",
+            percent(explained(&atoms, &parts))
+        ),
+    };
+    let all = window.urls.sorted();
+    let mut found = Vec::new();
+    if window.zero_length > 0 {
+        found.push(empty_class(window, &all));
+    }
+    for (index, part) in parts.iter().enumerate() {
+        found.push(size_class(window, &sizes, &atoms[part.clone()], &all, index + 1 == parts.len()));
+    }
+    (found, format!("by size, from {} clusters of the spanning tree: {why}", clusters(&atoms)))
+}
+
+/// How many clusters the atoms are of.
+fn clusters(atoms: &[Atom]) -> usize {
+    atoms.last().map_or(0, |atom| atom.cluster + 1)
+}
+
+/// Clusters by the longest edges, the large ones divided.
+fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
+    let all: u64 = sizes.iter().map(|size| size.count).sum();
+    let logarithms: Vec<f64> = sizes.iter().map(|size| (size.bytes.max(1) as f64).ln()).collect();
+    // Neither nothing nor negative sizes are among them, so there are clusters.
+    let tree = cluster_sizes(&logarithms, CLUSTERS).unwrap_or_default();
+    let cluster_of = tree.iter().enumerate().flat_map(|(number, cluster)| repeat_n(number, cluster.count));
+    let mut atoms: Vec<Atom> = Vec::new();
+    for ((index, size), cluster) in sizes.iter().enumerate().zip(cluster_of) {
+        let full = |atom: &Atom| atom.count as f64 > LARGE * all as f64;
+        let (begins, is_full) = atoms.last().map_or((true, false), |atom| (atom.cluster != cluster, full(atom)));
+        if begins || is_full {
+            atoms.push(Atom { is_remainder: !begins, ..Atom::new(cluster, index) });
+        }
+        if let Some(atom) = atoms.last_mut() {
+            atom.add(index, size.bytes, size.count);
+        }
+    }
+    atoms
+}
+
+fn empty_class(window: &Window, all: &[&TopUrl]) -> Class {
+    let weigh = |url: &TopUrl| url.requests - url.bodies.min(url.requests);
+    let (service, timed) = window.zero_service;
+    Class {
+        name: EMPTY.to_owned(),
+        range: "no body".to_owned(),
+        derived_from: "answers without a body".to_owned(),
+        requests: window.zero_length,
+        share_requests: share(window.zero_length, window.requests),
+        bytes_scv: 0.0,
+        unique_urls: all.iter().filter(|url| weigh(url) > 0).count() as u64,
+        urls: popular(all.iter().map(|url| (*url, weigh(url), 0.0))),
+        mean_service_s: mean_seconds(service, timed),
+        ..Class::default()
+    }
+}
+
+fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopUrl], is_last: bool) -> Class {
+    let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return Class::default() };
+    let members = &sizes[first.first..=last.last];
+    let (from, to) = (members.first().map_or(0, |size| size.bytes), members.last().map_or(0, |size| size.bytes));
+    let requests: u64 = members.iter().map(|size| size.count).sum();
+    let bytes: f64 = members.iter().map(|size| size.sum_bytes).sum();
+    let squares: f64 = members.iter().map(|size| size.sum_bytes.powi(2) / size.count as f64).sum();
+    let (service, timed) =
+        members.iter().fold((0.0, 0), |(sum, n), size| (sum + size.service_ns, n + size.timed));
+    let mean = bytes / requests as f64;
+    let mine = |url: &&&TopUrl| {
+        let mean = url.bytes as f64 / url.bodies as f64;
+        url.bodies > 0 && mean >= from as f64 && mean < to as f64 + 1.0
+    };
+    let derived_from = match (first.cluster, last.cluster) {
+        (a, b) if a == b && first.is_remainder => format!("remainder of cluster {a}"),
+        (a, b) if a == b => format!("cluster {a}"),
+        (a, b) => format!("{}clusters {a} to {b}", if first.is_remainder { "remainder of " } else { "" }),
+    };
+    let range = if is_last && to > from {
+        format!("{} bytes and more", count(from))
+    } else {
+        format!("{} – {} bytes", count(from), count(to))
+    };
+    Class {
+        name: if is_last && to > from { format!("from-{from}") } else { format!("{from}-{to}") },
+        range,
+        derived_from,
+        requests,
+        share_requests: share(requests, window.requests),
+        share_bytes: if window.bytes > 0 { bytes / window.bytes as f64 } else { 0.0 },
+        mean_bytes: mean,
+        bytes_range: [from, to],
+        bytes_scv: (squares / requests as f64 / mean.powi(2) - 1.0).max(0.0),
+        unique_urls: all.iter().filter(mine).count() as u64,
+        urls: popular(all.iter().filter(mine).map(|url| (*url, url.bodies, url.bytes as f64 / url.bodies as f64))),
+        mean_service_s: mean_seconds(service, timed),
+    }
+}
+
+fn by_key(window: &Window, how: &str) -> (Vec<Class>, String) {
+    let mut found: Vec<Class> = window.keyed.iter().map(|(key, keyed)| key_class(window, key, keyed)).collect();
+    found.sort_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.name.cmp(&b.name)));
+    (found, how.to_owned())
+}
+
+fn key_class(window: &Window, key: &str, keyed: &Keyed) -> Class {
+    let mean = keyed.bytes as f64 / (keyed.requests.max(1)) as f64;
+    let moment = keyed.bytes_squared / keyed.requests.max(1) as f64;
+    let urls = keyed.urls.sorted();
+    let mean_of = |url: &TopUrl| url.bytes as f64 / url.requests.max(1) as f64;
+    Class {
+        name: key.to_owned(),
+        range: key.to_owned(),
+        derived_from: format!("{} to {} bytes", grouped(keyed.least as f64), grouped(keyed.most as f64)),
+        requests: keyed.requests,
+        share_requests: share(keyed.requests, window.requests),
+        share_bytes: share(keyed.bytes, window.bytes),
+        mean_bytes: mean,
+        bytes_range: [keyed.least, keyed.most],
+        bytes_scv: if mean > 0.0 { (moment / mean.powi(2) - 1.0).max(0.0) } else { 0.0 },
+        unique_urls: urls.len() as u64,
+        urls: popular(urls.iter().map(|url| (*url, url.requests, mean_of(url)))),
+        mean_service_s: mean_seconds(keyed.service.0, keyed.service.1),
+    }
+}
+
+/// The most popular, each with how many requests and mean bytes.
+fn popular<'a>(urls: impl Iterator<Item = (&'a TopUrl, u64, f64)>) -> Vec<PopularUrl> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut found: Vec<PopularUrl> = urls
+        .filter(|(_, requests, _)| *requests > 0)
+        .map(|(url, requests, mean_bytes)| PopularUrl {
+            url: text(&url.url),
+            method: text(&url.method),
+            requests,
+            requests_error: url.requests_error.min(requests),
+            mean_bytes,
+        })
+        .collect();
+    found.sort_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.url.cmp(&b.url)));
+    found.truncate(URLS);
+    found
+}
+
+fn share(of: u64, all: u64) -> f64 {
+    if all > 0 { of as f64 / all as f64 } else { 0.0 }
+}
+
+fn mean_seconds(sum_ns: f64, n: u64) -> Option<f64> {
+    (n > 0).then(|| sum_ns / 1e9 / n as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(counts: &[(u64, u64)]) -> Vec<SizeCount> {
+        let size = |(bytes, count): &(u64, u64)| SizeCount {
+            bytes: *bytes,
+            count: *count,
+            sum_bytes: (bytes * count) as f64,
+            service_ns: 0.0,
+            timed: 0,
+        };
+        counts.iter().map(size).collect()
+    }
+
+    #[test]
+    fn the_longest_edges_part_clusters() {
+        let found = atoms(&sizes(&[(100, 1), (101, 1), (102, 1), (5000, 1), (5001, 1), (900_000, 1)]));
+        // Six sizes are fewer than there may be clusters.
+        assert_eq!(found.iter().map(|atom| atom.cluster).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        let dense: Vec<(u64, u64)> = (1000..1400).map(|bytes| (bytes, 1)).chain([(100_000, 1)]).collect();
+        let found = atoms(&sizes(&dense));
+        assert_eq!(clusters(&found), CLUSTERS);
+        assert_eq!(found.last().map(|atom| atom.count), Some(1), "what is far from all others is by itself");
+    }
+
+    #[test]
+    fn a_cluster_with_most_requests_is_divided() {
+        // One size after another, all as far apart as 0.1 %: one edge is cut as well as another, and half of them are not.
+        let line: Vec<(u64, u64)> = (0..3000).map(|i| (1_000_000 + 1000 * i, 10)).collect();
+        let found = atoms(&sizes(&line));
+        let all: u64 = found.iter().map(|atom| atom.count).sum();
+        assert!(all == 30_000 && found.iter().all(|atom| atom.count <= 30_000 / 20 + 10), "{found:?}");
+        assert!(found.len() > clusters(&found));
+    }
+}

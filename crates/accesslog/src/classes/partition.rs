@@ -1,0 +1,126 @@
+//! Neighbouring clusters put together to so many classes, such that the logarithms of sizes differ least within them: the
+//! optimal partition of points on a line (Fisher 1958), found by dynamic programming over all places to cut.
+
+use std::ops::Range;
+
+/// Sizes that stay together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Atom {
+    /// The cluster of the spanning tree that it is, or is a part of.
+    pub cluster: usize,
+    /// Whether its cluster is divided, and this is not its beginning.
+    pub is_remainder: bool,
+    /// Indices of its first and last size.
+    pub first: usize,
+    pub last: usize,
+    /// Requests, and of the logarithms of their sizes the sum and the sum of squares.
+    pub count: u64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Atom {
+    pub fn new(cluster: usize, first: usize) -> Atom {
+        Atom { cluster, is_remainder: false, first, last: first, count: 0, sum: 0.0, squares: 0.0 }
+    }
+
+    pub fn add(&mut self, index: usize, bytes: u64, count: u64) {
+        let logarithm = (bytes as f64).ln();
+        self.last = index;
+        self.count += count;
+        self.sum += count as f64 * logarithm;
+        self.squares += count as f64 * logarithm.powi(2);
+    }
+}
+
+/// `k` ranges of atoms in order, none of them empty. `k` is at least 1 and at most as many as there are atoms.
+pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
+    let n = atoms.len();
+    let spread = Spread::of(atoms);
+    // The least spread of the first `i` atoms in so many parts, and where the last of these begins.
+    let mut best: Vec<Vec<(f64, usize)>> = vec![(0..=n).map(|i| (spread.within(0, i), 0)).collect()];
+    for parts in 1..k {
+        let before = &best[parts - 1];
+        let row = |i: usize| {
+            let from = |j: usize| (before[j].0 + spread.within(j, i), j);
+            (parts..i).map(from).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0))
+        };
+        let row = (0..=n).map(row).collect();
+        best.push(row);
+    }
+    let mut ranges = Vec::new();
+    let mut end = n;
+    for parts in (0..k).rev() {
+        let begin = best[parts][end].1;
+        ranges.push(begin..end);
+        end = begin;
+    }
+    ranges.reverse();
+    ranges
+}
+
+/// The share of the variance that lies between the parts; 1 where there is none.
+pub(super) fn explained(atoms: &[Atom], parts: &[Range<usize>]) -> f64 {
+    let spread = Spread::of(atoms);
+    let all = spread.within(0, atoms.len());
+    let within: f64 = parts.iter().map(|part| spread.within(part.start, part.end)).sum();
+    if all > 1e-9 { 1.0 - within / all } else { 1.0 }
+}
+
+/// Sums over the first so many atoms: of counts, logarithms and their squares.
+struct Spread(Vec<(f64, f64, f64)>);
+
+impl Spread {
+    fn of(atoms: &[Atom]) -> Spread {
+        let mut sums = vec![(0.0, 0.0, 0.0)];
+        let mut sum = (0.0, 0.0, 0.0);
+        for atom in atoms {
+            sum = (sum.0 + atom.count as f64, sum.1 + atom.sum, sum.2 + atom.squares);
+            sums.push(sum);
+        }
+        Spread(sums)
+    }
+
+    /// Of the atoms `from..to`: squared distances from their mean.
+    fn within(&self, from: usize, to: usize) -> f64 {
+        let (a, b) = (self.0[from], self.0[to]);
+        let (n, sum, squares) = (b.0 - a.0, b.1 - a.1, b.2 - a.2);
+        if n > 0.0 { (squares - sum.powi(2) / n).max(0.0) } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn atoms(sizes: &[(u64, u64)]) -> Vec<Atom> {
+        let atom = |(index, (bytes, count)): (usize, &(u64, u64))| {
+            let mut atom = Atom::new(index, index);
+            atom.add(index, *bytes, *count);
+            atom
+        };
+        sizes.iter().enumerate().map(atom).collect()
+    }
+
+    #[test]
+    fn neighbours_of_like_size_are_one_class() {
+        let found = atoms(&[(100, 5), (110, 5), (4000, 9), (4500, 1), (90_000, 2), (100_000, 3), (110_000, 3)]);
+        assert_eq!(partition(&found, 3), [0..2, 2..4, 4..7]);
+        assert_eq!(partition(&found, 1), [0..7]);
+        assert_eq!(partition(&found, 7).len(), 7);
+        assert!(explained(&found, &partition(&found, 3)) > 0.99 && explained(&found, &[0..7]).abs() < 1e-9);
+    }
+
+    #[test]
+    fn no_other_partition_is_better() {
+        let found = atoms(&[(10, 3), (15, 1), (40, 8), (90, 2), (91, 7), (300, 1), (320, 1), (5000, 4)]);
+        let spread = Spread::of(&found);
+        let within = |ranges: &[Range<usize>]| ranges.iter().map(|r| spread.within(r.start, r.end)).sum::<f64>();
+        let best = within(&partition(&found, 3));
+        for first in 1..7 {
+            for second in first + 1..8 {
+                assert!(best <= within(&[0..first, first..second, second..8]) + 1e-9);
+            }
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! How far apart two profiles are, figure by figure: whether the traffic of one log is that of another.
+//!
+//! Every figure has a tolerance, which is stated with the result: how far the second may be from the first in the
+//! figure's own unit. Shares also have what chance alone does to them. What one of the two does not know is shown and held
+//! against neither. Rates, mix and dispersion are those of the peak windows, the rest is of the whole logs.
+
+use brimful_core::profile::{Class, Dispersion, Profile, Sessions, Times};
+use std::collections::BTreeSet;
+
+/// Rates, relative: what a load generator and the ends of a window leave of a rate, and less than one quiet minute in an
+/// hour more or less makes.
+const RATES: f64 = 0.05;
+/// Shares, in points: what shifts them by less changes no class's rate by as much as two peak hours differ in.
+const SHARES: f64 = 0.02;
+/// So many standard errors of a binomial share, by the smaller of the two counts, come on top: chance stays within them 95
+/// times of 100.
+const STANDARD_ERRORS: f64 = 2.0;
+/// Bytes of answers, relative: means of sizes with a heavy tail scatter more than rates.
+const SIZES: f64 = 0.10;
+/// The exponent of Zipf's law, absolute: what fits to some thousand requests scatter by.
+const ZIPF: f64 = 0.10;
+/// Sessions, relative: their ends depend on pauses that the log's own ends cut off.
+const SESSIONS: f64 = 0.20;
+/// Methods with a smaller share in both are left out.
+const RARE: f64 = 0.01;
+/// Dispersion is compared in epochs of this length.
+const EPOCH_S: f64 = 1.0;
+
+/// Two profiles, compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Figure by figure.
+    pub differences: Vec<Difference>,
+    /// Whether all that both know is as close as it may be, and there is any such figure.
+    pub alike: bool,
+}
+
+/// One figure of both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Which one.
+    pub figure: String,
+    /// What it is.
+    pub unit: Unit,
+    /// In the first profile, if that knows it.
+    pub before: Option<f64>,
+    /// In the second.
+    pub after: Option<f64>,
+    /// `after`/`before` − 1.
+    pub off: Option<f64>,
+    /// By how much they may differ, in the figure's unit.
+    pub allowed: f64,
+    /// Whether they differ by no more; `None` where one of the two is not known.
+    pub holds: Option<bool>,
+}
+
+/// What a figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Per second.
+    Rate,
+    /// 0..1.
+    Share,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+    /// Nothing but a number.
+    Number,
+}
+
+/// Compares the second with the first, which is what the second should be like.
+pub fn compare(before: &Profile, after: &Profile) -> Comparison {
+    let pair = Pair { before, after };
+    let mut differences = vec![
+        pair.relative("mean rate in the peak window", Unit::Rate, RATES, |p| Some(p.peak.rate).filter(|r| *r > 0.0)),
+        pair.dispersion(),
+    ];
+    differences.extend(pair.classes());
+    differences.extend(pair.sizes());
+    differences.extend(pair.status());
+    differences.extend(pair.methods());
+    differences.push(pair.share("answers without a body", |p| sum(p.zero_length.values())));
+    differences.push(pair.absolute("exponent of Zipf's law", Unit::Number, ZIPF, |p| p.popularity.zipf));
+    differences.extend(pair.sessions());
+    let held = || differences.iter().filter_map(|difference| difference.holds);
+    let alike = held().all(|holds| holds) && held().next().is_some();
+    Comparison { differences, alike }
+}
+
+/// The two.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    before: &'a Profile,
+    after: &'a Profile,
+}
+
+impl Pair<'_> {
+    /// A figure that may be off by a share of what it was.
+    fn relative(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
+        let before = figure(self.before);
+        Difference::new(name, unit, before, figure(self.after), by * before.map_or(0.0, f64::abs))
+    }
+
+    /// A figure that may be off by so much.
+    fn absolute(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
+        Difference::new(name, unit, figure(self.before), figure(self.after), by)
+    }
+
+    /// The share of all requests that are counted here.
+    fn share(self, name: &str, count: impl Fn(&Profile) -> u64) -> Difference {
+        let share = |p: &Profile| ratio(count(p) as f64, p.requests as f64);
+        let requests = self.before.requests.min(self.after.requests);
+        share_difference(name, share(self.before), share(self.after), requests)
+    }
+
+    /// Variance over mean of the requests in a second: the intervals of both have something in common.
+    fn dispersion(self) -> Difference {
+        let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
+        // From the first to its interval's end on the side of the second, and on from the second's end on that side.
+        let allowed = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
+            true => before.interval95[1] - before.index + after.index - after.interval95[0],
+            false => before.index - before.interval95[0] + after.interval95[1] - after.index,
+        });
+        let [before, after] = [before, after].map(|dispersion| dispersion.map(|d| d.index));
+        Difference::new("dispersion of requests per second", Unit::Number, before, after, allowed)
+    }
+
+    /// Each class's share of the requests and of the data.
+    fn classes(self) -> Vec<Difference> {
+        let (before, after) = (&self.before.classes, &self.after.classes);
+        let requests = total(before).min(total(after));
+        // What has no classes at all does not know them; what lacks one of them has none of its requests.
+        let share = |of: &[Class], class: Option<&Class>, share: fn(&Class) -> f64| {
+            (!of.is_empty()).then(|| class.map_or(0.0, share))
+        };
+        let shares: [(&str, fn(&Class) -> f64); 2] =
+            [("requests", |class| class.share_requests), ("data", |class| class.share_bytes)];
+        let pairs = class_pairs(before, after);
+        let differences = pairs.iter().flat_map(|(name, b, a)| {
+            shares.map(|(what, figure)| {
+                let figures = (share(before, *b, figure), share(after, *a, figure));
+                share_difference(&format!("class {name}: share of {what}"), figures.0, figures.1, requests)
+            })
+        });
+        differences.collect()
+    }
+
+    fn sizes(self) -> Vec<Difference> {
+        let known = |p: &Profile| p.sizes.responses > 0;
+        let percentile = |p: &Profile, of: &str| p.sizes.percentiles.get(of).copied();
+        vec![
+            self.relative("mean bytes of an answer", Unit::Bytes, SIZES, |p| known(p).then_some(p.sizes.mean)),
+            self.relative("median bytes of an answer", Unit::Bytes, SIZES, |p| percentile(p, "50")),
+            self.relative("95th percentile of bytes", Unit::Bytes, SIZES, |p| percentile(p, "95")),
+        ]
+    }
+
+    fn status(self) -> Vec<Difference> {
+        let of_hundred = |p: &Profile, hundred: char| {
+            let all = p.status.iter().filter(|(status, _)| status.len() == 3 && status.starts_with(hundred));
+            sum(all.map(|(_, n)| n))
+        };
+        let share = |hundred: char| self.share(&format!("answers {hundred}xx"), |p| of_hundred(p, hundred));
+        ['2', '3', '4', '5'].map(share).into()
+    }
+
+    fn methods(self) -> Vec<Difference> {
+        let names: BTreeSet<&String> = self.before.methods.keys().chain(self.after.methods.keys()).collect();
+        let count = |p: &Profile, name: &str| p.methods.get(name).copied().unwrap_or(0);
+        let difference = |name: &&String| self.share(&format!("method {name}"), |p| count(p, name));
+        let is_common = |d: &Difference| [d.before, d.after].into_iter().flatten().any(|share| share >= RARE);
+        names.iter().map(difference).filter(is_common).collect()
+    }
+
+    fn sessions(self) -> Vec<Difference> {
+        let mean = |p: &Profile, times: fn(&Sessions) -> &Times| {
+            p.sessions.as_ref().map(times).filter(|times| times.samples > 0).map(|times| times.mean)
+        };
+        let figure = |name: &str, unit: Unit, times: fn(&Sessions) -> &Times| {
+            self.relative(name, unit, SESSIONS, |p| mean(p, times))
+        };
+        vec![
+            figure("length of a session", Unit::Seconds, |s| &s.length_s),
+            figure("requests of a session", Unit::Number, |s| &s.requests),
+            figure("think time", Unit::Seconds, |s| &s.think_s),
+        ]
+    }
+}
+
+impl Difference {
+    fn new(figure: &str, unit: Unit, before: Option<f64>, after: Option<f64>, allowed: f64) -> Difference {
+        let [before, after] = [before, after].map(|figure| figure.filter(|figure| figure.is_finite()));
+        let allowed = if allowed.is_finite() { allowed.max(0.0) } else { 0.0 };
+        let both = before.zip(after);
+        Difference {
+            figure: figure.to_owned(),
+            unit,
+            before,
+            after,
+            off: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
+            allowed,
+            // The sum of floating-point numbers may miss what they are equal to by a little.
+            holds: both.map(|(before, after)| (after - before).abs() <= allowed * (1.0 + 1e-9) + 1e-12),
+        }
+    }
+}
+
+/// Shares may differ by [`SHARES`] and by what chance does to them.
+fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, requests: u64) -> Difference {
+    let chance = before.zip(after).map_or(0.0, |(before, after)| {
+        let share = (0.5 * (before + after)).clamp(0.0, 1.0);
+        ratio(share * (1.0 - share), requests as f64).map_or(0.0, f64::sqrt)
+    });
+    Difference::new(name, Unit::Share, before, after, SHARES + STANDARD_ERRORS * chance)
+}
+
+/// Which class is which: by name; by order where names differ and there are as many.
+fn class_pairs<'a>(before: &'a [Class], after: &'a [Class]) -> Vec<(String, Option<&'a Class>, Option<&'a Class>)> {
+    let named = |classes: &'a [Class], name: &str| classes.iter().find(|class| class.name == name);
+    let has_all = before.iter().all(|class| named(after, &class.name).is_some());
+    if before.len() == after.len() && !has_all {
+        let pairs = before.iter().zip(after).map(|(b, a)| (format!("{} / {}", b.name, a.name), Some(b), Some(a)));
+        return pairs.collect();
+    }
+    let of_before = before.iter().map(|class| (class.name.clone(), Some(class), named(after, &class.name)));
+    let new = after.iter().filter(|class| named(before, &class.name).is_none());
+    of_before.chain(new.map(|class| (class.name.clone(), None, Some(class)))).collect()
+}
+
+fn per_second(dispersion: &[Dispersion]) -> Option<Dispersion> {
+    dispersion.iter().copied().find(|dispersion| (dispersion.epoch_s - EPOCH_S).abs() < 1e-6)
+}
+
+fn total(classes: &[Class]) -> u64 {
+    sum(classes.iter().map(|class| &class.requests))
+}
+
+fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
+    counts.fold(0, |sum, count| sum.saturating_add(*count))
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole != 0.0).then(|| part / whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::profile::{Peak, Popularity, Sizes};
+    use std::collections::BTreeMap;
+
+    fn class(name: &str, requests: u64, share_requests: f64, share_bytes: f64) -> Class {
+        Class { name: name.to_owned(), requests, share_requests, share_bytes, ..Class::default() }
+    }
+
+    fn counts(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    }
+
+    fn times(mean: f64) -> Times {
+        Times { samples: 100, mean, ..Times::default() }
+    }
+
+    fn a_profile() -> Profile {
+        Profile {
+            requests: 10_000,
+            peak: Peak { rate: 100.0, ..Peak::default() },
+            dispersion: vec![Dispersion { epoch_s: 1.0, epochs: 3600, index: 2.0, interval95: [1.8, 2.2] }],
+            classes: vec![class("small", 8_000, 0.8, 0.3), class("large", 2_000, 0.2, 0.7)],
+            sizes: Sizes {
+                responses: 9_000,
+                mean: 10_000.0,
+                percentiles: [("50", 2_000.0), ("95", 40_000.0)].map(|(of, b)| (of.to_owned(), b)).into(),
+                ..Sizes::default()
+            },
+            status: counts(&[("0", 10), ("200", 8_990), ("304", 900), ("404", 100)]),
+            methods: counts(&[("GET", 9_800), ("POST", 190), ("PATCH", 10)]),
+            zero_length: counts(&[("not_modified", 900), ("not_found", 100)]),
+            popularity: Popularity { zipf: Some(1.0), ..Popularity::default() },
+            sessions: Some(Sessions {
+                length_s: times(300.0),
+                requests: times(8.0),
+                think_s: times(30.0),
+                ..Sessions::default()
+            }),
+            ..Profile::default()
+        }
+    }
+
+    /// The figures that do not hold.
+    fn apart(before: &Profile, after: &Profile) -> Vec<String> {
+        let comparison = compare(before, after);
+        let apart = comparison.differences.into_iter().filter(|difference| difference.holds == Some(false));
+        let apart: Vec<String> = apart.map(|difference| difference.figure).collect();
+        assert_eq!(comparison.alike, apart.is_empty());
+        apart
+    }
+
+    #[test]
+    fn a_profile_is_like_itself_in_all_that_it_knows() {
+        let comparison = compare(&a_profile(), &a_profile());
+        assert!(comparison.alike);
+        for difference in &comparison.differences {
+            assert_eq!((difference.before, difference.holds), (difference.after, Some(true)), "{difference:?}");
+        }
+        let figures: Vec<&str> = comparison.differences.iter().map(|difference| difference.figure.as_str()).collect();
+        assert!(figures.contains(&"class large: share of data") && figures.contains(&"method POST"), "{figures:?}");
+        assert!(!figures.contains(&"method PATCH"), "rare ones are left out");
+        assert!(!compare(&Profile::default(), &Profile::default()).alike, "there is nothing to compare");
+    }
+
+    #[test]
+    fn each_figure_is_noticed_beyond_its_tolerance_and_not_within() {
+        type Change = fn(&mut Profile, f64);
+        let cases: [(&str, Change, f64, f64); 9] = [
+            ("mean rate in the peak window", |p, x| p.peak.rate = x, 104.9, 105.1),
+            ("mean bytes of an answer", |p, x| p.sizes.mean = x, 9_010.0, 8_990.0),
+            ("95th percentile of bytes", |p, x| drop(p.sizes.percentiles.insert("95".into(), x)), 43_990.0, 44_010.0),
+            // 9 % ± 2 points and twice 0.29.
+            ("answers 3xx", |p, x| drop(p.status.insert("304".into(), x as u64)), 1_150.0, 1_170.0),
+            ("method POST", |p, x| drop(p.methods.insert("POST".into(), x as u64)), 410.0, 450.0),
+            ("exponent of Zipf's law", |p, x| p.popularity.zipf = Some(x), 1.09, 1.11),
+            ("length of a session", |p, x| p.sessions.as_mut().unwrap().length_s.mean = x, 359.0, 361.0),
+            ("requests of a session", |p, x| p.sessions.as_mut().unwrap().requests.mean = x, 6.5, 6.3),
+            ("think time", |p, x| p.sessions.as_mut().unwrap().think_s.mean = x, 35.9, 36.1),
+        ];
+        for (figure, change, within, beyond) in cases {
+            let with = |x: f64| {
+                let mut after = a_profile();
+                change(&mut after, x);
+                apart(&a_profile(), &after)
+            };
+            assert_eq!(with(within), [""; 0], "{figure}");
+            assert_eq!(with(beyond), [figure]);
+        }
+    }
+
+    #[test]
+    fn dispersions_are_alike_where_their_intervals_meet() {
+        let with = |index: f64, interval95: [f64; 2]| {
+            let dispersion = vec![Dispersion { epoch_s: 1.0, epochs: 3600, index, interval95 }];
+            Profile { dispersion, ..a_profile() }
+        };
+        assert_eq!(apart(&a_profile(), &with(2.5, [2.19, 2.8])), [""; 0]);
+        assert_eq!(apart(&a_profile(), &with(2.5, [2.21, 2.8])), ["dispersion of requests per second"]);
+        assert_eq!(apart(&a_profile(), &with(1.6, [1.4, 1.81])), [""; 0]);
+        assert_eq!(apart(&a_profile(), &with(1.6, [1.4, 1.79])), ["dispersion of requests per second"]);
+    }
+
+    #[test]
+    fn shares_of_few_requests_may_differ_by_more() {
+        let with = |requests: u64, share: f64| Profile {
+            requests,
+            classes: vec![
+                class("small", (requests as f64 * share) as u64, share, 0.3),
+                class("large", (requests as f64 * (1.0 - share)) as u64, 1.0 - share, 0.7),
+            ],
+            ..Profile::default()
+        };
+        assert_eq!(apart(&with(100, 0.5), &with(100_000, 0.6)), [""; 0]);
+        let both = ["class small: share of requests", "class large: share of requests"];
+        assert_eq!(apart(&with(10_000, 0.5), &with(100_000, 0.6)), both);
+    }
+
+    #[test]
+    fn classes_are_compared_by_name_else_by_order() {
+        let with = |classes: Vec<Class>| Profile { classes, ..a_profile() };
+        let other_order = with(vec![class("large", 2_000, 0.2, 0.7), class("small", 8_000, 0.8, 0.3)]);
+        assert_eq!(apart(&a_profile(), &other_order), [""; 0]);
+        let renamed = with(vec![class("a", 8_000, 0.8, 0.3), class("b", 2_000, 0.2, 0.7)]);
+        assert_eq!(apart(&a_profile(), &renamed), [""; 0]);
+        assert!(compare(&a_profile(), &renamed).differences.iter().any(|d| d.figure.starts_with("class large / b: ")));
+        let one = with(vec![class("small", 10_000, 1.0, 1.0)]);
+        assert_eq!(apart(&a_profile(), &one).len(), 4, "a class that is missing has none of the requests");
+        assert_eq!(apart(&one, &a_profile()).len(), 4);
+        let unknown = with(Vec::new());
+        assert_eq!(apart(&a_profile(), &unknown), [""; 0], "what is not known is held against nobody");
+    }
+
+    #[test]
+    fn what_is_not_known_or_no_number_has_no_verdict() {
+        let after = Profile { sessions: None, ..a_profile() };
+        let comparison = compare(&a_profile(), &after);
+        let think = comparison.differences.iter().find(|d| d.figure == "think time").unwrap();
+        assert_eq!((think.before, think.after, think.off, think.holds), (Some(30.0), None, None, None));
+        assert!(comparison.alike);
+        let mut broken = a_profile();
+        (broken.peak.rate, broken.sizes.mean) = (f64::INFINITY, f64::NAN);
+        assert!(compare(&a_profile(), &broken).alike);
+        // From nothing to something has no ratio.
+        let none = Difference::new("x", Unit::Share, Some(0.0), Some(0.5), 0.1);
+        assert_eq!((none.off, none.holds), (None, Some(false)));
+    }
+}

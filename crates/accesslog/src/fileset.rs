@@ -1,0 +1,182 @@
+//! The document root that a Workload's requests need: for every URL that says how many bytes its answer has, a file of
+//! that size.
+//!
+//! Queries are no part of a file's name, so URLs that differ in nothing else share a file, of the mean of their sizes by
+//! weight. A URL that ends with a slash is its `index.html`; one that is also the directory of another is as well.
+
+use crate::LogError;
+use brimful_core::workload::Workload;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// What a URL's file holds where its size is not known.
+const UNKNOWN_BYTES: u64 = 1;
+/// No file is larger; who wants more has to make it.
+const MOST_BYTES: u64 = 4 << 30;
+/// The files hold this, again and again: text, so that they can be compressed, and not to nothing.
+const LINES: &[u8] = include_bytes!("fileset.rs");
+
+/// What was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Files.
+    pub files: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+/// Makes the files under a directory, which need not be there. Files of other names in it stay.
+///
+/// # Errors
+/// [`LogError::Io`] where one cannot be written, [`LogError::BadFormat`] where a URL leads out of the directory or is too large.
+pub fn fileset(workload: &Workload, directory: &Path) -> Result<Made, LogError> {
+    let mut made = Made::default();
+    for (name, bytes) in files(workload)? {
+        make(&directory.join(&name), bytes)?;
+        made.files += 1;
+        made.bytes += bytes;
+    }
+    Ok(made)
+}
+
+/// Makes one file, and the directories that it lies in.
+pub(crate) fn make(path: &Path, bytes: u64) -> Result<(), LogError> {
+    let failed = |source| LogError::Io { path: path.to_owned(), source };
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    write(path, bytes).map_err(failed)
+}
+
+/// A size that stands for those within a 64th of it: its seven highest bits, rounded.
+pub(crate) fn step_of_size(bytes: u64) -> u64 {
+    let shift = (64 - bytes.leading_zeros()).saturating_sub(7);
+    let half = if shift > 0 { 1 << (shift - 1) } else { 0 };
+    (bytes.saturating_add(half) >> shift << shift).min(MOST_BYTES)
+}
+
+/// Name below the directory, and bytes.
+fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
+    // Sums of weight and of weight times bytes.
+    let mut sizes: BTreeMap<PathBuf, (f64, f64)> = BTreeMap::new();
+    for class in &workload.classes {
+        for url in &class.urls {
+            let known = sizes.entry(name(&url.path)?).or_default();
+            if let Some(bytes) = url.bytes.filter(|_| url.weight > 0.0) {
+                *known = (known.0 + url.weight, known.1 + url.weight * bytes as f64);
+            }
+        }
+    }
+    let names: Vec<PathBuf> = sizes.keys().cloned().collect();
+    let mut found = BTreeMap::new();
+    for (file, (weight, sum)) in sizes {
+        let bytes = if weight > 0.0 { (sum / weight).round() as u64 } else { UNKNOWN_BYTES };
+        if bytes > MOST_BYTES {
+            let what = format!("{} would have {bytes} bytes, more than 4 GiB: make it yourself", file.display());
+            return Err(LogError::BadFormat(what));
+        }
+        let is_directory = names.iter().any(|other| *other != file && other.starts_with(&file));
+        let file = if is_directory { file.join("index.html") } else { file };
+        found.entry(file).and_modify(|known: &mut u64| *known = (*known).max(bytes)).or_insert(bytes);
+    }
+    Ok(found)
+}
+
+/// Of a path and query, as servers look for it: percent signs decoded, nothing but down.
+fn name(url: &str) -> Result<PathBuf, LogError> {
+    let bad = |why: &str| LogError::BadFormat(format!("no file can stand for {}: {why}", one_line(url)));
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let decoded = String::from_utf8(decoded(path.as_bytes())).map_err(|_| bad("its name is not UTF-8"))?;
+    let parts: Vec<&str> = decoded.split('/').filter(|part| !part.is_empty()).collect();
+    if parts.iter().any(|part| matches!(*part, "." | "..") || part.contains('\0') || part.len() > 255) {
+        return Err(bad("it leads out of the directory, or has a name that no file can have"));
+    }
+    let name: PathBuf = parts.iter().collect();
+    Ok(if decoded.ends_with('/') { name.join("index.html") } else { name })
+}
+
+fn decoded(path: &[u8]) -> Vec<u8> {
+    let hex = |byte: &u8| (*byte as char).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut found = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((byte, after)) = rest.split_first() {
+        let escape = after.first().and_then(hex).zip(after.get(1).and_then(hex)).filter(|_| *byte == b'%');
+        found.push(escape.map_or(*byte, |(high, low)| 16 * high + low));
+        rest = if escape.is_some() { &after[2..] } else { after };
+    }
+    found
+}
+
+fn one_line(text: &str) -> String {
+    brimful_core::text::one_line(text).into_owned()
+}
+
+fn write(path: &Path, bytes: u64) -> std::io::Result<()> {
+    let mut file = BufWriter::new(fs::File::create(path)?);
+    let mut left = bytes;
+    while left > 0 {
+        let part = left.min(LINES.len() as u64);
+        file.write_all(&LINES[..part as usize])?;
+        left -= part;
+    }
+    file.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::workload::{Class, Url};
+
+    fn workload(urls: &[(&str, f64, Option<u64>)]) -> Workload {
+        let mut workload = Workload::single("GET", "");
+        let url = |(path, weight, bytes): &(&str, f64, Option<u64>)| Url {
+            path: (*path).to_owned(),
+            weight: *weight,
+            bytes: *bytes,
+        };
+        workload.classes[0] = Class { urls: urls.iter().map(url).collect(), ..workload.classes[0].clone() };
+        workload
+    }
+
+    #[test]
+    fn every_url_has_a_file_of_its_size() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("www");
+        let made = workload(&[
+            ("/", 1.0, Some(100)),
+            ("/a%20b?x=1", 1.0, Some(10)),
+            ("/a%20b?x=2", 3.0, Some(30)),
+            ("/docs", 1.0, Some(7)),
+            ("/docs/a.html", 1.0, Some(20_000)),
+            ("/unknown", 1.0, None),
+        ]);
+        assert_eq!(made.validate(), Ok(()));
+        assert_eq!(fileset(&made, &root).unwrap(), Made { files: 5, bytes: 100 + 25 + 7 + 20_000 + 1 });
+        let size = |name: &str| fs::metadata(root.join(name)).unwrap().len();
+        assert_eq!((size("index.html"), size("a b"), size("docs/index.html")), (100, 25, 7));
+        assert_eq!((size("docs/a.html"), size("unknown")), (20_000, 1));
+    }
+
+    #[test]
+    fn steps_of_sizes_are_fine_and_few() {
+        let mut steps = std::collections::BTreeSet::new();
+        for bytes in (0..3000).chain((1..400).map(|i| 7919 * i * i)) {
+            let step = step_of_size(bytes);
+            assert!(step.abs_diff(bytes) * 128 <= bytes.max(1), "{bytes} {step}");
+            steps.insert(step);
+        }
+        assert!(steps.len() < 1000 && step_of_size(u64::MAX) == MOST_BYTES);
+    }
+
+    #[test]
+    fn nothing_is_written_outside_of_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        for path in ["/../up", "/a/%2e%2e/%2e%2e/up", "/a\0b", "/%ff"] {
+            let error = fileset(&workload(&[(path, 1.0, Some(1))]), directory.path()).unwrap_err();
+            assert!(error.to_string().contains("no file can stand for"), "{path}: {error}");
+        }
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,290 @@
+//! Formats of access logs: from a line's bytes to an [`Entry`](crate::Entry).
+//!
+//! - [`pattern`]: fields in a given order; [`apache`] and [`nginx`] make one of what a server is configured with, which
+//!   [`configuration`] finds in its files.
+//! - [`labelled`]: fields with names; [`json`] and [`ltsv`] are such.
+//! - [`w3c`] and [`haproxy`]: fields in an order that the log tells, and HAProxy's.
+//! - [`time`], [`number`]: what stands in them. [`found`]: what is known of a line, on its way to an entry.
+//!
+//! A reader looks at each byte of a line a few times at most and allocates nothing, unless the line is malformed.
+
+mod apache;
+mod configuration;
+mod found;
+mod haproxy;
+mod json;
+mod labelled;
+mod ltsv;
+mod nginx;
+mod number;
+mod pattern;
+mod time;
+mod w3c;
+
+use crate::entry::{Line, Malformed, Scratch};
+use crate::error::LogError;
+pub(crate) use found::Parsed;
+use pattern::{Pattern, Tail};
+use time::Clock;
+
+/// How lines are read.
+#[derive(Clone, Debug)]
+pub struct Format {
+    name: String,
+    reader: Reader,
+}
+
+#[derive(Clone, Debug)]
+enum Reader {
+    Pattern(Box<Pattern>),
+    Json(Clock),
+    Ltsv(Clock),
+    W3c(Box<w3c::W3c>),
+    Haproxy(Clock),
+}
+
+/// A format that is known by name: what is written of a request, and by whom.
+struct BuiltIn {
+    name: &'static str,
+    /// As nginx would have it.
+    format: &'static str,
+    tail: Tail,
+    /// Whether the time is that of the end of the request.
+    is_end: bool,
+}
+
+const COMMON: &str = r#"$remote_addr $ident $user [$time_local] "$request" $status $body_bytes_sent"#;
+const COMBINED: &str =
+    r#"$remote_addr $ident $user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+const VHOST_COMBINED: &str = concat!(
+    r#"$server_name:$port $remote_addr $ident $user [$time_local] "$request" $status $bytes_sent "#,
+    r#""$http_referer" "$http_user_agent""#
+);
+const ALB: &str = concat!(
+    "$type $time_iso8601 $elb $client_port $target $stage $upstream_stage $stage $status $target_status $received ",
+    r#"$bytes_sent "$url_request" "$http_user_agent" "#
+);
+const ELB: &str = concat!(
+    "$time_iso8601 $elb $client_port $target $stage $upstream_stage $stage $status $target_status $received $bytes_sent ",
+    r#""$url_request" "$http_user_agent" $cipher $tls"#
+);
+// The version is the last field that each log has; its time is that of the request's coming.
+const S3: &str = concat!(
+    "$owner $bucket [$time_local] $remote_addr $requester $id $operation $key ",
+    r#""$request" $status $error $body_bytes_sent $size $milliseconds $upstream_milliseconds "#,
+    r#""$http_referer" "$http_user_agent" $version"#
+);
+const INGRESS_NGINX: &str = concat!(
+    r#"$remote_addr - $user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "#,
+    "$request_length $request_time [$proxy] [$alternative] $upstream_addr $upstream_response_length ",
+    "$upstream_response_time $upstream_status $id"
+);
+const TRAEFIK: &str = concat!(
+    r#"$remote_addr - $user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "#,
+    r#"$count "$router" "$url" ${milliseconds}ms"#
+);
+const ENVOY: &str = concat!(
+    r#"[$time_iso8601] "$request" $status $flags $received $bytes_sent $milliseconds $upstream_milliseconds "#,
+    r#""$http_x_forwarded_for" "$http_user_agent" "$id" "$http_host" "$upstream""#
+);
+
+/// Those of one line's pattern, in the order in which they are tried.
+const BUILT_IN: [BuiltIn; 9] = [
+    BuiltIn { name: "alb", format: ALB, tail: Tail::Anything, is_end: true },
+    BuiltIn { name: "elb", format: ELB, tail: Tail::End, is_end: false },
+    BuiltIn { name: "s3", format: S3, tail: Tail::Anything, is_end: false },
+    BuiltIn { name: "ingress-nginx", format: INGRESS_NGINX, tail: Tail::End, is_end: true },
+    BuiltIn { name: "traefik", format: TRAEFIK, tail: Tail::End, is_end: false },
+    BuiltIn { name: "envoy", format: ENVOY, tail: Tail::End, is_end: false },
+    BuiltIn { name: "vhost_combined", format: VHOST_COMBINED, tail: Tail::End, is_end: false },
+    BuiltIn { name: "combined", format: COMBINED, tail: Tail::End, is_end: true },
+    BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end: true },
+];
+
+/// What is often added to Common, Combined and vhost_combined: as it is shown, and as it is read.
+const ADDED: [(&str, &str); 10] = [
+    ("%D", "$microseconds"),
+    ("\"%D\"", "\"$microseconds\""),
+    ("%T/%D", "$seconds/$microseconds"),
+    ("$request_time", "$request_time"),
+    ("\"$request_time\"", "\"$request_time\""),
+    ("$request_time $upstream_response_time", "$request_time $upstream_response_time"),
+    ("\"$request_time\" \"$upstream_response_time\"", "\"$request_time\" \"$upstream_response_time\""),
+    ("\"$http_x_forwarded_for\"", "\"$http_x_forwarded_for\""),
+    ("\"$http_x_forwarded_for\" %D", "\"$http_x_forwarded_for\" $microseconds"),
+    ("%T", "$seconds"),
+];
+
+impl Format {
+    /// By the name that `--format` takes: `combined`, `json`, `w3c` and so on (see [`Format::names`]); also the names of
+    /// formats that were found out, like `combined + %D`.
+    pub fn named(name: &str) -> Option<Format> {
+        let lower = name.trim().to_ascii_lowercase();
+        let reader = match lower.as_str() {
+            "json" | "caddy" => Reader::Json(Clock::default()),
+            "ltsv" => Reader::Ltsv(Clock::default()),
+            "w3c" | "iis" => Reader::W3c(Box::new(w3c::W3c::iis())),
+            "cloudfront" => Reader::W3c(Box::new(w3c::W3c::cloudfront())),
+            "haproxy" => Reader::Haproxy(Clock::default()),
+            _ => return Format::with_addition(name.trim(), &lower),
+        };
+        Some(Format { name: lower, reader })
+    }
+
+    /// A pattern that is built in, perhaps with what is added to it.
+    fn with_addition(name: &str, lower: &str) -> Option<Format> {
+        let (base, addition) = name.split_once(" + ").map_or((lower, None), |(base, addition)| (base, Some(addition)));
+        let built_in = BUILT_IN.iter().find(|built_in| built_in.name == base)?;
+        let (format, tail) = match addition {
+            None => (built_in.format.to_owned(), built_in.tail),
+            Some("fields") => (built_in.format.to_owned(), Tail::Fields { with_time: base == "common" }),
+            Some(addition) => {
+                let (_, read) = ADDED.iter().find(|(shown, _)| *shown == addition)?;
+                (format!("{} {read}", built_in.format), built_in.tail)
+            }
+        };
+        let pattern = nginx::built_in(&format, tail, built_in.is_end)?;
+        Some(Format::of(if addition.is_some() { name } else { lower }, pattern))
+    }
+
+    /// All names, but for those of formats with additions.
+    pub fn names() -> Vec<&'static str> {
+        let patterns = BUILT_IN.iter().rev().map(|built_in| built_in.name);
+        patterns.chain(["json", "ltsv", "w3c", "cloudfront", "haproxy"]).collect()
+    }
+
+    /// Of Apache's `LogFormat`: the directive or its content.
+    pub fn apache(log_format: &str) -> Result<Format, LogError> {
+        Ok(Format::of(log_format, apache::pattern(log_format)?))
+    }
+
+    /// Of nginx's `log_format`: the directive or its content.
+    pub fn nginx(log_format: &str) -> Result<Format, LogError> {
+        Ok(Format::of(log_format, nginx::pattern(log_format)?))
+    }
+
+    /// What `--format` takes: a name; text with `%` is Apache's, with `$` nginx's.
+    pub fn parse(text: &str) -> Result<Format, LogError> {
+        if let Some(format) = Format::named(text) {
+            return Ok(format);
+        }
+        let directive = text.trim_start();
+        let letters = |sign: char| {
+            let is_name = |c: char| c.is_ascii_alphabetic() || matches!(c, '{' | '>' | '<');
+            text.split(sign).skip(1).filter(|rest| rest.starts_with(is_name)).count()
+        };
+        let (of_apache, of_nginx) = (letters('%'), letters('$'));
+        if directive.starts_with("log_format") || of_nginx > of_apache {
+            Format::nginx(text)
+        } else if text.contains('%') {
+            Format::apache(text)
+        } else {
+            Err(LogError::BadFormat(format!(
+                "no format is called `{}`: --format takes {}, or a LogFormat (Apache) or log_format (nginx) string",
+                apache::shown(text),
+                Format::names().join(", ")
+            )))
+        }
+    }
+
+    /// All formats that a server's configuration file defines and uses (nginx: `log_format` and `access_log`, Apache:
+    /// `LogFormat` and `CustomLog`), most used first, by the names that they have there.
+    pub fn of_configuration(text: &str) -> Result<Vec<Format>, LogError> {
+        configuration::formats(text)
+    }
+
+    /// Its name, or the format string itself.
+    pub fn name(&self) -> &str {
+        match &self.reader {
+            Reader::W3c(w3c) if w3c.is_cloudfront() => "cloudfront",
+            _ => &self.name,
+        }
+    }
+
+    /// Reads a line, without its newline. Texts of the entry are of the line or of the scratch, whose content is replaced.
+    pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
+        Ok(finished(self.parsed(line)?, scratch))
+    }
+
+    /// Reads a line as far as that goes without scratch. What is read can be [`finished`] at once.
+    #[inline]
+    pub(crate) fn parsed<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            return Ok(Parsed::Other);
+        }
+        match &mut self.reader {
+            Reader::Pattern(pattern) => pattern.read(line),
+            Reader::Json(clock) => json::read(line, clock),
+            Reader::Ltsv(clock) => ltsv::read(line, clock),
+            Reader::W3c(w3c) => w3c.read(line),
+            Reader::Haproxy(clock) => haproxy::read(line, clock),
+        }
+    }
+
+    /// Of a pattern.
+    fn of(name: &str, pattern: Pattern) -> Format {
+        Format { name: name.to_owned(), reader: Reader::Pattern(Box::new(pattern)) }
+    }
+
+    fn renamed(self, name: &str) -> Format {
+        Format { name: name.to_owned(), ..self }
+    }
+
+    /// Formats to try on a log of which nothing is known, the most particular first.
+    pub(crate) fn candidates() -> Vec<Format> {
+        let mut names: Vec<String> = ["json", "haproxy", "w3c", "cloudfront", "ltsv"].map(str::to_owned).into();
+        for built_in in &BUILT_IN {
+            if matches!(built_in.name, "vhost_combined" | "combined" | "common") {
+                // Whether whole numbers are seconds is seen from how large they are, later.
+                let shown = ADDED.iter().map(|(shown, _)| *shown).filter(|shown| *shown != "%T");
+                names.extend(shown.map(|shown| format!("{} + {shown}", built_in.name)));
+            }
+            names.push(built_in.name.to_owned());
+            if matches!(built_in.name, "vhost_combined" | "combined" | "common") {
+                names.push(format!("{} + fields", built_in.name));
+            }
+        }
+        names.iter().filter_map(|name| Format::named(name)).collect()
+    }
+}
+
+/// The line that was read.
+#[inline]
+pub(crate) fn finished<'a>(parsed: Parsed<'a>, scratch: &'a mut Scratch) -> Line<'a> {
+    match parsed {
+        Parsed::Found(found) => Line::Entry(found.entry(scratch)),
+        Parsed::Other => Line::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_that_is_built_in_can_be_read() {
+        for name in Format::names() {
+            assert_eq!(Format::named(name).map(|format| format.name), Some(name.to_owned()));
+        }
+        for (shown, _) in ADDED {
+            let name = format!("combined + {shown}");
+            assert_eq!(Format::named(&name).map(|format| format.name), Some(name));
+        }
+        let additions = ADDED.len() - 1 + 1;
+        assert_eq!(Format::candidates().len(), 5 + BUILT_IN.len() + 3 * additions);
+    }
+
+    #[test]
+    fn what_format_takes_is_told_apart() {
+        let name = |text| Format::parse(text).map(|format| format.name).map_err(|error| error.to_string());
+        assert_eq!(name("Combined"), Ok("combined".to_owned()));
+        assert_eq!(name("iis"), Ok("iis".to_owned()));
+        for text in ["%h %t \"%r\" 100$ %>s", "$remote_addr [$time_local] \"$request\" 100% $status"] {
+            assert_eq!(name(text), Ok(text.to_owned()));
+        }
+        assert!(name("combind").unwrap_err().contains("--format takes common, combined"));
+        assert!(name("$x").unwrap_err().contains("log_format `$x` has no time"));
+        assert!(name("%x").unwrap_err().contains("LogFormat `%x` has no time"));
+    }
+}

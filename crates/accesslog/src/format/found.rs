@@ -1,0 +1,266 @@
+//! What a reader has found in a line, on its way to an [`Entry`]: most of it is the entry already; a text that the line has in
+//! pieces or escaped is put together in [`Scratch`].
+
+use crate::entry::{Entry, Scratch};
+
+/// A line that a reader understands.
+pub(crate) enum Parsed<'a> {
+    Found(Found<'a>),
+    /// It belongs to the log, but is no request.
+    Other,
+}
+
+/// The texts that may be escaped: bits of [`Found::escaped`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    Method,
+    /// While it is not split, the request line.
+    Target,
+    Protocol,
+    Host,
+    Client,
+    Agent,
+    Referer,
+    Query,
+}
+
+/// A request as its line has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found<'a> {
+    pub entry: Entry<'a>,
+    /// What belongs to the target after a `?`, where it stands elsewhere in the line.
+    pub query: &'a [u8],
+    /// [`Slot`]s whose texts have JSON's escapes, as bits.
+    pub escaped: u8,
+    /// Whether the target is still the whole request line.
+    pub is_request_line: bool,
+    /// Whether a URL with scheme and host is one as a whole: the host and what is asked of it.
+    pub may_be_absolute: bool,
+}
+
+impl<'a> Found<'a> {
+    #[inline]
+    pub(crate) fn entry(self, scratch: &'a mut Scratch) -> Entry<'a> {
+        let needs_scratch = self.escaped != 0 || !self.query.is_empty();
+        let mut entry = if needs_scratch { self.in_one_piece(scratch) } else { self.entry };
+        if self.is_request_line {
+            (entry.method, entry.target, entry.protocol) = split_request(entry.target);
+        }
+        if self.may_be_absolute
+            && let Some((host, target)) = split_url(entry.target)
+        {
+            entry.target = target;
+            if entry.host.is_empty() {
+                entry.host = host;
+            }
+        }
+        entry
+    }
+
+    /// With escapes undone and the query at its place.
+    #[cold]
+    fn in_one_piece(self, scratch: &'a mut Scratch) -> Entry<'a> {
+        let Entry { method, target, protocol, host, client, agent, referer, .. } = self.entry;
+        let texts = [method, target, protocol, host, client, agent, referer];
+        let bytes = &mut scratch.bytes;
+        bytes.clear();
+        let write = |slot: usize, text: &[u8], bytes: &mut Vec<u8>| {
+            if self.escaped & (1 << slot) != 0 { unescape(text, bytes) } else { bytes.extend_from_slice(text) }
+        };
+        let ends = std::array::from_fn::<usize, 7, _>(|slot| {
+            write(slot, texts.get(slot).copied().unwrap_or_default(), bytes);
+            let is_asked = slot == Slot::Target as usize && !self.query.is_empty() && !target.contains(&b'?');
+            if is_asked {
+                bytes.push(b'?');
+                write(Slot::Query as usize, self.query, bytes);
+            }
+            bytes.len()
+        });
+        let bytes: &'a [u8] = bytes;
+        let mut start = 0;
+        let [method, target, protocol, host, client, agent, referer] = ends.map(|end| {
+            let text = bytes.get(start..end).unwrap_or_default();
+            start = end;
+            text
+        });
+        Entry { method, target, protocol, host, client, agent, referer, ..self.entry }
+    }
+}
+
+/// `-` stands for nothing.
+#[inline]
+pub(crate) fn text(text: &[u8]) -> &[u8] {
+    if text == b"-" { &[] } else { text }
+}
+
+/// Method, target and protocol. What is no request, like a greeting of TLS, is all target.
+#[inline]
+pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
+    let line = text(line);
+    let Some(space) = memchr::memchr(b' ', line.get(..32).unwrap_or(line)) else { return (&[], line, &[]) };
+    let (method, rest) = (line.get(..space).unwrap_or_default(), line.get(space + 1..).unwrap_or_default());
+    if method.is_empty() || !method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) {
+        return (&[], line, &[]);
+    }
+    // `HTTP/1.1`, as nearly all have it.
+    if let Some((target, protocol)) = rest.split_last_chunk::<9>()
+        && protocol.starts_with(b" HTTP/")
+    {
+        return (method, target.trim_ascii(), protocol.get(1..).unwrap_or_default());
+    }
+    match memchr::memrchr(b' ', rest).and_then(|space| rest.split_at_checked(space)) {
+        Some((target, protocol)) if protocol.starts_with(b" HTTP") || protocol.starts_with(b" http") => {
+            (method, target.trim_ascii(), protocol.trim_ascii())
+        }
+        _ => (method, rest.trim_ascii(), &[]),
+    }
+}
+
+/// Host and target of `https://example.com:443/path`; the port that the scheme has anyway is left out.
+fn split_url(url: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (rest, port) = match url.strip_prefix(b"http://") {
+        Some(rest) => (rest, b":80".as_slice()),
+        None => (url.strip_prefix(b"https://")?, b":443".as_slice()),
+    };
+    let end = memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
+    let (host, target) = rest.split_at_checked(end)?;
+    Some((host.strip_suffix(port).unwrap_or(host), if target.is_empty() { b"/".as_slice() } else { target }))
+}
+
+/// Without the port of `192.0.2.1:2817` and `[2001:db8::1]:2817`.
+pub(crate) fn without_port(client: &[u8]) -> &[u8] {
+    let host = match memchr::memrchr(b':', client).and_then(|colon| client.split_at_checked(colon)) {
+        Some((host, port)) if port.len() > 1 && port.get(1..).is_some_and(|p| p.iter().all(u8::is_ascii_digit)) => host,
+        _ => client,
+    };
+    host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
+}
+
+/// The first address of `X-Forwarded-For: client, proxy`.
+pub(crate) fn first_address(list: &[u8]) -> &[u8] {
+    let end = memchr::memchr(b',', list).unwrap_or(list.len());
+    text(list.get(..end).unwrap_or_default().trim_ascii())
+}
+
+/// Where the stamp is that of the request's end, the time that the server took goes off it; not off whole seconds, whose
+/// error is larger than what would be mended.
+#[inline]
+pub(crate) fn begun(entry: &mut Entry<'_>, is_end: bool) {
+    if is_end
+        && entry.is_fine
+        && let Some(begun_ns) = entry.service_ns.and_then(|ns| entry.time_ns.checked_sub(i64::try_from(ns).ok()?))
+        && begun_ns >= 0
+    {
+        entry.time_ns = begun_ns;
+    }
+}
+
+/// Undoes JSON's escapes, and `\xHH` as nginx writes it.
+fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
+    while let Some(at) = memchr::memchr(b'\\', text) {
+        let (plain, escape) = text.split_at_checked(at).unwrap_or((text, &[]));
+        bytes.extend_from_slice(plain);
+        let (length, character) = match escape.get(1) {
+            Some(b'n') => (2, '\n'),
+            Some(b't') => (2, '\t'),
+            Some(b'r') => (2, '\r'),
+            Some(b'b') => (2, '\u{8}'),
+            Some(b'f') => (2, '\u{c}'),
+            Some(b'u') => unicode(escape),
+            Some(b'x') => {
+                bytes.push(hex(escape.get(2..4)).and_then(|byte| u8::try_from(byte).ok()).unwrap_or(b'?'));
+                text = escape.get(4..).unwrap_or_default();
+                continue;
+            }
+            // `\"`, `\\`, `\/`, and what is no escape: the byte itself, whatever it is.
+            _ => {
+                bytes.extend(escape.get(1));
+                text = escape.get(2..).unwrap_or_default();
+                continue;
+            }
+        };
+        bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        text = escape.get(length..).unwrap_or_default();
+    }
+    bytes.extend_from_slice(text);
+}
+
+/// The character of `\u00e9`, or of two halves of one, and their length.
+fn unicode(escape: &[u8]) -> (usize, char) {
+    let Some(unit) = hex(escape.get(2..6)) else { return (2, char::REPLACEMENT_CHARACTER) };
+    let low = escape.get(6..8).filter(|start| *start == b"\\u").and_then(|_| hex(escape.get(8..12)));
+    match (unit, low) {
+        (0xd800..0xdc00, Some(low @ 0xdc00..0xe000)) => {
+            let code = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+            (12, char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
+        }
+        _ => (6, char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)),
+    }
+}
+
+fn hex(digits: Option<&[u8]>) -> Option<u32> {
+    digits?.iter().try_fold(0, |value, byte| Some(value * 16 + char::from(*byte).to_digit(16)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split(line: &str) -> [&str; 3] {
+        let (method, target, protocol) = split_request(line.as_bytes());
+        [method, target, protocol].map(|text| std::str::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn whatever_a_client_sends_is_a_request() {
+        assert_eq!(split("GET /a?b=c HTTP/1.1"), ["GET", "/a?b=c", "HTTP/1.1"]);
+        assert_eq!(split("GET / HTTP/2"), ["GET", "/", "HTTP/2"]);
+        assert_eq!(split("GET /ksc.html"), ["GET", "/ksc.html", ""]);
+        assert_eq!(split("GET /a file name HTTP/1.0"), ["GET", "/a file name", "HTTP/1.0"]);
+        assert_eq!(split("GET  / HTTP/1.0"), ["GET", "/", "HTTP/1.0"]);
+        assert_eq!(split("PROPFIND /x HTTP/1.1"), ["PROPFIND", "/x", "HTTP/1.1"]);
+        assert_eq!(split("M-SEARCH * HTTP/1.1"), ["M-SEARCH", "*", "HTTP/1.1"]);
+        assert_eq!(split("\\x16\\x03\\x01 \\x00"), ["", "\\x16\\x03\\x01 \\x00", ""]);
+        assert_eq!(split("quit"), ["", "quit", ""]);
+        assert_eq!((split("-"), split("")), (["", "", ""], ["", "", ""]));
+        assert_eq!(split("GET HTTP/1.1"), ["GET", "HTTP/1.1", ""]);
+    }
+
+    #[test]
+    fn urls_and_addresses_are_taken_apart() {
+        let url = |url: &'static str| split_url(url.as_bytes()).unwrap();
+        assert_eq!(url("https://example.com:443/a?b"), (b"example.com".as_slice(), b"/a?b".as_slice()));
+        assert_eq!(url("http://example.com:8080"), (b"example.com:8080".as_slice(), b"/".as_slice()));
+        assert_eq!(url("http://[::1]:80?q"), (b"[::1]".as_slice(), b"?q".as_slice()));
+        assert_eq!(split_url(b"/http://a"), None);
+        assert_eq!(without_port(b"192.0.2.1:2817"), b"192.0.2.1");
+        assert_eq!(without_port(b"[2001:db8::1]:2817"), b"2001:db8::1");
+        assert_eq!(without_port(b"example.com"), b"example.com");
+        assert_eq!(first_address(b" 192.0.2.1, 10.0.0.1"), b"192.0.2.1");
+        assert_eq!(first_address(b"-"), b"");
+    }
+
+    #[test]
+    fn escapes_are_undone_in_the_scratch() {
+        let entry = Entry { target: br"/caf\u00e9\/\ud83d\ude00", agent: br#"a \"b\" \x41"#, client: b"::1", ..Entry::default() };
+        let escaped = (1 << Slot::Target as u8) | (1 << Slot::Agent as u8);
+        let found = Found { entry, query: b"a=1", escaped, ..Found::default() };
+        let mut scratch = Scratch { bytes: b"old".to_vec() };
+        let read = found.entry(&mut scratch);
+        assert_eq!(read.target, "/café/😀?a=1".as_bytes());
+        assert_eq!((read.agent, read.client), (br#"a "b" A"#.as_slice(), b"::1".as_slice()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: Vec<u8>, escapes in r#"[\\u0-9a-fx"d]{0,40}"#) {
+            for text in [text.as_slice(), escapes.as_bytes()] {
+                let mut bytes = Vec::new();
+                unescape(text, &mut bytes);
+                prop_assert!(bytes.len() <= 2 * text.len());
+                let _ = (split_request(text), split_url(text), without_port(text), first_address(text));
+            }
+        }
+    }
+}

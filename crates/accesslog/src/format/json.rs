@@ -1,0 +1,168 @@
+//! One JSON object a line, as Caddy, Traefik, Envoy and whoever likes write their logs; fields may be nested
+//! (`request.method`). What the names mean is in [`labelled`](super::labelled).
+//!
+//! Only as much of JSON's grammar is asked for as it takes to find where fields begin and end. An object about something
+//! else than a request, like Caddy's about its own start, is none.
+
+use super::found::Parsed;
+use super::labelled::{Labelled, Meaning, Name, Value};
+use super::number::Unit;
+use super::time::Clock;
+use crate::entry::Malformed;
+use memchr::memchr2;
+
+/// No log nests deeper.
+const DEPTH: usize = 16;
+
+pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, Malformed> {
+    let mut reader = Reader { line, at: 0, fields: Labelled::new(), clock };
+    reader.skip_space();
+    if reader.peek() != Some(b'{') {
+        return Err(reader.wants("a JSON object"));
+    }
+    reader.object(Name::new(), 0)?;
+    reader.skip_space();
+    if reader.at < line.len() {
+        return Err(reader.wants("the end of the line"));
+    }
+    if !reader.fields.is_request() {
+        return Ok(Parsed::Other);
+    }
+    reader.fields.finish().map_err(|expected| Malformed::at(line.len(), expected))
+}
+
+struct Reader<'a, 'c> {
+    line: &'a [u8],
+    at: usize,
+    fields: Labelled<'a>,
+    clock: &'c mut Clock,
+}
+
+impl<'a> Reader<'a, '_> {
+    /// From its brace on. `parent` is the name of the field whose value it is.
+    fn object(&mut self, parent: Name, depth: usize) -> Result<(), Malformed> {
+        self.at += 1;
+        self.skip_space();
+        if self.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            self.skip_space();
+            let key = self.string("a quote and the name of a field")?.raw;
+            self.skip_space();
+            if !self.take(b':') {
+                return Err(self.wants("a colon"));
+            }
+            // Traefik's is in nanoseconds.
+            let known = match key {
+                b"Duration" if depth == 0 => Some((Meaning::Service(Some(Unit::Nanoseconds)), 0)),
+                key => parent.with(key).meaning(),
+            };
+            self.value(known, Name::new().with(key), depth)?;
+            self.skip_space();
+            if self.take(b'}') {
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return Err(self.wants("a comma or a closing brace"));
+            }
+        }
+    }
+
+    fn value(&mut self, known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), Malformed> {
+        self.skip_space();
+        let start = self.at;
+        let value = match self.peek() {
+            Some(b'{' | b'[') if depth >= DEPTH => return Err(self.wants("less than 17 levels of objects")),
+            Some(b'{') => return self.object(name, depth + 1),
+            Some(b'[') => return self.array(known, name, depth + 1),
+            Some(b'"') => self.string("a quote")?,
+            Some(b'0'..=b'9' | b'-') => {
+                self.word(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'))
+            }
+            Some(b't' | b'f' | b'n') => {
+                let word = self.word(|byte| byte.is_ascii_lowercase());
+                return match word.raw {
+                    b"true" | b"false" | b"null" => Ok(()),
+                    _ => Err(Malformed::at(start, "a value of JSON")),
+                };
+            }
+            // nginx writes nothing for a variable without value.
+            Some(b',' | b'}') => return Ok(()),
+            _ => return Err(self.wants("a value of JSON")),
+        };
+        match known {
+            Some(known) => self.fields.set(known, value, self.clock).map_err(|expected| Malformed::at(start, expected)),
+            None => Ok(()),
+        }
+    }
+
+    /// Of several values the first counts, as of a header that was sent twice.
+    fn array(&mut self, mut known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), Malformed> {
+        self.at += 1;
+        self.skip_space();
+        if self.take(b']') {
+            return Ok(());
+        }
+        loop {
+            self.value(known.take(), name, depth)?;
+            self.skip_space();
+            if self.take(b']') {
+                return Ok(());
+            }
+            if !self.take(b',') {
+                return Err(self.wants("a comma or a closing bracket"));
+            }
+        }
+    }
+
+    /// What stands between quotes.
+    fn string(&mut self, expected: &'static str) -> Result<Value<'a>, Malformed> {
+        if !self.take(b'"') {
+            return Err(self.wants(expected));
+        }
+        let (start, mut is_escaped) = (self.at, false);
+        loop {
+            let rest = self.line.get(self.at..).unwrap_or_default();
+            let Some(found) = memchr2(b'"', b'\\', rest) else {
+                self.at = self.line.len();
+                return Err(self.wants("a closing quote"));
+            };
+            self.at += found;
+            if self.take(b'"') {
+                let raw = self.line.get(start..self.at - 1).unwrap_or_default();
+                return Ok(Value { raw, is_escaped });
+            }
+            is_escaped = true;
+            // Of a backslash and what it escapes, a quote perhaps.
+            self.at = (self.at + 2).min(self.line.len());
+        }
+    }
+
+    fn word(&mut self, is_part: impl Fn(u8) -> bool) -> Value<'a> {
+        let rest = self.line.get(self.at..).unwrap_or_default();
+        let length = rest.iter().position(|byte| !is_part(*byte)).unwrap_or(rest.len());
+        self.at += length;
+        Value { raw: rest.get(..length).unwrap_or_default(), is_escaped: false }
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.line.get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let is_there = self.peek() == Some(byte);
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    fn wants(&self, expected: &'static str) -> Malformed {
+        Malformed::at(self.at.min(self.line.len()), expected)
+    }
+}

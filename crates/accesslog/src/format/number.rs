@@ -1,0 +1,216 @@
+//! Numbers of logs: counts, and durations in nanoseconds. Read at the beginning of a text; with each goes how many bytes it
+//! takes.
+
+/// Nobody waits longer than that: 31 years.
+const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
+
+/// What a duration is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Seconds,
+    Milliseconds,
+    Microseconds,
+    Nanoseconds,
+}
+
+impl Unit {
+    fn ns(self) -> u64 {
+        match self {
+            Unit::Seconds => 1_000_000_000,
+            Unit::Milliseconds => 1_000_000,
+            Unit::Microseconds => 1_000,
+            Unit::Nanoseconds => 1,
+        }
+    }
+}
+
+/// A whole number; none without a digit, and with more than 19 of them.
+#[inline]
+pub(crate) fn whole(text: &[u8]) -> Option<(u64, usize)> {
+    let (mut value, mut length) = (0u64, 0usize);
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        if length == 19 {
+            return None;
+        }
+        // 19 digits fit.
+        value = value * 10 + u64::from(digit);
+        length += 1;
+    }
+    (length > 0).then_some((value, length))
+}
+
+/// Bytes of an answer: a count, or `-` for none. More than a petabyte is none.
+#[inline]
+pub(crate) fn bytes(text: &[u8]) -> Option<(Option<u64>, usize)> {
+    match whole(text) {
+        Some((count, length)) => (count <= 1_000_000_000_000_000).then_some((Some(count), length)),
+        None => nothing(text).map(|length| (None, length)),
+    }
+}
+
+/// A status of three digits, 0 for `-`, `0`, `000` and `-1`, which stand for none.
+#[inline]
+pub(crate) fn status(text: &[u8]) -> Option<(u16, usize)> {
+    match whole(text.get(..4).unwrap_or(text)) {
+        Some((value @ 100..=999, 3)) => u16::try_from(value).ok().map(|status| (status, 3)),
+        Some((0, length @ (1 | 3))) => Some((0, length)),
+        Some(_) => None,
+        None => nothing(text).map(|length| (0, length)),
+    }
+}
+
+/// A duration: digits, perhaps with a point.
+pub(crate) fn duration(text: &[u8], unit: Unit) -> Option<(u64, usize)> {
+    let (value, length) = whole(text)?;
+    let ns = value.checked_mul(unit.ns()).filter(|ns| *ns <= LONGEST_NS)?;
+    let Some((b'.', digits)) = text.get(length..)?.split_first() else { return Some((ns, length)) };
+    let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digit = |place| if place < count { digits.get(place).map_or(0, |byte| u64::from(byte - b'0')) } else { 0 };
+    let billionths = (0..9).fold(0, |sum, place| sum * 10 + digit(place));
+    // A point without digits belongs to what follows.
+    let point = usize::from(count > 0);
+    Some((ns + billionths * unit.ns() / 1_000_000_000, length + point + count))
+}
+
+/// A duration, or `-` or `-1` for none.
+pub(crate) fn duration_or_none(text: &[u8], unit: Unit) -> Option<(Option<u64>, usize)> {
+    match duration(text, unit) {
+        Some((ns, length)) => Some((Some(ns), length)),
+        None => nothing(text).map(|length| (None, length)),
+    }
+}
+
+/// The sum of nginx's `0.005, 0.010 : -`: one for each server that was tried.
+pub(crate) fn durations(text: &[u8], unit: Unit) -> Option<(Option<u64>, usize)> {
+    let (mut sum, mut at) = (None, 0);
+    loop {
+        let (ns, length) = duration_or_none(text.get(at..)?, unit)?;
+        at += length;
+        sum = match (sum, ns) {
+            (Some(sum), Some(ns)) => Some(u64::saturating_add(sum, ns)),
+            (sum, ns) => sum.or(ns),
+        };
+        let rest = text.get(at..)?;
+        let separator = if rest.starts_with(b", ") {
+            2
+        } else if rest.starts_with(b" : ") {
+            3
+        } else {
+            return Some((sum, at));
+        };
+        if !matches!(rest.get(separator), Some(b'0'..=b'9' | b'-')) {
+            return Some((sum, at));
+        }
+        at += separator;
+    }
+}
+
+/// A whole text that is a duration: with its unit (`12ms`, `1.5s`), an exponent, or as a plain number, which then is of
+/// the unit given; without one, seconds if it has a point, else milliseconds.
+pub(crate) fn any_duration(text: &[u8], unit: Option<Unit>) -> Option<Option<u64>> {
+    if text.is_empty() {
+        return Some(None);
+    }
+    let is_scientific = text.iter().any(|byte| matches!(byte, b'e' | b'E'));
+    if is_scientific && let Some(value) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok()) {
+        let ns = value * unit.unwrap_or(Unit::Seconds).ns() as f64;
+        // As u64: rounds towards 0, and the range is checked.
+        return (0.0..=LONGEST_NS as f64).contains(&ns).then_some(Some(ns as u64));
+    }
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+    let unit = match text.get(digits..)? {
+        b"s" => Unit::Seconds,
+        b"ms" => Unit::Milliseconds,
+        b"us" | b"\xc2\xb5s" | b"\xce\xbcs" => Unit::Microseconds,
+        b"ns" => Unit::Nanoseconds,
+        _ if text.contains(&b'.') => unit.unwrap_or(Unit::Seconds),
+        _ => unit.unwrap_or(Unit::Milliseconds),
+    };
+    let has_unit = matches!(text.get(digits..)?, b"s" | b"ms" | b"us" | b"\xc2\xb5s" | b"\xce\xbcs" | b"ns");
+    let (ns, length) = durations(text, unit)?;
+    (length == text.len() || (has_unit && length == digits)).then_some(ns)
+}
+
+/// The length of `-`, `-1` and `-1.000`, which stand for nothing; other numbers are not negative.
+fn nothing(text: &[u8]) -> Option<usize> {
+    let rest = text.strip_prefix(b"-")?;
+    match rest.split_first() {
+        Some((b'1', rest)) => {
+            let zeros = match rest.split_first() {
+                Some((b'.', rest)) => 1 + rest.iter().take_while(|byte| **byte == b'0').count(),
+                _ => 0,
+            };
+            (!matches!(rest.get(zeros), Some(b'0'..=b'9'))).then_some(2 + zeros)
+        }
+        Some((b'0'..=b'9', _)) => None,
+        _ => Some(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_end_where_their_digits_do() {
+        assert_eq!(whole(b"2326 x"), Some((2326, 4)));
+        assert_eq!(whole(b"9999999999999999999"), Some((9_999_999_999_999_999_999, 19)));
+        assert_eq!((whole(b"10000000000000000000"), whole(b""), whole(b"-1")), (None, None, None));
+        assert_eq!((bytes(b"- "), bytes(b"0"), bytes(b"-5")), (Some((None, 1)), Some((Some(0), 1)), None));
+        assert_eq!(bytes(b"1000000000000001"), None);
+        assert_eq!(status(b"200 "), Some((200, 3)));
+        for none in ["-", "0", "000", "-1"] {
+            assert_eq!(status(none.as_bytes()), Some((0, none.len())), "{none}");
+        }
+        for wrong in ["20", "2000", "20x", "", "x", "099", "-2"] {
+            assert_eq!(status(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn durations_are_added_up() {
+        assert_eq!(duration(b"0.005 ", Unit::Seconds), Some((5_000_000, 5)));
+        assert_eq!(duration(b"1.0000000019", Unit::Seconds), Some((1_000_000_001, 12)));
+        assert_eq!(duration(b"12.", Unit::Milliseconds), Some((12_000_000, 2)));
+        assert_eq!(duration(b"99999999999", Unit::Seconds), None);
+        let sum = |text: &[u8]| durations(text, Unit::Seconds);
+        assert_eq!(sum(b"0.005, 0.010 : 0.001 x"), Some((Some(16_000_000), 20)));
+        assert_eq!(sum(b"-, 0.010"), Some((Some(10_000_000), 8)));
+        assert_eq!(sum(b"- - -"), Some((None, 1)));
+        assert_eq!(sum(b"0.001, abc"), Some((Some(1_000_000), 5)));
+        assert_eq!((sum(b"-1"), sum(b"-1.000,"), sum(b"-10"), sum(b"-2")), (Some((None, 2)), Some((None, 6)), None, None));
+    }
+
+    #[test]
+    fn a_unit_is_obeyed() {
+        let any = |text: &str, unit| any_duration(text.as_bytes(), unit);
+        assert_eq!(any("9.29675e-05", None), Some(Some(92_967)));
+        assert_eq!(any("0.000929675", None), Some(Some(929_675)));
+        assert_eq!(any("12", None), Some(Some(12_000_000)));
+        assert_eq!(any("12", Some(Unit::Nanoseconds)), Some(Some(12)));
+        for (text, ns) in [("1.5s", 1_500_000_000), ("2ms", 2_000_000), ("3µs", 3_000), ("4us", 4_000), ("5ns", 5)] {
+            assert_eq!(any(text, Some(Unit::Seconds)), Some(Some(ns)), "{text}");
+        }
+        assert_eq!((any("-", None), any("", None)), (Some(None), Some(None)));
+        for wrong in ["s", "x", "1x", "1.5 s", "1e99", "-1e3", "1m", "nan"] {
+            assert_eq!(any(wrong, None), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: Vec<u8>, number in "[0-9.,: e+-]{0,40}") {
+            for text in [text.as_slice(), number.as_bytes()] {
+                for length in [durations(text, Unit::Seconds), bytes(text)].into_iter().flatten().map(|(_, length)| length) {
+                    prop_assert!(length <= text.len());
+                }
+                let _ = (any_duration(text, None), status(text));
+            }
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! When a request was: from the stamps of logs to nanoseconds since 1970.
+//!
+//! A stamp without a zone is taken for UTC. A leap second counts as the second after it. Years are 1970 to 2261: later ones
+//! do not fit nanoseconds in 64 bits. Days are counted after Howard Hinnant, *chrono-Compatible Low-Level Date Algorithms*
+//! (2013). All functions read at the beginning of a text, and say how many bytes the stamp takes.
+
+use super::number::whole;
+
+const SECOND_NS: i64 = 1_000_000_000;
+const DAY_S: i64 = 86_400;
+
+/// A point in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// Nanoseconds since 1970.
+    pub ns: i64,
+    /// Whether the log has more than the second.
+    pub is_fine: bool,
+}
+
+/// Reads stamps. Most lines are of the same day as the one before, so its midnight is kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clock {
+    /// `10/Oct/2000:`
+    clf_day: [u8; 12],
+    /// ` -0700`
+    clf_zone: [u8; 6],
+    /// When that day began there, in seconds since 1970.
+    clf_midnight_s: i64,
+    /// `2000-10-10`
+    iso_day: [u8; 10],
+    iso_midnight_s: i64,
+}
+
+impl Clock {
+    /// `10/Oct/2000:13:55:36 -0700`, the time of the Common Log Format; also with a fraction, and without a zone.
+    #[inline]
+    pub(crate) fn clf(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
+        if let Some(stamp) = text.first_chunk::<26>()
+            && stamp[..12] == self.clf_day
+            && stamp[20..] == self.clf_zone
+            && let Some(second) = stamp[12..].first_chunk().and_then(second_of_day)
+        {
+            return Some((Stamp { ns: (self.clf_midnight_s + second) * SECOND_NS, is_fine: false }, 26));
+        }
+        self.clf_of_another_day(text)
+    }
+
+    #[cold]
+    fn clf_of_another_day(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
+        let (day, rest) = text.split_first_chunk::<12>()?;
+        let &[d1, d2, b'/', m1, m2, m3, b'/', y1, y2, y3, y4, b':'] = day else { return None };
+        let (clock, rest) = rest.split_first_chunk::<8>()?;
+        let local_s = midnight(pair(y1, y2)? * 100 + pair(y3, y4)?, month(&[m1, m2, m3])?, pair(d1, d2)?)?;
+        let (nanos, fraction_length) = fraction(rest);
+        let rest = rest.get(fraction_length..)?;
+        let (offset_s, zone_length) = spaced_zone(rest);
+        let stamp = stamp(local_s - offset_s + second_of_day(clock)?, nanos, fraction_length > 0)?;
+        if let Some(zone) = rest.first_chunk::<6>()
+            && zone_length == 6
+            && local_s >= offset_s
+            && local_s - offset_s <= LAST_MIDNIGHT_S
+        {
+            (self.clf_day, self.clf_zone, self.clf_midnight_s) = (*day, *zone, local_s - offset_s);
+        }
+        Some((stamp, 20 + fraction_length + zone_length))
+    }
+
+    /// `2000-10-10T13:55:36.123-07:00`: ISO 8601 and RFC 3339.
+    pub(crate) fn iso(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
+        let (day, rest) = text.split_first_chunk::<10>()?;
+        let (b'T' | b't' | b' ' | b'_', rest) = rest.split_first()? else { return None };
+        let (second, nanos, clock_length) = time_of_day(rest)?;
+        let (offset_s, zone_length) = spaced_zone(rest.get(clock_length..)?);
+        let stamp = stamp(self.day(day)? - offset_s + second, nanos, clock_length > 8)?;
+        Some((stamp, 11 + clock_length + zone_length))
+    }
+
+    /// When the day `2000-10-10` begins in UTC, in seconds since 1970.
+    pub(crate) fn day(&mut self, text: &[u8; 10]) -> Option<i64> {
+        if *text != self.iso_day {
+            let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
+            let midnight_s = midnight(pair(y1, y2)? * 100 + pair(y3, y4)?, pair(m1, m2)?, pair(d1, d2)?)?;
+            (self.iso_day, self.iso_midnight_s) = (*text, midnight_s);
+        }
+        Some(self.iso_midnight_s)
+    }
+
+    /// A whole text that is a time of any of these kinds, perhaps in brackets.
+    pub(crate) fn any(&mut self, text: &[u8]) -> Option<Stamp> {
+        let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
+        let (stamp, length) = match (text.get(2), text.get(4)) {
+            (Some(b'/'), _) => self.clf(text)?,
+            (_, Some(b'-')) => self.iso(text)?,
+            _ => epoch(text)?,
+        };
+        (length == text.len()).then_some(stamp)
+    }
+}
+
+/// Seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds: that the time is between 1973 and 5138
+/// tells which.
+pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
+    let (value, length) = whole(text)?;
+    let (nanos, fraction_length) = fraction(text.get(length..)?);
+    let unit_ns: u64 = match value {
+        ..100_000_000_000 => 1_000_000_000,
+        ..100_000_000_000_000 => 1_000_000,
+        ..100_000_000_000_000_000 => 1_000,
+        _ => 1,
+    };
+    let ns = i64::try_from(value.checked_mul(unit_ns)?).ok()?;
+    let rest_ns = nanos / (SECOND_NS / i64::try_from(unit_ns).ok()?);
+    let is_fine = unit_ns < 1_000_000_000 || fraction_length > 0;
+    Some((Stamp { ns: ns.checked_add(rest_ns)?, is_fine }, length + fraction_length))
+}
+
+/// `13:55:36.123`: seconds since midnight, nanoseconds since then, and its length.
+pub(crate) fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
+    let (clock, rest) = text.split_first_chunk::<8>()?;
+    let (nanos, length) = fraction(rest);
+    Some((second_of_day(clock)?, nanos, 8 + length))
+}
+
+/// Of seconds since 1970; none outside the years that there are.
+pub(crate) fn stamp(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
+    let ns = seconds.checked_mul(SECOND_NS)?.checked_add(nanos)?;
+    (seconds >= 0).then_some(Stamp { ns, is_fine })
+}
+
+/// A piece of a time, as `strftime` writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Year,
+    YearOfCentury,
+    Month,
+    MonthName,
+    /// With a zero or a space before it.
+    Day,
+    Hour,
+    HourOfTwelve,
+    /// `AM`, `PM`
+    HalfDay,
+    Minute,
+    Second,
+    /// Digits after the point.
+    Fraction,
+    Zone,
+    Epoch,
+    /// Digits that say nothing new, like the day of the year.
+    Digits,
+    /// A word that says nothing new, like the weekday.
+    Word,
+}
+
+/// The pieces of a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Parts {
+    year: i64,
+    month: i64,
+    day: i64,
+    hour: i64,
+    is_afternoon: Option<bool>,
+    minute: i64,
+    second: i64,
+    fraction_ns: Option<i64>,
+    offset_s: i64,
+    epoch: Option<Stamp>,
+}
+
+impl Parts {
+    /// Reads one: how many bytes it takes.
+    pub(crate) fn read(&mut self, part: Part, text: &[u8]) -> Option<usize> {
+        let two = || text.first_chunk::<2>().and_then(|&[tens, ones]| pair(tens, ones));
+        match part {
+            Part::Year => {
+                let &[y1, y2, y3, y4] = text.first_chunk::<4>()?;
+                self.year = pair(y1, y2)? * 100 + pair(y3, y4)?;
+                return Some(4);
+            }
+            // As POSIX has it, 69 to 99 are of the last century; there is no time before 1970.
+            Part::YearOfCentury => self.year = two().map(|year| if year < 69 { 2000 + year } else { 1900 + year })?,
+            Part::Month => self.month = two()?,
+            Part::Day => {
+                let &[tens, ones] = text.first_chunk::<2>()?;
+                self.day = pair(if tens == b' ' { b'0' } else { tens }, ones)?;
+            }
+            Part::Hour | Part::HourOfTwelve => self.hour = two()?,
+            Part::Minute => self.minute = two()?,
+            Part::Second => self.second = two()?,
+            Part::MonthName => {
+                self.month = month(text.first_chunk()?)?;
+                return Some(letters(text));
+            }
+            Part::HalfDay => {
+                let word = text.first_chunk::<2>()?;
+                let is_afternoon = word.eq_ignore_ascii_case(b"pm");
+                self.is_afternoon = (is_afternoon || word.eq_ignore_ascii_case(b"am")).then_some(is_afternoon);
+                self.is_afternoon?;
+            }
+            Part::Fraction => {
+                let (nanos, length) = nanoseconds(text);
+                self.fraction_ns = Some(nanos);
+                return (length > 0).then_some(length);
+            }
+            Part::Zone => {
+                let (offset_s, length) = zone(text)?;
+                self.offset_s = offset_s;
+                return Some(length);
+            }
+            Part::Epoch => {
+                let (stamp, length) = epoch(text)?;
+                self.epoch = Some(stamp);
+                return Some(length);
+            }
+            Part::Digits => {
+                let length = text.iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
+                return (length > 0).then_some(length);
+            }
+            Part::Word => return Some(letters(text)).filter(|length| *length > 0),
+        }
+        Some(2)
+    }
+
+    /// What they say together; none if that is no time.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        if let Some(epoch) = self.epoch {
+            return Some(self.with_fraction(epoch));
+        }
+        let hour = self.is_afternoon.map_or(self.hour, |pm| self.hour % 12 + if pm { 12 } else { 0 });
+        if hour > 23 || self.minute > 59 || self.second > 60 {
+            return None;
+        }
+        let local_s = midnight(self.year, self.month, self.day)? + hour * 3600 + self.minute * 60 + self.second;
+        stamp(local_s - self.offset_s, 0, false).map(|stamp| self.with_fraction(stamp))
+    }
+
+    /// A stamp to the second, with the fraction that stands elsewhere.
+    pub(crate) fn with_fraction(&self, stamp: Stamp) -> Stamp {
+        match self.fraction_ns {
+            Some(nanos) if !stamp.is_fine => Stamp { ns: stamp.ns.saturating_add(nanos), is_fine: true },
+            _ => stamp,
+        }
+    }
+}
+
+fn letters(text: &[u8]) -> usize {
+    text.iter().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count()
+}
+
+/// `13:55:36` as seconds since midnight.
+#[inline]
+fn second_of_day(text: &[u8; 8]) -> Option<i64> {
+    let &[h1, h2, b':', m1, m2, b':', s1, s2] = text else { return None };
+    let (hour, minute, second) = (pair(h1, h2)?, pair(m1, m2)?, pair(s1, s2)?);
+    (hour < 24 && minute < 60 && second <= 60).then_some(hour * 3600 + minute * 60 + second)
+}
+
+/// A number of two digits.
+#[inline]
+fn pair(tens: u8, ones: u8) -> Option<i64> {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
+}
+
+/// Nanoseconds of `.655`, and its length; 0 where there is none.
+fn fraction(text: &[u8]) -> (i64, usize) {
+    match text.split_first() {
+        Some((b'.' | b',', digits)) => match nanoseconds(digits) {
+            (_, 0) => (0, 0),
+            (nanos, length) => (nanos, length + 1),
+        },
+        _ => (0, 0),
+    }
+}
+
+/// Nanoseconds of the digits after a point, and how many there are.
+fn nanoseconds(text: &[u8]) -> (i64, usize) {
+    let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digit = |place| if place < length { text.get(place).map_or(0, |byte| i64::from(byte - b'0')) } else { 0 };
+    ((0..9).fold(0, |nanos, place| nanos * 10 + digit(place)), length)
+}
+
+/// Seconds east of UTC and the length of a zone, perhaps after a space; both 0 where there is none.
+fn spaced_zone(text: &[u8]) -> (i64, usize) {
+    let spaces = usize::from(text.first() == Some(&b' '));
+    let found = text.get(spaces..).and_then(zone).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
+    found.map_or((0, 0), |(offset_s, length)| (offset_s, length + spaces))
+}
+
+/// Seconds east of UTC of `Z`, `+01:00`, `+0100` or `+01`, and its length.
+fn zone(text: &[u8]) -> Option<(i64, usize)> {
+    let (sign, digits) = match text.split_first()? {
+        (b'Z' | b'z', _) => return Some((0, 1)),
+        (b'+', digits) => (1, digits),
+        (b'-', digits) => (-1, digits),
+        _ => return None,
+    };
+    let (&[tens, ones], rest) = digits.split_first_chunk::<2>()?;
+    let hour = pair(tens, ones)?;
+    let colon = usize::from(rest.first() == Some(&b':'));
+    let minute = rest.get(colon..).and_then(|rest| rest.first_chunk::<2>());
+    let minute = minute.and_then(|&[tens, ones]| pair(tens, ones));
+    let (minute, length) = minute.map_or((0, 3), |minute| (minute, 5 + colon));
+    (hour < 24 && minute < 60).then_some((sign * (hour * 3600 + minute * 60), length))
+}
+
+/// 1 to 12 of the first three letters of an English month.
+fn month(name: &[u8; 3]) -> Option<i64> {
+    let months = b"janfebmaraprmayjunjulaugsepoctnovdec";
+    let index = months.chunks_exact(3).position(|month| name.eq_ignore_ascii_case(month))?;
+    i64::try_from(index + 1).ok()
+}
+
+/// 2261-12-31.
+const LAST_MIDNIGHT_S: i64 = 106_650 * DAY_S;
+
+/// When a day begins in UTC, in seconds since 1970. Years are counted from March, so that the leap day is the last.
+fn midnight(year: i64, month: i64, day: i64) -> Option<i64> {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if !(1970..=2261).contains(&year) || !(1..=12).contains(&month) || !(1..=length).contains(&day) {
+        return None;
+    }
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let day = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    Some((era * 146_097 + year * 365 + year / 4 - year / 100 + day - 719_468) * DAY_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    fn clf(text: &str) -> Option<Stamp> {
+        let (stamp, length) = Clock::default().clf(text.as_bytes())?;
+        (length == text.len()).then_some(stamp)
+    }
+
+    fn ns(text: &str) -> i64 {
+        i64::try_from(text.parse::<Timestamp>().unwrap().as_nanosecond()).unwrap()
+    }
+
+    #[test]
+    fn the_time_of_the_common_log_format() {
+        let cases = [
+            ("10/Oct/2000:13:55:36 -0700", "2000-10-10T20:55:36Z"),
+            ("29/Feb/2024:23:59:59 +0000", "2024-02-29T23:59:59Z"),
+            ("01/Jan/2026:00:30:00 +0530", "2025-12-31T19:00:00Z"),
+            ("01/Jul/1995:00:00:01 -0400", "1995-07-01T04:00:01Z"),
+            ("26/Oct/2025:02:30:00 +0200", "2025-10-26T00:30:00Z"),
+            ("26/Oct/2025:02:30:00 +0100", "2025-10-26T01:30:00Z"),
+            ("31/Dec/2016:23:59:60 +0000", "2017-01-01T00:00:00Z"),
+        ];
+        for (text, same) in cases {
+            assert_eq!(clf(text), Some(Stamp { ns: ns(same), is_fine: false }), "{text}");
+        }
+        let fine = Some(Stamp { ns: ns("2009-02-06T12:14:14.655Z"), is_fine: true });
+        assert_eq!(clf("06/Feb/2009:12:14:14.655"), fine);
+        for wrong in [
+            "",
+            "10/Oct/2000",
+            "10/Okt/2000:13:55:36 -0700",
+            "31/Sep/2000:13:55:36 -0700",
+            "29/Feb/2023:00:00:00 +0000",
+            "10/Oct/2000:24:00:00 -0700",
+            "10/Oct/2000:23:60:00 -0700",
+            "10/Oct/2000:23:00:61 -0700",
+            "10/Oct/1969:13:55:36 -0700",
+            "01/Jan/1970:00:00:00 +0100",
+            "10/Oct/9999:13:55:36 -0700",
+            "10/Oct/2000:13:55:36 -070",
+        ] {
+            assert_eq!(clf(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_day_that_is_remembered_is_the_right_one() {
+        let mut clock = Clock::default();
+        for (text, same) in [
+            ("10/Oct/2000:13:55:36 -0700", "2000-10-10T20:55:36Z"),
+            ("10/Oct/2000:13:55:37 -0700", "2000-10-10T20:55:37Z"),
+            ("10/Oct/2000:13:55:37 -0800", "2000-10-10T21:55:37Z"),
+            ("11/Oct/2000:13:55:37 -0800", "2000-10-11T21:55:37Z"),
+            ("10/Oct/2000:23:59:59 -0700", "2000-10-11T06:59:59Z"),
+        ] {
+            assert_eq!(clock.clf(text.as_bytes()), Some((Stamp { ns: ns(same), is_fine: false }, 26)), "{text}");
+        }
+        assert_eq!(clock.clf(b"10/Oct/2000:24:00:00 -0700"), None);
+    }
+
+    #[test]
+    fn any_time_is_recognized_by_its_look() {
+        let mut clock = Clock::default();
+        let same = Some(Stamp { ns: ns("2026-11-22T05:31:40Z"), is_fine: false });
+        let fine = Some(Stamp { ns: ns("2026-11-22T05:31:40.25Z"), is_fine: true });
+        for text in ["2026-11-22T05:31:40Z", "2026-11-22 06:31:40+01:00", "[22/Nov/2026:00:01:40 -0530]", "1795325500"] {
+            assert_eq!(clock.any(text.as_bytes()), same, "{text}");
+        }
+        for text in [
+            "2026-11-22T05:31:40.250000000Z",
+            "2026-11-22t06:31:40,25+01",
+            "1795325500.25",
+            "1795325500250",
+            "1795325500250000",
+            "1795325500250000000",
+            "1795325500250000.5",
+        ] {
+            let found = clock.any(text.as_bytes());
+            assert_eq!(found.map(|stamp| (stamp.ns / 1000, stamp.is_fine)), fine.map(|f| (f.ns / 1000, true)), "{text}");
+        }
+        for wrong in ["", "-", "yesterday", "2026-11-22", "2026-11-22T05:31:40Zx", "1795325500s", "99999999999999999999"] {
+            assert_eq!(clock.any(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(second in 0..9_214_646_400i64, nanos in 0..1_000_000_000i64) {
+            let written = Timestamp::new(second, i32::try_from(nanos).unwrap()).unwrap();
+            let stamp = Clock::default().any(written.to_string().as_bytes());
+            let expected = second.checked_mul(SECOND_NS).and_then(|ns| ns.checked_add(nanos));
+            prop_assert_eq!(stamp.map(|stamp| stamp.ns), expected);
+        }
+
+        #[test]
+        fn no_text_panics(text: Vec<u8>, stamp in "[0-9/:A-Z. +-]{0,30}") {
+            let mut clock = Clock::default();
+            let _ = (clock.any(&text), clock.any(stamp.as_bytes()), clock.clf(stamp.as_bytes()), clock.iso(stamp.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The W3C's extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront write it:
+//! a directive `#Fields:` says which fields the lines after it have. Times are in UTC and those of the end of the request.
+
+use super::found::{Found, Parsed, begun, text};
+use super::number::{self, Unit};
+use super::time::{self, Clock, Stamp};
+use crate::entry::Malformed;
+use memchr::{memchr, memchr2};
+
+/// What IIS writes if nobody has chosen.
+const IIS: &str = "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) \
+                   sc-status sc-substatus sc-win32-status time-taken";
+
+/// What CloudFront's standard logs have.
+const CLOUDFRONT: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) \
+                          cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header \
+                          cs-protocol cs-bytes time-taken";
+
+/// More fields than anybody has.
+const MOST_FIELDS: usize = 256;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Skip,
+    Date,
+    Time,
+    /// Date and time in one, or seconds since 1970.
+    Stamp,
+    Client,
+    Forwarded,
+    Method,
+    Stem,
+    Query,
+    Protocol,
+    /// With the rank among names of the host.
+    Host(u8),
+    Agent,
+    Referer,
+    Status,
+    Bytes,
+    Taken,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct W3c {
+    columns: Vec<Column>,
+    /// Whether a directive has said so.
+    is_declared: bool,
+    is_cloudfront: bool,
+    /// The day that a directive `#Date:` began, in seconds since 1970.
+    day_s: Option<i64>,
+    clock: Clock,
+}
+
+/// What is known of a line so far.
+#[derive(Default)]
+struct State<'a> {
+    found: Found<'a>,
+    day_s: Option<i64>,
+    /// Seconds and nanoseconds since midnight, and whether there were digits after the point.
+    time: Option<(i64, i64, bool)>,
+    stamp: Option<Stamp>,
+    forwarded: &'a [u8],
+    host_rank: u8,
+}
+
+impl W3c {
+    pub(crate) fn iis() -> W3c {
+        W3c::with(IIS, false)
+    }
+
+    pub(crate) fn cloudfront() -> W3c {
+        W3c::with(CLOUDFRONT, true)
+    }
+
+    fn with(fields: &str, is_cloudfront: bool) -> W3c {
+        let columns = fields.split(' ').map(|name| column(name.as_bytes())).collect();
+        W3c { columns, is_declared: false, is_cloudfront, day_s: None, clock: Clock::default() }
+    }
+
+    /// Whether the fields are CloudFront's.
+    pub(crate) fn is_cloudfront(&self) -> bool {
+        self.is_cloudfront
+    }
+
+    pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
+        if line.first() == Some(&b'#') {
+            return self.directive(line);
+        }
+        let mut state = State { day_s: self.day_s, host_rank: u8::MAX, ..State::default() };
+        let (mut at, mut is_at_end) = (0, false);
+        for column in &self.columns {
+            if is_at_end {
+                return Err(Malformed::at(line.len(), format!("{} fields, as #Fields says", self.columns.len())));
+            }
+            let rest = line.get(at..).unwrap_or_default();
+            let (value, length) = self.value(rest);
+            state.set(*column, value, self.is_cloudfront, &mut self.clock).map_err(|e| Malformed::at(at, e))?;
+            is_at_end = length == rest.len();
+            at += length + usize::from(!is_at_end);
+        }
+        // Those that nothing declares are those of some years ago.
+        if !is_at_end && (self.is_declared || !self.is_cloudfront) {
+            return Err(Malformed::at(at, "the end of the line"));
+        }
+        state.finish(line)
+    }
+
+    /// A value, without its quotes, and how many bytes it takes.
+    fn value<'a>(&self, rest: &'a [u8]) -> (&'a [u8], usize) {
+        let end = |rest: &[u8]| {
+            let end = if self.is_cloudfront { memchr(b'\t', rest) } else { memchr2(b' ', b'\t', rest) };
+            end.unwrap_or(rest.len())
+        };
+        if let Some(quoted) = rest.strip_prefix(b"\"")
+            && let Some(quote) = memchr(b'"', quoted)
+            && let Some(after) = quoted.get(quote + 1..)
+            && end(after) == 0
+        {
+            return (quoted.get(..quote).unwrap_or_default(), quote + 2);
+        }
+        let length = end(rest);
+        (rest.get(..length).unwrap_or_default(), length)
+    }
+
+    fn directive<'a>(&mut self, line: &[u8]) -> Result<Parsed<'a>, Malformed> {
+        let lower = line.get(..16).unwrap_or(line).to_ascii_lowercase();
+        if lower.starts_with(b"#fields:") {
+            let names = line.get(8..).unwrap_or_default().split(|byte| matches!(byte, b' ' | b'\t'));
+            let names = names.filter(|name| !name.is_empty()).take(MOST_FIELDS);
+            let mut is_cloudfront = false;
+            let columns: Vec<Column> = names
+                .map(|name| {
+                    is_cloudfront |= name.starts_with(b"x-edge-");
+                    column(name)
+                })
+                .collect();
+            if !columns.is_empty() {
+                (self.columns, self.is_declared, self.is_cloudfront) = (columns, true, is_cloudfront);
+            }
+        } else if lower.starts_with(b"#date:") {
+            let date = line.get(6..).unwrap_or_default().trim_ascii_start().first_chunk::<10>();
+            self.day_s = date.and_then(|date| self.clock.day(date)).or(self.day_s);
+        }
+        Ok(Parsed::Other)
+    }
+}
+
+impl<'a> State<'a> {
+    fn set(&mut self, column: Column, raw: &'a [u8], is_cloudfront: bool, clock: &mut Clock) -> Result<(), &'static str> {
+        let value = text(raw);
+        let entry = &mut self.found.entry;
+        match column {
+            Column::Skip => {}
+            Column::Date => {
+                let day = raw.first_chunk::<10>().filter(|_| raw.len() == 10).and_then(|day| clock.day(day));
+                self.day_s = Some(day.ok_or("a date such as 2000-10-10")?);
+            }
+            Column::Time => {
+                let (second, nanos, length) = time::time_of_day(raw).ok_or("a time such as 13:55:36")?;
+                if length != raw.len() {
+                    return Err("a time such as 13:55:36");
+                }
+                self.time = Some((second, nanos, length > 8));
+            }
+            Column::Stamp => self.stamp = Some(clock.any(raw).ok_or("a time in seconds since 1970")?),
+            Column::Client => entry.client = value,
+            Column::Forwarded => self.forwarded = super::found::first_address(value),
+            Column::Method => entry.method = value,
+            Column::Stem => entry.target = value,
+            Column::Query => self.found.query = value,
+            Column::Protocol => entry.protocol = value,
+            Column::Host(rank) if !value.is_empty() && rank < self.host_rank => {
+                (entry.host, self.host_rank) = (value, rank);
+            }
+            Column::Host(_) => {}
+            Column::Agent => entry.agent = value,
+            Column::Referer => entry.referer = value,
+            Column::Status => {
+                let status = number::status(raw).filter(|(_, length)| *length == raw.len());
+                entry.status = status.ok_or("a status of three digits")?.0;
+            }
+            Column::Bytes => {
+                let bytes = number::bytes(raw).filter(|(_, length)| *length == raw.len());
+                entry.bytes = bytes.ok_or("a number of bytes")?.0;
+            }
+            Column::Taken => {
+                // The standard and CloudFront have seconds, IIS milliseconds without a point.
+                let is_seconds = is_cloudfront || raw.contains(&b'.');
+                let unit = if is_seconds { Unit::Seconds } else { Unit::Milliseconds };
+                let taken = number::duration_or_none(raw, unit).filter(|(_, length)| *length == raw.len());
+                entry.service_ns = taken.ok_or("the time that the request took")?.0;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, line: &[u8]) -> Result<Parsed<'a>, Malformed> {
+        let stamp = match (self.stamp, self.day_s, self.time) {
+            (Some(stamp), _, _) => Some(stamp),
+            (None, Some(day_s), Some((second, nanos, is_fine))) => time::stamp(day_s + second, nanos, is_fine),
+            _ => None,
+        };
+        let stamp = stamp.ok_or_else(|| Malformed::at(line.len(), "a date and a time, which #Fields has to have"))?;
+        let entry = &mut self.found.entry;
+        if entry.method.is_empty() && entry.target.is_empty() {
+            return Err(Malformed::at(line.len(), "cs-method and cs-uri-stem, which #Fields has to have"));
+        }
+        (entry.time_ns, entry.is_fine) = (stamp.ns, stamp.is_fine);
+        self.found.may_be_absolute = true;
+        if !self.forwarded.is_empty() {
+            entry.client = self.forwarded;
+        }
+        begun(&mut self.found.entry, true);
+        Ok(Parsed::Found(self.found))
+    }
+}
+
+fn column(name: &[u8]) -> Column {
+    match name.to_ascii_lowercase().as_slice() {
+        b"date" => Column::Date,
+        b"time" => Column::Time,
+        b"timestamp" | b"x-timestamp" => Column::Stamp,
+        b"c-ip" => Column::Client,
+        b"x-forwarded-for" | b"cs(x-forwarded-for)" => Column::Forwarded,
+        b"cs-method" => Column::Method,
+        b"cs-uri-stem" | b"cs-uri" => Column::Stem,
+        b"cs-uri-query" => Column::Query,
+        b"cs-version" | b"cs-protocol-version" => Column::Protocol,
+        b"x-host-header" => Column::Host(0),
+        b"cs-host" | b"cs(host)" => Column::Host(1),
+        b"cs(user-agent)" | b"cs-user-agent" => Column::Agent,
+        b"cs(referer)" | b"cs-referer" => Column::Referer,
+        b"sc-status" => Column::Status,
+        b"sc-bytes" => Column::Bytes,
+        b"time-taken" => Column::Taken,
+        _ => Column::Skip,
+    }
+}

@@ -1,0 +1,117 @@
+//! Requests per hour over all of a site's logs: the history that a forecast begins with.
+
+use crate::LogError;
+use crate::detect::Formats;
+use crate::read::{Kept, Progress, Read, ReadOptions, read};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Length of a step in seconds. Days and weeks show in it, and it is as fine as clocks that are set twice a year allow.
+pub const STEP_S: i64 = 3600;
+const STEP_NS: i64 = STEP_S * 1_000_000_000;
+/// Hours without any request that lie between two that have some are taken for hours without requests; longer gaps are
+/// taken for a stamp that is wrong.
+const LONGEST_GAP: i64 = 24 * 366;
+
+/// Requests by hour.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// When the first hour begins, in seconds since 1970.
+    pub from_s: i64,
+    /// Requests in each, one after another; those that the log has only a part of, at its ends, are left out.
+    pub counts: Vec<u64>,
+    /// What was read.
+    pub read: Read,
+}
+
+/// Whether a text that begins like this is an access log.
+pub fn is_log(head: &[u8]) -> bool {
+    const MAGIC: [&[u8]; 3] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"];
+    if MAGIC.iter().any(|magic| head.starts_with(magic)) {
+        return true;
+    }
+    // The last line may be cut off.
+    let whole = head.iter().rposition(|byte| *byte == b'\n').map_or(head, |end| &head[..end]);
+    let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).take(50).collect();
+    !lines.is_empty() && Formats::detect(&lines).is_ok()
+}
+
+/// Reads logs, in any order.
+///
+/// # Errors
+/// [`LogError`] when they cannot be read, or are of less than an hour.
+pub fn history(
+    paths: &[String],
+    options: ReadOptions,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<History, LogError> {
+    let mut hours: BTreeMap<i64, u64> = BTreeMap::new();
+    let mut sink = |entry: &crate::Entry<'_>| {
+        *hours.entry(entry.time_ns.div_euclid(STEP_NS)).or_default() += 1;
+        Kept::Yes
+    };
+    let read = read(paths, options, &mut sink, progress)?;
+    let (from, counts) = whole_hours(&hours).ok_or_else(|| {
+        LogError::NoRequests("the logs have no two whole hours one after another: a history needs days of them".to_owned())
+    })?;
+    Ok(History { from_s: from * STEP_S, counts, read })
+}
+
+/// Without gaps, and without the hours at both ends. After a gap that no site has, the longer part is taken.
+fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
+    let all: Vec<(i64, u64)> = hours.iter().map(|(hour, count)| (*hour, *count)).collect();
+    let parts = all.chunk_by(|a, b| b.0 - a.0 <= LONGEST_GAP);
+    let longest = parts.max_by_key(|part| part.iter().map(|(_, count)| count).sum::<u64>())?;
+    let (first, last) = (longest.first()?.0, longest.last()?.0);
+    let whole: Vec<u64> = (first + 1..last).map(|hour| hours.get(&hour).copied().unwrap_or(0)).collect();
+    (whole.len() > 1).then_some((first + 1, whole))
+}
+
+impl History {
+    /// As `plan forecast` reads histories: time and count, a line each.
+    pub fn to_csv(&self) -> String {
+        let mut text = "time,requests\n".to_owned();
+        for (step, count) in (0..).zip(&self.counts) {
+            if let Ok(time) = jiff::Timestamp::from_second(self.from_s + step * STEP_S) {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{time},{count}");
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_without_requests_count_and_parts_of_hours_do_not() {
+        let hours = BTreeMap::from([(10, 3), (11, 40), (12, 50), (15, 60), (16, 1), (1_000_000, 1)]);
+        assert_eq!(whole_hours(&hours), Some((11, vec![40, 50, 0, 0, 60])));
+        assert_eq!(whole_hours(&BTreeMap::from([(10, 3), (11, 40)])), None);
+        assert_eq!(whole_hours(&BTreeMap::new()), None);
+    }
+
+    #[test]
+    fn a_log_is_told_from_a_table() {
+        let log = b"10.0.0.1 - - [02/Mar/2026:10:00:00 +0100] \"GET / HTTP/1.1\" 200 5\n10.0.0.1 - - [02/Mar/20";
+        assert!(is_log(log) && is_log(b"\x1f\x8b\x08rest"));
+        assert!(!is_log(b"time,requests\n2026-03-02,500\n2026-03-03,510\n") && !is_log(b""));
+        assert!(!is_log(br#"[["2026-03-02", 500], ["2026-03-03", 510]]"#));
+    }
+
+    #[test]
+    fn a_history_is_what_logs_say() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("access.log");
+        let line = |hour: usize, n: usize| {
+            format!("10.0.0.1 - - [02/Mar/2026:{hour:02}:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n").repeat(n)
+        };
+        std::fs::write(&file, line(3, 1) + &line(4, 2) + &line(5, 3) + &line(6, 1)).unwrap();
+        let paths = [file.to_str().unwrap().to_owned()];
+        let found = history(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
+        assert_eq!(found.counts, [2, 3]);
+        assert_eq!(found.to_csv(), "time,requests\n2026-03-02T04:00:00Z,2\n2026-03-02T05:00:00Z,3\n");
+    }
+}

@@ -1,0 +1,365 @@
+//! Entries → a profile, in one pass, whatever the order of their stamps, and in memory that does not grow with them.
+//!
+//! - `calendar`: requests by time. [`window`]: what is kept of the busiest window. `bursts`, `hurst`: its arrivals.
+//! - [`sizes`], [`urls`], `popularity`, `kinds`, `times`: bytes, URLs, status and methods, durations.
+//! - `distinct`: how many URLs and clients. `robots`: which requests are theirs.
+//! - `notes`: what to know before the figures are used.
+//!
+//! The peak window is the busiest of those that begin at whole multiples of its length, or the one that was given; all
+//! that is said of the peak is of that one, as far as the log reaches into it.
+
+mod bursts;
+mod calendar;
+mod distinct;
+mod hurst;
+mod keys;
+mod kinds;
+mod notes;
+mod popularity;
+mod robots;
+pub mod sizes;
+mod steps;
+mod times;
+pub mod urls;
+pub mod window;
+
+pub(crate) use distinct::{Distinct, fixed_hash};
+pub use sizes::{SizeCount, SizeCounts};
+pub(crate) use times::Histogram;
+pub use urls::{TopUrl, TopUrls};
+pub use window::{Keyed, Window};
+
+use crate::read::{Kept, Read};
+use crate::sessions::Sessions;
+use crate::{Entry, LogError, classes};
+use brimful_core::profile::{self as document, Arrivals, Peak, Profile};
+use brimful_core::quantity::count;
+use bursts::Bursts;
+use calendar::{Calendar, NS, Span, offset_s};
+use foldhash::fast::RandomState;
+use jiff::tz::{Offset, TimeZone};
+use kinds::Kinds;
+use notes::Seen;
+use robots::Agents;
+use std::ops::Range;
+use window::Windows;
+
+/// URLs that are counted over the whole log.
+const URLS: usize = 8_192;
+const SECOND_NS: f64 = NS as f64;
+
+/// What becomes of requests of robots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Robots {
+    /// They are requests as all others.
+    #[default]
+    Keep,
+    /// They are left out.
+    Drop,
+    /// All others are left out.
+    Only,
+}
+
+/// What classes of requests are made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ClassBy {
+    /// The bytes of their answers.
+    #[default]
+    Size,
+    /// Their URLs: name and pattern, in which `*` stands for anything; the first that fits.
+    Url(Vec<(String, String)>),
+    /// The status of their answers.
+    Status,
+    /// Their virtual hosts.
+    Host,
+}
+
+/// What a profile is to be of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Where hours and days are those of the clocks.
+    pub zone: TimeZone,
+    /// Length of the peak window, in seconds.
+    pub window_s: u64,
+    /// The peak window, where it is not the busiest: from when to when, in nanoseconds since 1970.
+    pub peak: Option<(i64, i64)>,
+    /// What becomes of robots.
+    pub robots: Robots,
+    /// What classes are made of.
+    pub class_by: ClassBy,
+    /// How many classes, where that is not found.
+    pub classes: Option<usize>,
+    /// Whether sessions are looked for.
+    pub sessions: bool,
+    /// A pause that ends one, in seconds.
+    pub session_gap_s: f64,
+    /// A pause that goes on with a burst of one.
+    pub burst_gap_s: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            zone: TimeZone::UTC,
+            window_s: 3_600,
+            peak: None,
+            robots: Robots::Keep,
+            class_by: ClassBy::Size,
+            classes: None,
+            sessions: true,
+            session_gap_s: 1_800.0,
+            burst_gap_s: 1.0,
+        }
+    }
+}
+
+/// Makes a profile of entries.
+#[derive(Clone, Debug)]
+pub struct Profiler {
+    options: Options,
+    hasher: RandomState,
+    key: String,
+    requests: u64,
+    bytes: u64,
+    largest: u64,
+    last_ns: Option<i64>,
+    calendar: Calendar,
+    windows: Windows,
+    kinds: Kinds,
+    sizes: SizeCounts,
+    service_ns: Histogram,
+    upstream_ns: Histogram,
+    interarrival_ns: Histogram,
+    urls: TopUrls,
+    distinct_urls: Distinct,
+    distinct_clients: Distinct,
+    agents: Agents,
+    robots: document::Robots,
+    sessions: Option<Sessions>,
+    seen: Seen,
+}
+
+impl Profiler {
+    /// With nothing in it yet.
+    pub fn new(options: Options) -> Profiler {
+        let hasher = RandomState::default();
+        let policy = match options.robots {
+            Robots::Keep => "keep",
+            Robots::Drop => "drop",
+            Robots::Only => "only",
+        };
+        Profiler {
+            windows: Windows::new(options.window_s, options.peak, hasher.clone()),
+            urls: TopUrls::with_hasher(URLS, hasher.clone()),
+            sessions: options.sessions.then(|| Sessions::new(options.session_gap_s, options.burst_gap_s)),
+            robots: document::Robots { policy: policy.to_owned(), requests: 0, bytes: 0 },
+            options,
+            hasher,
+            key: String::new(),
+            requests: 0,
+            bytes: 0,
+            largest: 0,
+            last_ns: None,
+            calendar: Calendar::default(),
+            kinds: Kinds::default(),
+            sizes: SizeCounts::default(),
+            service_ns: Histogram::default(),
+            upstream_ns: Histogram::default(),
+            interarrival_ns: Histogram::default(),
+            distinct_urls: Distinct::default(),
+            distinct_clients: Distinct::default(),
+            agents: Agents::default(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// A request; `Kept::No` if it is left out, as a robot's or as nobody's.
+    pub fn add(&mut self, entry: &Entry<'_>) -> Kept {
+        let bytes = entry.bytes.unwrap_or(0);
+        let is_robot = self.agents.is_robot(entry.agent);
+        if is_robot {
+            self.robots.requests += 1;
+            self.robots.bytes = self.robots.bytes.saturating_add(bytes);
+        }
+        let is_left_out = match self.options.robots {
+            Robots::Keep => false,
+            Robots::Drop => is_robot,
+            Robots::Only => !is_robot,
+        };
+        if is_left_out {
+            return Kept::No;
+        }
+        self.requests += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.largest = self.largest.max(bytes);
+        self.seen.add(entry);
+        self.calendar.add(entry.time_ns);
+        self.kinds.add(entry);
+        self.add_times(entry);
+        if bytes > 0 {
+            self.sizes.add(bytes, None);
+        }
+        let url = urls::url(entry.target);
+        let hash = urls::hash(&self.hasher, url);
+        self.urls.add_hashed(hash, url, entry);
+        self.windows.add(entry, keys::key(&self.options.class_by, entry, &mut self.key), (url, hash));
+        if !url.is_empty() {
+            self.distinct_urls.add(fixed_hash(&[url]));
+        }
+        if !entry.client.is_empty() {
+            self.distinct_clients.add(fixed_hash(&[entry.client]));
+        }
+        if let Some(sessions) = &mut self.sessions {
+            sessions.add(entry);
+        }
+        Kept::Yes
+    }
+
+    /// Everything but `command`, `brimful_version`, `workload` and `workload_arrivals_why`.
+    ///
+    /// # Errors
+    /// [`LogError::NoRequests`] when there was none, or none in the peak window that was given.
+    pub fn finish(self, read: &Read) -> Result<Profile, LogError> {
+        let Some(span) = self.calendar.span() else { return Err(no_requests(read)) };
+        let zone = self.options.zone.clone();
+        let Some(window) = self.windows.busiest() else { return Err(no_peak(&self.options, &span)) };
+        let seconds = self.seconds_of(window, &span);
+        let peak = self.peak(window, &seconds);
+        let bursts = self.calendar.seconds(seconds).map_or_else(Bursts::unknown, |counts| bursts::describe(&counts));
+        let span_s = self.span_s(&span);
+        let notes = notes::notes(&self, read, &span, window, &bursts);
+        let (classes, classes_by) = classes::classes(window, &self.options);
+        let times = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.in_units_of(SECOND_NS));
+        let shares = read.formats.shares();
+        Ok(Profile {
+            schema: document::SCHEMA.to_owned(),
+            sources: read.sources.clone(),
+            format: shares.first().map(|format| format.name.clone()).unwrap_or_default(),
+            formats: shares,
+            lines: read.lines.clone(),
+            from: rfc3339(span.first_ns, &zone),
+            to: rfc3339(span.last_ns, &zone),
+            timezone: zone_name(&zone),
+            requests: self.requests,
+            bytes: self.bytes,
+            arrivals: self.arrivals(&span, span_s),
+            peak,
+            status: self.kinds.status(),
+            methods: self.kinds.methods(),
+            zero_length: self.kinds.zero_length(),
+            sizes: sizes::describe(&self.sizes, self.largest),
+            service_s: times(&self.service_ns),
+            upstream_s: times(&self.upstream_ns),
+            interarrival_s: times(&self.interarrival_ns),
+            classes,
+            classes_by,
+            dispersion: bursts.dispersion,
+            burstiness: bursts.burstiness,
+            hurst: bursts.hurst,
+            hurst_missing: bursts.hurst_missing,
+            unique_urls: self.distinct_urls.estimate(),
+            unique_clients: self.distinct_clients.estimate(),
+            unique_error: distinct::ERROR,
+            popularity: popularity::describe(&self.urls, self.requests),
+            robots: self.robots,
+            sessions: self.sessions.and_then(|sessions| sessions.finish(span_s)),
+            notes,
+            ..Profile::default()
+        })
+    }
+
+    fn add_times(&mut self, entry: &Entry<'_>) {
+        if let Some(service_ns) = entry.service_ns {
+            self.service_ns.add(service_ns);
+        }
+        if let Some(upstream_ns) = entry.upstream_ns {
+            self.upstream_ns.add(upstream_ns);
+        }
+        if let Some(last_ns) = self.last_ns.replace(entry.time_ns)
+            && entry.time_ns >= last_ns
+        {
+            self.interarrival_ns.add(entry.time_ns.abs_diff(last_ns));
+        }
+    }
+
+    /// Length of the span; stamps of whole seconds stand for all of their second.
+    fn span_s(&self, span: &Span) -> f64 {
+        let resolution = if self.seen.has_fine_stamps() { 0.0 } else { 1.0 };
+        (span.last_ns.abs_diff(span.first_ns) as f64 / SECOND_NS + resolution).max(1.0)
+    }
+
+    fn arrivals(&self, span: &Span, span_s: f64) -> Arrivals {
+        let zone = &self.options.zone;
+        let (course, week) = (self.calendar.course(span, zone), self.calendar.week(span, zone));
+        Arrivals {
+            mean_rate: span.requests as f64 / span_s,
+            busiest_second: self.calendar.busiest_second,
+            busiest_minute: self.calendar.busiest_minute(),
+            from: rfc3339(course.from_s.saturating_mul(NS), zone),
+            step_s: course.step_s.unsigned_abs(),
+            rates: course.rates,
+            by_hour: week.by_hour,
+            by_weekday: week.by_weekday,
+            by_weekday_and_hour: week.rates,
+        }
+    }
+
+    /// The whole seconds of the window that the log reaches into. A window of stray requests is taken as it is.
+    fn seconds_of(&self, window: &Window, span: &Span) -> Range<i64> {
+        let from = window.from_ns.div_euclid(NS);
+        let to = from.saturating_add_unsigned(window.seconds);
+        let (first, last) = (span.first_ns.div_euclid(NS), span.last_ns.div_euclid(NS));
+        let reached = from.max(first)..to.min(last + 1);
+        if reached.is_empty() { from..to } else { reached }
+    }
+
+    fn peak(&self, window: &Window, seconds: &Range<i64>) -> Peak {
+        let length = (seconds.end - seconds.start).max(1).unsigned_abs();
+        Peak {
+            from: rfc3339(seconds.start.saturating_mul(NS), &self.options.zone),
+            seconds: length,
+            rate: window.requests as f64 / length as f64,
+            requests: window.requests,
+            given: self.options.peak.is_some(),
+        }
+    }
+}
+
+fn no_requests(read: &Read) -> LogError {
+    let lines = &read.lines;
+    LogError::NoRequests(format!(
+        "no request is left of {} lines: {} are malformed and {} were left out; check the format and the filters",
+        count(lines.read),
+        count(lines.malformed),
+        count(lines.filtered)
+    ))
+}
+
+fn no_peak(options: &Options, span: &Span) -> LogError {
+    let show = |time_ns: i64| rfc3339(time_ns, &options.zone);
+    let (from, to) = options.peak.unwrap_or_default();
+    LogError::NoRequests(format!(
+        "no request lies in the peak window from {} to {}: the log has requests from {} to {}",
+        show(from),
+        show(to),
+        show(span.first_ns),
+        show(span.last_ns)
+    ))
+}
+
+/// As clocks in the zone show it: `2026-03-01T14:00:00+01:00`.
+fn rfc3339(time_ns: i64, zone: &TimeZone) -> String {
+    let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(time_ns)) else { return String::new() };
+    let offset = zone.to_offset(time);
+    if offset == Offset::UTC { time.to_string() } else { time.display_with_offset(offset).to_string() }
+}
+
+/// `Europe/Berlin`, `UTC` or `+01:00`.
+fn zone_name(zone: &TimeZone) -> String {
+    let offset = || {
+        let seconds = offset_s(zone, 0);
+        let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
+        format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+    };
+    zone.iana_name().map_or_else(offset, str::to_owned)
+}

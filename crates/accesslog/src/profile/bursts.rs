@@ -1,0 +1,106 @@
+//! How bursty the arrivals in the peak window are, from its counts per second.
+
+use super::hurst;
+use brimful_core::profile::{Burstiness, Dispersion, Hurst};
+use brimful_estimate::{burst_factors, dispersion_curve};
+
+/// Epochs that a and b can be of, in seconds.
+const EPOCHS_S: [usize; 8] = [1, 2, 5, 10, 20, 30, 60, 120];
+/// Requests in an epoch of these, on average; with fewer, an epoch is above the mean as soon as there is one in it.
+const REQUESTS: f64 = 10.0;
+/// Epochs that there are of these.
+const FEWEST_EPOCHS: usize = 20;
+
+/// What a profile says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Bursts {
+    pub dispersion: Vec<Dispersion>,
+    pub burstiness: Option<Burstiness>,
+    pub hurst: Option<Hurst>,
+    pub hurst_missing: Option<String>,
+}
+
+impl Bursts {
+    /// Of a window whose counts per second are not known.
+    pub fn unknown() -> Bursts {
+        let reason = "not enough data: the counts per second of the peak window are not all known";
+        Bursts { hurst_missing: Some(reason.to_owned()), ..Bursts::default() }
+    }
+}
+
+/// From the counts of its seconds.
+pub(super) fn describe(seconds: &[u64]) -> Bursts {
+    let (hurst, hurst_missing) = match hurst::estimate(seconds, 1.0) {
+        Ok(hurst) => (Some(hurst), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    Bursts { dispersion: dispersion(seconds), burstiness: burstiness(seconds), hurst, hurst_missing }
+}
+
+/// In epochs of 1, 2, 4, … seconds; nothing where there are too few of them.
+fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
+    let curve = dispersion_curve(seconds).unwrap_or_default();
+    let enough = curve.into_iter().filter(|at| at.windows >= FEWEST_EPOCHS);
+    enough
+        .map(|at| Dispersion {
+            epoch_s: at.window as f64,
+            epochs: at.windows as u64,
+            index: at.index,
+            interval95: [at.ci95.low, at.ci95.high],
+        })
+        .collect()
+}
+
+/// In the shortest epochs that have enough requests, or in the longest of which there are enough. What does not fill an
+/// epoch is left out.
+fn burstiness(seconds: &[u64]) -> Option<Burstiness> {
+    let rate = seconds.iter().sum::<u64>() as f64 / seconds.len().max(1) as f64;
+    let possible = || EPOCHS_S.into_iter().filter(|epoch| seconds.len() / epoch >= FEWEST_EPOCHS);
+    let epoch = possible().find(|epoch| rate * *epoch as f64 >= REQUESTS).or(possible().last())?;
+    let counts: Vec<u64> = seconds.chunks_exact(epoch).map(|seconds| seconds.iter().sum()).collect();
+    let factors = burst_factors(&counts, epoch as f64).ok()?;
+    Some(Burstiness { epoch_s: epoch as f64, a: factors.a?, b: factors.b, peak_to_mean: factors.peak_to_mean })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_distr::{Distribution, Poisson};
+    use rand_pcg::Pcg64;
+
+    fn poisson(mean: f64, seconds: usize) -> Vec<u64> {
+        let rng = Pcg64::seed_from_u64(1);
+        Poisson::new(mean).unwrap().sample_iter(rng).take(seconds).map(|count: f64| count as u64).collect()
+    }
+
+    #[test]
+    fn poisson_arrivals_have_no_bursts() {
+        let found = describe(&poisson(20.0, 3_600));
+        assert_eq!(found.dispersion.iter().map(|at| at.epoch_s).collect::<Vec<_>>(), [1., 2., 4., 8., 16., 32., 64., 128.]);
+        let holds = found.dispersion.iter().filter(|at| at.interval95[0] <= 1.0 && 1.0 <= at.interval95[1]);
+        assert!(holds.count() >= 7, "{:?}", found.dispersion);
+        let bursts = found.burstiness.unwrap();
+        assert_eq!(bursts.epoch_s, 1.0);
+        assert!((0.4..0.6).contains(&bursts.b) && bursts.a < 1.3, "{bursts:?}");
+        assert!(found.hurst.is_some() && found.hurst_missing.is_none());
+    }
+
+    #[test]
+    fn epochs_are_long_enough_for_what_comes() {
+        assert_eq!(burstiness(&poisson(0.7, 3_600)).map(|bursts| bursts.epoch_s), Some(20.0));
+        assert_eq!(burstiness(&poisson(0.01, 600)).map(|bursts| bursts.epoch_s), Some(30.0));
+        let on_off: Vec<u64> = (0..1_000).map(|i| if i % 100 < 20 { 80 } else { 5 }).collect();
+        let bursts = burstiness(&on_off).unwrap();
+        assert_eq!((bursts.epoch_s, bursts.a, bursts.b, bursts.peak_to_mean), (1.0, 4.0, 0.2, 4.0));
+    }
+
+    #[test]
+    fn a_short_or_empty_window_says_nothing() {
+        for seconds in [&[][..], &[5; 19], &[0; 4_000]] {
+            let found = describe(seconds);
+            assert!(found.dispersion.is_empty() && found.burstiness.is_none() && found.hurst.is_none());
+            assert!(found.hurst_missing.is_some());
+        }
+    }
+}

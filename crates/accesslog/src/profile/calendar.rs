@@ -1,0 +1,329 @@
+//! Requests by time, in whatever order they come.
+//!
+//! They are counted per minute, in one block for each day (UTC) that has any, and per second, in one block for each hour.
+//! There are at most [`MOST_DAYS`] days, 22 MiB; requests of further days are in totals only. There are at most
+//! [`MOST_HOURS`] hours, 11 MiB; when there are more, the one with the fewest requests gives up its seconds. Hours and
+//! weekdays are those that clocks in the zone show, also where these change: that is worked out at the end, for whole
+//! minutes.
+//!
+//! A few stamps that are months away from all others do not stretch the span: what is separated by more than
+//! [`GAP_DAYS`] days from nearly all requests is not part of it.
+
+use foldhash::fast::RandomState;
+use jiff::tz::TimeZone;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Days that requests can be of.
+pub(super) const MOST_DAYS: usize = 4_000;
+/// Hours whose seconds are known.
+pub(super) const MOST_HOURS: usize = 768;
+/// So many days without a request separate stray stamps from the log.
+const GAP_DAYS: i64 = 30;
+/// The span has at least this share of the requests; where stray stamps are more, they are none.
+const IN_SPAN: f64 = 0.99;
+
+pub(super) const DAY_S: i64 = 86_400;
+const HOUR_S: i64 = 3_600;
+pub(super) const NS: i64 = 1_000_000_000;
+/// The most steps that a course has.
+const MOST_STEPS: i64 = 2_000;
+/// Lengths of a step, in minutes; beyond them whole days.
+const STEPS_MIN: [i64; 7] = [1, 5, 15, 60, 360, 720, 1_440];
+
+/// Counts of requests.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Calendar {
+    days: Vec<Day>,
+    day_places: HashMap<i64, usize, RandomState>,
+    /// The place of the day that was written last.
+    day: usize,
+    hours: Vec<Hour>,
+    hour_places: HashMap<i64, usize, RandomState>,
+    /// The place of the hour that was written last.
+    hour: usize,
+    /// Requests of days for which there was no more room.
+    pub left_out: u64,
+    /// Requests in the busiest second.
+    pub busiest_second: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Day {
+    /// Since 1970.
+    number: i64,
+    requests: u64,
+    first_ns: i64,
+    last_ns: i64,
+    minutes: Box<[u32]>,
+}
+
+#[derive(Clone, Debug)]
+struct Hour {
+    /// Since 1970.
+    number: i64,
+    requests: u64,
+    seconds: Box<[u32]>,
+}
+
+/// From the first request to the last.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Span {
+    pub first_ns: i64,
+    pub last_ns: i64,
+    pub requests: u64,
+    /// Requests months before or after.
+    pub strays: u64,
+}
+
+/// Requests by clocks and weekdays.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Week {
+    pub by_hour: Vec<u64>,
+    pub by_weekday: Vec<u64>,
+    /// Mean rates, 7 × 24.
+    pub rates: Vec<Vec<f64>>,
+}
+
+/// Rates over the span.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Course {
+    pub from_s: i64,
+    pub step_s: i64,
+    pub rates: Vec<f64>,
+}
+
+impl Calendar {
+    pub fn add(&mut self, time_ns: i64) {
+        let second = time_ns.div_euclid(NS);
+        self.add_to_day(time_ns, second);
+        self.add_to_hour(second);
+    }
+
+    /// All requests that lie in time, but for stray ones; `None` if there is none.
+    pub fn span(&self) -> Option<Span> {
+        let mut days: Vec<&Day> = self.days.iter().collect();
+        days.sort_unstable_by_key(|day| day.number);
+        let total: u64 = days.iter().map(|day| day.requests).sum();
+        let groups = days.chunk_by(|a, b| b.number - a.number <= GAP_DAYS);
+        let span = |days: &[&Day]| {
+            let requests: u64 = days.iter().map(|day| day.requests).sum();
+            let (first_ns, last_ns) = (days.first()?.first_ns, days.last()?.last_ns);
+            Some(Span { first_ns, last_ns, requests, strays: total - requests })
+        };
+        let main = groups.filter_map(span).max_by_key(|span| span.requests)?;
+        if (main.requests as f64) < IN_SPAN * total as f64 { span(&days) } else { Some(main) }
+    }
+
+    /// Requests in the busiest minute.
+    pub fn busiest_minute(&self) -> u64 {
+        self.days.iter().flat_map(|day| day.minutes.iter()).max().map_or(0, |count| u64::from(*count))
+    }
+
+    /// Rates in steps of whole minutes, at most [`MOST_STEPS`]; days begin when they begin in the zone.
+    pub fn course(&self, span: &Span, zone: &TimeZone) -> Course {
+        let (first, last) = (span.first_ns.div_euclid(NS), span.last_ns.div_euclid(NS));
+        // Whole minutes, as steps are made of these: before 1900 clocks went by the sun.
+        let offset = offset_s(zone, first).div_euclid(60) * 60;
+        let begin = |step_s: i64| (first + offset).div_euclid(step_s) * step_s - offset;
+        let steps = |step_s: i64| (last - begin(step_s)).div_euclid(step_s) + 1;
+        let step_s = STEPS_MIN.iter().map(|minutes| minutes * 60).find(|step_s| steps(*step_s) <= MOST_STEPS);
+        let step_s = step_s.unwrap_or_else(|| ((last - first) / DAY_S / (MOST_STEPS - 1) + 1) * DAY_S);
+        let mut counts = vec![0u64; usize::try_from(steps(step_s)).unwrap_or(0)];
+        for (minute, count) in self.minutes() {
+            let step = (minute - begin(step_s)).div_euclid(step_s);
+            if let Some(sum) = usize::try_from(step).ok().and_then(|step| counts.get_mut(step)) {
+                *sum += count;
+            }
+        }
+        let rates = counts.iter().map(|count| *count as f64 / step_s as f64).collect();
+        Course { from_s: begin(step_s), step_s, rates }
+    }
+
+    /// Requests of the span by what clocks in the zone show.
+    pub fn week(&self, span: &Span, zone: &TimeZone) -> Week {
+        let (from, to) = (minute_of(span.first_ns), minute_of(span.last_ns) + 60);
+        let offsets = Offsets::new(zone, from, to);
+        let mut requests = [0u64; 168];
+        for (minute, count) in self.minutes().filter(|(minute, _)| (from..to).contains(minute)) {
+            requests[hour_of_week(minute + offsets.at(minute))] += count;
+        }
+        let mut seconds = [0i64; 168];
+        for (range, offset) in &offsets.ranges {
+            let mut at = range.start + offset;
+            while at < range.end + offset {
+                let next = (at.div_euclid(HOUR_S) * HOUR_S + HOUR_S).min(range.end + offset);
+                seconds[hour_of_week(at)] += next - at;
+                at = next;
+            }
+        }
+        let rate = |i: usize| if seconds[i] > 0 { requests[i] as f64 / seconds[i] as f64 } else { 0.0 };
+        Week {
+            by_hour: (0..24).map(|hour| requests.iter().skip(hour).step_by(24).sum()).collect(),
+            by_weekday: requests.chunks(24).map(|day| day.iter().sum()).collect(),
+            rates: (0..7).map(|day| (0..24).map(|hour| rate(day * 24 + hour)).collect()).collect(),
+        }
+    }
+
+    /// Requests in these seconds, one after another; `None` where they are not known for all requests.
+    pub fn seconds(&self, range: Range<i64>) -> Option<Vec<u64>> {
+        if range.end - range.start > MOST_HOURS as i64 * HOUR_S {
+            return None;
+        }
+        let mut counts = vec![0; usize::try_from(range.end - range.start).ok()?];
+        for hour in (range.start.div_euclid(HOUR_S)..=(range.end - 1).div_euclid(HOUR_S)).map(|hour| hour * HOUR_S) {
+            let seconds = self.hour_places.get(&(hour / HOUR_S)).and_then(|place| self.hours.get(*place));
+            let (seconds, known) = seconds.map_or((&[][..], 0), |hour| (&*hour.seconds, hour.requests));
+            if known != self.in_hour(hour) {
+                return None;
+            }
+            for (second, count) in (hour..).zip(seconds).filter(|(second, _)| range.contains(second)) {
+                counts[(second - range.start) as usize] = u64::from(*count);
+            }
+        }
+        Some(counts)
+    }
+
+    /// The busiest window of so many seconds, whole minutes, that begins at a whole multiple of them; and its requests.
+    pub fn busiest(&self, seconds: i64) -> Option<(i64, u64)> {
+        let mut windows = HashMap::<i64, u64, RandomState>::default();
+        for (minute, count) in self.minutes() {
+            *windows.entry(minute.div_euclid(seconds.max(60))).or_default() += count;
+        }
+        let busiest = windows.into_iter().max_by_key(|(number, count)| (*count, -number));
+        busiest.map(|(number, count)| (number * seconds.max(60), count))
+    }
+
+    /// Every minute that has requests, by its first second, with their number.
+    fn minutes(&self) -> impl Iterator<Item = (i64, u64)> {
+        self.days.iter().flat_map(Day::counted)
+    }
+
+    /// Requests in the hour that begins with this second.
+    fn in_hour(&self, from: i64) -> u64 {
+        let day = self.day_places.get(&from.div_euclid(DAY_S)).and_then(|place| self.days.get(*place));
+        let first = (from.rem_euclid(DAY_S) / 60) as usize;
+        let minutes = day.and_then(|day| day.minutes.get(first..first + 60));
+        minutes.unwrap_or(&[]).iter().map(|count| u64::from(*count)).sum()
+    }
+
+    fn add_to_day(&mut self, time_ns: i64, second: i64) {
+        let number = second.div_euclid(DAY_S);
+        if self.days.get(self.day).is_none_or(|day| day.number != number) {
+            match self.day_places.get(&number) {
+                Some(place) => self.day = *place,
+                None if self.days.len() >= MOST_DAYS => {
+                    self.left_out += 1;
+                    return;
+                }
+                None => {
+                    self.day = self.days.len();
+                    self.day_places.insert(number, self.day);
+                    self.days.push(Day::new(number));
+                }
+            }
+        }
+        let Some(day) = self.days.get_mut(self.day) else { return };
+        day.requests += 1;
+        day.first_ns = day.first_ns.min(time_ns);
+        day.last_ns = day.last_ns.max(time_ns);
+        if let Some(count) = day.minutes.get_mut((second.rem_euclid(DAY_S) / 60) as usize) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    fn add_to_hour(&mut self, second: i64) {
+        let number = second.div_euclid(HOUR_S);
+        if self.hours.get(self.hour).is_none_or(|hour| hour.number != number) {
+            self.hour = match self.hour_places.get(&number) {
+                Some(place) => *place,
+                None => self.new_hour(number),
+            };
+        }
+        let Some(hour) = self.hours.get_mut(self.hour) else { return };
+        hour.requests += 1;
+        if let Some(count) = hour.seconds.get_mut(second.rem_euclid(HOUR_S) as usize) {
+            *count = count.saturating_add(1);
+            self.busiest_second = self.busiest_second.max(u64::from(*count));
+        }
+    }
+
+    /// The place of a new hour; of the one with the fewest requests, if there is no other.
+    fn new_hour(&mut self, number: i64) -> usize {
+        let mut place = self.hours.len();
+        if place < MOST_HOURS {
+            self.hours.push(Hour { number, requests: 0, seconds: vec![0; HOUR_S as usize].into() });
+        } else {
+            // Not the last one written: its neighbours in the log belong to it.
+            let others = self.hours.iter().enumerate().filter(|(at, _)| *at != self.hour);
+            place = others.min_by_key(|(_, hour)| hour.requests).map_or(0, |(at, _)| at);
+            if let Some(hour) = self.hours.get_mut(place) {
+                self.hour_places.remove(&hour.number);
+                (hour.number, hour.requests) = (number, 0);
+                hour.seconds.fill(0);
+            }
+        }
+        self.hour_places.insert(number, place);
+        place
+    }
+}
+
+impl Day {
+    fn new(number: i64) -> Day {
+        Day { number, requests: 0, first_ns: i64::MAX, last_ns: i64::MIN, minutes: vec![0; 1_440].into() }
+    }
+
+    /// Its minutes that have requests, by their first second.
+    fn counted(&self) -> impl Iterator<Item = (i64, u64)> {
+        let minutes = (self.number * DAY_S..).step_by(60).zip(self.minutes.iter());
+        minutes.filter(|(_, count)| **count > 0).map(|(minute, count)| (minute, u64::from(*count)))
+    }
+}
+
+/// By how many seconds clocks are ahead of UTC, from when to when.
+struct Offsets {
+    ranges: Vec<(Range<i64>, i64)>,
+}
+
+impl Offsets {
+    fn new(zone: &TimeZone, from: i64, to: i64) -> Offsets {
+        let mut ranges = Vec::new();
+        let (mut start, mut offset) = (from, offset_s(zone, from));
+        if let Ok(first) = jiff::Timestamp::from_second(from) {
+            for change in zone.following(first) {
+                let at = change.timestamp().as_second();
+                if at >= to {
+                    break;
+                }
+                ranges.push((start..at, offset));
+                (start, offset) = (at, i64::from(change.offset().seconds()));
+            }
+        }
+        ranges.push((start..to, offset));
+        Offsets { ranges }
+    }
+
+    fn at(&self, second: i64) -> i64 {
+        let place = self.ranges.partition_point(|(range, _)| range.end <= second);
+        self.ranges.get(place).or(self.ranges.last()).map_or(0, |(_, offset)| *offset)
+    }
+}
+
+/// By how many seconds clocks in the zone are ahead of UTC then.
+pub(super) fn offset_s(zone: &TimeZone, second: i64) -> i64 {
+    let time = jiff::Timestamp::from_second(second);
+    time.map_or(0, |time| i64::from(zone.to_offset(time).seconds()))
+}
+
+/// The first second of the minute.
+fn minute_of(time_ns: i64) -> i64 {
+    time_ns.div_euclid(60 * NS) * 60
+}
+
+/// 0 to 167, from Monday's first, by a clock that showed 1970-01-01, a Thursday, at 0.
+fn hour_of_week(local_s: i64) -> usize {
+    (local_s.div_euclid(HOUR_S) + 3 * 24).rem_euclid(168) as usize
+}
+
+#[cfg(test)]
+mod tests;

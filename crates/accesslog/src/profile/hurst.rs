@@ -1,0 +1,264 @@
+//! The Hurst parameter of arrivals, by wavelets: Abry & Veitch, *Wavelet analysis of long-range-dependent traffic*, 1998,
+//! with Haar details of counts per epoch.
+//!
+//! The energy of octave j is the mean of its m squared details. Where arrivals are long-range dependent it grows like
+//! 2^(j·(2H−1)), so H comes from the slope of its binary logarithm, each weighted by the reciprocal of its variance:
+//! 2/(m·ln²2) when details are independent and normal; their logarithm's bias, −1/(m·ln 2), is taken off. A straight line
+//! through the counts is subtracted first: Haar details are blind to a level, but not to a slope.
+//!
+//! Arrivals at a given rate are Poisson, which adds the mean count to the energy of every octave and hides the rate's
+//! own course in the short ones. It is subtracted if something is left: if [`FEWEST_OCTAVES`] have energies that are
+//! larger by two standard errors. Otherwise the energies are taken as they are, as those of Poisson arrivals have a slope
+//! of zero, H = 0.5, to begin with.
+//!
+//! Octaves that are too short to scale are left out: of all first octaves the smallest is taken from which on the
+//! energies lie on a straight line as far as chance allows (χ², 95 %; in the manner of Veitch, Abry & Taqqu 2003).
+
+use brimful_core::profile::Hurst;
+use brimful_core::quantity::number;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
+/// The longest octave has at least so many details.
+const FEWEST_DETAILS: usize = 16;
+/// With fewer octaves there is no slope that could be wrong.
+const FEWEST_OCTAVES: usize = 4;
+/// Seconds that a window has at least.
+const SHORTEST_S: f64 = 512.0;
+/// Counts of an epoch, on average; with fewer, epochs are put together.
+const FEWEST_IN_EPOCH: f64 = 0.5;
+
+/// From counts per epoch; why there is none, where there is none.
+pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
+    let seconds = counts.len() as f64 * epoch_s;
+    if seconds < SHORTEST_S {
+        return Err(format!(
+            "not enough data: the peak window has {} s, and {} s are needed",
+            number(seconds),
+            number(SHORTEST_S)
+        ));
+    }
+    let (mut counts, mut epoch_s) = (counts.iter().map(|count| *count as f64).collect::<Vec<f64>>(), epoch_s);
+    while mean(&counts) < FEWEST_IN_EPOCH && counts.len() > 1 {
+        (counts, epoch_s) = (pairs(&counts, |a, b| a + b), 2.0 * epoch_s);
+    }
+    let octaves = octaves(&counts);
+    if octaves.len() < FEWEST_OCTAVES {
+        return Err(format!(
+            "not enough data: with epochs of {} s, which have {FEWEST_IN_EPOCH} requests or more on average, there are \
+             {} octaves of the {FEWEST_OCTAVES} that are needed",
+            number(epoch_s),
+            octaves.len()
+        ));
+    }
+    let poisson = mean(&counts);
+    let is_more_than_poisson = octaves.iter().filter(|octave| octave.exceeds(poisson)).count() >= FEWEST_OCTAVES;
+    let subtracted = if is_more_than_poisson { poisson } else { 0.0 };
+    let points: Vec<Point> = octaves.iter().filter_map(|octave| octave.without(subtracted, poisson)).collect();
+    let line = settled(&points).ok_or("the energies of the octaves lie on no straight line: no one scaling holds")?;
+    let value = (line.slope + 1.0) / 2.0;
+    let half = 1.96 * line.error / 2.0;
+    Ok(Hurst {
+        value,
+        interval95: [value - half, value + half],
+        from_s: epoch_s * line.from.exp2(),
+        to_s: epoch_s * line.to.exp2(),
+    })
+}
+
+/// Mean energy of the details of one octave.
+#[derive(Clone, Copy, Debug)]
+struct Octave {
+    /// j: a detail spans 2^j epochs.
+    number: f64,
+    energy: f64,
+    details: f64,
+}
+
+/// What a line is laid through: the logarithm of an energy, and its variance.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    octave: f64,
+    logarithm: f64,
+    variance: f64,
+}
+
+/// A weighted line through points.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    slope: f64,
+    /// Standard error of the slope.
+    error: f64,
+    /// Weighted squares of the distances.
+    chi: f64,
+    /// The first and the last octave.
+    from: f64,
+    to: f64,
+}
+
+/// Half the squared difference of two neighbouring sums of n = 2^(j−1) counts, over n; octave 1 first.
+fn octaves(counts: &[f64]) -> Vec<Octave> {
+    let (mut sums, mut n) = (without_line(counts), 1.0);
+    let mut octaves = Vec::new();
+    while sums.len() >= 2 * FEWEST_DETAILS {
+        let details = pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
+        let number = (octaves.len() + 1) as f64;
+        octaves.push(Octave { number, energy: mean(&details), details: details.len() as f64 });
+        (sums, n) = (pairs(&sums, |a, b| a + b), 2.0 * n);
+    }
+    octaves
+}
+
+impl Octave {
+    /// Whether it is more than Poisson arrivals have by two standard errors.
+    fn exceeds(&self, poisson: f64) -> bool {
+        self.energy > poisson * (1.0 + 2.0 * (2.0 / self.details).sqrt())
+    }
+
+    /// What is left without a part that is known: as well known as the whole. `None` where nothing is left, and where there
+    /// is nothing but what rounding leaves of even counts.
+    fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
+        let left = self.energy - part;
+        if left < 1e-9 * mean_count {
+            return None;
+        }
+        let bias = -1.0 / (self.details * 2f64.ln());
+        let variance = 2.0 / (self.details * 2f64.ln().powi(2)) * (self.energy / left).powi(2);
+        Some(Point { octave: self.number, logarithm: left.log2() - bias, variance })
+    }
+}
+
+/// The line from the smallest first octave on from which there is one.
+fn settled(points: &[Point]) -> Option<Line> {
+    let lines = (0..points.len()).filter_map(|first| points.get(first..));
+    lines.filter(|rest| rest.len() >= FEWEST_OCTAVES).find_map(|rest| {
+        let line = line(rest);
+        (line.chi <= most_by_chance(rest.len() - 2)).then_some(line)
+    })
+}
+
+fn most_by_chance(freedom: usize) -> f64 {
+    ChiSquared::new(freedom as f64).map_or(0.0, |chi| chi.inverse_cdf(0.95))
+}
+
+fn line(points: &[Point]) -> Line {
+    let weighted = |value: &dyn Fn(&Point) -> f64| points.iter().map(|p| value(p) / p.variance).sum::<f64>();
+    let weights = weighted(&|_| 1.0);
+    let centre = weighted(&|p| p.octave) / weights;
+    let level = weighted(&|p| p.logarithm) / weights;
+    let spread = weighted(&|p| (p.octave - centre).powi(2));
+    let slope = weighted(&|p| (p.octave - centre) * p.logarithm) / spread;
+    let chi = weighted(&|p| (p.logarithm - level - slope * (p.octave - centre)).powi(2));
+    let octave = |point: Option<&Point>| point.map_or(0.0, |p| p.octave);
+    Line { slope, error: spread.sqrt().recip(), chi, from: octave(points.first()), to: octave(points.last()) }
+}
+
+/// The counts without their straight line of least squares.
+fn without_line(counts: &[f64]) -> Vec<f64> {
+    let level = mean(counts);
+    let centre = (counts.len() as f64 - 1.0) / 2.0;
+    let times = || (0..counts.len()).map(|i| i as f64 - centre);
+    let spread: f64 = times().map(|t| t * t).sum();
+    let slope = times().zip(counts).map(|(t, count)| t * count).sum::<f64>() / spread;
+    let slope = if slope.is_finite() { slope } else { 0.0 };
+    times().zip(counts).map(|(t, count)| count - level - slope * t).collect()
+}
+
+/// Of each two values one after another.
+fn pairs(values: &[f64], of_two: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    values.chunks_exact(2).map(|pair| of_two(pair[0], pair[1])).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_distr::{Distribution, Poisson, StandardNormal};
+    use rand_pcg::Pcg64;
+
+    /// Fractional Gaussian noise of variance one, each value drawn from what the ones before it say (Hosking 1984).
+    fn noise(h: f64, n: usize, rng: &mut Pcg64) -> Vec<f64> {
+        let power = |k: f64| k.abs().powf(2.0 * h);
+        let covariance = |k: usize| (power(k as f64 + 1.0) - 2.0 * power(k as f64) + power(k as f64 - 1.0)) / 2.0;
+        let covariances: Vec<f64> = (0..n).map(covariance).collect();
+        let (mut values, mut weights, mut variance) = (Vec::<f64>::with_capacity(n), Vec::<f64>::new(), 1.0f64);
+        for i in 0..n {
+            if i > 0 {
+                let known: f64 = weights.iter().zip(covariances[1..i].iter().rev()).map(|(w, c)| w * c).sum();
+                let last = (covariances[i] - known) / variance;
+                let next: Vec<f64> = weights.iter().zip(weights.iter().rev()).map(|(w, v)| w - last * v).collect();
+                weights = next;
+                weights.push(last);
+                variance *= 1.0 - last * last;
+            }
+            let expected: f64 = weights.iter().zip(values.iter().rev()).map(|(w, v)| w * v).sum();
+            let normal: f64 = StandardNormal.sample(rng);
+            values.push(expected + variance.sqrt() * normal);
+        }
+        values
+    }
+
+    fn poisson(mean: f64, rng: &mut Pcg64) -> u64 {
+        Poisson::new(mean.max(1e-9)).unwrap().sample(rng) as u64
+    }
+
+    /// Poisson counts whose rate is the noise, with a coefficient of variation of 30 %.
+    fn counts(h: f64, n: usize, mean: f64, seed: u64) -> Vec<u64> {
+        let mut rng = Pcg64::seed_from_u64(seed);
+        noise(h, n, &mut rng).into_iter().map(|x| poisson(mean * (1.0 + 0.3 * x), &mut rng)).collect()
+    }
+
+    #[test]
+    fn the_parameter_of_fractional_noise_lies_in_the_interval() {
+        for h in [0.5, 0.7, 0.9] {
+            for mean in [20.0, 1_000.0] {
+                let seeds = 20;
+                let estimates = (0..seeds).filter_map(|seed| estimate(&counts(h, 2_048, mean, seed), 1.0).ok());
+                let found: Vec<Hurst> = estimates.collect();
+                let holds = |hurst: &&Hurst| hurst.interval95[0] <= h && h <= hurst.interval95[1];
+                let held = found.iter().filter(holds).count();
+                assert!(found.len() >= 18 && held >= 15, "H = {h}, {mean}/s: {held} of {} intervals hold it", found.len());
+                let average = found.iter().map(|hurst| hurst.value).sum::<f64>() / found.len() as f64;
+                assert!((average - h).abs() < 0.05, "H = {h}, {mean}/s: {average} on average");
+            }
+        }
+    }
+
+    #[test]
+    fn poisson_arrivals_have_one_half() {
+        let mut near = 0;
+        for seed in 0..20 {
+            let mut rng = Pcg64::seed_from_u64(100 + seed);
+            let counts: Vec<u64> = (0..3_600).map(|_| poisson(5.0, &mut rng)).collect();
+            let hurst = estimate(&counts, 1.0).unwrap();
+            near += usize::from((hurst.value - 0.5).abs() < 0.1);
+        }
+        assert!(near >= 18, "{near} of 20");
+    }
+
+    #[test]
+    fn a_rate_that_grows_evenly_is_no_dependence() {
+        let mut rng = Pcg64::seed_from_u64(3);
+        let counts: Vec<u64> = (0..4_096).map(|i| poisson(10.0 + f64::from(i) / 200.0, &mut rng)).collect();
+        let hurst = estimate(&counts, 1.0).unwrap();
+        assert!((hurst.value - 0.5).abs() < 0.1, "{hurst:?}");
+    }
+
+    #[test]
+    fn where_there_is_not_enough_there_is_a_reason() {
+        let mut rng = Pcg64::seed_from_u64(4);
+        let reason = |counts: &[u64]| estimate(counts, 1.0).unwrap_err();
+        assert!(reason(&[9; 511]).starts_with("not enough data") && reason(&[]).starts_with("not enough data"));
+        assert!(reason(&[0; 4_000]).starts_with("not enough data"));
+        let rare: Vec<u64> = (0..3_600).map(|_| poisson(0.01, &mut rng)).collect();
+        assert!(reason(&rare).starts_with("not enough data"), "{}", reason(&rare));
+        // One request in ten seconds over a day is enough, with longer epochs.
+        let day: Vec<u64> = (0..86_400).map(|_| poisson(0.1, &mut rng)).collect();
+        let hurst = estimate(&day, 1.0).unwrap();
+        assert!(hurst.from_s >= 16.0 && (hurst.value - 0.5).abs() < 0.1, "{hurst:?}");
+        assert!(estimate(&[7; 4_096], 1.0).is_err(), "counts that are all the same have no energy");
+    }
+}

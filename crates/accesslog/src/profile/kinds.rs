@@ -1,0 +1,180 @@
+//! Requests by status, by method, and why answers have no body.
+
+use crate::Entry;
+use std::collections::BTreeMap;
+
+/// Distinct methods that are counted by name.
+const MOST_METHODS: usize = 32;
+/// The longest method that is registered, `UPDATEREDIRECTREF`, has one more.
+const LONGEST_METHOD: usize = 16;
+const STATUSES: usize = 1_000;
+
+/// Counts of requests. At most a few kB.
+#[derive(Clone, Debug)]
+pub(super) struct Kinds {
+    status: Vec<u64>,
+    status_other: u64,
+    methods: Vec<(Box<str>, u64)>,
+    methods_other: u64,
+    methods_invalid: u64,
+    zero_length: [u64; REASONS.len()],
+}
+
+/// Why there is no body, in the order of [`Kinds::zero_length`].
+const REASONS: [&str; 7] = ["head", "not_modified", "aborted", "not_found", "redirect", "error", "other"];
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self {
+            status: vec![0; STATUSES],
+            status_other: 0,
+            methods: Vec::new(),
+            methods_other: 0,
+            methods_invalid: 0,
+            zero_length: [0; REASONS.len()],
+        }
+    }
+}
+
+impl Kinds {
+    pub fn add(&mut self, entry: &Entry<'_>) {
+        *self.status.get_mut(usize::from(entry.status)).unwrap_or(&mut self.status_other) += 1;
+        *self.method(entry.method) += 1;
+        if entry.bytes.unwrap_or(0) == 0 {
+            let reason = reason(entry);
+            if let Some(at) = REASONS.iter().position(|known| *known == reason) {
+                self.zero_length[at] += 1;
+            }
+        }
+    }
+
+    /// By status; what is above 999 as `other`.
+    pub fn status(&self) -> BTreeMap<String, u64> {
+        let all = self.status.iter().enumerate().map(|(status, count)| (status.to_string(), *count));
+        all.chain([("other".to_owned(), self.status_other)]).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// By method; what is no method as `invalid`.
+    pub fn methods(&self) -> BTreeMap<String, u64> {
+        let named = self.methods.iter().map(|(method, count)| (method.to_string(), *count));
+        let rest = [("other".to_owned(), self.methods_other), ("invalid".to_owned(), self.methods_invalid)];
+        named.chain(rest).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Answers without a body, by reason.
+    pub fn zero_length(&self) -> BTreeMap<String, u64> {
+        let all = REASONS.iter().zip(self.zero_length).map(|(reason, count)| ((*reason).to_owned(), count));
+        all.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Where requests with this method are counted. The one that is found moves a place ahead, so the usual ones are
+    /// found first.
+    fn method(&mut self, method: &[u8]) -> &mut u64 {
+        let found = self.methods.iter().position(|(known, _)| known.as_bytes() == method);
+        let at = match found {
+            Some(0) => 0,
+            Some(at) => {
+                self.methods.swap(at, at - 1);
+                at - 1
+            }
+            None if !is_method(method) => return &mut self.methods_invalid,
+            None if self.methods.len() == MOST_METHODS => return &mut self.methods_other,
+            None => {
+                self.methods.push((String::from_utf8_lossy(method).into(), 0));
+                self.methods.len() - 1
+            }
+        };
+        match self.methods.get_mut(at) {
+            Some((_, count)) => count,
+            None => &mut self.methods_other,
+        }
+    }
+}
+
+/// Upper-case letters; WebDAV and UPnP have hyphens too.
+fn is_method(method: &[u8]) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'-';
+    (1..=LONGEST_METHOD).contains(&method.len()) && method.iter().all(is_letter)
+}
+
+/// Why an answer without a body has none. What the method says comes before what the status says.
+fn reason(entry: &Entry<'_>) -> &'static str {
+    match entry.status {
+        _ if entry.method == b"HEAD" => "head",
+        304 => "not_modified",
+        // 499: nginx, where the client closed the connection.
+        0 | 408 | 499 => "aborted",
+        404 | 410 => "not_found",
+        300..=399 => "redirect",
+        400..=599 => "error",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(method: &[u8], status: u16, bytes: Option<u64>) -> Entry<'_> {
+        Entry { method, status, bytes, ..Entry::default() }
+    }
+
+    #[test]
+    fn every_empty_answer_has_a_reason() {
+        let mut kinds = Kinds::default();
+        let cases = [
+            ("HEAD", 200, "head"),
+            ("HEAD", 304, "head"),
+            ("GET", 304, "not_modified"),
+            ("GET", 302, "redirect"),
+            ("GET", 404, "not_found"),
+            ("GET", 410, "not_found"),
+            ("GET", 408, "aborted"),
+            ("GET", 499, "aborted"),
+            ("", 0, "aborted"),
+            ("GET", 403, "error"),
+            ("GET", 502, "error"),
+            ("GET", 200, "other"),
+            ("POST", 204, "other"),
+            ("GET", 65_535, "other"),
+        ];
+        for (method, status, expected) in cases {
+            assert_eq!(reason(&entry(method.as_bytes(), status, None)), expected, "{method} {status}");
+            kinds.add(&entry(method.as_bytes(), status, Some(0)));
+            kinds.add(&entry(method.as_bytes(), status, Some(9)));
+        }
+        assert_eq!(kinds.zero_length().values().sum::<u64>(), cases.len() as u64);
+        assert_eq!((kinds.zero_length()["aborted"], kinds.zero_length()["head"]), (3, 2));
+        let status = kinds.status();
+        assert_eq!((status["0"], status["200"], status["304"], status["other"]), (2, 4, 4, 2));
+    }
+
+    #[test]
+    fn methods_are_few_whatever_comes() {
+        let mut kinds = Kinds::default();
+        for i in 0..100u8 {
+            kinds.add(&entry(&[b'A' + i / 26, b'A' + i % 26], 200, None));
+            kinds.add(&entry(&[i], 200, None));
+        }
+        for (method, count) in [("GET", 50), ("AA", 9)] {
+            (0..count).for_each(|_| kinds.add(&entry(method.as_bytes(), 200, None)));
+        }
+        kinds.add(&entry(b"LONGER-THAN-SIXTEEN", 200, None));
+        let methods = kinds.methods();
+        assert!(methods.len() <= MOST_METHODS + 2, "{methods:?}");
+        assert_eq!(methods.values().sum::<u64>(), 260);
+        // Single bytes: 27 of them are `-` and letters.
+        assert!(methods["AA"] == 10 && methods["invalid"] == 74 && methods["other"] > 50, "{methods:?}");
+    }
+
+    #[test]
+    fn usual_methods_are_counted_by_name() {
+        let mut kinds = Kinds::default();
+        for method in ["GET", "POST", "GET", "M-SEARCH", "GET", "get", "\u{16}\u{3}\u{1}", ""] {
+            kinds.add(&entry(method.as_bytes(), 200, Some(1)));
+        }
+        let expected = [("GET", 3), ("M-SEARCH", 1), ("POST", 1), ("invalid", 3)];
+        assert_eq!(kinds.methods(), expected.map(|(method, count)| (method.to_owned(), count)).into());
+        assert!(kinds.zero_length().is_empty());
+    }
+}

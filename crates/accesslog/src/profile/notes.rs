@@ -1,0 +1,184 @@
+//! What a reader has to know before the figures of a profile are used.
+
+use super::bursts::Bursts;
+use super::calendar::{NS, Span};
+use super::{Profiler, Window};
+use crate::Entry;
+use crate::read::Read;
+use brimful_core::quantity::{count, number, percent};
+
+/// A share of lines or requests from which on it matters.
+const MUCH: f64 = 0.01;
+/// With fewer requests, stamps may all be at the same minute by chance; with fewer clients, agents may be many.
+const FEWEST: u64 = 30;
+/// So many agents for each client are forged.
+const AGENTS_PER_CLIENT: u64 = 3;
+const HOUR_NS: u64 = 3_600 * NS as u64;
+const DAY_NS: i64 = 86_400 * NS;
+
+/// What is remembered of stamps and other fields, in order to say it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// One bit for each second of a minute, and minute of an hour, that a stamp has.
+    seconds: u64,
+    minutes: u64,
+    fine: u64,
+    with_bytes: u64,
+    with_agent: u64,
+    /// Requests later than a day from now.
+    future: u64,
+    tomorrow_ns: i64,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+        let tomorrow_ns = now.saturating_add(DAY_NS);
+        Self { seconds: 0, minutes: 0, fine: 0, with_bytes: 0, with_agent: 0, future: 0, tomorrow_ns }
+    }
+}
+
+impl Seen {
+    pub fn add(&mut self, entry: &Entry<'_>) {
+        let second = entry.time_ns.div_euclid(NS).rem_euclid(3_600);
+        self.seconds |= 1 << (second % 60);
+        self.minutes |= 1 << (second / 60);
+        self.fine += u64::from(entry.is_fine);
+        self.with_bytes += u64::from(entry.bytes.is_some());
+        self.with_agent += u64::from(!entry.agent.is_empty());
+        self.future += u64::from(entry.time_ns > self.tomorrow_ns);
+    }
+
+    /// Whether stamps are known to less than a second.
+    pub fn has_fine_stamps(&self) -> bool {
+        self.fine > 0
+    }
+}
+
+/// One sentence each, what concerns the whole log first.
+pub(super) fn notes(profiler: &Profiler, read: &Read, span: &Span, window: &Window, bursts: &Bursts) -> Vec<String> {
+    let notes = [
+        malformed(read),
+        out_of_order(read),
+        strays(span),
+        left_out(profiler),
+        future(profiler),
+        short(profiler, span),
+        same_stamps(profiler, span),
+        whole_seconds(profiler),
+        no_sizes(profiler),
+        given_up(profiler, window),
+        sessions(profiler),
+        hurst(bursts),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+fn malformed(read: &Read) -> Option<String> {
+    let lines = &read.lines;
+    let share = lines.malformed as f64 / lines.read.max(1) as f64;
+    (share > MUCH).then(|| {
+        let (malformed, share) = (count(lines.malformed), percent(share));
+        format!("{malformed} lines ({share}) are malformed: what they say is in no figure, so check the format.")
+    })
+}
+
+fn out_of_order(read: &Read) -> Option<String> {
+    let share = read.lines.out_of_order as f64 / read.lines.parsed.max(1) as f64;
+    (share > MUCH).then(|| {
+        format!(
+            "{} of the requests come before one above them in the log: servers write them when they end; times between \
+             requests leave these out.",
+            percent(share)
+        )
+    })
+}
+
+fn strays(span: &Span) -> Option<String> {
+    (span.strays > 0).then(|| {
+        let strays = count(span.strays);
+        format!("Requests more than a month from all others: {strays}; the span and its rates leave them out.")
+    })
+}
+
+fn left_out(profiler: &Profiler) -> Option<String> {
+    let left_out = profiler.calendar.left_out;
+    (left_out > 0).then(|| format!("Requests on more days than can be counted: {}; no rate has them.", count(left_out)))
+}
+
+fn future(profiler: &Profiler) -> Option<String> {
+    let future = profiler.seen.future;
+    (future > 0).then(|| format!("Requests in the future: {}; check the clock of the server.", count(future)))
+}
+
+fn short(profiler: &Profiler, span: &Span) -> Option<String> {
+    let seconds = profiler.span_s(span);
+    (seconds < 60.0).then(|| format!("The log spans {} s only: its rates are those of a moment.", number(seconds)))
+}
+
+/// Stamps that were made coarse, as in some published logs.
+fn same_stamps(profiler: &Profiler, span: &Span) -> Option<String> {
+    let (seen, busiest) = (&profiler.seen, profiler.calendar.busiest_second);
+    let (requests, length) = (profiler.requests, span.last_ns.abs_diff(span.first_ns));
+    let only = |bits: u64| (bits.count_ones() == 1).then(|| bits.trailing_zeros());
+    if requests < FEWEST {
+        return None;
+    }
+    let rates = "rates and bursts of less than that are not what the site saw";
+    if busiest == requests {
+        return Some(format!("All {} requests are in one second: check that the stamps are what they seem.", count(requests)));
+    }
+    if let Some(minute) = only(seen.minutes).filter(|_| length > 2 * HOUR_NS) {
+        return Some(format!("All stamps are in minute {minute:02} of their hour, as if made coarse: {rates}."));
+    }
+    let second = only(seen.seconds).filter(|_| length > HOUR_NS)?;
+    Some(format!("All stamps are at second {second:02} of their minute, as if made coarse: {rates}."))
+}
+
+fn whole_seconds(profiler: &Profiler) -> Option<String> {
+    let note = "Stamps are whole seconds: times between requests are too, and bursts shorter than one cannot be seen.";
+    (!profiler.seen.has_fine_stamps()).then(|| note.to_owned())
+}
+
+fn no_sizes(profiler: &Profiler) -> Option<String> {
+    let note = "The log does not say how large answers are: all are taken as empty.";
+    (profiler.seen.with_bytes == 0 && profiler.bytes == 0).then(|| note.to_owned())
+}
+
+/// Where the log goes back to a window that was given up.
+fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
+    // Only whole minutes are known.
+    if profiler.options.peak.is_some() || window.seconds % 60 != 0 {
+        return None;
+    }
+    let (_, busiest) = profiler.calendar.busiest(i64::try_from(window.seconds).ok()?)?;
+    (busiest > window.requests).then(|| {
+        format!(
+            "The log is not in the order of time: the peak window is taken as one of {} requests, but the busiest has {}.",
+            count(window.requests),
+            count(busiest)
+        )
+    })
+}
+
+fn sessions(profiler: &Profiler) -> Option<String> {
+    let sessions = profiler.sessions.as_ref()?;
+    let (clients, addresses) = (sessions.clients(), profiler.distinct_clients.estimate());
+    if clients > 0 && profiler.seen.with_agent == 0 {
+        let note = "The log has no agents: clients with one address are one, so sessions are fewer and longer.";
+        return Some(note.to_owned());
+    }
+    (addresses >= FEWEST && clients >= AGENTS_PER_CLIENT * addresses).then(|| {
+        format!(
+            "{} addresses have {} agents: either many clients share an address, or agents are forged and sessions are \
+             fewer and longer than shown.",
+            count(addresses),
+            count(clients)
+        )
+    })
+}
+
+fn hurst(bursts: &Bursts) -> Option<String> {
+    let note = "The Hurst parameter is 1 or more: the rate itself changes in the peak window, so choose a shorter one.";
+    bursts.hurst.filter(|hurst| hurst.value >= 1.0).map(|_| note.to_owned())
+}

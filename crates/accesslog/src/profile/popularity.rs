@@ -1,0 +1,115 @@
+//! How requests concentrate on URLs.
+//!
+//! The exponent of Zipf's law is the slope of a straight line of least squares through the logarithms of rank and count,
+//! over URLs with [`FEWEST`] requests or more whose count is good to a tenth: counts below that are too few to be on a
+//! line, and the many URLs that have them would outweigh all others.
+
+use super::urls::{TopUrl, TopUrls};
+use brimful_core::profile::{PopularUrl, Popularity};
+
+/// Requests of a URL that the exponent rests on.
+const FEWEST: u64 = 10;
+/// The most that a count may be off.
+const MOST_ERROR: f64 = 0.1;
+/// Ranks that the exponent needs.
+const FEWEST_RANKS: usize = 10;
+/// URLs that are shown.
+const SHOWN: usize = 100;
+const CONCENTRATION: [usize; 4] = [1, 10, 100, 1_000];
+
+/// What a profile says of them, of so many requests in all.
+pub(super) fn describe(urls: &TopUrls, requests: u64) -> Popularity {
+    let sorted = urls.sorted();
+    let line = zipf(&sorted);
+    Popularity {
+        zipf: line.map(|(exponent, _)| exponent),
+        zipf_fit: line.map(|(_, fit)| fit),
+        concentration: concentration(&sorted, requests),
+        urls: sorted.iter().take(SHOWN).map(|url| show(url)).collect(),
+    }
+}
+
+/// The exponent and R².
+fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
+    let ranked = (1u32..).zip(sorted);
+    let good = ranked.filter(|(_, url)| {
+        url.requests >= FEWEST && url.requests_error as f64 <= MOST_ERROR * url.requests as f64
+    });
+    let points: Vec<(f64, f64)> = good.map(|(rank, url)| (f64::from(rank).ln(), (url.requests as f64).ln())).collect();
+    if points.len() < FEWEST_RANKS {
+        return None;
+    }
+    let n = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
+    let product = |of: fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
+    let (xx, xy, yy) = (product(|x, _| x * x), product(|x, y| x * y), product(|_, y| y * y));
+    let fit = if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 };
+    Some((-xy / xx, fit))
+}
+
+/// Shares of the most popular URLs: at least, where counts have errors.
+fn concentration(sorted: &[&TopUrl], requests: u64) -> Vec<(u64, f64)> {
+    let most = CONCENTRATION.into_iter().filter(|n| *n <= sorted.len());
+    let share = |n: usize| {
+        let of_these: u64 = sorted.iter().take(n).map(|url| url.requests - url.requests_error).sum();
+        of_these as f64 / requests.max(1) as f64
+    };
+    most.map(|n| (n as u64, share(n))).collect()
+}
+
+fn show(url: &TopUrl) -> PopularUrl {
+    PopularUrl {
+        url: String::from_utf8_lossy(&url.url).into_owned(),
+        method: String::from_utf8_lossy(&url.method).into_owned(),
+        requests: url.requests,
+        requests_error: url.requests_error,
+        mean_bytes: url.mean_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Entry;
+    use rand::SeedableRng;
+    use rand_distr::{Distribution, Zipf};
+    use rand_pcg::Pcg64;
+
+    fn described(exponent: f64, urls: f64, requests: u64, capacity: usize) -> Popularity {
+        let (mut top, mut rng) = (TopUrls::new(capacity), Pcg64::seed_from_u64(7));
+        for url in Zipf::new(urls, exponent).unwrap().sample_iter(&mut rng).take(requests as usize) {
+            let target = format!("/{url}");
+            top.add(&Entry { target: target.as_bytes(), method: b"GET", bytes: Some(url as u64), ..Entry::default() });
+        }
+        describe(&top, requests)
+    }
+
+    #[test]
+    fn the_exponent_is_found() {
+        for exponent in [0.7, 1.0, 1.3] {
+            for capacity in [8_192, 500] {
+                let found = described(exponent, 3_000.0, 200_000, capacity);
+                let zipf = found.zipf.unwrap();
+                assert!((zipf - exponent).abs() < 0.08, "{exponent} with {capacity} places: {zipf}");
+                assert!(found.zipf_fit.is_some_and(|fit| fit > 0.95));
+            }
+        }
+        assert_eq!(described(1.0, 5.0, 1_000, 100).zipf, None, "five URLs are no law");
+    }
+
+    #[test]
+    fn shares_are_those_of_the_law_and_never_too_high() {
+        let harmonic = |n: u64| (1..=n).map(|rank| 1.0 / rank as f64).sum::<f64>();
+        let found = described(1.0, 3_000.0, 200_000, 8_192);
+        assert_eq!(found.concentration.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 10, 100, 1_000]);
+        for (n, share) in found.concentration {
+            let expected = harmonic(n) / harmonic(3_000);
+            assert!((share - expected).abs() < 0.01, "{n}: {share} not {expected}");
+        }
+        assert_eq!((found.urls.len(), &*found.urls[0].url, found.urls[2].mean_bytes), (100, "/1", 3.0));
+        // With little room, and hardly any URL that comes twice.
+        let flat = described(0.0, 1e9, 50_000, 1_000);
+        assert!(flat.concentration.iter().all(|(n, share)| *share <= *n as f64 / 20_000.0), "{:?}", flat.concentration);
+        assert_eq!(flat.zipf, None);
+    }
+}

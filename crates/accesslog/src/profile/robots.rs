@@ -1,0 +1,175 @@
+//! Which requests are of robots: by what they call themselves in `User-Agent`. A robot that calls itself a browser is
+//! none here, and a person who fetches something with curl is one.
+
+use super::distinct::fixed_hash;
+
+/// What the names of robots contain, in lower-case letters and in the order of the alphabet.
+const WORDS: [&[u8]; 43] = [
+    b"aiohttp",
+    b"apachebench",
+    b"archiver",
+    b"bingpreview",
+    b"bot",
+    b"check_http",
+    b"crawl",
+    b"curl",
+    b"elb-healthchecker",
+    b"facebookexternalhit",
+    b"feedburner",
+    b"feedfetcher",
+    b"feedparser",
+    b"go-http-client",
+    b"google-inspectiontool",
+    b"googleother",
+    b"haproxy",
+    b"headless",
+    b"http_request",
+    b"httrack",
+    b"java/",
+    b"kube-probe",
+    b"libwww-perl",
+    b"lighthouse",
+    b"masscan",
+    b"mediapartners-google",
+    b"monitis",
+    b"nagios",
+    b"nikto",
+    b"nutch",
+    b"pingdom",
+    b"prometheus",
+    b"python-httpx",
+    b"python-requests",
+    b"python-urllib",
+    b"scrapy",
+    b"slurp",
+    b"spider",
+    b"sqlmap",
+    b"statuscake",
+    b"wget",
+    b"zabbix",
+    b"zgrab",
+];
+
+/// Where in [`WORDS`] those begin and end that start with a byte.
+static STARTING_WITH: [[usize; 2]; 256] = {
+    let mut ranges = [[0; 2]; 256];
+    let mut i = 0;
+    while i < WORDS.len() {
+        let first = WORDS[i][0] as usize;
+        if ranges[first][1] == 0 {
+            ranges[first][0] = i;
+        }
+        i += 1;
+        ranges[first][1] = i;
+    }
+    ranges
+};
+
+/// More of a name is not looked at.
+const LONGEST: usize = 1_024;
+/// Agents that are remembered: a few hundred make nearly all requests.
+const REMEMBERED: usize = 4_096;
+
+/// Tells robots by their agents, and remembers what it said. 64 KiB.
+#[derive(Clone, Debug)]
+pub(super) struct Agents {
+    known: Vec<Option<Known>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    hash: u64,
+    is_robot: bool,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self { known: vec![None; REMEMBERED] }
+    }
+}
+
+impl Agents {
+    /// Whether this agent is a robot's. An empty one is none.
+    pub fn is_robot(&mut self, agent: &[u8]) -> bool {
+        if agent.is_empty() {
+            return false;
+        }
+        let hash = fixed_hash(&[agent]);
+        match self.known.get_mut(hash as usize % REMEMBERED) {
+            Some(Some(known)) if known.hash == hash => known.is_robot,
+            Some(place) => place.insert(Known { hash, is_robot: is_robot(agent) }).is_robot,
+            None => is_robot(agent),
+        }
+    }
+}
+
+fn is_robot(agent: &[u8]) -> bool {
+    let agent = agent.get(..LONGEST).unwrap_or(agent);
+    let starts = |at: usize, word: &[u8]| {
+        agent.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))
+    };
+    agent.iter().enumerate().any(|(at, first)| {
+        let [from, to] = STARTING_WITH[usize::from(first.to_ascii_lowercase())];
+        // A maker of telephones.
+        let is_cubot = || at.checked_sub(2).is_some_and(|before| starts(before, b"cubot"));
+        WORDS[from..to].iter().any(|word| starts(at, word)) && !is_cubot()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROBOTS: [&str; 9] = [
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+        "curl/8.5.0",
+        "CURL",
+        "Wget/1.21",
+        "python-requests/2.31.0",
+        "Go-http-client/1.1",
+        "Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)",
+        "UniversalFeedParser/4.2-pre-314-svn +http://feedparser.org/",
+        "Sogou web SPIDER",
+    ];
+    const BROWSERS: [&str; 5] = [
+        "",
+        "-",
+        "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+        "Mozilla/5.0 (Linux; Android 11; CUBOT X30) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0",
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148",
+    ];
+
+    #[test]
+    fn robots_are_told_by_their_agents() {
+        let mut agents = Agents::default();
+        // The second time from memory.
+        for _ in 0..2 {
+            for agent in ROBOTS {
+                assert!(agents.is_robot(agent.as_bytes()), "{agent}");
+            }
+            for agent in BROWSERS {
+                assert!(!agents.is_robot(agent.as_bytes()), "{agent}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_word_is_found() {
+        assert!(WORDS.is_sorted());
+        for word in WORDS {
+            assert!(is_robot(&[b"Mozilla/5.0 (", &word.to_ascii_uppercase()[..], b")"].concat()), "{word:?}");
+        }
+    }
+
+    #[test]
+    fn memory_changes_no_answer() {
+        let mut agents = Agents::default();
+        for i in 0..20_000 {
+            let agent = if i % 3 == 0 { format!("bot/{i}") } else { format!("browser/{i}") };
+            assert_eq!(agents.is_robot(agent.as_bytes()), i % 3 == 0, "{agent}");
+        }
+        assert_eq!(agents.known.len(), REMEMBERED);
+        let long = [&[b'x'; 2_000][..], b"bot"].concat();
+        assert!(!agents.is_robot(&long) && agents.is_robot(&long[1_500..]));
+    }
+}

@@ -1,0 +1,129 @@
+//! A distribution of whole numbers, nanoseconds most of the time: mean and variability are exact, percentiles are good
+//! to 0.8 % (exact below 64). 30 kB, however many there are.
+
+use super::steps::{STEPS, bounds, step};
+use brimful_core::profile::Times;
+
+/// The percentiles that a document has.
+const PERCENTILES: [(&str, f64); 4] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99)];
+
+/// What is kept of the numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Histogram {
+    /// By step; empty until there is a number.
+    counts: Vec<u64>,
+    samples: u64,
+    sum: u128,
+    squares: f64,
+    least: u64,
+    most: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: Vec::new(), samples: 0, sum: 0, squares: 0.0, least: u64::MAX, most: 0 }
+    }
+}
+
+impl Histogram {
+    pub fn add(&mut self, value: u64) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; STEPS];
+        }
+        if let Some(count) = self.counts.get_mut(step(value)) {
+            *count += 1;
+        }
+        self.samples += 1;
+        self.sum += u128::from(value);
+        self.squares += (value as f64).powi(2);
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.samples == 0
+    }
+
+    /// In a unit of which one is so many of the numbers' own: seconds are 10⁹ nanoseconds.
+    pub fn in_units_of(&self, unit: f64) -> Times {
+        if self.is_empty() {
+            return Times::default();
+        }
+        let percentiles = PERCENTILES.map(|(name, share)| (name.to_owned(), self.percentile(share) / unit));
+        Times {
+            samples: self.samples,
+            mean: self.mean() / unit,
+            scv: self.scv(),
+            percentiles: percentiles.into(),
+            max: self.most as f64 / unit,
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum as f64 / self.samples as f64
+    }
+
+    /// Variance (n − 1) over the squared mean; 0 of a single number and where all are 0.
+    fn scv(&self) -> f64 {
+        let (n, mean) = (self.samples as f64, self.mean());
+        if self.samples < 2 || mean == 0.0 {
+            return 0.0;
+        }
+        ((self.squares / n - mean * mean) * n / (n - 1.0) / (mean * mean)).max(0.0)
+    }
+
+    /// The smallest number that this share of all are not above: the middle of its step.
+    fn percentile(&self, share: f64) -> f64 {
+        let rank = ((share * self.samples as f64).ceil() as u64).clamp(1, self.samples);
+        let mut below = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            below += count;
+            if below >= rank {
+                let (least, most) = bounds(index);
+                let (least, most) = (least.max(self.least), most.min(self.most));
+                return (least as f64 + most as f64) / 2.0;
+            }
+        }
+        self.most as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn histogram(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.iter().for_each(|value| histogram.add(*value));
+        histogram
+    }
+
+    #[test]
+    fn of_nothing_there_is_nothing() {
+        assert_eq!(Histogram::default().in_units_of(1.0), Times::default());
+        let one = histogram(&[3_000_000_000]).in_units_of(1e9);
+        assert_eq!((one.samples, one.mean, one.scv, one.max), (1, 3.0, 0.0, 3.0));
+        assert!(one.percentiles.values().all(|p| *p == 3.0), "{one:?}");
+        assert_eq!(histogram(&[u64::MAX; 3]).in_units_of(1.0).max, u64::MAX as f64);
+    }
+
+    proptest! {
+        #[test]
+        fn it_says_what_the_sorted_numbers_say(values in prop::collection::vec(0..10_000_000_000u64, 2..300)) {
+            let times = histogram(&values).in_units_of(1.0);
+            let n = values.len() as f64;
+            let mean = values.iter().map(|v| *v as f64).sum::<f64>() / n;
+            let variance = values.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            prop_assert!((times.mean / mean - 1.0).abs() < 1e-9);
+            prop_assert!((times.scv - variance / mean / mean).abs() < 1e-6);
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            for (name, share) in PERCENTILES {
+                let exact = sorted[(share * n).ceil() as usize - 1] as f64;
+                let close = (times.percentiles[name] - exact).abs() <= exact / 64.0;
+                prop_assert!(close, "{name} %: {} not {exact}", times.percentiles[name]);
+            }
+        }
+    }
+}

@@ -1,0 +1,592 @@
+//! All lines of all logs, in the order of time, each of them accounted for.
+//!
+//! One thread reads, decompresses and cuts at ends of lines; the caller's parses. Blocks go from the one to the other in
+//! order, and back, so that memory does not grow with the log. `read = parsed + malformed + filtered`, whatever the logs
+//! are: a log that ends too soon counts as far as it goes.
+//!
+//! Formats may change within a log. Where for a while most lines are malformed, what the next ones look like is found
+//! out, and they are read by that as well.
+
+use crate::detect::Formats;
+use crate::source::blocks::{Block, Limits, Piece};
+use crate::source::sample::{self, Begun};
+use crate::source::{self, Log};
+use crate::{Entry, Line, LogError, Malformed, Scratch};
+use brimful_core::profile::{Lines, MalformedLine, Source};
+use brimful_core::text;
+use std::io;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// So many blocks are ahead of the parser.
+const BLOCKS_AHEAD: usize = 3;
+/// How often progress is told, at most.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// How much of a malformed line is kept, in characters.
+const SHOWN: usize = 80;
+/// After so many lines, and if that was to no avail, after twice as many, it is asked whether most are malformed.
+const WATCHED: u32 = 256;
+/// So many lines tell a new format.
+const LINES_TO_DETECT: usize = 500;
+/// And fewer than these do not.
+const LEAST_TO_DETECT: usize = 20;
+const TOO_LONG: &str = "a line of at most 1 MiB";
+
+/// How logs are read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Found out by the logs' first lines, if not given.
+    pub formats: Option<Formats>,
+    /// How many malformed lines are kept to be shown.
+    pub first_malformed: usize,
+    /// Whether files are read to the end that they then have, and not to that which they had at first.
+    pub follow_growth: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions { formats: None, first_malformed: 5, follow_growth: false }
+    }
+}
+
+/// What the sink made of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It counts.
+    Yes,
+    /// It was filtered.
+    No,
+}
+
+/// How far reading is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes as they are stored.
+    pub bytes: u64,
+    /// How many these are in all; unknown of streams.
+    pub of: Option<u64>,
+    /// Lines.
+    pub lines: u64,
+}
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// What became of the lines.
+    pub lines: Lines,
+    /// Each log, in the order in which they were read.
+    pub sources: Vec<Source>,
+    /// What they were read by.
+    pub formats: Formats,
+}
+
+/// Reads logs from their oldest to their newest. `paths`: files, patterns, directories (their files with `access` in the
+/// name), or `-` for standard input; see [`source::find`].
+///
+/// # Errors
+///
+/// A path that is not there or cannot be read, logs without a line, or lines of which nothing known reads any.
+pub fn read(
+    paths: &[String], options: ReadOptions, sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Read, LogError> {
+    read_logs(source::find(paths)?, options, Limits::default(), sink, progress)
+}
+
+/// Reads one stream, as `-` is read.
+///
+/// # Errors
+///
+/// As [`read()`] has them.
+pub fn read_stream(
+    name: &str, reader: impl io::Read + Send + 'static, options: ReadOptions,
+    sink: &mut impl FnMut(&Entry<'_>) -> Kept, progress: &mut dyn FnMut(&Progress),
+) -> Result<Read, LogError> {
+    read_logs(vec![Log::stream(name, reader)], options, Limits::default(), sink, progress)
+}
+
+fn read_logs(
+    logs: Vec<Log>, options: ReadOptions, limits: Limits, sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Read, LogError> {
+    let of = logs.iter().map(Log::bytes).sum::<Option<u64>>();
+    let follow_growth = options.follow_growth;
+    let mut logs = sample::begin(logs, follow_growth)?;
+    if logs.iter().all(Begun::is_empty) {
+        return Err(empty(&logs));
+    }
+    let may_detect = options.formats.is_none();
+    let formats = match options.formats {
+        Some(formats) => formats,
+        None => sample::detect(&logs).or_else(|error| sample::refuse_binary(&logs, None).and(Err(error)))?,
+    };
+    sample::refuse_binary(&logs, Some(&formats))?;
+    sample::put_in_order(&mut logs, &formats);
+
+    let path = |log: &Begun| Source { path: log.log.path().to_owned(), ..Source::default() };
+    let sources: Vec<Source> = logs.iter().map(path).collect();
+    let mut account = Account {
+        may_detect,
+        most_malformed: options.first_malformed,
+        longest: limits.line,
+        ..Account::new(formats, sources, sink)
+    };
+    let mut ticker = Ticker { progress, of, last: Instant::now() };
+    let (blocks, parser) = mpsc::sync_channel(BLOCKS_AHEAD);
+    let (spent, reader) = mpsc::channel();
+    thread::Builder::new()
+        .name("log reader".to_owned())
+        .spawn(move || send_blocks(logs, follow_growth, limits, &blocks, &reader))
+        .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
+    parse(&parser, &spent, &mut account, &mut ticker);
+    Ok(account.finish())
+}
+
+fn empty(logs: &[Begun]) -> LogError {
+    let one = |log: &Begun| match &log.cut_short {
+        Some(why) => format!("{}: {why}", log.log.path()),
+        None => log.log.path().to_owned(),
+    };
+    LogError::Empty(logs.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+/// What the reading thread says.
+struct Message {
+    /// Of which log.
+    source: usize,
+    /// How many bytes of it were taken.
+    taken: u64,
+    what: What,
+}
+
+enum What {
+    Lines(Block),
+    TooLong(Block),
+    End { bytes: u64, cut_short: Option<String> },
+}
+
+fn send_blocks(
+    logs: Vec<Begun>, follow_growth: bool, limits: Limits, blocks: &SyncSender<Message>, spent: &Receiver<Block>,
+) {
+    for (source, log) in logs.into_iter().enumerate() {
+        let mut log = match log.into_blocks(follow_growth, limits) {
+            Ok(log) => log,
+            Err(error) => {
+                let cut_short = Some(format!("it cannot be opened again: {error}"));
+                if blocks.send(Message { source, taken: 0, what: What::End { bytes: 0, cut_short } }).is_err() {
+                    return;
+                }
+                continue;
+            }
+        };
+        loop {
+            let mut block = spent.try_recv().unwrap_or_default();
+            let what = match log.next(&mut block) {
+                Piece::Lines => What::Lines(block),
+                Piece::TooLong => What::TooLong(block),
+                Piece::End => What::End { bytes: log.decoded(), cut_short: log.cut_short() },
+            };
+            let is_end = matches!(what, What::End { .. });
+            // Nobody listens any more.
+            if blocks.send(Message { source, taken: log.taken(), what }).is_err() {
+                return;
+            }
+            if is_end {
+                break;
+            }
+        }
+    }
+}
+
+fn parse<S: FnMut(&Entry<'_>) -> Kept>(
+    blocks: &Receiver<Message>, spent: &Sender<Block>, account: &mut Account<'_, S>, ticker: &mut Ticker<'_>,
+) {
+    let mut before = 0;
+    let mut now = 0;
+    for Message { source, taken, what } in blocks {
+        account.go_to(source);
+        now = taken;
+        let block = match what {
+            What::Lines(block) => {
+                account.take_lines(block.bytes());
+                block
+            }
+            What::TooLong(block) => {
+                account.take_too_long(block.bytes());
+                block
+            }
+            What::End { bytes, cut_short } => {
+                account.end(bytes, cut_short);
+                before += taken;
+                now = 0;
+                Block::default()
+            }
+        };
+        // If the reader is done, it needs no more.
+        let _ = spent.send(block);
+        ticker.tell(before + now, account.lines.read, false);
+    }
+    ticker.tell(before + now, account.lines.read, true);
+}
+
+/// Tells progress now and then.
+struct Ticker<'a> {
+    progress: &'a mut dyn FnMut(&Progress),
+    of: Option<u64>,
+    last: Instant,
+}
+
+impl Ticker<'_> {
+    fn tell(&mut self, bytes: u64, lines: u64, is_end: bool) {
+        if is_end || self.last.elapsed() >= PROGRESS_EVERY {
+            self.last = Instant::now();
+            (self.progress)(&Progress { bytes, of: self.of, lines });
+        }
+    }
+}
+
+/// What became of the lines so far.
+struct Account<'a, S> {
+    formats: Formats,
+    scratch: Scratch,
+    lines: Lines,
+    sources: Vec<Source>,
+    /// The log that is being read.
+    source: usize,
+    ended: usize,
+    /// The last parsed request's stamp.
+    last_ns: i64,
+    watch: Watch,
+    may_detect: bool,
+    most_malformed: usize,
+    longest: usize,
+    sink: &'a mut S,
+}
+
+impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
+    fn new(formats: Formats, sources: Vec<Source>, sink: &'a mut S) -> Account<'a, S> {
+        Account {
+            formats,
+            scratch: Scratch::default(),
+            lines: Lines::default(),
+            sources,
+            source: 0,
+            ended: 0,
+            last_ns: i64::MIN,
+            watch: Watch::default(),
+            may_detect: true,
+            most_malformed: 0,
+            longest: Limits::default().line,
+            sink,
+        }
+    }
+
+    fn go_to(&mut self, source: usize) {
+        if source != self.source {
+            self.source = source;
+            self.watch = Watch::default();
+        }
+    }
+
+    fn take_lines(&mut self, block: &[u8]) {
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', block) {
+            self.take_line(block.get(start..end).unwrap_or_default());
+            start = end + 1;
+            if self.watch.is_due() {
+                self.look_again(block.get(start..).unwrap_or_default());
+            }
+        }
+        if let Some(last) = block.get(start..)
+            && !last.is_empty()
+        {
+            self.take_line(last);
+        }
+    }
+
+    fn take_line(&mut self, line: &[u8]) {
+        if line.len() > self.longest {
+            return self.take_too_long(line);
+        }
+        self.count_line();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            self.lines.filtered += 1;
+            return;
+        }
+        match self.formats.read(line, &mut self.scratch) {
+            Ok(Line::Entry(entry)) if (self.sink)(&entry) == Kept::Yes => {
+                self.lines.parsed += 1;
+                self.lines.out_of_order += u64::from(entry.time_ns < self.last_ns);
+                self.last_ns = entry.time_ns;
+            }
+            Ok(Line::Entry(_) | Line::Other) => self.lines.filtered += 1,
+            Err(why) => self.take_malformed(line, &why),
+        }
+    }
+
+    /// The beginning of a line that nobody wants to see the rest of.
+    fn take_too_long(&mut self, line: &[u8]) {
+        self.count_line();
+        self.take_malformed(line, &Malformed::at(self.longest, TOO_LONG));
+    }
+
+    fn count_line(&mut self) {
+        self.lines.read += 1;
+        self.watch.lines += 1;
+        if let Some(source) = self.sources.get_mut(self.source) {
+            source.lines += 1;
+        }
+    }
+
+    fn take_malformed(&mut self, line: &[u8], why: &Malformed) {
+        self.lines.malformed += 1;
+        self.watch.malformed += 1;
+        if self.lines.first_malformed.len() < self.most_malformed
+            && let Some(source) = self.sources.get(self.source)
+        {
+            self.lines.first_malformed.push(MalformedLine {
+                file: source.path.clone(),
+                line: source.lines,
+                column: why.column as u64,
+                expected: why.expected.clone().into_owned(),
+                text: shown(line),
+            });
+        }
+    }
+
+    /// Finds out what the next lines look like, as those before them were malformed.
+    fn look_again(&mut self, next: &[u8]) {
+        if !self.watch.is_alarming() || !self.may_detect {
+            return self.watch.restart(WATCHED);
+        }
+        let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(LINES_TO_DETECT).collect();
+        // The block is about to end.
+        if lines.len() < LEAST_TO_DETECT {
+            return self.watch.restart(WATCHED);
+        }
+        if !sample::reads_half(&self.formats, &lines)
+            && let Ok(formats) = Formats::detect(&lines)
+        {
+            self.formats = sample::joined(&self.formats, formats, &lines);
+        }
+        self.watch.restart(self.watch.until.saturating_mul(2));
+    }
+
+    fn end(&mut self, bytes: u64, cut_short: Option<String>) {
+        if let Some(source) = self.sources.get_mut(self.source) {
+            source.bytes = bytes;
+            source.cut_short = cut_short;
+        }
+        self.ended = self.source + 1;
+    }
+
+    fn finish(mut self) -> Read {
+        // A damaged log that takes the decoder down with it.
+        for source in self.sources.iter_mut().skip(self.ended) {
+            source.cut_short = Some("what decompresses it failed".to_owned());
+        }
+        let Lines { read, parsed, malformed, filtered, .. } = self.lines;
+        debug_assert_eq!(read, parsed + malformed + filtered);
+        debug_assert_eq!(read, self.sources.iter().map(|source| source.lines).sum::<u64>());
+        Read { lines: self.lines, sources: self.sources, formats: self.formats }
+    }
+}
+
+/// Whether the lines of late were malformed.
+struct Watch {
+    lines: u32,
+    malformed: u32,
+    until: u32,
+}
+
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch { lines: 0, malformed: 0, until: WATCHED }
+    }
+}
+
+impl Watch {
+    fn is_due(&self) -> bool {
+        self.lines >= self.until
+    }
+
+    fn is_alarming(&self) -> bool {
+        self.malformed > self.lines / 2
+    }
+
+    fn restart(&mut self, until: u32) {
+        *self = Watch { lines: 0, malformed: 0, until };
+    }
+}
+
+/// The beginning of a line, with what a terminal would obey escaped, in as many characters as are shown of it.
+fn shown(line: &[u8]) -> String {
+    // No character has more bytes than four.
+    let start = line.get(..SHOWN * 4).unwrap_or(line);
+    let mut shown = String::new();
+    let mut width = 0;
+    for c in String::from_utf8_lossy(start).chars() {
+        let mut bytes = [0; 4];
+        let c = text::one_line(c.encode_utf8(&mut bytes)).into_owned();
+        width += c.chars().count();
+        if width > SHOWN {
+            break;
+        }
+        shown.push_str(&c);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::decode::tests::{bzip2, gzip, zstd};
+    use proptest::prelude::*;
+
+    const LINE: &str = r#"10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "curl/8""#;
+
+    fn read_with(limits: Limits, logs: Vec<(&str, Vec<u8>)>) -> Result<(Read, Vec<i64>), LogError> {
+        read_found(limits, logs.into_iter().map(|(name, bytes)| Log::stream(name, io::Cursor::new(bytes))).collect())
+    }
+
+    fn read_found(limits: Limits, logs: Vec<Log>) -> Result<(Read, Vec<i64>), LogError> {
+        let mut stamps = Vec::new();
+        let mut sink = |entry: &Entry<'_>| {
+            stamps.push(entry.time_ns);
+            if entry.target == b"/filtered" { Kept::No } else { Kept::Yes }
+        };
+        let mut last = Progress::default();
+        let read = read_logs(logs, ReadOptions::default(), limits, &mut sink, &mut |progress| last = *progress)?;
+        assert_eq!(last.lines, read.lines.read);
+        Ok((read, stamps))
+    }
+
+    fn read_all(log: impl Into<Vec<u8>>) -> Read {
+        read_with(Limits::default(), vec![("log", log.into())]).unwrap().0
+    }
+
+    /// Read, parsed, malformed, filtered.
+    fn counts(lines: &Lines) -> [u64; 4] {
+        [lines.read, lines.parsed, lines.malformed, lines.filtered]
+    }
+
+    #[test]
+    fn every_line_is_accounted_for() {
+        let filtered = LINE.replace("GET /", "GET /filtered");
+        let log = format!("{LINE}\r\n{filtered}\n\n{LINE}\nnonsense\n{LINE}");
+        let read = read_all(log.clone());
+        assert_eq!(counts(&read.lines), [6, 3, 1, 2]);
+        let [malformed] = &read.lines.first_malformed[..] else { panic!("{:?}", read.lines) };
+        assert_eq!((malformed.file.as_str(), malformed.line, malformed.text.as_str()), ("log", 5, "nonsense"));
+        let source = Source { path: "log".into(), lines: 6, bytes: log.len() as u64, cut_short: None };
+        assert_eq!(read.sources, [source]);
+    }
+
+    #[test]
+    fn an_order_of_stamps_that_is_not_theirs_is_counted() {
+        let at = |second: u32| format!("{}\n", LINE.replace(":36 ", &format!(":{second:02} ")));
+        let log = [at(1), at(3), at(2), at(2), at(5), at(4)].concat();
+        assert_eq!(read_all(log).lines.out_of_order, 2);
+    }
+
+    #[test]
+    fn a_line_of_three_mebibytes_is_one_malformed_line() {
+        let log = [LINE.as_bytes(), b"\n\x1b[2J", &vec![b'x'; 3 << 20][..], b"\n", LINE.as_bytes()].concat();
+        let read = read_all(log);
+        assert_eq!(counts(&read.lines), [3, 2, 1, 0]);
+        let malformed = &read.lines.first_malformed[0];
+        assert_eq!((malformed.line, malformed.expected.as_str()), (2, "a line of at most 1 MiB"));
+        assert_eq!(malformed.text, format!("\\u001b[2J{}", "x".repeat(71)));
+    }
+
+    #[test]
+    fn what_is_shown_of_a_line_fits() {
+        assert_eq!(shown(b"a\xffb\r\tc"), "a\u{fffd}b\\u000d\\u0009c");
+        assert_eq!(shown("é".repeat(100).as_bytes()), "é".repeat(80));
+        // An escape is not cut.
+        assert_eq!(shown(&[0; 100]), "\\u0000".repeat(13));
+    }
+
+    #[test]
+    fn a_log_that_is_cut_off_counts_as_far_as_it_goes() {
+        let text = format!("{LINE}\n").repeat(50_000);
+        let stored = gzip(text.as_bytes());
+        let (read, _) = read_with(Limits::default(), vec![("log", stored[..stored.len() / 2].to_vec())]).unwrap();
+        assert!(read.lines.parsed > 10_000 && read.lines.malformed <= 1, "{:?}", counts(&read.lines));
+        assert!(read.sources[0].cut_short.as_deref().unwrap().contains("ends in the middle"));
+    }
+
+    #[test]
+    fn formats_may_change_within_a_log() {
+        let json = r#"{"time":"2000-10-11T00:00:00Z","method":"GET","uri":"/","status":200,"size":5,"remote_addr":"10.0.0.1"}"#;
+        let log = [format!("{LINE}\n").repeat(2000), format!("{json}\n").repeat(5000), format!("{LINE}\n").repeat(9)].concat();
+        let read = read_all(log);
+        assert_eq!(read.lines.read, 7009);
+        assert!(read.lines.malformed <= 2 * u64::from(WATCHED), "{:?}", counts(&read.lines));
+        let shares = read.formats.shares();
+        assert!(shares.len() >= 2 && (shares.iter().map(|share| share.share).sum::<f64>() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_at_all_is_an_error_and_an_empty_log_among_others_is_none() {
+        let empty = read_with(Limits::default(), vec![("a", vec![]), ("b", gzip(b""))]).unwrap_err();
+        assert_eq!(empty.to_string(), "the log is empty: a, b");
+        let (read, _) = read_with(Limits::default(), vec![("a", vec![]), ("b", LINE.into())]).unwrap();
+        let sources: Vec<_> = read.sources.iter().map(|source| (source.path.as_str(), source.lines)).collect();
+        assert_eq!(sources, [("b", 1), ("a", 0)]);
+    }
+
+    #[test]
+    fn every_compression_has_the_same_entries() {
+        let second = |i: u32| LINE.replace("13:55:36", &format!("{:02}:{:02}:{:02}", i / 3600, i / 60 % 60, i % 60));
+        let text = (0..5000).map(|i| second(i) + "\n").collect::<String>().into_bytes();
+        let (first, last) = text.split_at(text.len() / 3);
+        let plain = read_with(Limits::default(), vec![("log", text.clone())]).unwrap();
+        assert_eq!(plain.1.len(), 5000);
+        for pack in [gzip, bzip2, zstd] {
+            for stored in [pack(&text), [pack(first), pack(last)].concat()] {
+                let packed = read_with(Limits::default(), vec![("log", stored)]).unwrap();
+                assert_eq!((&packed.0.lines, &packed.0.sources, &packed.1), (&plain.0.lines, &plain.0.sources, &plain.1));
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+        #[test]
+        fn accounts_add_up_whatever_the_lines_and_the_blocks(
+            lines in prop::collection::vec((0_usize..6, "\\PC{0,40}"), 0..80), block in 1_usize..3000, has_end: bool,
+        ) {
+            let mut log = format!("{LINE}\n").repeat(100);
+            for (kind, text) in lines {
+                log.push_str(&match kind {
+                    0 | 1 => LINE.to_owned(),
+                    2 => LINE.replace("GET /", "GET /filtered"),
+                    3 => String::new(),
+                    4 => text.repeat(30),
+                    _ => text,
+                });
+                log.push_str(if kind % 2 == 0 { "\n" } else { "\r\n" });
+            }
+            if !has_end {
+                log.truncate(log.trim_end_matches(['\r', '\n']).len());
+            }
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), &log).unwrap();
+            let found = || source::find(&[file.path().to_string_lossy().into_owned()]).unwrap();
+            let whole = read_found(Limits::default(), found()).unwrap();
+            let pieces = read_found(Limits { block, line: 600 }, found()).unwrap();
+            for (read, stamps) in [&whole, &pieces] {
+                let [all, parsed, malformed, filtered] = counts(&read.lines);
+                prop_assert_eq!(all, parsed + malformed + filtered);
+                prop_assert_eq!(all, log.split_inclusive('\n').count() as u64);
+                prop_assert!(parsed >= 100 && parsed <= stamps.len() as u64);
+            }
+            let has_long = log.lines().any(|line| line.len() > 600);
+            prop_assert!(has_long || whole.0.lines == pieces.0.lines);
+        }
+    }
+}

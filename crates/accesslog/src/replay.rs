@@ -1,0 +1,317 @@
+//! The requests of a log as calls to be made: when each is due, and what it asks for.
+//!
+//! Gaps between requests are the log's own, divided by the speed; what came in one second comes in one second. A log whose
+//! stamps are whole seconds does not say when in its second a request came: those of one second are spread over it at
+//! equal distances, in the log's order. Logs are written as answers end, so lines are a little out of order: they are
+//! sorted within [`Options::window_ns`]. What is further behind is due at once, and counted.
+//!
+//! Memory is bounded by what lies within that window, and by [`MOST_HELD`] requests.
+
+mod target;
+
+use crate::fileset::{self, step_of_size};
+use crate::{Entry, LogError};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+use std::path::PathBuf;
+
+pub use target::{MapRule, requestable};
+
+/// What calls are reported as: by the status in the log.
+pub const CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
+/// Requests that are sorted at a time.
+pub const MOST_HELD: usize = 100_000;
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// How a log is replayed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What gaps are divided by.
+    pub speed: f64,
+    /// Calls per second, where they are to come at a constant rate.
+    pub flattened: Option<f64>,
+    /// Within so many nanoseconds of the log's time requests are sorted.
+    pub window_ns: i64,
+    /// Methods that are sent; requests of others are left out.
+    pub methods: Vec<String>,
+    /// What becomes of paths.
+    pub map: Vec<MapRule>,
+    /// A document root in which a file of the size of each answer is made and asked for, in place of what the log names.
+    pub fileset: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            speed: 1.0,
+            flattened: None,
+            window_ns: 5 * SECOND_NS,
+            methods: ["GET", "HEAD"].map(str::to_owned).to_vec(),
+            map: Vec::new(),
+            fileset: None,
+        }
+    }
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// In nanoseconds after the first.
+    pub due_ns: u64,
+    /// Index in [`CLASSES`].
+    pub class: u16,
+    /// Its method.
+    pub method: String,
+    /// Path and query, fit to be sent.
+    pub path: String,
+    /// Whether the log's answer was that nothing has changed; asked for with `If-None-Match: *`.
+    pub unchanged: bool,
+}
+
+/// What became of the requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Calls.
+    pub calls: u64,
+    /// Requests of methods that are not sent.
+    pub other_methods: u64,
+    /// Requests without a path that could be asked for.
+    pub without_path: u64,
+    /// Calls that came too far behind their time to be sorted.
+    pub late: u64,
+}
+
+/// Turns entries into calls.
+#[derive(Debug)]
+pub struct Replayer {
+    options: Options,
+    held: BinaryHeap<Reverse<Held>>,
+    /// Requests so far.
+    sequence: u64,
+    newest_ns: i64,
+    /// When the first one came, and the last that was handed on.
+    first_ns: Option<i64>,
+    last_ns: i64,
+    made: HashSet<u64>,
+    summary: Summary,
+}
+
+/// In the order of time, and of the log.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Held {
+    time_ns: i64,
+    sequence: u64,
+    is_fine: bool,
+    class: u16,
+    method: String,
+    path: String,
+}
+
+impl Replayer {
+    /// Nothing yet.
+    pub fn new(options: Options) -> Replayer {
+        Replayer {
+            options,
+            held: BinaryHeap::new(),
+            sequence: 0,
+            newest_ns: i64::MIN,
+            first_ns: None,
+            last_ns: i64::MIN,
+            made: HashSet::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Takes the next entry of the log, and hands on the calls that are sorted by now, until `emit` wants no more. Returns
+    /// whether it does, and whether the entry will be a call.
+    ///
+    /// # Errors
+    /// Where a file of the fileset cannot be made.
+    pub fn add(
+        &mut self,
+        entry: &Entry<'_>,
+        emit: &mut dyn FnMut(Call) -> bool,
+    ) -> Result<(bool, bool), LogError> {
+        let Some(held) = self.held(entry)? else { return Ok((true, false)) };
+        self.newest_ns = self.newest_ns.max(held.time_ns);
+        self.held.push(Reverse(held));
+        let wanted = self.hand_on(self.newest_ns.saturating_sub(self.options.window_ns), emit);
+        Ok((wanted, true))
+    }
+
+    /// Hands on all that is left.
+    pub fn finish(mut self, emit: &mut dyn FnMut(Call) -> bool) -> Summary {
+        self.hand_on(i64::MAX, emit);
+        self.summary
+    }
+
+    fn held(&mut self, entry: &Entry<'_>) -> Result<Option<Held>, LogError> {
+        let method = String::from_utf8_lossy(entry.method).into_owned();
+        if !self.options.methods.contains(&method) {
+            self.summary.other_methods += 1;
+            return Ok(None);
+        }
+        let Some(path) = requestable(entry.target) else {
+            self.summary.without_path += 1;
+            return Ok(None);
+        };
+        let path = match self.options.fileset.clone() {
+            Some(root) => self.file(&root, entry.bytes.unwrap_or(0))?,
+            None => MapRule::apply(&self.options.map, path),
+        };
+        self.sequence += 1;
+        let (time_ns, is_fine) = (entry.time_ns, entry.is_fine);
+        Ok(Some(Held { time_ns, sequence: self.sequence, is_fine, class: class(entry.status), method, path }))
+    }
+
+    /// The path of a file of about this size, which is made if it is not there.
+    fn file(&mut self, root: &std::path::Path, bytes: u64) -> Result<String, LogError> {
+        let bytes = step_of_size(bytes);
+        let path = format!("/brimful/{bytes}");
+        if self.made.insert(bytes) {
+            fileset::make(&root.join(&path[1..]), bytes)?;
+        }
+        Ok(path)
+    }
+
+    /// Hands on what came before the horizon. Of a whole second, all or nothing.
+    fn hand_on(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
+        loop {
+            let Some(Reverse(next)) = self.held.peek() else { return true };
+            let ends = if next.is_fine { next.time_ns } else { next.time_ns.saturating_add(SECOND_NS) };
+            if ends > horizon_ns && self.held.len() <= MOST_HELD {
+                return true;
+            }
+            let (time_ns, is_fine) = (next.time_ns, next.is_fine);
+            let mut same = Vec::new();
+            while let Some(Reverse(held)) = self.held.peek()
+                && held.time_ns == time_ns
+                && held.is_fine == is_fine
+                && (!is_fine || same.is_empty())
+            {
+                same.extend(self.held.pop().map(|Reverse(held)| held));
+            }
+            let count = same.len() as i64;
+            for (index, held) in (0..).zip(same) {
+                let offset = if is_fine { 0 } else { (2 * index + 1) * SECOND_NS / (2 * count) };
+                if !emit(self.call(held, time_ns.saturating_add(offset))) {
+                    return false;
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, held: Held, at_ns: i64) -> Call {
+        let first = *self.first_ns.get_or_insert(at_ns);
+        if at_ns < self.last_ns {
+            self.summary.late += 1;
+        }
+        self.last_ns = self.last_ns.max(at_ns);
+        let due_ns = match self.options.flattened {
+            Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
+            None => (self.last_ns.saturating_sub(first).max(0) as f64 / self.options.speed) as u64,
+        };
+        self.summary.calls += 1;
+        let unchanged = CLASSES[usize::from(held.class)] == "304";
+        Call { due_ns, class: held.class, method: held.method, path: held.path, unchanged }
+    }
+}
+
+fn class(status: u16) -> u16 {
+    match status {
+        200..300 => 0,
+        304 => 1,
+        300..400 => 2,
+        400..500 => 3,
+        500..600 => 4,
+        _ => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(second: i64, target: &str) -> Entry<'_> {
+        Entry {
+            time_ns: second * SECOND_NS,
+            method: b"GET",
+            target: target.as_bytes(),
+            status: 200,
+            ..Entry::default()
+        }
+    }
+
+    fn replayed(entries: &[Entry<'_>], options: Options) -> (Vec<Call>, Summary) {
+        let mut calls = Vec::new();
+        let mut replayer = Replayer::new(options);
+        let mut emit = |call| {
+            calls.push(call);
+            true
+        };
+        for entry in entries {
+            replayer.add(entry, &mut emit).unwrap();
+        }
+        let summary = replayer.finish(&mut emit);
+        (calls, summary)
+    }
+
+    fn due_ms(calls: &[Call]) -> Vec<u64> {
+        calls.iter().map(|call| call.due_ns / 1_000_000).collect()
+    }
+
+    #[test]
+    fn those_of_a_second_are_spread_over_it() {
+        let log = [entry(100, "/a"), entry(100, "/b"), entry(101, "/c"), entry(103, "/d"), entry(103, "/e")];
+        let (calls, summary) = replayed(&log, Options::default());
+        // At 0.25 and 0.75 of their second, in the middle of theirs, and so on; counted from the first.
+        assert_eq!(due_ms(&calls), [0, 500, 1250, 3000, 3500]);
+        assert_eq!(summary, Summary { calls: 5, ..Summary::default() });
+        let (calls, _) = replayed(&log, Options { speed: 2.0, ..Options::default() });
+        assert_eq!(due_ms(&calls), [0, 250, 625, 1500, 1750]);
+        let (calls, _) = replayed(&log, Options { flattened: Some(10.0), ..Options::default() });
+        assert_eq!(due_ms(&calls), [0, 100, 200, 300, 400]);
+    }
+
+    #[test]
+    fn lines_out_of_order_are_sorted_as_far_as_they_may_be() {
+        let fine = |ms: i64, target: &'static str| Entry {
+            time_ns: ms * 1_000_000,
+            is_fine: true,
+            ..entry(0, target)
+        };
+        let log = [fine(1000, "/a"), fine(3000, "/c"), fine(2000, "/b"), fine(20_000, "/e"), fine(4000, "/late")];
+        let (calls, summary) = replayed(&log, Options::default());
+        let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
+        assert_eq!(paths, ["/a", "/b", "/c", "/late", "/e"], "the last one is still held when it comes");
+        assert_eq!(summary.late, 0);
+        let log = [fine(1000, "/a"), fine(20_000, "/b"), fine(30_000, "/c"), fine(2000, "/late"), fine(31_000, "/d")];
+        let (calls, summary) = replayed(&log, Options::default());
+        assert_eq!((due_ms(&calls), summary.late), (vec![0, 19_000, 19_000, 29_000, 30_000], 1));
+    }
+
+    #[test]
+    fn what_changes_something_is_not_sent_unless_allowed() {
+        let post = Entry { method: b"POST", ..entry(1, "/order") };
+        let unchanged = Entry { status: 304, ..entry(2, "/a?b=c") };
+        let garbage = entry(3, "\\x16\\x03");
+        let (calls, summary) = replayed(&[post, unchanged, garbage], Options::default());
+        assert_eq!((calls.len(), summary.other_methods, summary.without_path), (1, 1, 1));
+        assert!(calls[0].unchanged && calls[0].path == "/a?b=c" && CLASSES[usize::from(calls[0].class)] == "304");
+        let (calls, _) = replayed(&[post], Options { methods: vec!["POST".to_owned()], ..Options::default() });
+        assert_eq!(calls[0].method, "POST");
+    }
+
+    #[test]
+    fn a_synthetic_root_has_a_file_for_each_size() {
+        let root = tempfile::tempdir().unwrap();
+        let options = Options { fileset: Some(root.path().to_owned()), ..Options::default() };
+        let sized = |bytes| Entry { bytes, ..entry(1, "/whatever/../it is") };
+        let (calls, _) = replayed(&[sized(Some(5000)), sized(Some(5001)), sized(None)], options);
+        assert_eq!(calls[0].path, calls[1].path, "sizes a percent apart share a file");
+        for call in &calls {
+            let bytes: u64 = call.path.trim_start_matches("/brimful/").parse().unwrap();
+            assert_eq!(std::fs::metadata(root.path().join(&call.path[1..])).unwrap().len(), bytes);
+        }
+    }
+}

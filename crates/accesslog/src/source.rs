@@ -1,0 +1,324 @@
+//! Logs: single files, rotated sets of them, and streams; compressed or not.
+//!
+//! - [`find`]: what was named → [`Log`]s that can be opened.
+//! - `input`: bytes as they are stored, counted, up to the size that a file had when it was found.
+//! - `decode`: the same decompressed, by what the bytes themselves say and not by a file's name.
+//! - `blocks`: the same in blocks that end with a line, in constant memory.
+//! - `sample`: how a log begins: its formats and its place in time.
+//!
+//! A regular file is opened when it is found, so that one which is rotated meanwhile is not read twice, or not at all.
+
+pub(crate) mod blocks;
+pub(crate) mod decode;
+pub(crate) mod input;
+pub(crate) mod sample;
+
+use crate::LogError;
+use input::Input;
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What stands for standard input.
+const STDIN: &str = "-";
+/// So many files stay open; a process may have 1,024 by default.
+const KEPT_OPEN: usize = 256;
+/// What an access log has in its name, in a directory that was named.
+const IN_NAMES: &str = "access";
+
+/// All logs that `paths` name, those of a pattern or directory by name. Each path is a file or stream that exists, else a
+/// pattern (`access.log*`), or `-`; of a directory, it is the files with `access` in their names. A file that several
+/// patterns match is one log.
+///
+/// # Errors
+///
+/// A path that is not there, cannot be opened, or is given twice.
+pub fn find(paths: &[String]) -> Result<Vec<Log>, LogError> {
+    let mut found = Found::default();
+    for path in paths {
+        found.add(path)?;
+    }
+    Ok(found.logs)
+}
+
+/// A log that can be read.
+pub struct Log {
+    path: String,
+    place: Place,
+    bytes: Option<u64>,
+}
+
+/// Where its bytes come from.
+enum Place {
+    /// They can be read as often as is liked. `kept` is the file, where few enough are open.
+    File { path: PathBuf, identity: Identity, kept: Option<File> },
+    /// They come once.
+    Stream(Option<Box<dyn Read + Send>>),
+}
+
+/// Device and inode: what a file is, whatever its names.
+type Identity = (u64, u64);
+
+impl Log {
+    /// Whatever can be read, by a name to show.
+    pub fn stream(name: &str, reader: impl Read + Send + 'static) -> Log {
+        Log { path: name.to_owned(), place: Place::Stream(Some(Box::new(reader))), bytes: None }
+    }
+
+    /// Its path, or `-`.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// How many bytes it had when it was found, as stored; `None` for a stream.
+    pub fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    /// Whether it can be read only once.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.place, Place::Stream(_))
+    }
+
+    /// Its bytes from the beginning: up to those that it had when it was found, or with `follow_growth`, to its end.
+    pub(crate) fn open(&mut self, follow_growth: bool) -> io::Result<Input> {
+        match &mut self.place {
+            Place::Stream(stream) => {
+                let stream = stream.take().ok_or_else(|| io::Error::other("a stream can be read only once"))?;
+                Ok(Input::new(stream, None))
+            }
+            Place::File { path, identity, kept } => {
+                let mut file = match kept {
+                    Some(file) => file.try_clone()?,
+                    None => reopened(path, *identity)?,
+                };
+                file.seek(SeekFrom::Start(0))?;
+                Ok(Input::new(Box::new(file), if follow_growth { None } else { self.bytes }))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("path", &self.path).field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+fn reopened(path: &Path, identity: Identity) -> io::Result<File> {
+    let file = File::open(path)?;
+    if identity_of(&file.metadata()?) != identity {
+        return Err(io::Error::other("another file has its name now: it was rotated while the logs were read"));
+    }
+    Ok(file)
+}
+
+fn identity_of(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    logs: Vec<Log>,
+    identities: HashSet<Identity>,
+    has_stdin: bool,
+}
+
+/// How a file came to be read.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Name,
+    Pattern,
+}
+
+impl Found {
+    fn add(&mut self, path: &str) -> Result<(), LogError> {
+        if path == STDIN {
+            return self.add_stdin();
+        }
+        // A path that exists is no pattern, whatever is in it.
+        match File::open(path) {
+            Ok(file) => {
+                let metadata = file.metadata().map_err(|error| unreadable(path, error))?;
+                if metadata.is_dir() {
+                    return self.add_directory(path);
+                }
+                self.add_file(PathBuf::from(path), file, &metadata, By::Name)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => self.add_pattern(path),
+            Err(error) => Err(unreadable(path, error)),
+        }
+    }
+
+    fn add_stdin(&mut self) -> Result<(), LogError> {
+        if self.has_stdin {
+            return Err(given_twice(STDIN, "standard input can be read only once"));
+        }
+        self.has_stdin = true;
+        self.logs.push(Log::stream(STDIN, io::stdin()));
+        Ok(())
+    }
+
+    fn add_directory(&mut self, directory: &str) -> Result<(), LogError> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(directory).map_err(|error| unreadable(directory, error))? {
+            let entry = entry.map_err(|error| unreadable(directory, error))?;
+            if entry.file_name().to_string_lossy().to_ascii_lowercase().contains(IN_NAMES) {
+                paths.push(entry.path());
+            }
+        }
+        paths.sort();
+        if self.add_regular(paths)? {
+            return Ok(());
+        }
+        let why = format!("it is a directory, and no file in it has `{IN_NAMES}` in its name: name the logs themselves");
+        Err(LogError::Io { path: directory.into(), source: io::Error::new(ErrorKind::IsADirectory, why) })
+    }
+
+    fn add_pattern(&mut self, pattern: &str) -> Result<(), LogError> {
+        let no_match = || LogError::NoMatch(pattern.to_owned());
+        let mut paths = Vec::new();
+        for path in glob::glob(pattern).map_err(|_| no_match())? {
+            paths.push(path.map_err(|error| {
+                let path = error.path().to_string_lossy().into_owned();
+                unreadable(&path, error.into_error())
+            })?);
+        }
+        if self.add_regular(paths)? { Ok(()) } else { Err(no_match()) }
+    }
+
+    /// The regular files among them; whether there are any. Opening something else, such as a FIFO that nobody asked for,
+    /// might wait for ever.
+    fn add_regular(&mut self, paths: Vec<PathBuf>) -> Result<bool, LogError> {
+        let mut any = false;
+        for path in paths {
+            if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+                continue;
+            }
+            any = true;
+            let shown = path.to_string_lossy().into_owned();
+            let file = File::open(&path).map_err(|error| unreadable(&shown, error))?;
+            let metadata = file.metadata().map_err(|error| unreadable(&shown, error))?;
+            self.add_file(path, file, &metadata, By::Pattern)?;
+        }
+        Ok(any)
+    }
+
+    fn add_file(&mut self, path: PathBuf, file: File, metadata: &Metadata, by: By) -> Result<(), LogError> {
+        let shown = path.to_string_lossy().into_owned();
+        if !metadata.is_file() {
+            self.logs.push(Log::stream(&shown, file));
+            return Ok(());
+        }
+        let identity = identity_of(metadata);
+        if !self.identities.insert(identity) {
+            return match by {
+                By::Name => Err(given_twice(&shown, "its requests would count twice: leave one out")),
+                By::Pattern => Ok(()),
+            };
+        }
+        let kept = (self.logs.len() < KEPT_OPEN).then_some(file);
+        self.logs.push(Log { path: shown, place: Place::File { path, identity, kept }, bytes: Some(metadata.len()) });
+        Ok(())
+    }
+}
+
+fn given_twice(path: &str, why: &str) -> LogError {
+    let source = io::Error::new(ErrorKind::InvalidInput, format!("it is given twice, and {why}"));
+    LogError::Io { path: path.into(), source }
+}
+
+/// With what to do about it, where that is known.
+pub(crate) fn unreadable(path: &str, error: io::Error) -> LogError {
+    let source = match error.kind() {
+        ErrorKind::PermissionDenied => io::Error::new(
+            ErrorKind::PermissionDenied,
+            "permission denied: read it with sudo, or as a member of the group that may (`ls -l` names it)",
+        ),
+        _ => error,
+    };
+    LogError::Io { path: path.into(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory_with(names: &[&str]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for name in names {
+            fs::write(directory.path().join(name), name).unwrap();
+        }
+        directory
+    }
+
+    fn found(directory: &tempfile::TempDir, paths: &[&str]) -> Result<Vec<String>, LogError> {
+        let paths: Vec<_> = paths.iter().map(|path| directory.path().join(path).to_string_lossy().into_owned()).collect();
+        let name = |log: &Log| log.path().rsplit('/').next().unwrap().to_owned();
+        find(&paths).map(|logs| logs.iter().map(name).collect())
+    }
+
+    #[test]
+    fn a_path_that_exists_is_taken_literally_and_else_it_is_a_pattern() {
+        let directory = directory_with(&["a[1].log", "a1.log", "a2.log", "b.log"]);
+        assert_eq!(found(&directory, &["a[1].log"]).unwrap(), ["a[1].log"]);
+        assert_eq!(found(&directory, &["a[2].log"]).unwrap(), ["a2.log"]);
+        assert_eq!(found(&directory, &["b.log", "a?.log"]).unwrap(), ["b.log", "a1.log", "a2.log"]);
+        assert!(matches!(found(&directory, &["c*.log"]), Err(LogError::NoMatch(_))));
+        assert!(matches!(found(&directory, &["missing.log"]), Err(LogError::NoMatch(_))));
+        assert!(matches!(found(&directory, &["[.log"]), Err(LogError::NoMatch(_))));
+    }
+
+    #[test]
+    fn what_is_named_twice_is_an_error_and_what_is_matched_twice_is_one_log() {
+        let directory = directory_with(&["access.log", "access.log.1"]);
+        assert_eq!(found(&directory, &["access.log", "access.log*"]).unwrap(), ["access.log", "access.log.1"]);
+        let twice = found(&directory, &["access.log", "./access.log"]).unwrap_err().to_string();
+        assert!(twice.contains("given twice"), "{twice}");
+        let stdin = find(&["-".to_owned(), "-".to_owned()]).unwrap_err().to_string();
+        assert!(stdin.contains("given twice"), "{stdin}");
+    }
+
+    #[test]
+    fn a_directory_stands_for_its_access_logs() {
+        let directory = directory_with(&["access.log", "error.log", "other_vhosts_Access.log.1.gz"]);
+        fs::create_dir(directory.path().join("access")).unwrap();
+        assert_eq!(found(&directory, &["."]).unwrap(), ["access.log", "other_vhosts_Access.log.1.gz"]);
+        let empty = found(&directory, &["access"]).unwrap_err().to_string();
+        assert!(empty.contains("is a directory"), "{empty}");
+    }
+
+    #[test]
+    fn a_file_is_read_to_the_size_that_it_had() {
+        let directory = directory_with(&["log"]);
+        let path = directory.path().join("log");
+        let mut logs = find(&[path.to_string_lossy().into_owned()]).unwrap();
+        fs::write(&path, "log, and more").unwrap();
+        let mut read = |follow| {
+            let mut text = String::new();
+            logs[0].open(follow).unwrap().read_to_string(&mut text).unwrap();
+            text
+        };
+        assert_eq!([read(false), read(true), read(false)], ["log", "log, and more", "log"]);
+    }
+
+    #[test]
+    fn a_file_that_is_rotated_meanwhile_stays_the_same() {
+        let directory = directory_with(&["log"]);
+        let path = directory.path().join("log");
+        let mut logs = find(&[path.to_string_lossy().into_owned()]).unwrap();
+        fs::rename(&path, directory.path().join("log.1")).unwrap();
+        fs::write(&path, "new").unwrap();
+        let mut text = String::new();
+        logs[0].open(false).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "log");
+        if let Place::File { kept, .. } = &mut logs[0].place {
+            *kept = None;
+        }
+        assert!(logs[0].open(false).unwrap_err().to_string().contains("rotated"));
+    }
+}

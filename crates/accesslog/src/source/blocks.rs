@@ -1,0 +1,272 @@
+//! Blocks of whole lines, so that lines can be found in place and blocks can go from one thread to another.
+//!
+//! A line that two blocks would share goes to the second one: that is the only copy. A line that is longer than any line
+//! may be costs the memory of the longest that may be, however long it is: the rest of it is dropped while it is read.
+
+use super::decode::Decoder;
+use std::io::{ErrorKind, Read};
+
+/// How much is read at once, and how long a line may be, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Fits a core's second cache.
+    pub block: usize,
+    /// Without its end.
+    pub line: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { block: 256 * 1024, line: 1024 * 1024 }
+    }
+}
+
+/// At least what a byte order mark takes.
+const LEAST_BLOCK: usize = 16;
+/// How much is kept of a line that is too long.
+const KEPT_OF_LONG: usize = 4096;
+/// A byte order mark in UTF-8, which Windows puts before a text.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Some bytes of a log. Its memory is used again.
+#[derive(Default)]
+pub(crate) struct Block {
+    bytes: Vec<u8>,
+    from: usize,
+    to: usize,
+}
+
+/// What a block holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Piece {
+    /// Whole lines with their ends; the last one of a log may have none.
+    Lines,
+    /// The beginning of a line that is too long.
+    TooLong,
+    /// Nothing, as there is nothing left.
+    End,
+}
+
+impl Block {
+    /// What it holds.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(self.from..self.to).unwrap_or_default()
+    }
+
+    fn len(&self) -> usize {
+        self.to - self.from
+    }
+
+    fn set(&mut self, bytes: &[u8]) {
+        if self.bytes.len() < bytes.len() {
+            self.bytes.resize(bytes.len(), 0);
+        }
+        if let Some(place) = self.bytes.get_mut(..bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+        (self.from, self.to) = (0, bytes.len());
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        self.from = (self.from + count).min(self.to);
+    }
+
+    fn keep_first(&mut self, count: usize) {
+        self.to = self.to.min(self.from + count);
+    }
+}
+
+/// A log, block by block.
+pub(crate) struct Blocks {
+    decoder: Decoder,
+    limits: Limits,
+    /// What the last block did not give.
+    carry: Vec<u8>,
+    decoded: u64,
+    is_at_start: bool,
+    is_in_long_line: bool,
+    has_ended: bool,
+    cut_short: Option<String>,
+}
+
+impl Blocks {
+    /// `head` was decoded already.
+    pub fn new(decoder: Decoder, head: Vec<u8>, limits: Limits) -> Blocks {
+        Blocks {
+            decoder,
+            limits: Limits { block: limits.block.max(LEAST_BLOCK), line: limits.line },
+            decoded: head.len() as u64,
+            carry: head,
+            is_at_start: true,
+            is_in_long_line: false,
+            has_ended: false,
+            cut_short: None,
+        }
+    }
+
+    /// Nothing can be decoded but what was already.
+    pub fn end(&mut self, why: String) {
+        self.has_ended = true;
+        self.cut_short = Some(why);
+    }
+
+    /// Bytes taken of what is stored.
+    pub fn taken(&self) -> u64 {
+        self.decoder.taken()
+    }
+
+    /// Bytes after decompression.
+    pub fn decoded(&self) -> u64 {
+        self.decoded
+    }
+
+    /// Why the log was not read to its end, if it was not; known at its end.
+    pub fn cut_short(&mut self) -> Option<String> {
+        self.cut_short.take()
+    }
+
+    /// Puts what comes next into a block, whose former content is of no interest.
+    pub fn next(&mut self, block: &mut Block) -> Piece {
+        block.set(&self.carry);
+        self.carry.clear();
+        // So many bytes of the block have no end of a line in them.
+        let mut searched = 0;
+        loop {
+            self.fill(block);
+            if self.is_in_long_line {
+                match memchr::memchr(b'\n', block.bytes()) {
+                    Some(end) => {
+                        block.drop_first(end + 1);
+                        self.is_in_long_line = false;
+                    }
+                    None => block.set(&[]),
+                }
+            }
+            let last_end = memchr::memrchr(b'\n', block.bytes().get(searched..).unwrap_or_default());
+            if let Some(end) = last_end {
+                let whole = searched + end + 1;
+                self.carry.extend_from_slice(block.bytes().get(whole..).unwrap_or_default());
+                block.keep_first(whole);
+                return Piece::Lines;
+            }
+            if self.has_ended {
+                return if block.len() == 0 { Piece::End } else { Piece::Lines };
+            }
+            if block.len() > self.limits.line {
+                block.keep_first(KEPT_OF_LONG);
+                self.is_in_long_line = true;
+                return Piece::TooLong;
+            }
+            searched = block.len();
+        }
+    }
+
+    /// Reads as much as a block takes, behind what is in it, or what is left.
+    fn fill(&mut self, block: &mut Block) {
+        let to = block.to + self.limits.block;
+        if block.bytes.len() < to {
+            block.bytes.resize(to, 0);
+        }
+        while block.to < to && !self.has_ended {
+            match self.decoder.read(block.bytes.get_mut(block.to..to).unwrap_or_default()) {
+                Ok(0) => {
+                    self.has_ended = true;
+                    self.cut_short = self.decoder.shortened();
+                }
+                Ok(count) => {
+                    block.to += count;
+                    self.decoded += count as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.has_ended = true;
+                    self.cut_short = Some(self.decoder.cut_short(&error));
+                }
+            }
+        }
+        if self.is_at_start {
+            self.is_at_start = false;
+            if block.bytes().starts_with(MARK) {
+                block.drop_first(MARK.len());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::input::Input;
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Cursor;
+
+    /// Lines without their ends; one that is too long is `None`.
+    fn lines(log: &[u8], head: usize, limits: Limits) -> Vec<Option<Vec<u8>>> {
+        let (head, rest) = log.split_at(head);
+        let decoder = Decoder::new(Input::new(Box::new(Cursor::new(rest.to_vec())), None));
+        let mut blocks = Blocks::new(decoder, head.to_vec(), limits);
+        let mut block = Block::default();
+        let mut lines = Vec::new();
+        loop {
+            match blocks.next(&mut block) {
+                Piece::End => break,
+                Piece::TooLong => lines.push(None),
+                Piece::Lines => {
+                    let bytes = block.bytes().strip_suffix(b"\n").unwrap_or(block.bytes());
+                    lines.extend(bytes.split(|&byte| byte == b'\n').map(|line| {
+                        // What came as a whole may be too long too.
+                        (line.len() <= limits.line).then(|| line.to_vec())
+                    }));
+                }
+            }
+        }
+        assert_eq!((blocks.decoded(), blocks.cut_short()), (log.len() as u64, None));
+        lines
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_the_same_whatever_the_size_of_blocks(
+            lengths in prop::collection::vec(0_usize..90, 0..60), block in 1_usize..200, head in 0_usize..50, has_end: bool,
+        ) {
+            let longest = 60;
+            let mut log = Vec::new();
+            for (i, &length) in lengths.iter().enumerate() {
+                log.resize(log.len() + length, b'a' + u8::try_from(i % 26).unwrap());
+                log.push(b'\n');
+            }
+            let mut expected: Vec<_> = lengths.iter().enumerate().map(|(i, &length)| {
+                (length <= longest).then(|| vec![b'a' + u8::try_from(i % 26).unwrap(); length])
+            }).collect();
+            if !has_end && log.pop().is_some() && lengths.last() == Some(&0) {
+                // Without its end an empty last line is none.
+                expected.pop();
+            }
+            let head = head.min(log.len());
+            prop_assert_eq!(lines(&log, head, Limits { block, line: longest }), expected);
+        }
+    }
+
+    #[test]
+    fn a_mark_before_the_text_is_none_of_it() {
+        let small = Limits { block: 1, line: 1000 };
+        assert_eq!(lines(b"\xef\xbb\xbfa\nb", 0, small), [Some(b"a".to_vec()), Some(b"b".to_vec())]);
+        assert_eq!(lines(b"\xef\xbb\xbfa\n", 4, small), [Some(b"a".to_vec())]);
+        assert!(lines(b"\xef\xbb\xbf", 0, small).is_empty());
+        assert_eq!(lines(b"a\n\xef\xbb\xbfb\n", 0, small)[1].as_deref(), Some(&b"\xef\xbb\xbfb"[..]));
+    }
+
+    #[test]
+    fn a_long_line_takes_no_more_memory_than_the_longest_that_may_be() {
+        let limits = Limits { block: 1000, line: 5000 };
+        let log = [b"first\n".to_vec(), vec![b'x'; 3_000_000], b"\nlast".to_vec()].concat();
+        let mut blocks = Blocks::new(Decoder::new(Input::new(Box::new(Cursor::new(log)), None)), Vec::new(), limits);
+        let mut block = Block::default();
+        let mut pieces = Vec::new();
+        while pieces.last() != Some(&Piece::End) {
+            pieces.push(blocks.next(&mut block));
+            assert!(block.bytes.len() <= limits.line + 2 * limits.block && blocks.carry.len() <= limits.block);
+        }
+        assert_eq!(pieces, [Piece::Lines, Piece::TooLong, Piece::Lines, Piece::End]);
+    }
+}

@@ -1,0 +1,408 @@
+//! Decompression by magic bytes: gzip (RFC 1952), zstd (RFC 8878), bzip2, or none.
+//!
+//! A compressed log is any number of members after one another, as `cat a.gz b.gz` makes them and parallel compressors
+//! do; they need not be of one kind. Zeros may follow the last one, as on tapes. Anything else that follows is an error:
+//! up to there, everything was read.
+
+use super::input::Input;
+use brimful_core::quantity;
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use std::io::{self, BufRead, ErrorKind, Read};
+use std::mem;
+
+/// As many bytes as tell what follows.
+const MAGIC_BYTES: usize = 5;
+
+/// An empty block that ends a zstd frame, with room for a checksum.
+const LAST_BLOCK: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
+
+/// A log's bytes as they were before somebody compressed them.
+pub(crate) struct Decoder {
+    state: State,
+    /// Buffers of the last zstd frame, for the next one.
+    frame: Option<Box<FrameDecoder>>,
+    /// Why a zstd frame ends, of which there is still something to be read.
+    failed: Option<io::Error>,
+    compression: Option<Compression>,
+}
+
+enum State {
+    Plain(Input),
+    Gzip(Box<GzDecoder<Input>>),
+    Bzip2(Box<BzDecoder<Input>>),
+    Zstd(Input, Box<FrameDecoder>),
+    /// Before the first member, or after one.
+    Between(Input),
+    Over(Option<Input>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Compression {
+    Gzip,
+    Bzip2,
+    Zstd,
+    /// A part of a zstd stream that is not data.
+    Skippable,
+}
+
+impl Decoder {
+    pub fn new(input: Input) -> Decoder {
+        Decoder { state: State::Between(input), frame: None, failed: None, compression: None }
+    }
+
+    /// Bytes taken of what is stored.
+    pub fn taken(&self) -> u64 {
+        self.input().map_or(0, Input::taken)
+    }
+
+    /// Why what was read so far is all that can be.
+    pub fn cut_short(&self, error: &io::Error) -> String {
+        let bytes = quantity::count(self.taken());
+        let kind = self.compression.map_or("", Compression::name);
+        match (&self.state, self.input()) {
+            (_, Some(input)) if input.is_broken() => format!("it cannot be read on after {bytes} bytes: {error}"),
+            (State::Over(_), _) => format!("after {bytes} bytes, {error}"),
+            (_, Some(input)) if input.has_ended() => format!("its {kind} data ends in the middle, after {bytes} bytes"),
+            _ => format!("its {kind} data is damaged at about byte {bytes}: {error}"),
+        }
+    }
+
+    /// Why a log that ended without an error is not whole, if so.
+    pub fn shortened(&self) -> Option<String> {
+        let missing = self.input().map_or(0, Input::missing);
+        let (read, all) = (quantity::count(self.taken()), quantity::count(self.taken() + missing));
+        (missing > 0).then(|| format!("it became shorter while it was read: {read} of {all} bytes were left"))
+    }
+
+    fn input(&self) -> Option<&Input> {
+        match &self.state {
+            State::Plain(input) | State::Zstd(input, _) | State::Between(input) => Some(input),
+            State::Gzip(decoder) => Some(decoder.get_ref()),
+            State::Bzip2(decoder) => Some(decoder.get_ref()),
+            State::Over(input) => input.as_ref(),
+        }
+    }
+
+    /// Goes on to what follows, if anything does.
+    fn begin(&mut self) -> io::Result<()> {
+        let State::Between(mut input) = mem::replace(&mut self.state, State::Over(None)) else {
+            return Ok(());
+        };
+        let begun = self.begun(&mut input);
+        self.state = match begun {
+            Ok(Some(Begun::Plain)) => State::Plain(input),
+            Ok(Some(Begun::Gzip)) => State::Gzip(Box::new(GzDecoder::new(input))),
+            Ok(Some(Begun::Bzip2)) => State::Bzip2(Box::new(BzDecoder::new(input))),
+            Ok(Some(Begun::Zstd(frame))) => State::Zstd(input, frame),
+            Ok(Some(Begun::Nothing)) => State::Between(input),
+            Ok(None) => State::Over(Some(input)),
+            Err(Failed::Inside(error, frame)) => {
+                self.state = State::Zstd(input, frame);
+                return Err(error);
+            }
+            Err(Failed::Between(error)) => {
+                self.state = State::Over(Some(input));
+                return Err(error);
+            }
+        };
+        Ok(())
+    }
+
+    fn begun(&mut self, input: &mut Input) -> Result<Option<Begun>, Failed> {
+        let found = Compression::of(input.peek(MAGIC_BYTES)?);
+        let is_first = self.compression.is_none();
+        self.compression = found.or(self.compression);
+        match found {
+            None if is_first => Ok(Some(Begun::Plain)),
+            None => {
+                if only_zeros_follow(input)? {
+                    return Ok(None);
+                }
+                let error = "what follows is not compressed and was not read";
+                Err(Failed::Between(io::Error::new(ErrorKind::InvalidData, error)))
+            }
+            Some(Compression::Gzip) => Ok(Some(Begun::Gzip)),
+            Some(Compression::Bzip2) => Ok(Some(Begun::Bzip2)),
+            Some(Compression::Skippable) => skip(input).map(|()| Some(Begun::Nothing)).map_err(Failed::Between),
+            Some(Compression::Zstd) => {
+                let mut frame = self.frame.take().unwrap_or_else(|| Box::new(FrameDecoder::new()));
+                match frame.reset(&mut *input) {
+                    Ok(()) => Ok(Some(Begun::Zstd(frame))),
+                    Err(error) => Err(Failed::Inside(io::Error::other(error), frame)),
+                }
+            }
+        }
+    }
+
+    fn end_member(&mut self) {
+        self.state = match mem::replace(&mut self.state, State::Over(None)) {
+            State::Gzip(decoder) => State::Between(decoder.into_inner()),
+            State::Bzip2(decoder) => State::Between(decoder.into_inner()),
+            State::Zstd(input, frame) => {
+                self.frame = Some(frame);
+                State::Between(input)
+            }
+            State::Plain(input) | State::Between(input) => State::Over(Some(input)),
+            State::Over(input) => State::Over(input),
+        };
+    }
+}
+
+impl Read for Decoder {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while !into.is_empty() {
+            let read = match &mut self.state {
+                State::Plain(input) => return input.read(into),
+                State::Over(_) => return Ok(0),
+                State::Between(_) => {
+                    self.begin()?;
+                    continue;
+                }
+                State::Gzip(decoder) => decoder.read(into)?,
+                State::Bzip2(decoder) => decoder.read(into)?,
+                State::Zstd(input, frame) => read_frame(input, frame, &mut self.failed, into)?,
+            };
+            if read > 0 {
+                return Ok(read);
+            }
+            self.end_member();
+        }
+        Ok(0)
+    }
+}
+
+/// What comes next.
+enum Begun {
+    Plain,
+    Gzip,
+    Bzip2,
+    Zstd(Box<FrameDecoder>),
+    /// Something without data.
+    Nothing,
+}
+
+/// Where a member could not be begun: at its first bytes, or before.
+enum Failed {
+    Inside(io::Error, Box<FrameDecoder>),
+    Between(io::Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Failed {
+        Failed::Between(error)
+    }
+}
+
+impl Compression {
+    fn of(start: &[u8]) -> Option<Compression> {
+        match start {
+            [0x1f, 0x8b, ..] => Some(Compression::Gzip),
+            // The fifth byte begins a block, or the end.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => Some(Compression::Bzip2),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Skippable),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Bzip2 => "bzip2",
+            Compression::Zstd | Compression::Skippable => "zstd",
+        }
+    }
+}
+
+/// Nothing means the end of the frame.
+fn read_frame(
+    input: &mut Input, frame: &mut FrameDecoder, failed: &mut Option<io::Error>, into: &mut [u8],
+) -> io::Result<usize> {
+    while frame.can_collect() == 0 && !frame.is_finished() {
+        if let Err(error) = frame.decode_blocks(&mut *input, BlockDecodingStrategy::UptoBlocks(1)) {
+            // What later blocks may refer to is held back: up to a window of it, some MiB. There are none.
+            frame.decode_blocks(LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1)).map_err(io::Error::other)?;
+            *failed = Some(io::Error::other(error));
+        }
+    }
+    let read = frame.read(into)?;
+    match failed.take_if(|_| read == 0) {
+        Some(error) => Err(error),
+        None => Ok(read),
+    }
+}
+
+/// Passes over a skippable frame: its magic number, its length, and so many bytes.
+fn skip(input: &mut Input) -> io::Result<()> {
+    let mut head = [0; 8];
+    input.read_exact(&mut head)?;
+    let [_, _, _, _, length @ ..] = head;
+    let length = u64::from(u32::from_le_bytes(length));
+    let skipped = io::copy(&mut input.take(length), &mut io::sink())?;
+    if skipped < length {
+        return Err(io::Error::new(ErrorKind::UnexpectedEof, "a part that is to be skipped is cut off"));
+    }
+    Ok(())
+}
+
+fn only_zeros_follow(input: &mut Input) -> io::Result<bool> {
+    loop {
+        let next = input.fill_buf()?;
+        let count = next.len();
+        if count == 0 {
+            return Ok(true);
+        }
+        if next.iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+        input.consume(count);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::io::Write;
+
+    pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    pub(crate) fn bzip2(text: &[u8]) -> Vec<u8> {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// A frame by hand (RFC 8878, 3.1.1): no checksum, a window of 128 KiB, raw blocks; a repeated byte is a block of its
+    /// own kind.
+    pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38];
+        let mut blocks = text.chunks(100_000).peekable();
+        let header = |size: usize, kind: u32, last: bool| {
+            let header = (u32::try_from(size).unwrap() << 3) | (kind << 1) | u32::from(last);
+            header.to_le_bytes()[..3].to_vec()
+        };
+        if text.is_empty() {
+            frame.extend(header(0, 0, true));
+        }
+        while let Some(block) = blocks.next() {
+            let is_repeated = block.len() > 1 && block.iter().all(|byte| byte == &block[0]);
+            frame.extend(header(block.len(), u32::from(is_repeated), blocks.peek().is_none()));
+            frame.extend(if is_repeated { &block[..1] } else { block });
+        }
+        frame
+    }
+
+    fn skippable(bytes: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0x5a, 0x2a, 0x4d, 0x18];
+        frame.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
+        frame.extend(bytes);
+        frame
+    }
+
+    fn decoded(stored: Vec<u8>) -> (Vec<u8>, Option<String>) {
+        let limit = stored.len() as u64;
+        let mut decoder = Decoder::new(Input::new(Box::new(io::Cursor::new(stored)), Some(limit)));
+        let mut text = Vec::new();
+        let mut piece = [0; 1000];
+        loop {
+            match decoder.read(&mut piece) {
+                Ok(0) => return (text, decoder.shortened()),
+                Ok(count) => text.extend(&piece[..count]),
+                Err(error) => return (text, Some(decoder.cut_short(&error))),
+            }
+        }
+    }
+
+    fn text() -> Vec<u8> {
+        (0..40_000).flat_map(|i| format!("line {i}\n").into_bytes()).chain([b'x'; 200_000]).collect()
+    }
+
+    #[test]
+    fn every_compression_gives_the_same_bytes() {
+        for stored in [text(), gzip(&text()), bzip2(&text()), zstd(&text())] {
+            assert!(decoded(stored) == (text(), None));
+        }
+        for stored in [vec![], gzip(b""), bzip2(b""), zstd(b""), skippable(b"nothing")] {
+            assert_eq!(decoded(stored), (vec![], None));
+        }
+    }
+
+    #[test]
+    fn members_follow_one_another() {
+        let ab = |a: Vec<u8>, b: Vec<u8>| decoded([a, b].concat());
+        let expected = (b"ab".to_vec(), None);
+        assert_eq!(ab(gzip(b"a"), gzip(b"b")), expected);
+        assert_eq!(ab(bzip2(b"a"), bzip2(b"b")), expected);
+        assert_eq!(ab(zstd(b"a"), zstd(b"b")), expected);
+        assert_eq!(ab(zstd(b"a"), [skippable(&[7; 99_999]), zstd(b"b"), skippable(b"")].concat()), expected);
+        assert_eq!(ab(skippable(b"index"), [zstd(b"a"), gzip(b"b")].concat()), expected);
+        assert_eq!(ab(gzip(b"ab"), vec![0; 10_240]), expected);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_read_up_to_there() {
+        for (kind, stored) in [("gzip", gzip(&text())), ("zstd", zstd(&text()))] {
+            let (read, why) = decoded(stored[..stored.len() / 2].to_vec());
+            assert!(!read.is_empty() && text().starts_with(&read), "{kind}");
+            let why = why.unwrap();
+            assert!(why.starts_with(&format!("its {kind} data ends in the middle, after ")), "{why}");
+        }
+        // A block of it is all or nothing.
+        let (read, why) = decoded(bzip2(&text())[..1000].to_vec());
+        assert_eq!(read, b"");
+        assert_eq!(why.unwrap(), "its bzip2 data ends in the middle, after 1,000 bytes");
+        for stored in [gzip(&text()), bzip2(&text()), zstd(&text()), skippable(b"nothing")] {
+            for length in 6..14 {
+                let (read, why) = decoded(stored[..length].to_vec());
+                assert!(read.len() < 10 && why.is_some(), "{length} {why:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_said_and_so_is_what_follows() {
+        let mut stored = gzip(&text());
+        let end = stored.len();
+        stored[end - 5] ^= 1;
+        let (read, why) = decoded(stored);
+        assert!(read == text());
+        assert!(why.unwrap().contains("gzip data is damaged at about byte"));
+        let (read, why) = decoded([gzip(b"a"), b"plain".to_vec()].concat());
+        assert_eq!(read, b"a");
+        assert_eq!(why.unwrap(), "after 21 bytes, what follows is not compressed and was not read");
+    }
+
+    #[test]
+    fn plain_text_stays_as_it_is_whatever_it_begins_with() {
+        for text in ["", "B", "BZh9 is no compression", "\u{1f}", "(\n", "P*M"] {
+            assert_eq!(decoded(text.into()), (text.into(), None));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn foreign_bytes_are_no_reason_to_panic(
+            kind in 0_usize..4, at in proptest::collection::vec((0_usize..100_000, 0_u8..=255), 0..4), cut in 0_usize..100_000,
+        ) {
+            let text = (0..4000).flat_map(|i| format!("line {i}\n").into_bytes()).collect::<Vec<_>>();
+            let mut stored = match kind {
+                0 => gzip(&text),
+                1 => bzip2(&text),
+                2 => zstd(&text),
+                _ => [skippable(b"x"), gzip(&text)].concat(),
+            };
+            for (at, byte) in at {
+                let at = at % stored.len();
+                stored[at] = byte;
+            }
+            stored.truncate(cut.max(1));
+            decoded(stored);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! How logs begin: what their formats are, and in what order their requests came.
+//!
+//! Formats are found by the first lines of all logs together; where nothing reads most of these, by those of the logs whose
+//! own lines are known. Rotated sets are put in order by each log's first request, since their names tell it in many ways,
+//! of which half are upside down.
+
+use super::blocks::{Blocks, Limits};
+use super::decode::Decoder;
+use super::{Log, unreadable};
+use crate::detect::Formats;
+use crate::format::Format;
+use crate::{Line, LogError, Scratch};
+use std::io::{self, ErrorKind, Read};
+
+/// So many lines are looked at, over all logs.
+const LINES: usize = 500;
+/// And at least so many of each.
+const LEAST_LINES: usize = 20;
+/// So many bytes are decoded beforehand, over all logs, but for each within the range.
+const BYTES: usize = 4 * 1024 * 1024;
+const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
+
+/// A log whose beginning is known.
+pub(crate) struct Begun {
+    pub log: Log,
+    /// What it begins with, decompressed.
+    head: Vec<u8>,
+    /// Whether that is all.
+    is_whole: bool,
+    /// Why it is no more, if that is an error.
+    pub cut_short: Option<String>,
+    /// What comes after the head, of a log that can be read only once.
+    rest: Option<Decoder>,
+    first_ns: Option<i64>,
+}
+
+/// Opens logs, and reads how each begins.
+///
+/// # Errors
+///
+/// A log that cannot be read, or is none.
+pub(crate) fn begin(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<Begun>, LogError> {
+    let bytes = (BYTES / logs.len().max(1)).clamp(*BYTES_OF_ONE.start(), *BYTES_OF_ONE.end());
+    logs.into_iter().map(|log| Begun::new(log, follow_growth, bytes)).collect()
+}
+
+/// The formats that the logs have, by their first lines.
+///
+/// # Errors
+///
+/// Nothing that is known looks like any of them.
+pub(crate) fn detect(logs: &[Begun]) -> Result<Formats, LogError> {
+    let with_lines = logs.iter().filter(|log| log.lines().next().is_some()).count().max(1);
+    let each = (LINES / with_lines).max(LEAST_LINES);
+    let sample = |log| Begun::lines(log).take(each).collect::<Vec<_>>();
+    let samples: Vec<Vec<&[u8]>> = logs.iter().map(sample).collect();
+    Formats::detect(&samples.concat()).or_else(|error| {
+        // One that nothing reads may well be among others: its lines are malformed, and counted.
+        let known = samples.iter().filter(|lines| !lines.is_empty() && Formats::detect(lines).is_ok());
+        let known = known.flatten().copied().collect::<Vec<&[u8]>>();
+        if known.is_empty() { Err(error) } else { Formats::detect(&known) }
+    })
+}
+
+/// What lines read so far have shown, and what these show, of which `found` reads at least half.
+pub(crate) fn joined(formats: &Formats, mut found: Formats, lines: &[&[u8]]) -> Formats {
+    for line in lines {
+        reads(&mut found, line);
+    }
+    let mut all: Vec<Format> = Vec::new();
+    for share in formats.shares().into_iter().chain(found.shares()) {
+        if all.iter().any(|format| format.name() == share.name) {
+            continue;
+        }
+        all.extend(Format::named(&share.name).or_else(|| Format::parse(&share.name).ok()));
+    }
+    if all.is_empty() { found } else { Formats::given(all) }
+}
+
+/// Sorts logs by the time of their first request. Those that have none keep their order, and come last.
+pub(crate) fn put_in_order(logs: &mut [Begun], formats: &Formats) {
+    for log in &mut *logs {
+        log.first_ns = log.first_request_ns(&mut formats.clone());
+    }
+    logs.sort_by_key(|log| (log.first_ns.is_none(), log.first_ns));
+}
+
+/// A log of which no line can be read, and which has bytes that no text has, is an error: a wrong file was named.
+pub(crate) fn refuse_binary(logs: &[Begun], formats: Option<&Formats>) -> Result<(), LogError> {
+    let is_read = |log: &Begun, formats: &Formats| {
+        let mut formats = formats.clone();
+        log.lines().take(LINES).any(|line| reads(&mut formats, line))
+    };
+    for log in logs {
+        if log.head.contains(&0) && !formats.is_some_and(|formats| is_read(log, formats)) {
+            let why = "no log, but binary data: it has NUL bytes, and none of its first lines can be read. Leave it out";
+            return Err(LogError::UnknownFormat(format!("{} is {why}", log.log.path())));
+        }
+    }
+    Ok(())
+}
+
+/// Whether as many of the lines can be read as cannot.
+pub(crate) fn reads_half(formats: &Formats, lines: &[&[u8]]) -> bool {
+    let mut formats = formats.clone();
+    lines.iter().filter(|line| reads(&mut formats, line)).count() * 2 >= lines.len()
+}
+
+fn reads(formats: &mut Formats, line: &[u8]) -> bool {
+    formats.read(line, &mut Scratch::default()).is_ok()
+}
+
+impl Begun {
+    fn new(mut log: Log, follow_growth: bool, bytes: usize) -> Result<Begun, LogError> {
+        let input = log.open(follow_growth).map_err(|error| unreadable(log.path(), error))?;
+        let mut decoder = Decoder::new(input);
+        let mut head = vec![0; bytes];
+        let mut read = 0;
+        let mut is_whole = false;
+        let mut cut_short = None;
+        while !is_whole && read < bytes {
+            match decoder.read(head.get_mut(read..).unwrap_or_default()) {
+                Ok(0) => is_whole = true,
+                Ok(count) => read += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    is_whole = true;
+                    cut_short = Some(decoder.cut_short(&error));
+                }
+            }
+        }
+        head.truncate(read);
+        head.shrink_to_fit();
+        if let Some(kind) = other_kind(&head) {
+            return Err(LogError::UnknownFormat(kind.of(log.path())));
+        }
+        let rest = log.is_stream().then_some(decoder);
+        Ok(Begun { log, head, is_whole, cut_short, rest, first_ns: None })
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.head.is_empty()
+    }
+
+    /// All of it.
+    pub fn into_blocks(mut self, follow_growth: bool, limits: Limits) -> io::Result<Blocks> {
+        if let Some(rest) = self.rest {
+            let mut blocks = Blocks::new(rest, self.head, limits);
+            if let Some(why) = self.cut_short {
+                blocks.end(why);
+            }
+            return Ok(blocks);
+        }
+        // The head has served, and would stay for as long as the log is read.
+        drop(self.head);
+        Ok(Blocks::new(Decoder::new(self.log.open(follow_growth)?), Vec::new(), limits))
+    }
+
+    /// The whole lines of the head that are not empty.
+    fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let end = if self.is_whole { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
+        // Of a line that is longer than the head, its beginning has to do.
+        let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
+        let lines = lines.strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines);
+        lines.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).filter(|line| !line.is_empty())
+    }
+
+    fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
+        let mut scratch = Scratch::default();
+        for line in self.lines().take(LINES) {
+            if let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch) {
+                return Some(entry.time_ns);
+            }
+        }
+        None
+    }
+}
+
+/// What a file is that is certainly no log.
+enum OtherKind {
+    Utf16,
+    Tar,
+    /// With what unpacks it to standard output.
+    Packed(&'static str, &'static str),
+}
+
+fn other_kind(head: &[u8]) -> Option<OtherKind> {
+    match head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(OtherKind::Utf16),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(OtherKind::Packed("xz", "xz -dc")),
+        [0x5d, 0, 0, ..] => Some(OtherKind::Packed("lzma", "xz -dc")),
+        [b'P', b'K', 3, 4, ..] => Some(OtherKind::Packed("zip", "unzip -p")),
+        [0x04, 0x22, 0x4d, 0x18, ..] => Some(OtherKind::Packed("lz4", "lz4 -dc")),
+        [0x1f, 0x9d, ..] => Some(OtherKind::Packed("compress", "gzip -dc")),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some(OtherKind::Packed("7z", "7z x -so")),
+        [b'L', b'Z', b'I', b'P', 1, ..] => Some(OtherKind::Packed("lzip", "lzip -dc")),
+        _ if head.get(257..262) == Some(b"ustar") => Some(OtherKind::Tar),
+        _ => None,
+    }
+}
+
+impl OtherKind {
+    /// Says it of a file, with what to do.
+    fn of(&self, path: &str) -> String {
+        let (what, command) = match self {
+            OtherKind::Utf16 => ("text in UTF-16; logs are read as UTF-8 or ASCII", "iconv -f UTF-16 -t UTF-8"),
+            OtherKind::Tar => ("an archive", "tar -xOf"),
+            OtherKind::Packed(_, command) => ("", *command),
+        };
+        let what = match self {
+            OtherKind::Packed(name, _) => format!("compressed with {name}; gzip, bzip2 and zstd are undone without help"),
+            _ => what.to_owned(),
+        };
+        format!("{path} is {what}: try `{command} {path} | brimful characterize -`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decode::tests::{gzip, zstd};
+    use super::*;
+
+    const COMBINED: &str = r#"10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "curl/8""#;
+    const JSON: &str = r#"{"time":"2000-10-11T00:00:00Z","method":"GET","uri":"/","status":200,"size":5,"remote_addr":"10.0.0.1"}"#;
+
+    fn begun(logs: &[(&str, Vec<u8>)]) -> Result<Vec<Begun>, LogError> {
+        let logs = logs.iter().map(|(name, bytes)| Log::stream(name, io::Cursor::new(bytes.clone()))).collect();
+        begin(logs, false)
+    }
+
+    fn on_day(day: u8) -> Vec<u8> {
+        COMBINED.replace("10/Oct", &format!("{day:02}/Oct")).into_bytes()
+    }
+
+    fn paths(logs: &[Begun]) -> Vec<&str> {
+        logs.iter().map(|log| log.log.path()).collect()
+    }
+
+    #[test]
+    fn logs_come_in_the_order_of_their_first_request() {
+        let logs = [("today", on_day(12)), ("empty", vec![]), ("oldest", gzip(&on_day(9))), ("old", zstd(&on_day(11)))];
+        let mut logs = begun(&logs).unwrap();
+        let formats = detect(&logs).unwrap();
+        put_in_order(&mut logs, &formats);
+        assert_eq!(paths(&logs), ["oldest", "old", "today", "empty"]);
+    }
+
+    #[test]
+    fn the_first_request_need_not_be_in_the_first_line() {
+        let late = [b"\xef\xbb\xbf\r\n\nnonsense\n".to_vec(), on_day(8)].concat();
+        let mut logs = begun(&[("a", on_day(9)), ("b", late)]).unwrap();
+        let formats = detect(&logs).unwrap();
+        put_in_order(&mut logs, &formats);
+        assert_eq!(paths(&logs), ["b", "a"]);
+    }
+
+    #[test]
+    fn logs_of_different_formats_are_read_together() {
+        let many = |line: &str| format!("{line}\n").repeat(40).into_bytes();
+        let ltsv = "time:10/Oct/2000:13:55:36 +0000\thost:10.0.0.1\treq:GET / HTTP/1.1\tstatus:200\tsize:5";
+        let logs = begun(&[("a", many(COMBINED)), ("b", many(JSON)), ("c", many(ltsv))]).unwrap();
+        let formats = detect(&logs).unwrap();
+        for log in &logs {
+            assert!(reads_half(&formats, &log.lines().collect::<Vec<_>>()), "{}", log.log.path());
+        }
+    }
+
+    #[test]
+    fn what_is_no_log_is_refused_and_said() {
+        let said = |bytes: &[u8]| begun(&[("f", bytes.to_vec())]).err().map(|error| error.to_string()).unwrap();
+        assert!(said(b"\xff\xfea\0b\0").contains("UTF-16"));
+        assert!(said(b"\xfd7zXZ\0...").contains("xz -dc f | brimful"));
+        let mut tar = vec![b'x'; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        assert!(said(&gzip(&tar)).contains("archive"));
+
+        let binary = begun(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
+        let why = refuse_binary(&binary, detect(&binary).ok().as_ref()).unwrap_err().to_string();
+        assert!(why.contains("f is no log, but binary data"), "{why}");
+        // What a crash leaves in a log is no reason to refuse it.
+        let zeros = [vec![0; 100], b"\n".to_vec(), on_day(1), b"\n".to_vec(), on_day(1)].concat();
+        let zeros = begun(&[("f", zeros)]).unwrap();
+        refuse_binary(&zeros, Some(&detect(&zeros).unwrap())).unwrap();
+    }
+
+    #[test]
+    fn a_log_that_is_damaged_from_the_beginning_is_an_empty_one() {
+        let logs = begun(&[("f", gzip(b"text")[..9].to_vec())]).unwrap();
+        assert!(logs[0].is_empty());
+        assert!(logs[0].cut_short.as_deref().unwrap().contains("gzip"));
+    }
+}

@@ -1,0 +1,196 @@
+//! A profile → the `Workload` that has its traffic: classes with their shares, their most popular URLs with the bytes of
+//! their answers, and arrivals at the rate of the peak window that come as they did there.
+//!
+//! What a server answers without a body is asked for again in a way that any server answers without one: what was not
+//! modified, with `If-None-Match: *`; what was asked for by HEAD, by HEAD; what was not found, by a path that is not
+//! there.
+
+pub mod arrivals;
+
+use crate::LogError;
+use crate::classes::EMPTY;
+use arrivals::{Fitted, fit};
+use brimful_core::Rate;
+use brimful_core::profile::{Class as Seen, PopularUrl, Profile};
+use brimful_core::workload::{Class, Load, Url, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// URLs of a class that are listed at most; for the others stand so many at most, unless they have less than this share.
+const URLS: usize = 200;
+const OTHERS: u64 = 100;
+const FEW: f64 = 0.01;
+/// What fewer answers without a body are of is no class of its own.
+const RARE: f64 = 0.005;
+/// Under this path the files lie that stand for URLs whose names cannot be requested or kept.
+const SYNTHETIC: &str = "/brimful";
+/// What is not there.
+const ABSENT: &str = "/brimful/absent";
+
+/// A workload, and why its calls come as they do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// The document.
+    pub workload: Workload,
+    /// A sentence.
+    pub why: String,
+}
+
+/// The load that has the traffic of a profile's peak window.
+///
+/// # Errors
+/// [`LogError::NoRequests`] when nothing in it can be requested.
+pub fn workload(profile: &Profile) -> Result<Chosen, LogError> {
+    let mut names = BTreeSet::new();
+    let mut classes: Vec<Class> = Vec::new();
+    for seen in profile.classes.iter().filter(|class| class.share_requests > 0.0) {
+        let made = if seen.name == EMPTY { without_body(profile, seen) } else { vec![with_body(seen)] };
+        classes.extend(made.into_iter().filter(|class| names.insert(class.name.clone())));
+    }
+    if classes.is_empty() {
+        return Err(LogError::NoRequests(
+            "the peak window has no request that a load could be made of: choose another one with --peak".to_owned(),
+        ));
+    }
+    let Fitted { arrivals, why } = fit(profile);
+    let load = Load::Open { rate: Rate(profile.peak.rate), arrivals };
+    Ok(Chosen { workload: Workload { classes, load: Some(load) }, why })
+}
+
+/// Answers that have a body, by GET: what else a class was asked for with, changes something on most servers.
+fn with_body(seen: &Seen) -> Class {
+    let urls = seen.urls.iter().filter(|url| url.method.is_empty() || url.method == "GET").take(URLS);
+    let mut found: Vec<Url> = urls.enumerate().map(|(index, url)| requested(seen, index, url)).collect();
+    let others = others(seen, &found);
+    found.extend(others);
+    Class { urls: found, ..class(&seen.name, seen.share_requests) }
+}
+
+/// What stands for the URLs that are not listed: files of such a size that the mean of the class holds.
+fn others(seen: &Seen, listed: &[Url]) -> Vec<Url> {
+    let bytes_of = |url: &Url| url.weight * url.bytes.unwrap_or(0) as f64;
+    let left = seen.requests as f64 - listed.iter().map(|url| url.weight).sum::<f64>();
+    if !listed.is_empty() && left < FEW * seen.requests as f64 {
+        return Vec::new();
+    }
+    let bytes = (seen.requests as f64 * seen.mean_bytes - listed.iter().map(bytes_of).sum::<f64>()) / left;
+    let [least, most] = seen.bytes_range;
+    let bytes = if bytes.is_finite() { bytes } else { seen.mean_bytes };
+    let bytes = (bytes.round().max(0.0) as u64).clamp(least.min(most), most.max(least));
+    let unlisted = seen.unique_urls.saturating_sub(listed.len() as u64).clamp(1, OTHERS);
+    let weight = if left > 0.0 { left / unlisted as f64 } else { 1.0 };
+    let path = |index: u64| format!("{SYNTHETIC}/{}/other-{index}", seen.name);
+    (0..unlisted).map(|index| Url { path: path(index), weight, bytes: Some(bytes) }).collect()
+}
+
+/// A URL of a class as it can be requested: itself, or a name in its place.
+fn requested(seen: &Seen, index: usize, url: &PopularUrl) -> Url {
+    let path = if is_requestable(&url.url) { url.url.clone() } else { format!("{SYNTHETIC}/{}/{index}", seen.name) };
+    Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
+}
+
+/// A path that begins with a slash, has nothing that HTTP forbids in it, and leads nowhere else than down.
+fn is_requestable(url: &str) -> bool {
+    let path = url.split('?').next().unwrap_or_default();
+    let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'#'));
+    let goes_down = !path.split('/').any(|part| part == ".." || part == ".") && !path.contains("//");
+    url.starts_with('/') && is_plain && goes_down && !path.contains('\0') && path.len() < 1024
+}
+
+/// By the reasons that the log gives.
+fn without_body(profile: &Profile, seen: &Seen) -> Vec<Class> {
+    let all: u64 = profile.zero_length.values().sum();
+    let share = |reason: &str| profile.zero_length.get(reason).map_or(0.0, |n| *n as f64 / all.max(1) as f64);
+    let (head, absent) = (share("head"), share("not_found"));
+    let is_rare = |share: f64| share * seen.share_requests < RARE;
+    let mut made = Vec::new();
+    let mut rest = 1.0;
+    if !is_rare(head) {
+        rest -= head;
+        let head = class("empty-head", seen.share_requests * head);
+        made.push(Class { method: "HEAD".to_owned(), urls: existing(seen, "head"), ..head });
+    }
+    if !is_rare(absent) {
+        rest -= absent;
+        made.push(Class { path: ABSENT.to_owned(), ..class("empty-not-found", seen.share_requests * absent) });
+    }
+    if rest > 1e-9 {
+        let unchanged = class("empty-not-modified", seen.share_requests * rest);
+        let headers = BTreeMap::from([("If-None-Match".to_owned(), "*".to_owned())]);
+        made.push(Class { headers, urls: existing(seen, "not-modified"), ..unchanged });
+    }
+    made
+}
+
+/// URLs of answers without a body whose files are there, whatever they hold.
+fn existing(seen: &Seen, name: &str) -> Vec<Url> {
+    let urls = seen.urls.iter().filter(|url| is_requestable(&url.url)).take(URLS);
+    let mut found: Vec<Url> =
+        urls.map(|url| Url { path: url.url.clone(), weight: url.requests as f64, bytes: None }).collect();
+    if found.is_empty() {
+        found.push(Url { path: format!("{SYNTHETIC}/{name}"), weight: 1.0, bytes: Some(1) });
+    }
+    found
+}
+
+fn class(name: &str, weight: f64) -> Class {
+    let mut classes = Workload::single("GET", "").classes;
+    let class = classes.remove(0);
+    Class { name: name.to_owned(), weight, ..class }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::profile::Peak;
+
+    fn url(url: &str, requests: u64, mean_bytes: f64) -> PopularUrl {
+        PopularUrl { url: url.to_owned(), method: "GET".to_owned(), requests, mean_bytes, ..PopularUrl::default() }
+    }
+
+    fn profile() -> Profile {
+        let empty = Seen {
+            name: EMPTY.to_owned(),
+            share_requests: 0.4,
+            urls: vec![url("/a", 30, 0.0), url("/gone", 10, 0.0)],
+            ..Seen::default()
+        };
+        let small = Seen {
+            name: "1-500".to_owned(),
+            requests: 61,
+            share_requests: 0.6,
+            mean_bytes: 197.0,
+            bytes_range: [5, 500],
+            urls: vec![url("/a", 40, 210.4), url("/x y\u{1b}[2J", 20, 180.0), url("/../etc/passwd", 1, 5.0)],
+            ..Seen::default()
+        };
+        Profile {
+            classes: vec![empty, small],
+            zero_length: [("not_modified".to_owned(), 30), ("not_found".to_owned(), 10)].into(),
+            peak: Peak { rate: 12.5, seconds: 3600, ..Peak::default() },
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn its_workload_has_the_mix_the_urls_and_the_sizes() {
+        let chosen = workload(&profile()).unwrap();
+        let made = chosen.workload;
+        assert_eq!(made.validate(), Ok(()));
+        let names: Vec<(&str, f64)> = made.classes.iter().map(|class| (class.name.as_str(), class.weight)).collect();
+        let near = |(name, weight): (&str, f64), other: &str, is: f64| name == other && (weight - is).abs() < 1e-12;
+        assert!(near(names[0], "empty-not-found", 0.1) && near(names[1], "empty-not-modified", 0.3), "{names:?}");
+        assert_eq!(names[2], ("1-500", 0.6));
+        assert_eq!(made.classes[2].urls[0], Url { path: "/a".to_owned(), weight: 40.0, bytes: Some(210) });
+        let paths: Vec<&str> = made.classes[2].urls.iter().map(|url| url.path.as_str()).collect();
+        assert_eq!(paths, ["/a", "/brimful/1-500/1", "/brimful/1-500/2"], "nothing hostile is requested");
+        assert!(matches!(made.load, Some(Load::Open { rate, .. }) if rate.0 == 12.5));
+        let written = toml::to_string(&made).unwrap();
+        assert_eq!(toml::from_str::<Workload>(&written).unwrap(), made);
+    }
+
+    #[test]
+    fn of_nothing_no_load_is_made() {
+        let error = workload(&Profile::default()).unwrap_err();
+        assert!(error.to_string().contains("--peak"));
+    }
+}

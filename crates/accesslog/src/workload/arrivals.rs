@@ -1,0 +1,181 @@
+//! Which arrival process has the bursts of a log: judged by the index of dispersion at all lengths of the epoch.
+//!
+//! Poisson arrivals have 1 at each. Where the log is not so, two processes are fitted, and the one is taken whose
+//! indices are less far off (squares of logarithms): bursts at random times, MMPP(2), with
+//! I(t) = 1 + 2σ²τ/m · (1 − τ/t·(1 − e^(−t/τ))) for a rate of mean m and variance σ² that is forgotten after τ
+//! (Fischer & Meier-Hellstern 1993), and, where the Hurst parameter is known to be above one half, the self-similar noise
+//! that `selfsimilar:H` makes, with I(t) = 1 + m·c²·t·(t/t₀)^(2H−2), whose rate over t₀ = 100 ms varies by c = 30 %.
+
+use brimful_core::profile::{Dispersion, Profile};
+use brimful_core::quantity::number;
+
+/// How calls come, as `--arrivals` writes it, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// Like `mmpp:4,10%,2s`.
+    pub arrivals: String,
+    /// A sentence.
+    pub why: String,
+}
+
+/// An index this close to 1 is as good as Poisson's, however well it is known.
+const NEAR_POISSON: f64 = 0.15;
+/// What `selfsimilar:H` makes: the rate's coefficient of variation over steps of this length, in seconds.
+const NOISE: f64 = 0.3;
+const NOISE_STEP_S: f64 = 0.1;
+/// Bursts that take less or more of the time than this are none.
+const SHARES: [f64; 2] = [0.02, 0.5];
+/// Lengths of bursts that are tried, in seconds, from and by which factor.
+const LENGTHS: (f64, f64, usize) = (0.05, 1.25, 50);
+
+/// The process that fits the peak window of a profile best.
+pub fn fit(profile: &Profile) -> Fitted {
+    let rate = profile.peak.rate;
+    let curve = &profile.dispersion;
+    let fitted = |arrivals: String, why: String| Fitted { arrivals, why };
+    if curve.is_empty() || rate <= 0.0 {
+        let why = "poisson: there is not enough data to see whether requests come in bursts";
+        return fitted("poisson".to_owned(), why.to_owned());
+    }
+    let widest = curve.iter().map(|at| at.index).fold(f64::NEG_INFINITY, f64::max);
+    let is_poisson = |at: &Dispersion| {
+        (at.index - 1.0).abs() <= NEAR_POISSON || (at.interval95[0] <= 1.0 && 1.0 <= at.interval95[1])
+    };
+    if curve.iter().all(|at| is_poisson(at) || at.index < 1.0) {
+        let why = format!("poisson: the index of dispersion is at most {} (1 is Poisson)", number(widest));
+        return fitted("poisson".to_owned(), why);
+    }
+    let bursts = Bursts::fit(curve, rate, profile.burstiness.map(|known| known.b));
+    let noise = profile.hurst.filter(|hurst| hurst.interval95[0] > 0.5).map(|hurst| {
+        let h = hurst.value.clamp(0.51, 0.99);
+        (h, off(curve, |t| noise_index(rate, h, t)))
+    });
+    let far = |error: f64| format!("a factor of {}", number((error / curve.len() as f64).sqrt().exp()));
+    match noise.filter(|(_, error)| *error < bursts.error) {
+        Some((h, error)) => fitted(
+            format!("selfsimilar:{}", number(h)),
+            format!(
+                "self-similar noise is off the index of dispersion by {} on average, bursts at random times by {}",
+                far(error),
+                far(bursts.error)
+            ),
+        ),
+        None => {
+            let other = noise.map_or_else(
+                || "no long-range dependence is shown".to_owned(),
+                |(_, error)| format!("self-similar noise by {}", far(error)),
+            );
+            let why = format!(
+                "bursts at random times are off the index of dispersion by {} on average; {other}",
+                far(bursts.error)
+            );
+            fitted(bursts.to_string(), why)
+        }
+    }
+}
+
+/// Two rates, switched at random.
+struct Bursts {
+    /// The rate in bursts over the mean.
+    ratio: f64,
+    /// The share of the time that they take.
+    share: f64,
+    /// How long they last on average, in seconds.
+    length_s: f64,
+    error: f64,
+}
+
+impl Bursts {
+    /// By the curve alone, but for the share of the time, which it says nothing of.
+    fn fit(curve: &[Dispersion], rate: f64, share: Option<f64>) -> Bursts {
+        let share = share.unwrap_or(0.2).clamp(SHARES[0], SHARES[1]);
+        let (from, factor, n) = LENGTHS;
+        let lengths = (0..n).map(|i| from * factor.powi(i as i32));
+        let tried = lengths.map(|length_s| {
+            // The rate is forgotten at the sum of the rates at which bursts begin and end.
+            let tau = length_s * (1.0 - share);
+            // Least squares of the excess over 1, relative to the index; then its error in logarithms.
+            let shape = |t: f64| 2.0 * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp()));
+            let weigh = |at: &Dispersion| (shape(at.epoch_s) / at.index, (at.index - 1.0) / at.index);
+            let (products, squares) =
+                curve.iter().map(weigh).fold((0.0, 0.0), |(p, s), (x, y)| (p + x * y, s + x * x));
+            let most = rate.powi(2) * (1.0 - share) / share;
+            let variance = (products / squares).clamp(0.0, most);
+            let ratio = 1.0 + (variance / rate.powi(2) * (1.0 - share) / share).sqrt();
+            let error = off(curve, |t| 1.0 + variance * shape(t));
+            Bursts { ratio: ratio.min(0.999 / share), share, length_s, error }
+        });
+        let none = Bursts { ratio: 1.0, share, length_s: 1.0, error: f64::INFINITY };
+        tried.fold(none, |best, next| if next.error < best.error { next } else { best })
+    }
+}
+
+impl std::fmt::Display for Bursts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let milliseconds = (self.length_s * 1000.0).round().max(1.0);
+        write!(f, "mmpp:{:.3},{:.1}%,{milliseconds}ms", self.ratio, 100.0 * self.share)
+    }
+}
+
+/// What `selfsimilar:H` has in epochs of length t: the variance of its rate over them falls like t^(2H−2).
+fn noise_index(rate: f64, h: f64, t: f64) -> f64 {
+    1.0 + rate * NOISE.powi(2) * t * (t / NOISE_STEP_S).powf(2.0 * h - 2.0)
+}
+
+/// Squared distance of logarithms from the curve.
+fn off(curve: &[Dispersion], index: impl Fn(f64) -> f64) -> f64 {
+    curve.iter().map(|at| (index(at.epoch_s) / at.index.max(1e-6)).ln().powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::profile::{Burstiness, Hurst, Peak};
+
+    fn profile(rate: f64, index: impl Fn(f64) -> f64) -> Profile {
+        let at = |k: i32| {
+            let epoch_s = 2f64.powi(k);
+            let index = index(epoch_s);
+            Dispersion { epoch_s, epochs: 1000, index, interval95: [0.95 * index, 1.05 * index] }
+        };
+        Profile {
+            peak: Peak { rate, seconds: 3600, ..Peak::default() },
+            dispersion: (0..8).map(at).collect(),
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn what_has_no_bursts_is_poisson() {
+        assert_eq!(fit(&profile(50.0, |_| 1.08)).arrivals, "poisson");
+        assert_eq!(fit(&profile(50.0, |_| 0.6)).arrivals, "poisson");
+        assert_eq!(fit(&Profile::default()).arrivals, "poisson");
+    }
+
+    #[test]
+    fn bursts_come_back_with_their_length_and_height() {
+        // Four times the mean for a tenth of the time, 2 s long on average.
+        let (rate, ratio, share, length) = (100.0, 4.0, 0.1, 2.0_f64);
+        let low = (1.0 - ratio * share) / (1.0 - share);
+        let variance = rate * rate * share * (1.0 - share) * (ratio - low).powi(2);
+        let tau = length * (1.0 - share);
+        let mut made = profile(rate, |t| {
+            1.0 + 2.0 * variance * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp()))
+        });
+        made.burstiness = Some(Burstiness { epoch_s: 1.0, a: 3.5, b: 0.1, peak_to_mean: 5.0 });
+        let Fitted { arrivals, why } = fit(&made);
+        let parts: Vec<&str> = arrivals.trim_start_matches("mmpp:").split(',').collect();
+        let number = |text: &str| text.trim_end_matches("ms").trim_end_matches('%').parse::<f64>().unwrap();
+        assert!((number(parts[0]) / ratio - 1.0).abs() < 0.1 && number(parts[1]) == 10.0, "{arrivals} ({why})");
+        assert!((number(parts[2]) / 2000.0 - 1.0).abs() < 0.15, "{arrivals} ({why})");
+    }
+
+    #[test]
+    fn noise_at_all_scales_is_told_from_bursts() {
+        let mut made = profile(200.0, |t| noise_index(200.0, 0.85, t));
+        made.hurst = Some(Hurst { value: 0.85, interval95: [0.8, 0.9], from_s: 1.0, to_s: 256.0 });
+        assert_eq!(fit(&made).arrivals, "selfsimilar:0.850", "{:?}", fit(&made));
+        made.hurst = None;
+        assert!(fit(&made).arrivals.starts_with("mmpp:"));
+    }
+}

@@ -1,0 +1,252 @@
+//! `brimful characterize`: access logs become a profile of their traffic, and the Workload that has it.
+//!
+//! Ctrl-C leaves out what comes later in the logs: the account of the lines stays whole, and the profile says so.
+
+pub mod args;
+mod filter;
+mod meter;
+
+use crate::exit::{Exit, UsageError};
+use crate::output::{OutFile, complain, deliver, print};
+use crate::plan::model::{from_json, name};
+use crate::progress;
+use args::{CharacterizeArgs, ClassesBy, RobotPolicy};
+use brimful_accesslog::compare::compare;
+use brimful_accesslog::detect::Formats;
+use brimful_accesslog::format::Format;
+use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
+use brimful_accesslog::read::{Kept, ReadOptions, read};
+use brimful_accesslog::workload::workload;
+use brimful_accesslog::{Entry, LogError};
+use brimful_core::profile::{self, Profile};
+use brimful_core::secret;
+use brimful_core::text::one_line;
+use brimful_report::profile::{Against, Blocks, Compared, comparison, csv, text};
+use filter::{Filter, instant, window};
+use meter::Meter;
+use serde::Deserialize;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// So many malformed lines are kept and shown.
+const FIRST_MALFORMED: usize = 5;
+
+/// Runs it.
+pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
+    if args.list_formats {
+        print(&(Format::names().join("\n") + "\n"))?;
+        return Ok(Exit::Ok);
+    }
+    let options = options(args)?;
+    let filter = filter(args)?;
+    let formats = formats(args)?;
+    let other = args.against.as_deref().map(read_profile).transpose()?;
+    let out = OutFile::optional(args.out.as_deref(), "--out")?;
+    let stop = progress::stop_flag()?;
+    let Some((profile, interrupted)) = characterize(args, options, &filter, formats, &stop)? else {
+        complain("interrupted before there was any request to say something about");
+        return Ok(Exit::Interrupted);
+    };
+    let compared = other.as_ref().map(|other| compare(other, &profile));
+    let path = args.against.as_deref().map(name).unwrap_or_default();
+    let json = match &compared {
+        None => brimful_report::json::document("profile", &profile)?,
+        Some(found) => {
+            let against = Against::new(path.clone(), found);
+            brimful_report::json::document("profile", &Compared { profile: &profile, against })?
+        }
+    };
+    let shown = match &compared {
+        _ if args.json => json.clone(),
+        None => text(&profile, blocks()),
+        Some(found) => text(&profile, blocks()) + "\n" + &comparison(&path, found),
+    };
+    match document(args.out.as_deref(), &profile, json) {
+        Ok(document) => deliver(out, &document, &shown)?,
+        Err(error) => {
+            print(&shown)?;
+            return Err(error);
+        }
+    }
+    Ok(match compared {
+        _ if interrupted => Exit::Interrupted,
+        Some(found) if !found.alike => Exit::Objective,
+        _ => Exit::Ok,
+    })
+}
+
+/// Reads all logs; whether that was interrupted. Nothing if it was before anything was read.
+fn characterize(
+    args: &CharacterizeArgs,
+    options: Options,
+    filter: &Filter,
+    formats: Option<Formats>,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<(Profile, bool)>> {
+    let mut profiler = Profiler::new(options);
+    let mut left_out = 0_u64;
+    let mut sink = |entry: &Entry<'_>| {
+        if stop.load(Ordering::Relaxed) {
+            left_out += 1;
+            return Kept::No;
+        }
+        if filter.keeps(entry) { profiler.add(entry) } else { Kept::No }
+    };
+    let mut meter = Meter::new(args.quiet);
+    let options = ReadOptions { formats, first_malformed: FIRST_MALFORMED, ..ReadOptions::default() };
+    let read = read(&args.logs, options, &mut sink, &mut |progress| meter.show(progress)).map_err(failed)?;
+    drop(meter);
+    if left_out > 0 && read.lines.parsed == 0 {
+        return Ok(None);
+    }
+    let mut profile = profiler.finish(&read).map_err(failed)?;
+    if left_out > 0 {
+        let requests = brimful_core::quantity::count(left_out);
+        let note = format!("Interrupted: {requests} requests further on in the logs are left out and count as filtered.");
+        profile.notes.insert(0, note);
+    }
+    env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);
+    profile.command = command();
+    match workload(&profile) {
+        Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
+        Err(error) => profile.workload_arrivals_why = error.to_string(),
+    }
+    Ok(Some((profile, left_out > 0)))
+}
+
+/// The command line, as documents state it.
+fn command() -> Vec<String> {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let without = |word: String| match word.contains("://") {
+        true => secret::without_credentials(&word).into_owned(),
+        false => word,
+    };
+    words.map(without).collect()
+}
+
+fn options(args: &CharacterizeArgs) -> anyhow::Result<Options> {
+    let peak = args.peak.as_deref().map(|peak| window(peak, &args.timezone, "--peak")).transpose()?;
+    if args.session_gap.0 == 0 {
+        return Err(UsageError("--session-gap more than 0s is needed, or --no-sessions".to_owned()).into());
+    }
+    Ok(Options {
+        zone: args.timezone.clone(),
+        window_s: args.window,
+        peak,
+        robots: match args.robots {
+            RobotPolicy::Keep => Robots::Keep,
+            RobotPolicy::Drop => Robots::Drop,
+            RobotPolicy::Only => Robots::Only,
+        },
+        class_by: match &args.classes_by {
+            ClassesBy::Size => ClassBy::Size,
+            ClassesBy::Url(patterns) => ClassBy::Url(patterns.clone()),
+            ClassesBy::Status => ClassBy::Status,
+            ClassesBy::Host => ClassBy::Host,
+        },
+        classes: args.classes.map(usize::from),
+        sessions: !args.no_sessions,
+        session_gap_s: args.session_gap.as_secs_f64(),
+        ..Options::default()
+    })
+}
+
+fn filter(args: &CharacterizeArgs) -> anyhow::Result<Filter> {
+    let at = |time: &Option<String>, flag: &str| {
+        time.as_deref().map(|time| instant(time, &args.timezone, flag)).transpose()
+    };
+    let filter = Filter {
+        since: at(&args.since, "--since")?,
+        until: at(&args.until, "--until")?,
+        status: args.filter_status.clone(),
+        urls: args.filter_url.clone(),
+    };
+    if filter.since.zip(filter.until).is_some_and(|(since, until)| since >= until) {
+        return Err(UsageError("nothing lies between --since and --until: give a later --until".to_owned()).into());
+    }
+    Ok(filter)
+}
+
+/// Those that flags name; without any they are found out.
+fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
+    let mut formats = Vec::new();
+    for format in &args.format {
+        formats.push(Format::parse(format).map_err(|error| UsageError(format!("--format: {error}")))?);
+    }
+    if let Some(path) = &args.format_from {
+        let bytes = std::fs::read(path).map_err(|source| failed(LogError::Io { path: path.clone(), source }))?;
+        let of_file = Format::of_configuration(&String::from_utf8_lossy(&bytes));
+        formats.extend(of_file.map_err(|error| UsageError(format!("{}: {error}", path.display())))?);
+        if formats.is_empty() {
+            return Err(UsageError(format!(
+                "{} defines no format of an access log: name the file with its log_format or LogFormat, or give --format",
+                path.display()
+            ))
+            .into());
+        }
+    }
+    Ok((!formats.is_empty()).then(|| Formats::given(formats)))
+}
+
+/// The schema of any document.
+#[derive(Deserialize)]
+struct Schema {
+    schema: String,
+}
+
+/// The profile to compare with.
+fn read_profile(path: &Path) -> anyhow::Result<Profile> {
+    let text = std::fs::read_to_string(path).map_err(|source| failed(LogError::Io { path: path.to_owned(), source }))?;
+    let wrong = |why: String| UsageError(format!("{}: {why}", name(path)));
+    let schema = from_json::<Schema>(&text).map_or(String::new(), |document| document.schema);
+    if schema != profile::SCHEMA {
+        let what = "this is no profile: give a file that `brimful characterize --out FILE.json` wrote";
+        return Err(wrong(what.to_owned()).into());
+    }
+    Ok(from_json(&text).map_err(wrong)?)
+}
+
+/// What goes into the file of `--out`, by its name.
+fn document(out: Option<&Path>, profile: &Profile, json: String) -> anyhow::Result<String> {
+    let extension = out.and_then(Path::extension).map(|extension| extension.to_ascii_lowercase());
+    match extension.as_ref().and_then(|extension| extension.to_str()) {
+        Some("toml") => workload_toml(profile),
+        Some("csv") => Ok(csv(profile)),
+        _ => Ok(json),
+    }
+}
+
+/// The Workload alone, with what it comes from.
+fn workload_toml(profile: &Profile) -> anyhow::Result<String> {
+    let why = one_line(&profile.workload_arrivals_why);
+    let Some(workload) = &profile.workload else {
+        return Err(UsageError(format!("there is no Workload for --out: {why}")).into());
+    };
+    let (from, seconds) = (one_line(&profile.peak.from), profile.peak.seconds);
+    let head = format!("# The traffic of {seconds} s from {from}, from access logs by `brimful characterize`.\n# {why}\n\n");
+    Ok(head + &toml::to_string(workload)?)
+}
+
+/// What an error means to a script, and what to do about it where the system alone has spoken.
+fn failed(error: LogError) -> anyhow::Error {
+    let hint = match &error {
+        LogError::Io { source, .. } => match source.kind() {
+            ErrorKind::NotFound => "; check the path",
+            ErrorKind::PermissionDenied => "; read it as a member of its group (`ls -l` shows which), or with sudo",
+            _ => "; check that it can be read",
+        },
+        LogError::NoMatch(_) => "",
+        _ => return UsageError(error.to_string()).into(),
+    };
+    anyhow::anyhow!("{error}{hint}")
+}
+
+/// Plain characters where the locale has no others.
+fn blocks() -> Blocks {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
+    match locale {
+        Some(locale) if locale == "C" || locale == "POSIX" => Blocks::Ascii,
+        _ => Blocks::Unicode,
+    }
+}

@@ -1,0 +1,30 @@
+//! `brimful fileset`: the document root that a Workload's requests need.
+
+use crate::characterize::args::FilesetArgs;
+use crate::exit::{Exit, UsageError};
+use crate::output::print;
+use anyhow::Context;
+use brimful_accesslog::LogError;
+use brimful_accesslog::fileset::fileset;
+use brimful_core::quantity::{bytes, count};
+use brimful_core::workload::Workload;
+
+/// Runs it.
+pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
+    let name = args.workload.display();
+    let text = std::fs::read_to_string(&args.workload).with_context(|| format!("cannot read {name}; check the path"))?;
+    let wrong = |why: String| UsageError(format!("{name}: {why}"));
+    let workload: Workload = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    workload.validate().map_err(|error| wrong(error.to_string()))?;
+    let made = fileset(&workload, &args.directory).map_err(|error| match error {
+        LogError::Io { .. } => anyhow::anyhow!("{error}; choose another directory, or make room"),
+        other => wrong(other.to_string()).into(),
+    })?;
+    let what = if made.files == 1 { "1 file".to_owned() } else { format!("{} files", count(made.files)) };
+    let place = args.directory.display();
+    print(&match made.files {
+        0 => format!("The workload needs no files: none of its classes has `urls`. {place} is as it was.\n"),
+        _ => format!("{what}, {}, in {place}\n", bytes(made.bytes as f64)),
+    })?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,225 @@
+//! `brimful replay`: the requests of access logs are made again, at the log's own times.
+
+use crate::args::{OutputArgs, RequestArgs};
+use crate::exit::{Exit, UsageError};
+use crate::load::{deliver_record, request_plan};
+use crate::output::{OutFile, say};
+use crate::progress;
+use brimful_accesslog::detect::Formats;
+use brimful_accesslog::format::Format;
+use brimful_accesslog::read::{Kept, Progress, Read, ReadOptions, read};
+use brimful_accesslog::replay::{CLASSES, Call, MapRule, Options, Replayer, Summary};
+use brimful_accesslog::{Entry, LogError};
+use brimful_core::profile::Lines;
+use brimful_core::quantity::{count, number};
+use brimful_core::record::Record;
+use brimful_core::workload::{Load, LogReplay, Workload};
+use brimful_core::{Nanos, Rate};
+use brimful_run::{RunPlan, StreamedCall, run_stream};
+use brimful_workload::Speed;
+use clap::Args;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// `brimful replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// Access logs: files, compressed or not, patterns, or - for stdin
+    #[arg(required = true, value_name = "LOG")]
+    pub logs: Vec<String>,
+    /// The server, like http://127.0.0.1:8080/; its path is not asked for
+    pub url: String,
+    /// The log's gaps divided by this, like 2x; 0.5x is half as fast
+    #[arg(long, value_name = "FACTOR", default_value = "1x")]
+    pub speed: Speed,
+    /// The same requests at a constant rate, the log's mean times --speed: what its bursts cost is the difference
+    #[arg(long)]
+    pub flatten: bool,
+    /// End after this time
+    #[arg(short, long, value_name = "TIME")]
+    pub duration: Option<Nanos>,
+    /// A format by name, or as the server's own configuration writes it [default: found out]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Vec<String>,
+    /// Send requests of these methods; others change something on most servers [default: GET,HEAD]
+    #[arg(long, value_name = "METHOD,…", value_delimiter = ',')]
+    pub methods: Vec<String>,
+    /// Ask for other paths: what begins with /old/ begins with /new/ instead (repeatable)
+    #[arg(long, value_name = "/OLD/=/NEW/")]
+    pub map: Vec<MapRule>,
+    /// Make a file of each answer's size below this document root, and ask for it in place of what the log names
+    #[arg(long, value_name = "DIR", conflicts_with = "map")]
+    pub fileset: Option<PathBuf>,
+    /// Sort requests that are out of order within this time of the log
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub sort_within: Nanos,
+    /// Requests and connections.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// Output.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Runs it.
+pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
+    if args.request.workload.is_some() {
+        return Err(UsageError("a log says itself what is requested: leave out --workload".to_owned()).into());
+    }
+    let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let mut plan = plan(args)?;
+    plan.validate()?;
+    let stop = progress::stop_flag()?;
+    let flattened = args.flatten.then(|| mean_rate(args)).transpose()?;
+    plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
+    let replayed = Mutex::new(None);
+    let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
+        let read = feed(args, flattened, push, &stop);
+        *replayed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+    };
+    let load = || run_stream(&plan, Box::new(feed), &stop);
+    let record = progress::during("replay", plan.window, plan.live.as_deref(), load);
+    let replayed = replayed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Why nothing was read says more than that there was nothing to do.
+    let (record, (read, summary)) = match (record, replayed) {
+        (_, Some(Err(error))) => return Err(error.into()),
+        (record, Some(Ok(found))) => (record?, found),
+        (record, None) => return deliver_record(&record?, &args.output, out),
+    };
+    if !args.output.quiet {
+        account(&read, &summary, &record);
+    }
+    deliver_record(&record, &args.output, out)
+}
+
+fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
+    let mut plan = request_plan(&args.url, &args.request)?;
+    let class = Workload::single("GET", "/").classes.remove(0);
+    let log = LogReplay { files: args.logs.clone(), speed: args.speed.get(), flattened: args.flatten };
+    plan.workload = Workload {
+        classes: CLASSES.iter().map(|name| brimful_core::workload::Class { name: (*name).to_owned(), ..class.clone() }).collect(),
+        load: Some(Load::Log(log)),
+    };
+    plan.window = args.duration.unwrap_or(Nanos::MAX);
+    Ok(plan)
+}
+
+fn options(args: &ReplayArgs, flattened: Option<f64>) -> Options {
+    let mut options = Options {
+        speed: args.speed.get(),
+        flattened,
+        window_ns: i64::try_from(args.sort_within.0).unwrap_or(i64::MAX),
+        map: args.map.clone(),
+        fileset: args.fileset.clone(),
+        ..Options::default()
+    };
+    if !args.methods.is_empty() {
+        options.methods.clone_from(&args.methods);
+    }
+    options
+}
+
+fn reading(args: &ReplayArgs) -> Result<ReadOptions, LogError> {
+    let formats: Vec<Format> = args.format.iter().map(|format| Format::parse(format)).collect::<Result<_, _>>()?;
+    let formats = (!formats.is_empty()).then(|| Formats::given(formats));
+    Ok(ReadOptions { formats, ..ReadOptions::default() })
+}
+
+/// Reads the logs and hands over their calls, until nobody wants more.
+fn feed(
+    args: &ReplayArgs,
+    flattened: Option<f64>,
+    push: &mut dyn FnMut(StreamedCall) -> bool,
+    stop: &AtomicBool,
+) -> Result<(Read, Summary), LogError> {
+    let ends = args.duration.unwrap_or(Nanos::MAX);
+    let mut emit = |call: Call| {
+        let due = Nanos(call.due_ns);
+        let headers =
+            if call.unchanged { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
+        let Call { class, method, path, .. } = call;
+        due < ends && !stop.load(Ordering::Relaxed) && push(StreamedCall { due, class, method, path, headers })
+    };
+    let mut replayer = Replayer::new(options(args, flattened));
+    let (mut failed, mut wanted) = (None, true);
+    let mut sink = |entry: &Entry<'_>| {
+        if !wanted || failed.is_some() {
+            return Kept::No;
+        }
+        match replayer.add(entry, &mut emit) {
+            Ok((goes_on, is_call)) => {
+                wanted = goes_on;
+                if is_call { Kept::Yes } else { Kept::No }
+            }
+            Err(error) => {
+                failed = Some(error);
+                Kept::No
+            }
+        }
+    };
+    let read = read(&args.logs, reading(args)?, &mut sink, &mut |_: &Progress| {})?;
+    match failed {
+        Some(error) => Err(error),
+        None => Ok((read, if wanted { replayer.finish(&mut emit) } else { Summary::default() })),
+    }
+}
+
+/// The mean rate of the calls that there will be, which only the whole log tells.
+fn mean_rate(args: &ReplayArgs) -> anyhow::Result<f64> {
+    if args.logs.iter().any(|log| log == "-") {
+        return Err(UsageError("--flatten reads the logs twice, which stdin cannot be: give files".to_owned()).into());
+    }
+    let (mut calls, mut last_ns) = (0_u64, 0);
+    let mut emit = |call: Call| {
+        (calls, last_ns) = (calls + 1, call.due_ns);
+        true
+    };
+    let mut replayer = Replayer::new(Options { fileset: None, ..options(args, None) });
+    let mut failed = None;
+    let mut sink = |entry: &Entry<'_>| {
+        failed = failed.take().or_else(|| replayer.add(entry, &mut emit).err());
+        Kept::Yes
+    };
+    read(&args.logs, reading(args)?, &mut sink, &mut |_: &Progress| {})?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    replayer.finish(&mut emit);
+    if calls < 2 || last_ns == 0 {
+        return Err(UsageError("a log of a single moment has no mean rate: leave out --flatten".to_owned()).into());
+    }
+    Ok(Rate((calls - 1) as f64 / last_ns as f64 * 1e9).0)
+}
+
+/// What became of lines.
+pub fn lines(lines: &Lines) -> String {
+    format!(
+        "{} lines read = {} parsed + {} malformed + {} filtered out",
+        count(lines.read),
+        count(lines.parsed),
+        count(lines.malformed),
+        count(lines.filtered)
+    )
+}
+
+/// What became of the lines, and of the requests that they are.
+fn account(read: &Read, summary: &Summary, record: &Record) {
+    say(&lines(&read.lines));
+    let mut left_out = Vec::new();
+    if summary.other_methods > 0 {
+        left_out.push(format!("{} of other methods (--methods)", count(summary.other_methods)));
+    }
+    if summary.without_path > 0 {
+        left_out.push(format!("{} without a path", count(summary.without_path)));
+    }
+    if !left_out.is_empty() {
+        say(&format!("not sent: {}", left_out.join(", ")));
+    }
+    if summary.late > 0 {
+        say(&format!("{} came too far behind their time to be sorted (--sort-within)", count(summary.late)));
+    }
+    if record.duration_s > 0.0 {
+        say(&format!("{} calls/s on average", number(record.counts.scheduled as f64 / record.duration_s)));
+    }
+}

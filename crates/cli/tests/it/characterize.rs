@@ -1,0 +1,379 @@
+//! `brimful characterize` and `brimful fileset`: logs of the tests' own making, and real ones where they are at hand.
+
+use crate::documents::document;
+use crate::plan::{Files, word};
+use crate::program::{Done, Running, brimful, run, share_machine, until};
+use brimful_core::profile::Profile;
+use brimful_core::workload::Workload;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Two hours of Combined, a request every two seconds in the first and one a second in the other: pages, images, what was
+/// not modified, and what is not there.
+fn log() -> String {
+    let stamps = (0..1800).map(|i| 2 * i).chain(3600..7200);
+    let line = |(i, second): (usize, u32)| {
+        let (url, status, bytes) = match i % 10 {
+            0..=3 => ("/index.html".to_owned(), 200, "2345".to_owned()),
+            4..=6 => (format!("/images/{}.png", i % 7), 200, format!("{}", 20_000 + 100 * (i % 7))),
+            7 => (format!("/search?q={}", i % 100), 200, format!("{}", 5_000 + i % 1000)),
+            8 => ("/index.html".to_owned(), 304, "-".to_owned()),
+            _ => ("/favicon.ico".to_owned(), 404, "209".to_owned()),
+        };
+        entry(second, i % 50, "GET", &url, status, &bytes)
+    };
+    stamps.enumerate().map(line).collect()
+}
+
+fn entry(second: u32, client: usize, method: &str, url: &str, status: u16, bytes: &str) -> String {
+    let (hour, minute, second) = (14 + second / 3600, second / 60 % 60, second % 60);
+    format!(
+        "10.0.0.{client} - - [01/Mar/2026:{hour:02}:{minute:02}:{second:02} +0000] \"{method} {url} HTTP/1.1\" {status} {bytes} \
+         \"-\" \"Mozilla/5.0 (X11; Linux x86_64)\"\n"
+    )
+}
+
+fn characterize(args: &[&str]) -> Done {
+    run(&[&["characterize"], args].concat())
+}
+
+/// The document of a log.
+fn profile(args: &[&str]) -> Profile {
+    let profile: Profile = document(&characterize(&[args, &["--json"]].concat()).exits(&[0]).stdout);
+    let lines = &profile.lines;
+    assert_eq!(lines.read, lines.parsed + lines.malformed + lines.filtered, "{lines:#?}");
+    assert_eq!(profile.requests, lines.parsed);
+    profile
+}
+
+/// With this on stdin.
+fn fed(args: &[&str], stdin: &[u8]) -> Done {
+    let _machine = share_machine();
+    let mut command = brimful(&[&["characterize"], args].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let stdin = stdin.to_vec();
+    // It fails where the program has had enough.
+    let feeder = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Done { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[test]
+fn the_document_has_the_keys_that_scripts_use() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    let done = characterize(&[&path, "--json"]).exits(&[0]);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(found["schema"], "brimful.profile/1");
+    for key in ["format", "from", "to", "requests", "bytes", "status", "methods", "zero_length", "hurst", "dispersion"] {
+        assert!(found.get(key).is_some(), "{key}");
+    }
+    for key in ["unique_urls", "unique_clients", "sessions", "workload"] {
+        assert!(!found[key].is_null(), "{key}");
+    }
+    for key in ["read", "parsed", "malformed", "filtered", "first_malformed"] {
+        assert!(!found["lines"][key].is_null(), "{key}");
+    }
+    for key in ["from", "seconds", "rate"] {
+        assert!(!found["peak"][key].is_null(), "{key}");
+    }
+    for key in ["name", "share_requests", "share_bytes", "mean_bytes"] {
+        assert!(!found["classes"][0][key].is_null(), "{key}");
+    }
+
+    let profile: Profile = document(&done.stdout);
+    assert_eq!((profile.format.as_str(), profile.requests, profile.lines.read), ("combined", 5400, 5400));
+    assert_eq!((profile.status["200"], profile.status["304"], profile.status["404"]), (4320, 540, 540));
+    assert_eq!((profile.peak.seconds, profile.peak.requests), (3600, 3600));
+    assert!((profile.peak.rate - 1.0).abs() < 1e-9 && profile.peak.from.starts_with("2026-03-01T15:00:00"));
+    assert!(profile.from.starts_with("2026-03-01T14:00:00") && profile.to.starts_with("2026-03-01T15:59:59"));
+    let shares: f64 = profile.classes.iter().map(|class| class.share_requests).sum();
+    assert!((shares - 1.0).abs() < 1e-6, "{shares}");
+    assert_eq!(profile.command[1], "characterize");
+}
+
+#[test]
+fn the_text_begins_with_what_matters_and_has_the_account() {
+    let files = Files::new();
+    let broken = "10.0.0.1 - - [01/Mar/2026:16:00:00 +0000] \"GET / HTTP/1.1\" OK\n";
+    let path = files.write("access.log", log() + "\n" + broken);
+    let text = characterize(&[&path]).exits(&[0]).stdout;
+    assert!(text.starts_with("5,400 requests in "), "{text}");
+    let account = "\nlines       5,402 read = 5,400 parsed + 1 malformed + 1 filtered\n";
+    assert!(text.contains(account), "{text}");
+    assert!(text.contains("\npeak        1.00/s, 1.33 times the mean"), "{text}");
+    assert!(text.contains("access.log:5402:"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100 || line.contains(&path)), "{text}");
+
+    let plain = Running::start({
+        let mut command = brimful(&["characterize", &path]);
+        command.env("LC_ALL", "C");
+        command
+    });
+    assert!(!plain.finish().exits(&[0]).stdout.contains(['█', '▁', '▓']));
+}
+
+#[test]
+fn stdin_and_compressed_files_say_the_same() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    let plain = profile(&[&path]);
+    let read: Profile = document(&fed(&["-", "--json"], log().as_bytes()).exits(&[0]).stdout);
+    assert_eq!((read.sources[0].path.as_str(), read.lines), ("-", plain.lines.clone()));
+    assert_eq!((read.status, read.classes, read.arrivals), (plain.status, plain.classes, plain.arrivals));
+
+    let Ok(packed) = Command::new("gzip").args(["-k", path.as_str()]).status() else {
+        println!("gzip is not installed: its files are not read here");
+        return;
+    };
+    assert!(packed.success());
+    let unpacked = profile(&[&(path + ".gz")]);
+    assert_eq!((unpacked.lines, unpacked.requests), (plain.lines, 5400));
+}
+
+#[test]
+fn formats_are_found_given_and_listed() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    let names = characterize(&["--list-formats"]).exits(&[0]).stdout;
+    assert!(names.lines().any(|name| name == "combined") && names.lines().any(|name| name == "common"), "{names}");
+    assert_eq!(profile(&[&path, "--format", "combined"]).requests, 5400);
+    let apache = r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#;
+    assert_eq!(profile(&[&path, "--format", apache]).requests, 5400);
+    let configuration = files.write(
+        "nginx.conf",
+        "http {\n  log_format main '$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent '\n    \
+         '\"$http_referer\" \"$http_user_agent\"';\n  access_log /var/log/nginx/access.log main;\n}\n",
+    );
+    assert_eq!(profile(&[&path, "--format-from", &configuration]).requests, 5400);
+
+    characterize(&[&path, "--format", "%h %Q"]).fails(2, "--format: ");
+    characterize(&[&path, "--format", "no such name"]).fails(2, "--format: ");
+    characterize(&[&path, "--format-from", "/no/such/nginx.conf"]).fails(3, "check the path");
+    let poem = files.write("poem.txt", "It was many and many a year ago,\nIn a kingdom by the sea\n".repeat(20));
+    characterize(&[&poem]).fails(2, "--format");
+}
+
+#[test]
+fn what_cannot_be_read_says_what_to_do() {
+    let files = Files::new();
+    characterize(&["/no/such/access.log"]).fails(3, "check the path");
+    characterize(&[&files.write("empty.log", "")]).fails(2, "empty");
+    characterize(&[]).fails(2, "<LOG>");
+    let path = files.write("access.log", log());
+    for (flags, message) in [
+        (&["--window", "90s"][..], "whole minutes"),
+        (&["--window", "5"], "500ms"),
+        (&["--peak", "2026-03-01"], "--peak: a window has two ends"),
+        (&["--peak", "soon/later"], "--peak: `soon` is no time"),
+        (&["--peak", "2026-03-02/2026-03-01"], "ends after it begins"),
+        (&["--peak", "2026-03-01/2026-03-02", "--window", "1h"], "cannot be used with"),
+        (&["--timezone", "Mars/Olympus"], "Europe/Berlin"),
+        (&["--robots", "love"], "keep"),
+        (&["--classes", "0"], "--classes"),
+        (&["--classes-by", "colour"], "status or vhost"),
+        (&["--session-gap", "0s"], "--session-gap"),
+        (&["--no-sessions", "--session-gap", "1m"], "cannot be used with"),
+        (&["--since", "2026-03-02", "--until", "2026-03-01"], "a later --until"),
+        (&["--filter-status", "20x"], "400-499"),
+        (&["--filter-url", ""], "/shop/*"),
+        (&["--filter-status", "500"], "--"),
+    ] {
+        characterize(&[&[path.as_str()], flags].concat()).fails(2, message);
+    }
+    let no_profile = files.write("record.json", r#"{"schema": "brimful.record/1"}"#);
+    characterize(&[&path, "--against", &no_profile]).fails(2, "this is no profile");
+    characterize(&[&path, "--against", "/no/such/profile.json"]).fails(3, "check the path");
+    characterize(&[&path, "--out", "/no/such/place.json"]).fails(3, "choose another place with --out");
+}
+
+#[test]
+fn filters_count_what_they_leave_out() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    let filtered = |flags: &[&str]| {
+        let profile = profile(&[&[path.as_str()], flags].concat());
+        assert_eq!(profile.lines.read, 5400);
+        (profile.lines.parsed, profile.lines.filtered)
+    };
+    assert_eq!(filtered(&["--filter-status", "3xx,404"]), (1080, 4320));
+    assert_eq!(filtered(&["--filter-status", "!404"]), (4860, 540));
+    assert_eq!(filtered(&["--filter-url", "/images/*", "--filter-url", "!*/3.png"]).1, 5400 - 1620 + 231);
+    assert_eq!(filtered(&["--since", "2026-03-01T15:00"]), (3600, 1800));
+    assert_eq!(filtered(&["--until", "2026-03-01T15:00:00Z"]), (1800, 3600));
+    assert_eq!(filtered(&["--timezone", "+01:00", "--since", "2026-03-01T16:30"]), (1800, 3600));
+    let peak = profile(&[&path, "--peak", "2026-03-01T14:00/2026-03-01T14:30"]).peak;
+    assert_eq!((peak.given, peak.seconds, peak.requests), (true, 1800, 900));
+}
+
+#[test]
+fn robots_are_kept_left_out_or_all_there_is() {
+    let files = Files::new();
+    let robot = entry(7199, 99, "GET", "/robots.txt", 200, "20").replace("Mozilla/5.0", "ExampleBot/1.0");
+    let path = files.write("access.log", log() + &robot.repeat(100));
+    let requests = |policy: &str| {
+        let profile = profile(&[&path, "--robots", policy]);
+        assert_eq!(profile.robots.requests, 100);
+        profile.requests
+    };
+    assert_eq!((requests("keep"), requests("drop"), requests("only")), (5500, 5400, 100));
+}
+
+#[test]
+fn a_workload_is_written_and_its_files_are_made() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    let out = word(&files.path("workload.toml"));
+    let shown = characterize(&[&path, "--out", &out]).exits(&[0]).stdout;
+    assert!(shown.starts_with("5,400 requests"), "the profile is shown as ever: {shown}");
+    let text = fs::read_to_string(&out).unwrap();
+    let workload: Workload = toml::from_str(&text).unwrap_or_else(|error| panic!("{error} in:\n{text}"));
+    assert_eq!(workload.validate(), Ok(()));
+    let in_document = profile(&[&path]).workload.unwrap();
+    assert_eq!(workload, in_document);
+    // Nobody listens there: the workload was read before that was found out.
+    run(&["load", "127.0.0.1:1", "--workload", &out, "--requests", "1"]).exits(&[3]);
+
+    let root = files.path("www");
+    let made = run(&["fileset", &out, &word(&root)]).exits(&[0]).stdout;
+    assert!(made.contains(" files, ") && made.contains(&word(&root)), "{made}");
+    assert_eq!(fs::metadata(root.join("index.html")).unwrap().len(), 2345);
+    assert!(fs::metadata(root.join("images/1.png")).is_ok_and(|file| (20_000..21_000).contains(&file.len())));
+
+    run(&["fileset", "/no/such/workload.toml", &word(&root)]).fails(3, "check the path");
+    run(&["fileset", &path, &word(&root)]).fails(2, "access.log");
+    let none = files.write("none.toml", "[[class]]\nname = \"a\"\npath = \"/\"\n");
+    assert!(run(&["fileset", &none, &word(&root)]).exits(&[0]).stdout.contains("needs no files"));
+    run(&["fileset", &out, &path]).fails(3, "choose another directory");
+}
+
+#[test]
+fn rates_over_time_are_a_history_for_plans() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    let out = word(&files.path("rates.csv"));
+    characterize(&[&path, "--out", &out]).exits(&[0]);
+    let csv = fs::read_to_string(&out).unwrap();
+    assert!(csv.starts_with("time,requests_per_second\n2026-03-01T14:00:00"), "{csv}");
+    let forecast = run(&["plan", "forecast", &out, "--unit", "rates", "--horizon", "1h", "--json"]).exits(&[0]);
+    assert!(forecast.stdout.contains("brimful.forecast/1"), "{}", forecast.stdout);
+}
+
+#[test]
+fn another_log_is_held_against_a_profile() {
+    let files = Files::new();
+    let path = files.write("access.log", log());
+    let before = word(&files.path("before.json"));
+    characterize(&[&path, "--out", &before, "--json"]).exits(&[0]);
+    let same = characterize(&[&path, "--against", &before]).exits(&[0]).stdout;
+    assert!(same.contains("verdict     alike in all "), "{same}");
+
+    let half: String = log().lines().step_by(2).map(|line| line.to_owned() + "\n").collect();
+    let half = files.write("half.log", half);
+    let done = characterize(&[&half, "--against", &before]).exits(&[1]);
+    assert!(done.stdout.contains("apart in ") && done.stdout.contains("mean rate in the peak window"), "{}", done.stdout);
+    let done = characterize(&[&half, "--against", &before, "--json"]).exits(&[1]);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((&found["schema"], &found["against"]["alike"]), (&"brimful.profile/1".into(), &false.into()));
+    let rate = &found["against"]["differences"][0];
+    assert_eq!((rate["before"].as_f64(), rate["holds"].as_bool()), (Some(1.0), Some(false)));
+}
+
+#[test]
+fn what_a_terminal_would_obey_never_comes_out() {
+    let files = Files::new();
+    let hostile = "/a\u{1b}[2J\u{1b}]0;x\u{7}\u{202e}\u{9b}1m";
+    let mut log = log();
+    for second in 3600..7200 {
+        log += &entry(second, 1, "GET", hostile, 200, "100");
+    }
+    log += "\u{1b}[31mno line at all\u{1b}[2J\n";
+    let path = files.write("e\u{1b}[2J.log", log);
+    let _machine = share_machine();
+    for flags in [&["--format", "combined"][..], &[], &["--format", "\u{1b}[2J%h"]] {
+        // As on a terminal that takes colours: a pipe has all escapes taken out.
+        let output = brimful(&[&["characterize", path.as_str()], flags].concat()).env("CLICOLOR_FORCE", "1").output();
+        let output = output.unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(!shown.contains(['\x1b', '\x07', '\u{9b}', '\u{202e}']), "{shown:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!said.contains("\x1b[2J") && !said.contains(['\x07', '\u{9b}', '\u{202e}']), "{said:?}");
+    }
+}
+
+#[test]
+fn after_ctrl_c_what_was_read_is_shown_and_marked() {
+    let _machine = share_machine();
+    let mut command = brimful(&["characterize", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let [mut stdout, mut stderr] = [None, None];
+    std::thread::scope(|scope| {
+        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let read = |mut pipe: Box<dyn Read + Send>| {
+            let mut text = String::new();
+            pipe.read_to_string(&mut text).unwrap();
+            text
+        };
+        let out = scope.spawn(move || read(Box::new(out)));
+        let err = scope.spawn(move || read(Box::new(err)));
+        let tasks = format!("/proc/{}/task", child.id());
+        let name = |task: PathBuf| fs::read_to_string(task.join("comm")).unwrap_or_default();
+        until(|| {
+            let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
+            tasks.map(|task| task.path()).any(|task| name(task).trim() == "signals")
+        });
+        pipe.write_all(log().as_bytes()).unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        // The flag is set by a thread that has nothing else to do.
+        std::thread::sleep(Duration::from_secs(1));
+        pipe.write_all(log().repeat(4).as_bytes()).unwrap();
+        drop(pipe);
+        (stdout, stderr) = (Some(out.join().unwrap()), Some(err.join().unwrap()));
+    });
+    let (stdout, stderr) = (stdout.unwrap(), stderr.unwrap());
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{stdout}\n{stderr}");
+    assert!(stdout.contains("Interrupted: ") || stderr.contains("interrupted before"), "{stdout}\n{stderr}");
+}
+
+/// Where real logs are, if they are at hand.
+fn real_logs() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
+    let directory = std::env::var_os("BRIMFUL_LOGS").map_or_else(beside, PathBuf::from);
+    directory.is_dir().then_some(directory)
+}
+
+#[test]
+fn real_logs_are_read_whole() {
+    let Some(directory) = real_logs() else {
+        println!("BRIMFUL_LOGS names no directory of real logs: none are read here");
+        return;
+    };
+    for (name, format, least) in [
+        ("databricks_twiki_apache_clf.log", "common", 0.99),
+        ("elastic_apache_combined.log", "combined", 0.99),
+        ("nasa_jul95_logisland.log", "common", 0.9),
+    ] {
+        let path = directory.join(name);
+        let Ok(text) = fs::read(&path) else {
+            println!("{} is not there", path.display());
+            continue;
+        };
+        let profile = profile(&[&word(&path)]);
+        let newlines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+        assert_eq!(profile.lines.read, newlines + u64::from(text.last() != Some(&b'\n')), "{name}");
+        assert_eq!(profile.format, format, "{name}");
+        assert!(profile.lines.parsed as f64 >= least * profile.lines.read as f64, "{name}: {:#?}", profile.lines);
+        assert!(profile.workload.is_some_and(|workload| workload.validate().is_ok()), "{name}");
+        let text = characterize(&[&word(&path)]).exits(&[0]).stdout;
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+}

@@ -1,0 +1,81 @@
+//! Workload-model validation, which Menascé, Almeida & Dowdy (1999, §4) had planned and were not allowed to do: a log is
+//! characterized, nginx is driven with the Workload that comes out, and *its* log is characterized again. The two
+//! profiles are of the same traffic.
+
+use crate::program::run;
+use brimful_core::profile::Profile;
+use brimful_testkit::{Nginx, NginxOptions};
+use serde_json::Value;
+use std::fmt::Write;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Calls per second of the first log, and how long it is.
+const RATE: u64 = 150;
+const SECONDS: u64 = 20;
+
+/// A site with a page that most ask for, images, a download, and a third of its answers `304`.
+fn a_log() -> String {
+    let mut log = String::new();
+    for call in 0..RATE * SECONDS {
+        // Spread over each second and the mix without any order that a burst could be seen in.
+        let draw = call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let second = call / RATE;
+        let (path, status, bytes) = match draw % 100 {
+            0..33 => (format!("/page/{}.html", draw / 100 % 7), 304, 0),
+            33..73 => (format!("/page/{}.html", draw / 100 % 7), 200, 1200 + draw / 100 % 7 * 40),
+            73..98 => (format!("/images/{}.png", draw / 100 % 20), 200, 15_000 + draw / 100 % 20 * 300),
+            _ => ("/download.tar".to_owned(), 200, 400_000),
+        };
+        let client = draw / 7 % 50;
+        writeln!(
+            log,
+            "10.0.0.{client} - - [02/Mar/2026:10:00:{second:02} +0100] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"Mozilla/5.0\""
+        )
+        .unwrap();
+    }
+    log
+}
+
+fn readable(path: &Path) {
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_log_that_is_driven_again_has_the_same_profile() {
+    let dir = tempfile::tempdir().unwrap();
+    readable(dir.path());
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (first, profile, workload) = (at("first.log"), at("profile.json"), at("workload.toml"));
+    fs::write(&first, a_log()).unwrap();
+    run(&["characterize", &first, "--out", &profile, "--quiet"]).exits(&[0]);
+    run(&["characterize", &first, "--out", &workload, "--quiet"]).exits(&[0]);
+    let root = at("www");
+    let made = run(&["fileset", &workload, &root]).exits(&[0]);
+    assert!(made.stdout.contains("28 files"), "7 pages, 20 images and a download: {}", made.stdout);
+
+    let second = at("second.log");
+    let extra = format!("location / {{ root {root}; access_log {second} combined; }}");
+    let nginx = Nginx::start(NginxOptions { extra, ..NginxOptions::default() });
+    let seconds = format!("{SECONDS}s");
+    let load = ["load", &nginx.url(), "--workload", &workload, "--duration", &seconds, "--json"];
+    let record: Value = serde_json::from_str(&run(&load).exits(&[0, 4]).stdout).unwrap();
+    let is_on_time = record["verdict"]["valid"] == true;
+    drop(nginx);
+
+    let again = run(&["characterize", &second, "--against", &profile, "--json"]).exits(&[0, 1]);
+    let again: Profile = serde_json::from_str(&again.stdout).unwrap();
+    let once: Profile = serde_json::from_str(&fs::read_to_string(&profile).unwrap()).unwrap();
+    assert_eq!(again.lines.malformed, 0);
+    assert_eq!(again.classes.len(), once.classes.len(), "{:#?}", again.classes);
+    for (before, after) in once.classes.iter().zip(&again.classes) {
+        // 3,000 calls: a share is known to 2 points, and the 2 % that are downloads have most of the bytes.
+        assert!((before.share_requests - after.share_requests).abs() < 0.04, "{before:?} {after:?}");
+        assert!((after.mean_bytes / before.mean_bytes.max(1.0) - 1.0).abs() < 0.05 || before.mean_bytes == 0.0);
+    }
+    let share_of_304 = |profile: &Profile| profile.status["304"] as f64 / profile.requests as f64;
+    assert!((share_of_304(&once) - share_of_304(&again)).abs() < 0.04);
+    // A machine that is busy with other things may not keep to the schedule, and says so.
+    assert!(!is_on_time || (again.peak.rate / once.peak.rate - 1.0).abs() < 0.1, "{:?} {:?}", once.peak, again.peak);
+}

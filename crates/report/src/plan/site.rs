@@ -1,0 +1,138 @@
+//! Demands from access logs and what operators have: `brimful plan calibrate --log`.
+
+use crate::format::{fact, figure, harmless, percent, seconds, shorten, table, words};
+use brimful_core::model::Model;
+use brimful_core::quantity::{count, number};
+use brimful_estimate::Interval;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The value of [`Site::schema`].
+pub const SCHEMA: &str = "brimful.site/1";
+
+/// The document.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Site {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// In one sentence: what limits, and at which rate.
+    pub headline: String,
+    /// What was found of each resource.
+    pub resources: Vec<Resource>,
+    /// Steps of time that both the logs and the utilizations have.
+    pub steps: u64,
+    /// Mean length of one, in seconds.
+    pub step_s: f64,
+    /// Requests in them.
+    pub requests: u64,
+    /// The model with the demands of the regression, or where that is not possible, of the attribution that was asked for.
+    pub model: Model,
+    /// What to know before these figures are used.
+    pub notes: Vec<String>,
+}
+
+/// One resource.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Resource {
+    /// Its name in the file.
+    pub name: String,
+    /// Busy servers without requests, over all of them.
+    pub background: f64,
+    /// Demands by class, in seconds: two ways side by side.
+    pub demands: Vec<SiteDemand>,
+    /// Why there is no regression, if there is none.
+    pub no_regression: Option<String>,
+    /// Steps with work that the log knows nothing of.
+    pub outliers: Vec<SiteOutlier>,
+    /// In seconds, the period of these, if they have one.
+    pub period_s: Option<i64>,
+}
+
+/// The demand of one class, in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SiteDemand {
+    /// The class.
+    pub class: String,
+    /// By least squares over the steps.
+    pub regression: Option<f64>,
+    /// Its 95 % interval.
+    pub ci95: Option<Interval>,
+    /// In proportion to the bytes sent (Menascé et al. 1999, Eq. 2).
+    pub by_bytes: f64,
+    /// Every request alike (their Eq. 4).
+    pub by_requests: f64,
+}
+
+/// A step with other work.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SiteOutlier {
+    /// When it begins, RFC 3339.
+    pub from: String,
+    /// Busy servers that no request explains.
+    pub beyond: f64,
+}
+
+/// The document for people; ends in a newline.
+pub fn text(site: &Site) -> String {
+    let mut text = crate::format::wrap(&site.headline, 0) + "\n" + &demands(site) + "\n";
+    for resource in &site.resources {
+        text += &fact(&shorten(&resource.name, 11), &about(resource));
+    }
+    let steps = format!("{} of {} on average, {} requests", count(site.steps), seconds(Some(site.step_s)), count(site.requests));
+    text += &fact("steps", &steps);
+    for note in &site.notes {
+        text += &fact("note", note);
+    }
+    harmless(&text)
+}
+
+fn demands(site: &Site) -> String {
+    let columns = [
+        words("resource", 0),
+        words("class", 2),
+        figure("regression", 2, None),
+        figure("95 % interval", 2, None),
+        figure("by bytes", 2, None),
+        figure("by requests", 2, None),
+    ];
+    let row = |resource: &Resource, demand: &SiteDemand| {
+        let between = demand.ci95.map(|ci| crate::format::interval(ci.low, ci.high, seconds));
+        vec![
+            shorten(&resource.name, 20),
+            shorten(&demand.class, 20),
+            seconds(demand.regression),
+            between.unwrap_or_else(|| "-".to_owned()),
+            seconds(Some(demand.by_bytes)),
+            seconds(Some(demand.by_requests)),
+        ]
+    };
+    let rows: Vec<Vec<String>> = site
+        .resources
+        .iter()
+        .flat_map(|resource| resource.demands.iter().map(move |demand| row(resource, demand)))
+        .collect();
+    table(&columns, &rows)
+}
+
+fn about(resource: &Resource) -> String {
+    let mut said = format!("{} busy servers without requests", number(resource.background));
+    if let Some(why) = &resource.no_regression {
+        said += &format!("; no regression: {why}");
+    }
+    let (Some(first), Some(most)) =
+        (resource.outliers.first(), resource.outliers.iter().map(|step| step.beyond).reduce(f64::max))
+    else {
+        return said;
+    };
+    let often = match resource.period_s {
+        Some(period) => format!("every {}", seconds(Some(period as f64))),
+        None => format!("{} times", count(resource.outliers.len() as u64)),
+    };
+    said += &format!(
+        "; {often}, first at {}, something else used up to {} of a server, which no request explains: look for a job \
+         that runs then",
+        first.from,
+        percent(Some(most))
+    );
+    said
+}

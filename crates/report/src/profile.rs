@@ -1,0 +1,216 @@
+//! The profile of a site's traffic on the terminal: plain text, at most 100 columns wide.
+//!
+//! First what matters: how much, when most, what became of the lines, in which format they were, and what is out of the
+//! ordinary. Then arrivals, answers, classes, popularity, burstiness, times, sessions, and the Workload that comes of it.
+//! Names in logs are foreign: each is made fit for a terminal and cut to its column.
+
+mod answers;
+mod arrivals;
+mod behaviour;
+mod comparison;
+mod notable;
+#[cfg(test)]
+mod tests;
+
+pub use arrivals::csv;
+pub use comparison::{Against, Compared, Figure, comparison};
+
+use crate::format::{fact, harmless, shorten, wrap};
+use brimful_core::profile::{MalformedLine, Profile};
+use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent};
+use brimful_core::text::one_line;
+use brimful_core::workload::{Load, Workload};
+
+/// What small charts are drawn with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Unicode's eighths of a block, and its shades.
+    Unicode,
+    /// For terminals that show nothing else.
+    Ascii,
+}
+
+/// So many sources, and formats, are named.
+const MOST_NAMED: usize = 4;
+/// Columns of a name of a file.
+const PATH: usize = 60;
+
+/// What the logs say; ends in a newline.
+pub fn text(profile: &Profile, blocks: Blocks) -> String {
+    let text = apart([
+        first(profile),
+        arrivals::text(profile, blocks),
+        answers::text(profile),
+        answers::classes(profile),
+        answers::popularity(profile),
+        behaviour::bursts(profile),
+        behaviour::times(profile),
+        behaviour::sessions(profile),
+        workload(profile),
+        malformed(profile),
+        notes(profile),
+    ]);
+    harmless(&text)
+}
+
+/// The lines that one reads who reads no others.
+fn first(profile: &Profile) -> String {
+    let span = if profile.arrivals.mean_rate > 0.0 { profile.requests as f64 / profile.arrivals.mean_rate } else { 0.0 };
+    let what = format!(
+        "{} requests in {}, {} on average, {} in answers: {} to {}.",
+        count(profile.requests),
+        lasting(span),
+        rate(profile.arrivals.mean_rate),
+        bytes(profile.bytes as f64),
+        foreign(&profile.from, PATH),
+        foreign(&profile.to, PATH),
+    );
+    wrap(&what, 0)
+        + &fact("peak", &peak(profile))
+        + &fact("lines", &lines(profile))
+        + &fact("format", &format(profile))
+        + &fact("notable", &notable::text(profile))
+}
+
+fn peak(profile: &Profile) -> String {
+    let (peak, arrivals) = (&profile.peak, &profile.arrivals);
+    let over_mean = match arrivals.mean_rate > 0.0 {
+        true => format!(", {} times the mean", number(peak.rate / arrivals.mean_rate)),
+        false => String::new(),
+    };
+    format!(
+        "{}{over_mean}, in the {} from {}{}; busiest minute {}, busiest second {} requests",
+        rate(peak.rate),
+        lasting(peak.seconds as f64),
+        foreign(&peak.from, PATH),
+        if peak.given { " (as given)" } else { "" },
+        count(arrivals.busiest_minute),
+        count(arrivals.busiest_second)
+    )
+}
+
+/// The account of the lines, whole even where nothing is wrong.
+fn lines(profile: &Profile) -> String {
+    let lines = &profile.lines;
+    let [read, parsed, malformed, filtered] =
+        [lines.read, lines.parsed, lines.malformed, lines.filtered].map(count);
+    let late = match lines.out_of_order {
+        0 => String::new(),
+        n => format!("; {} before one above them", count(n)),
+    };
+    format!("{read} read = {parsed} parsed + {malformed} malformed + {filtered} filtered{late}")
+}
+
+fn format(profile: &Profile) -> String {
+    let shown = |name: &str, share: f64| format!("{} {}", foreign(name, PATH), percent(share));
+    let formats = match profile.formats.as_slice() {
+        [] => foreign(&profile.format, PATH),
+        formats => some(formats.iter().map(|format| shown(&format.name, format.share)).collect()),
+    };
+    let sources = some(profile.sources.iter().map(|source| foreign(&source.path, PATH)).collect());
+    let formats = if formats.is_empty() { "-".to_owned() } else { formats };
+    if sources.is_empty() { formats } else { format!("{formats}; from {sources}") }
+}
+
+/// The first names of a list, and how many there are more.
+fn some(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMED);
+    names.truncate(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.join(", ") + &more
+}
+
+fn workload(profile: &Profile) -> String {
+    let what = profile.workload.as_ref().map(described);
+    let why = Some(foreign_words(&profile.workload_arrivals_why)).filter(|why| !why.is_empty());
+    match (what, why) {
+        (None, None) => String::new(),
+        (None, Some(why)) => fact("workload", &format!("none: {why}")),
+        (Some(what), why) => fact("workload", &[Some(what), why].into_iter().flatten().collect::<Vec<_>>().join("; ")),
+    }
+}
+
+/// A Workload in a line: `4 classes, poisson at 12.3/s`.
+fn described(workload: &Workload) -> String {
+    let classes = match workload.classes.len() {
+        1 => "1 class".to_owned(),
+        n => format!("{n} classes"),
+    };
+    let load = workload.load.as_ref().map(|load| match load {
+        Load::Open { rate: per_s, arrivals } => format!("{} at {}", foreign(arrivals, PATH), rate(per_s.0)),
+        Load::Stages { stages, arrivals, .. } => format!("{} in {} stages", foreign(arrivals, PATH), stages.len()),
+        Load::Trace(trace) => format!("the instants of {}", foreign(&trace.file, PATH)),
+        Load::Closed { clients, think } => format!("{} clients who think {think}", count(*clients)),
+        Load::SClients { attempts } => format!("{} connection attempts under way", count(*attempts)),
+    });
+    [Some(classes), load].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The first lines that are not of the format, and what was expected where.
+fn malformed(profile: &Profile) -> String {
+    let line = |line: &MalformedLine| {
+        let MalformedLine { line: number, column, .. } = line;
+        let place = format!("{}:{number}:{column}", foreign(&line.file, PATH));
+        let expected = format!("{place}: expected {}", foreign_words(&line.expected));
+        let shown = foreign(&line.text, 80);
+        let shown = shown.trim_end();
+        wrap(&expected, 0) + &if shown.is_empty() { String::new() } else { format!("  | {shown}\n") }
+    };
+    let shown = &profile.lines.first_malformed;
+    if shown.is_empty() {
+        return String::new();
+    }
+    let share = profile.lines.malformed as f64 / profile.lines.read.max(1) as f64;
+    let head = format!("{} of all lines are malformed; the first:\n", small_percent(share));
+    head + &shown.iter().map(line).collect::<String>()
+}
+
+/// What was not read, and what to beware of.
+fn notes(profile: &Profile) -> String {
+    let cut = profile.sources.iter().filter_map(|source| {
+        let why = source.cut_short.as_ref()?;
+        let text = format!("{} was not read to its end: {}", foreign(&source.path, PATH), foreign_words(why));
+        Some(fact("beware", &text))
+    });
+    let notes = profile.notes.iter().map(|note| foreign_words(note)).filter(|note| !note.is_empty());
+    cut.chain(notes.map(|note| fact("beware", &note))).collect()
+}
+
+/// The parts that there are, with a blank line between them.
+fn apart<const N: usize>(parts: [String; N]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// A foreign name in so many columns.
+fn foreign(name: &str, width: usize) -> String {
+    shorten(&one_line(name), width)
+}
+
+/// A sentence that may have foreign names in it: its words are no longer than a line.
+fn foreign_words(text: &str) -> String {
+    let text = one_line(text);
+    text.split_whitespace().map(|word| shorten(word, PATH)).collect::<Vec<_>>().join(" ")
+}
+
+/// `2 days 3 h`, `1 h`, `1 h 30 min`, `45.0 s`: the two largest units, which are enough to tell a span.
+fn lasting(seconds: f64) -> String {
+    const UNITS: [(f64, &str, &str); 3] = [(86_400.0, "day", "days"), (3600.0, "h", "h"), (60.0, "min", "min")];
+    if !seconds.is_finite() {
+        return "-".to_owned();
+    }
+    if seconds < 119.5 {
+        return brimful_core::quantity::seconds(seconds.max(0.0));
+    }
+    let minutes = (seconds / 60.0).round() * 60.0;
+    let mut rest = minutes;
+    let mut parts = Vec::new();
+    for (length, one, many) in UNITS {
+        let n = (rest / length).floor();
+        rest -= n * length;
+        if n > 0.0 {
+            parts.push(format!("{} {}", count(n as u64), if n == 1.0 { one } else { many }));
+        }
+    }
+    parts.truncate(2);
+    parts.join(" ")
+}

@@ -1,0 +1,129 @@
+//! How requests follow one another: bursts, times, and what clients do in a session.
+
+use super::{foreign_words, lasting};
+use crate::format::{fact, figure, interval, number as known, table, words};
+use brimful_core::profile::{Dispersion, Profile, Sessions, Times};
+use brimful_core::quantity::{count, number, rate, seconds};
+
+/// So many lengths of epoch are shown.
+const EPOCHS: usize = 6;
+/// What a table shows of a distribution.
+const PERCENTILES: [&str; 4] = ["50", "90", "95", "99"];
+
+/// How bursty arrivals are in the peak window.
+pub(super) fn bursts(profile: &Profile) -> String {
+    let mut text = String::new();
+    if let Some(burst) = profile.burstiness {
+        let epoch = lasting(burst.epoch_s);
+        let what = format!(
+            "a {}, b {} in epochs of {epoch}; the fullest has {} times the mean",
+            number(burst.a),
+            number(burst.b),
+            number(burst.peak_to_mean)
+        );
+        text += &fact("bursts", &what);
+    }
+    let index = |d: &Dispersion| {
+        let [low, high] = d.interval95;
+        format!("{} ({}) in {}", number(d.index), interval(low, high, known), lasting(d.epoch_s))
+    };
+    if !profile.dispersion.is_empty() {
+        let shown: Vec<String> = spread(&profile.dispersion).into_iter().map(index).collect();
+        text += &fact("dispersion", &(shown.join(", ") + "; 1 is Poisson's"));
+    }
+    let hurst = profile.hurst.map(|hurst| {
+        let [low, high] = hurst.interval95;
+        let (from, to) = (lasting(hurst.from_s), lasting(hurst.to_s));
+        format!("{} ({}), from {from} to {to}; 0.5 is without memory", number(hurst.value), interval(low, high, known))
+    });
+    let missing = || profile.hurst_missing.as_ref().map(|why| format!("not known: {}", foreign_words(why)));
+    text + &hurst.or_else(missing).map_or_else(String::new, |hurst| fact("Hurst", &hurst))
+}
+
+/// At most [`EPOCHS`] of them, the first and the last among them.
+fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
+    let last = all.len().saturating_sub(1);
+    if all.len() <= EPOCHS {
+        return all.iter().collect();
+    }
+    (0..EPOCHS).filter_map(|i| all.get(i * last / (EPOCHS - 1))).collect()
+}
+
+/// How long answers took and what lies between requests.
+pub(super) fn times(profile: &Profile) -> String {
+    let rows = [
+        ("server", &profile.service_s),
+        ("upstream", &profile.upstream_s),
+        ("between requests", &profile.interarrival_s),
+    ];
+    let known = rows.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?)));
+    let rows: Vec<Vec<String>> =
+        known.filter(|(_, times)| times.samples > 0).map(|(name, times)| row(name, times, seconds)).collect();
+    if rows.is_empty() { String::new() } else { distributions("times", &rows) }
+}
+
+/// What clients do one request after another.
+pub(super) fn sessions(profile: &Profile) -> String {
+    let Some(sessions) = &profile.sessions else { return String::new() };
+    let Sessions { gap_s, burst_gap_s, .. } = sessions;
+    let cut = match sessions.cut_short {
+        0 => String::new(),
+        n => format!("; {} were ended early, as too many were open at once", count(n)),
+    };
+    let what = format!(
+        "{}, {} new ones; a pause of {} ends one, one of {} a burst{cut}",
+        count(sessions.sessions),
+        rate(sessions.rate),
+        lasting(*gap_s),
+        lasting(*burst_gap_s)
+    );
+    let rows = [
+        ("requests", &sessions.requests, number as fn(f64) -> String),
+        ("length", &sessions.length_s, seconds),
+        ("bursts", &sessions.bursts, number),
+        ("requests of a burst", &sessions.requests_per_burst, number),
+        ("think time", &sessions.think_s, seconds),
+    ];
+    let known = rows.into_iter().filter(|(_, times, _)| times.samples > 0);
+    let rows: Vec<Vec<String>> = known.map(|(name, times, shown)| row(name, times, shown)).collect();
+    fact("sessions", &what) + &if rows.is_empty() { String::new() } else { distributions("of a session", &rows) }
+}
+
+fn row(name: &str, times: &Times, shown: fn(f64) -> String) -> Vec<String> {
+    let percentile = |of: &str| times.percentiles.get(of).map_or("-".to_owned(), |x| shown(*x));
+    let mut cells = vec![name.to_owned(), count(times.samples), shown(times.mean), number(times.scv)];
+    cells.extend(PERCENTILES.map(percentile));
+    cells.push(shown(times.max));
+    cells
+}
+
+fn distributions(title: &str, rows: &[Vec<String>]) -> String {
+    let columns = [
+        words(title, 0),
+        figure("number", 2, None),
+        figure("mean", 2, None),
+        figure("scv", 2, None),
+        figure("50 %", 2, None),
+        figure("90 %", 2, None),
+        figure("95 %", 2, None),
+        figure("99 %", 2, None),
+        figure("max", 2, None),
+    ];
+    table(&columns, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_epochs_the_ends_are_among_those_shown() {
+        let of = |n: u32| {
+            let all: Vec<Dispersion> =
+                (0..n).map(|i| Dispersion { epoch_s: f64::from(i), ..Dispersion::default() }).collect();
+            spread(&all).iter().map(|d| d.epoch_s).collect::<Vec<_>>()
+        };
+        assert_eq!((of(0), of(2)), (vec![], vec![0.0, 1.0]));
+        assert_eq!(of(11), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+    }
+}

@@ -1,0 +1,79 @@
+//! Calls that are handed over while the run goes on, like those of a log that is read meanwhile: memory is bounded by what
+//! lies between the one who reads and the one who calls.
+
+use brimful_core::{CallSpec, Nanos, Next, Workload};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::vec::IntoIter;
+
+/// How soon it is looked again where the one who hands over is behind.
+const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
+
+/// When a call is due, and what it is.
+pub type DueCall = (Nanos, CallSpec);
+
+/// One shard of calls that come in batches, never due before those that came earlier. It is done when nobody can send any
+/// more.
+#[derive(Debug)]
+pub struct Streamed {
+    batches: Receiver<Vec<DueCall>>,
+    batch: IntoIter<DueCall>,
+    head: Option<DueCall>,
+}
+
+impl Streamed {
+    /// Of what will be sent.
+    pub fn new(batches: Receiver<Vec<DueCall>>) -> Streamed {
+        Streamed { batches, batch: Vec::new().into_iter(), head: None }
+    }
+}
+
+impl Workload for Streamed {
+    fn next(&mut self, now: Nanos, _in_flight: usize) -> Next {
+        loop {
+            match self.head.or_else(|| self.batch.next()) {
+                Some((due, call)) if due <= now => {
+                    self.head = None;
+                    return Next::Due { due, call };
+                }
+                Some((due, call)) => {
+                    self.head = Some((due, call));
+                    return Next::NotBefore(due);
+                }
+                None => match self.batches.try_recv() {
+                    Ok(batch) => self.batch = batch.into_iter(),
+                    Err(TryRecvError::Empty) => return Next::NotBefore(now + LOOK_AGAIN),
+                    Err(TryRecvError::Disconnected) => return Next::Done,
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::ClassId;
+    use std::sync::mpsc::channel;
+
+    fn call(class: u16) -> CallSpec {
+        CallSpec::of_class(ClassId(class))
+    }
+
+    #[test]
+    fn calls_are_handed_out_when_they_are_due() {
+        let (sender, receiver) = channel();
+        let mut streamed = Streamed::new(receiver);
+        assert_eq!(streamed.next(Nanos(5), 0), Next::NotBefore(Nanos(5) + LOOK_AGAIN), "nobody has sent anything");
+        sender.send(vec![(Nanos(10), call(0)), (Nanos(10), call(1))]).unwrap();
+        sender.send(vec![]).unwrap();
+        sender.send(vec![(Nanos(30), call(2))]).unwrap();
+        assert_eq!(streamed.next(Nanos(9), 0), Next::NotBefore(Nanos(10)));
+        // Late, a call still carries its own due time.
+        assert_eq!(streamed.next(Nanos(12), 0), Next::Due { due: Nanos(10), call: call(0) });
+        assert_eq!(streamed.next(Nanos(12), 1), Next::Due { due: Nanos(10), call: call(1) });
+        assert_eq!(streamed.next(Nanos(12), 2), Next::NotBefore(Nanos(30)));
+        drop(sender);
+        assert_eq!(streamed.next(Nanos(30), 2), Next::Due { due: Nanos(30), call: call(2) });
+        assert_eq!(streamed.next(Nanos(30), 3), Next::Done);
+    }
+}
