@@ -82,7 +82,7 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
         let full = |atom: &Atom| atom.count as f64 > LARGE * all as f64;
         let (begins, is_full) = atoms.last().map_or((true, false), |atom| (atom.cluster != cluster, full(atom)));
         if begins || is_full {
-            atoms.push(Atom { is_remainder: !begins, ..Atom::new(cluster, index) });
+            atoms.push(Atom::new(cluster, !begins, index));
         }
         if let Some(atom) = atoms.last_mut() {
             atom.add(index, size.bytes, size.count);

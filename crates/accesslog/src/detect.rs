@@ -6,8 +6,8 @@ use crate::format::{Format, Parsed, finished};
 use brimful_core::profile::FormatShare;
 use brimful_core::text::one_line;
 
-/// Whole numbers after the fields of Combined are microseconds, unless half of them are less than this: no server answers
-/// so fast, while whole seconds are mostly 0.
+/// Whole numbers after the fields of Combined are microseconds, unless half of them are less than this: no server
+/// answers so fast, while whole seconds are mostly 0.
 const LEAST_MICROSECONDS: u64 = 20;
 
 /// The formats of one log, the likeliest first, with how many lines each has read.
@@ -25,20 +25,29 @@ struct Counted {
     lines: u64,
 }
 
+impl Counted {
+    #[inline]
+    fn finished<'a>(&mut self, parsed: &Parsed<'a>, scratch: &'a mut Scratch) -> Line<'a> {
+        self.lines += u64::from(matches!(parsed, Parsed::Found(_)));
+        finished(parsed, scratch)
+    }
+}
+
 impl Formats {
     /// These, the likeliest first.
     pub fn given(formats: Vec<Format>) -> Formats {
         Formats { formats: formats.into_iter().map(|format| Counted { format, lines: 0 }).collect(), current: 0 }
     }
 
-    /// Looks at some lines (without newline) and keeps those formats that read any of them, the one that reads most first;
-    /// of formats that read the same lines, the most particular.
+    /// Looks at some lines (without newline) and keeps those formats that read any of them, the one that reads most
+    /// first; of formats that read the same lines, the most particular.
     pub fn detect(sample: &[&[u8]]) -> Result<Formats, LogError> {
         let lines: Vec<&[u8]> = sample.iter().copied().filter(|line| !line.trim_ascii().is_empty()).collect();
         if lines.is_empty() {
             return Err(LogError::Empty("it has no line, so there is no format to find out".to_owned()));
         }
-        let mut candidates: Vec<Candidate> = Format::candidates().into_iter().map(|f| Candidate::new(f, &lines)).collect();
+        let mut candidates: Vec<Candidate> =
+            Format::candidates().into_iter().map(|f| Candidate::new(f, &lines)).collect();
         let mut is_read = vec![false; lines.len()];
         let mut chosen = Vec::new();
         while let Some(best) = best(&candidates, &is_read) {
@@ -55,46 +64,44 @@ impl Formats {
         Ok(Formats::given(chosen))
     }
 
-    /// Reads a line by the format that read the last one, else by the others, and counts which. What is malformed is told
-    /// by the likeliest.
+    /// Reads a line by the format that read the last one, else by the others, and counts which. What is malformed is
+    /// told by the likeliest.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
-        let mut told = None;
-        let parsed = match self.formats.get_mut(self.current).map(|counted| counted.format.parsed(line)) {
-            Some(Ok(parsed)) => Some(parsed),
-            Some(Err(malformed)) => {
-                told = (self.current == 0).then_some(malformed);
-                None
-            }
-            None => None,
+        let malformed = match self.formats.get_mut(self.current) {
+            Some(counted) => match counted.format.parsed(line) {
+                Ok(parsed) => return Ok(counted.finished(&parsed, scratch)),
+                Err(malformed) => malformed,
+            },
+            None => return Err(Malformed::at(0, "a format to read it with")),
         };
-        let parsed = match parsed {
-            Some(parsed) => parsed,
-            None => self.read_by_another(line, told)?,
-        };
-        let line = finished(parsed, scratch);
-        if let (Line::Entry(_), Some(counted)) = (&line, self.formats.get_mut(self.current)) {
-            counted.lines += 1;
+        let (index, parsed) = self.parsed_by_another(line, malformed)?;
+        // One that takes all sorts of fields would go on with lines that another understands better.
+        if self.formats.get(index).is_some_and(|counted| !counted.format.is_loose()) {
+            self.current = index;
         }
-        Ok(line)
+        Ok(match self.formats.get_mut(index) {
+            Some(counted) => counted.finished(&parsed, scratch),
+            None => Line::Other,
+        })
     }
 
+    /// Reads a line that the current format does not: by which format, and what. What is malformed is told by the
+    /// likeliest.
     #[cold]
-    fn read_by_another<'a>(
+    fn parsed_by_another<'a>(
         &mut self,
         line: &'a [u8],
-        mut told: Option<Malformed>,
-    ) -> Result<Parsed<'a>, Malformed> {
+        malformed: Malformed,
+    ) -> Result<(usize, Parsed<'a>), Malformed> {
+        let mut told = malformed;
         for (index, counted) in self.formats.iter_mut().enumerate().filter(|(index, _)| *index != self.current) {
             match counted.format.parsed(line) {
-                Ok(parsed) => {
-                    self.current = index;
-                    return Ok(parsed);
-                }
-                Err(malformed) if index == 0 => told = Some(malformed),
+                Ok(parsed) => return Ok((index, parsed)),
+                Err(malformed) if index == 0 => told = malformed,
                 Err(_) => {}
             }
         }
-        Err(told.unwrap_or_else(|| Malformed::at(0, "a line of a format that is given")))
+        Err(told)
     }
 
     /// What part of the requests each format has read, most first; those that have read none are not there.
@@ -182,9 +189,9 @@ fn unknown(lines: &[&[u8]]) -> LogError {
         format!(" The nearest is {name}, which expects {} in column {}.", malformed.expected, malformed.column)
     });
     LogError::UnknownFormat(format!(
-        "no known format reads lines like `{}{dots}`.{nearest} Say what it is: --format takes a name ({}) or the LogFormat \
-         (Apache) or log_format (nginx) string, and --format-from /etc/nginx/nginx.conf reads it from the server's \
-         configuration",
+        "no known format reads lines like `{}{dots}`.{nearest} Say what it is: --format takes a name ({}) or the \
+         LogFormat (Apache) or log_format (nginx) string, and --format-from /etc/nginx/nginx.conf reads it from the \
+         server's configuration",
         one_line(&start),
         Format::names().join(", ")
     ))

@@ -1,10 +1,11 @@
 //! Formats of access logs: from a line's bytes to an [`Entry`](crate::Entry).
 //!
-//! - [`pattern`]: fields in a given order; [`apache`] and [`nginx`] make one of what a server is configured with, which
-//!   [`configuration`] finds in its files.
-//! - [`labelled`]: fields with names; [`json`] and [`ltsv`] are such.
-//! - [`w3c`] and [`haproxy`]: fields in an order that the log tells, and HAProxy's.
-//! - [`time`], [`number`]: what stands in them. [`found`]: what is known of a line, on its way to an entry.
+//! - `pattern`: fields in a given order; `apache` and `nginx` make one of what a server is configured with, which
+//!   `configuration` finds in its files.
+//! - `labelled`: fields with names; `json` and `ltsv` are such.
+//! - `w3c` and `haproxy`: fields in an order that the log tells, and HAProxy's.
+//! - `prefix`: what syslog and the like put before a line.
+//! - `time`, `number`: what stands in fields. `found`: what is known of a line, on its way to an entry.
 //!
 //! A reader looks at each byte of a line a few times at most and allocates nothing, unless the line is malformed.
 
@@ -18,6 +19,7 @@ mod ltsv;
 mod nginx;
 mod number;
 mod pattern;
+mod prefix;
 mod time;
 mod w3c;
 
@@ -65,8 +67,8 @@ const ALB: &str = concat!(
     r#"$bytes_sent "$url_request" "$http_user_agent" "#
 );
 const ELB: &str = concat!(
-    "$time_iso8601 $elb $client_port $target $stage $upstream_stage $stage $status $target_status $received $bytes_sent ",
-    r#""$url_request" "$http_user_agent" $cipher $tls"#
+    "$time_iso8601 $elb $client_port $target $stage $upstream_stage $stage $status $target_status $received ",
+    r#"$bytes_sent "$url_request" "$http_user_agent" $cipher $tls"#
 );
 // The version is the last field that each log has; its time is that of the request's coming.
 const S3: &str = concat!(
@@ -87,22 +89,42 @@ const ENVOY: &str = concat!(
     r#"[$time_iso8601] "$request" $status $flags $received $bytes_sent $milliseconds $upstream_milliseconds "#,
     r#""$http_x_forwarded_for" "$http_user_agent" "$id" "$http_host" "$upstream""#
 );
+const ISTIO: &str = concat!(
+    r#"[$time_iso8601] "$request" $status $flags $details $termination "$failure" $received $bytes_sent "#,
+    r#"$milliseconds $upstream_milliseconds "$http_x_forwarded_for" "$http_user_agent" "$id" "$http_host" "#,
+    r#""$upstream" $cluster $local $downstream $client_port $sni $route"#
+);
+// Its requests have whole URLs.
+const VARNISH: &str = concat!(
+    r#"$remote_addr $ident $user [$time_local] "$url_request" $status $body_bytes_sent "#,
+    r#""$http_referer" "$http_user_agent""#
+);
+const V_COMMON: &str =
+    concat!("$server_name $address $ident $user [$time_local] ", r#""$request" $status $body_bytes_sent"#);
+const V_COMBINED: &str = concat!(
+    "$server_name $address $ident $user [$time_local] ",
+    r#""$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#
+);
 
-/// Those of one line's pattern, in the order in which they are tried.
-const BUILT_IN: [BuiltIn; 9] = [
+/// Formats whose lines follow one pattern, in the order in which they are tried.
+static BUILT_IN: [BuiltIn; 13] = [
+    BuiltIn { name: "varnish", format: VARNISH, tail: Tail::End, is_end: true },
     BuiltIn { name: "alb", format: ALB, tail: Tail::Anything, is_end: true },
     BuiltIn { name: "elb", format: ELB, tail: Tail::End, is_end: false },
     BuiltIn { name: "s3", format: S3, tail: Tail::Anything, is_end: false },
     BuiltIn { name: "ingress-nginx", format: INGRESS_NGINX, tail: Tail::End, is_end: true },
     BuiltIn { name: "traefik", format: TRAEFIK, tail: Tail::End, is_end: false },
     BuiltIn { name: "envoy", format: ENVOY, tail: Tail::End, is_end: false },
+    BuiltIn { name: "istio", format: ISTIO, tail: Tail::End, is_end: false },
     BuiltIn { name: "vhost_combined", format: VHOST_COMBINED, tail: Tail::End, is_end: false },
+    BuiltIn { name: "%v combined", format: V_COMBINED, tail: Tail::End, is_end: false },
+    BuiltIn { name: "%v common", format: V_COMMON, tail: Tail::End, is_end: false },
     BuiltIn { name: "combined", format: COMBINED, tail: Tail::End, is_end: true },
     BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end: true },
 ];
 
 /// What is often added to Common, Combined and vhost_combined: as it is shown, and as it is read.
-const ADDED: [(&str, &str); 10] = [
+static ADDED: [(&str, &str); 10] = [
     ("%D", "$microseconds"),
     ("\"%D\"", "\"$microseconds\""),
     ("%T/%D", "$seconds/$microseconds"),
@@ -116,8 +138,8 @@ const ADDED: [(&str, &str); 10] = [
 ];
 
 impl Format {
-    /// By the name that `--format` takes: `combined`, `json`, `w3c` and so on (see [`Format::names`]); also the names of
-    /// formats that were found out, like `combined + %D`.
+    /// By the name that `--format` takes: `combined`, `json`, `w3c` and so on (see [`Format::names`]); also the names
+    /// of formats that were found out, like `combined + %D`.
     pub fn named(name: &str) -> Option<Format> {
         let lower = name.trim().to_ascii_lowercase();
         let reader = match lower.as_str() {
@@ -137,7 +159,7 @@ impl Format {
         let built_in = BUILT_IN.iter().find(|built_in| built_in.name == base)?;
         let (format, tail) = match addition {
             None => (built_in.format.to_owned(), built_in.tail),
-            Some("fields") => (built_in.format.to_owned(), Tail::Fields { with_time: base == "common" }),
+            Some("fields") => (built_in.format.to_owned(), Tail::Fields { with_time: base.ends_with("common") }),
             Some(addition) => {
                 let (_, read) = ADDED.iter().find(|(shown, _)| *shown == addition)?;
                 (format!("{} {read}", built_in.format), built_in.tail)
@@ -201,24 +223,50 @@ impl Format {
         }
     }
 
-    /// Reads a line, without its newline. Texts of the entry are of the line or of the scratch, whose content is replaced.
+    /// Whether it takes lines that end with any fields.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.name.ends_with(" + fields")
+    }
+
+    /// Reads a line, without its newline. Texts of the entry are of the line or of the scratch, whose content is
+    /// replaced.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
-        Ok(finished(self.parsed(line)?, scratch))
+        Ok(finished(&self.parsed(line)?, scratch))
     }
 
     /// Reads a line as far as that goes without scratch. What is read can be [`finished`] at once.
-    #[inline]
     pub(crate) fn parsed<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             return Ok(Parsed::Other);
         }
+        match prefix::length(line) {
+            0 => self.parsed_bare(line),
+            length if self.may_be_carried() => {
+                let parsed = self.parsed_bare(line.get(length..).unwrap_or_default());
+                parsed.map_err(|malformed| Malformed { column: malformed.column + length, ..malformed })
+            }
+            _ => self.parsed_bare(line),
+        }
+    }
+
+    #[inline]
+    fn parsed_bare<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
         match &mut self.reader {
             Reader::Pattern(pattern) => pattern.read(line),
             Reader::Json(clock) => json::read(line, clock),
             Reader::Ltsv(clock) => ltsv::read(line, clock),
             Reader::W3c(w3c) => w3c.read(line),
             Reader::Haproxy(clock) => haproxy::read(line, clock),
+        }
+    }
+
+    /// Whether syslog's words before a line are none of its own.
+    fn may_be_carried(&self) -> bool {
+        match &self.reader {
+            Reader::Pattern(pattern) => !pattern.begins_with_time(),
+            Reader::Json(_) | Reader::Ltsv(_) => true,
+            Reader::W3c(_) | Reader::Haproxy(_) => false,
         }
     }
 
@@ -234,14 +282,16 @@ impl Format {
     /// Formats to try on a log of which nothing is known, the most particular first.
     pub(crate) fn candidates() -> Vec<Format> {
         let mut names: Vec<String> = ["json", "haproxy", "w3c", "cloudfront", "ltsv"].map(str::to_owned).into();
-        for built_in in &BUILT_IN {
-            if matches!(built_in.name, "vhost_combined" | "combined" | "common") {
+        // Varnish's reads all that Combined does.
+        for built_in in BUILT_IN.iter().filter(|built_in| built_in.name != "varnish") {
+            let is_extended = built_in.name.ends_with("combined") || built_in.name.ends_with("common");
+            if is_extended {
                 // Whether whole numbers are seconds is seen from how large they are, later.
                 let shown = ADDED.iter().map(|(shown, _)| *shown).filter(|shown| *shown != "%T");
                 names.extend(shown.map(|shown| format!("{} + {shown}", built_in.name)));
             }
             names.push(built_in.name.to_owned());
-            if matches!(built_in.name, "vhost_combined" | "combined" | "common") {
+            if is_extended {
                 names.push(format!("{} + fields", built_in.name));
             }
         }
@@ -251,7 +301,7 @@ impl Format {
 
 /// The line that was read.
 #[inline]
-pub(crate) fn finished<'a>(parsed: Parsed<'a>, scratch: &'a mut Scratch) -> Line<'a> {
+pub(crate) fn finished<'a>(parsed: &Parsed<'a>, scratch: &'a mut Scratch) -> Line<'a> {
     match parsed {
         Parsed::Found(found) => Line::Entry(found.entry(scratch)),
         Parsed::Other => Line::Other,
@@ -272,7 +322,7 @@ mod tests {
             assert_eq!(Format::named(&name).map(|format| format.name), Some(name));
         }
         let additions = ADDED.len() - 1 + 1;
-        assert_eq!(Format::candidates().len(), 5 + BUILT_IN.len() + 3 * additions);
+        assert_eq!(Format::candidates().len(), 5 + BUILT_IN.len() - 1 + 5 * additions);
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod times;
 pub mod urls;
 pub mod window;
 
-pub(crate) use distinct::{Distinct, fixed_hash};
+pub(crate) use distinct::{Distinct, fixed_hash, mix};
 pub use sizes::{SizeCount, SizeCounts};
 pub(crate) use times::Histogram;
 pub use urls::{TopUrl, TopUrls};
@@ -176,7 +176,8 @@ impl Profiler {
     /// A request; `Kept::No` if it is left out, as a robot's or as nobody's.
     pub fn add(&mut self, entry: &Entry<'_>) -> Kept {
         let bytes = entry.bytes.unwrap_or(0);
-        let is_robot = self.agents.is_robot(entry.agent);
+        let agent = fixed_hash(entry.agent);
+        let is_robot = self.agents.is_robot(entry.agent, agent);
         if is_robot {
             self.robots.requests += 1;
             self.robots.bytes = self.robots.bytes.saturating_add(bytes);
@@ -204,13 +205,14 @@ impl Profiler {
         self.urls.add_hashed(hash, url, entry);
         self.windows.add(entry, keys::key(&self.options.class_by, entry, &mut self.key), (url, hash));
         if !url.is_empty() {
-            self.distinct_urls.add(fixed_hash(&[url]));
+            self.distinct_urls.add(fixed_hash(url));
         }
         if !entry.client.is_empty() {
-            self.distinct_clients.add(fixed_hash(&[entry.client]));
-        }
-        if let Some(sessions) = &mut self.sessions {
-            sessions.add(entry);
+            let client = fixed_hash(entry.client);
+            self.distinct_clients.add(client);
+            if let Some(sessions) = &mut self.sessions {
+                sessions.add_hashed(client, agent, entry.time_ns);
+            }
         }
         Kept::Yes
     }

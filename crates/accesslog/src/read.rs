@@ -2,18 +2,17 @@
 //!
 //! One thread reads, decompresses and cuts at ends of lines; the caller's parses. Blocks go from the one to the other in
 //! order, and back, so that memory does not grow with the log. `read = parsed + malformed + filtered`, whatever the logs
-//! are: a log that ends too soon counts as far as it goes.
-//!
-//! Formats may change within a log. Where for a while most lines are malformed, what the next ones look like is found
-//! out, and they are read by that as well.
+//! are: a log that ends too soon counts as far as it goes. `account` keeps it.
+
+mod account;
 
 use crate::detect::Formats;
 use crate::source::blocks::{Block, Limits, Piece};
 use crate::source::sample::{self, Begun};
 use crate::source::{self, Log};
-use crate::{Entry, Line, LogError, Malformed, Scratch};
-use brimful_core::profile::{Lines, MalformedLine, Source};
-use brimful_core::text;
+use crate::{Entry, LogError};
+use account::{Account, Settings};
+use brimful_core::profile::{Lines, Source};
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread;
@@ -23,15 +22,6 @@ use std::time::{Duration, Instant};
 const BLOCKS_AHEAD: usize = 3;
 /// How often progress is told, at most.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-/// How much of a malformed line is kept, in characters.
-const SHOWN: usize = 80;
-/// After so many lines, and if that was to no avail, after twice as many, it is asked whether most are malformed.
-const WATCHED: u32 = 256;
-/// So many lines tell a new format.
-const LINES_TO_DETECT: usize = 500;
-/// And fewer than these do not.
-const LEAST_TO_DETECT: usize = 20;
-const TOO_LONG: &str = "a line of at most 1 MiB";
 
 /// How logs are read.
 #[derive(Clone, Debug)]
@@ -88,7 +78,9 @@ pub struct Read {
 ///
 /// A path that is not there or cannot be read, logs without a line, or lines of which nothing known reads any.
 pub fn read(
-    paths: &[String], options: ReadOptions, sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    paths: &[String],
+    options: ReadOptions,
+    sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Read, LogError> {
     read_logs(source::find(paths)?, options, Limits::default(), sink, progress)
@@ -100,14 +92,20 @@ pub fn read(
 ///
 /// As [`read()`] has them.
 pub fn read_stream(
-    name: &str, reader: impl io::Read + Send + 'static, options: ReadOptions,
-    sink: &mut impl FnMut(&Entry<'_>) -> Kept, progress: &mut dyn FnMut(&Progress),
+    name: &str,
+    reader: impl io::Read + Send + 'static,
+    options: ReadOptions,
+    sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    progress: &mut dyn FnMut(&Progress),
 ) -> Result<Read, LogError> {
     read_logs(vec![Log::stream(name, reader)], options, Limits::default(), sink, progress)
 }
 
 fn read_logs(
-    logs: Vec<Log>, options: ReadOptions, limits: Limits, sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    logs: Vec<Log>,
+    options: ReadOptions,
+    limits: Limits,
+    sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Read, LogError> {
     let of = logs.iter().map(Log::bytes).sum::<Option<u64>>();
@@ -126,12 +124,8 @@ fn read_logs(
 
     let path = |log: &Begun| Source { path: log.log.path().to_owned(), ..Source::default() };
     let sources: Vec<Source> = logs.iter().map(path).collect();
-    let mut account = Account {
-        may_detect,
-        most_malformed: options.first_malformed,
-        longest: limits.line,
-        ..Account::new(formats, sources, sink)
-    };
+    let settings = Settings { may_detect, most_malformed: options.first_malformed, longest: limits.line };
+    let mut account = Account::new(formats, sources, settings, sink);
     let mut ticker = Ticker { progress, of, last: Instant::now() };
     let (blocks, parser) = mpsc::sync_channel(BLOCKS_AHEAD);
     let (spent, reader) = mpsc::channel();
@@ -167,7 +161,11 @@ enum What {
 }
 
 fn send_blocks(
-    logs: Vec<Begun>, follow_growth: bool, limits: Limits, blocks: &SyncSender<Message>, spent: &Receiver<Block>,
+    logs: Vec<Begun>,
+    follow_growth: bool,
+    limits: Limits,
+    blocks: &SyncSender<Message>,
+    spent: &Receiver<Block>,
 ) {
     for (source, log) in logs.into_iter().enumerate() {
         let mut log = match log.into_blocks(follow_growth, limits) {
@@ -200,7 +198,10 @@ fn send_blocks(
 }
 
 fn parse<S: FnMut(&Entry<'_>) -> Kept>(
-    blocks: &Receiver<Message>, spent: &Sender<Block>, account: &mut Account<'_, S>, ticker: &mut Ticker<'_>,
+    blocks: &Receiver<Message>,
+    spent: &Sender<Block>,
+    account: &mut Account<'_, S>,
+    ticker: &mut Ticker<'_>,
 ) {
     let mut before = 0;
     let mut now = 0;
@@ -244,200 +245,6 @@ impl Ticker<'_> {
             (self.progress)(&Progress { bytes, of: self.of, lines });
         }
     }
-}
-
-/// What became of the lines so far.
-struct Account<'a, S> {
-    formats: Formats,
-    scratch: Scratch,
-    lines: Lines,
-    sources: Vec<Source>,
-    /// The log that is being read.
-    source: usize,
-    ended: usize,
-    /// The last parsed request's stamp.
-    last_ns: i64,
-    watch: Watch,
-    may_detect: bool,
-    most_malformed: usize,
-    longest: usize,
-    sink: &'a mut S,
-}
-
-impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
-    fn new(formats: Formats, sources: Vec<Source>, sink: &'a mut S) -> Account<'a, S> {
-        Account {
-            formats,
-            scratch: Scratch::default(),
-            lines: Lines::default(),
-            sources,
-            source: 0,
-            ended: 0,
-            last_ns: i64::MIN,
-            watch: Watch::default(),
-            may_detect: true,
-            most_malformed: 0,
-            longest: Limits::default().line,
-            sink,
-        }
-    }
-
-    fn go_to(&mut self, source: usize) {
-        if source != self.source {
-            self.source = source;
-            self.watch = Watch::default();
-        }
-    }
-
-    fn take_lines(&mut self, block: &[u8]) {
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', block) {
-            self.take_line(block.get(start..end).unwrap_or_default());
-            start = end + 1;
-            if self.watch.is_due() {
-                self.look_again(block.get(start..).unwrap_or_default());
-            }
-        }
-        if let Some(last) = block.get(start..)
-            && !last.is_empty()
-        {
-            self.take_line(last);
-        }
-    }
-
-    fn take_line(&mut self, line: &[u8]) {
-        if line.len() > self.longest {
-            return self.take_too_long(line);
-        }
-        self.count_line();
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            self.lines.filtered += 1;
-            return;
-        }
-        match self.formats.read(line, &mut self.scratch) {
-            Ok(Line::Entry(entry)) if (self.sink)(&entry) == Kept::Yes => {
-                self.lines.parsed += 1;
-                self.lines.out_of_order += u64::from(entry.time_ns < self.last_ns);
-                self.last_ns = entry.time_ns;
-            }
-            Ok(Line::Entry(_) | Line::Other) => self.lines.filtered += 1,
-            Err(why) => self.take_malformed(line, &why),
-        }
-    }
-
-    /// The beginning of a line that nobody wants to see the rest of.
-    fn take_too_long(&mut self, line: &[u8]) {
-        self.count_line();
-        self.take_malformed(line, &Malformed::at(self.longest, TOO_LONG));
-    }
-
-    fn count_line(&mut self) {
-        self.lines.read += 1;
-        self.watch.lines += 1;
-        if let Some(source) = self.sources.get_mut(self.source) {
-            source.lines += 1;
-        }
-    }
-
-    fn take_malformed(&mut self, line: &[u8], why: &Malformed) {
-        self.lines.malformed += 1;
-        self.watch.malformed += 1;
-        if self.lines.first_malformed.len() < self.most_malformed
-            && let Some(source) = self.sources.get(self.source)
-        {
-            self.lines.first_malformed.push(MalformedLine {
-                file: source.path.clone(),
-                line: source.lines,
-                column: why.column as u64,
-                expected: why.expected.clone().into_owned(),
-                text: shown(line),
-            });
-        }
-    }
-
-    /// Finds out what the next lines look like, as those before them were malformed.
-    fn look_again(&mut self, next: &[u8]) {
-        if !self.watch.is_alarming() || !self.may_detect {
-            return self.watch.restart(WATCHED);
-        }
-        let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(LINES_TO_DETECT).collect();
-        // The block is about to end.
-        if lines.len() < LEAST_TO_DETECT {
-            return self.watch.restart(WATCHED);
-        }
-        if !sample::reads_half(&self.formats, &lines)
-            && let Ok(formats) = Formats::detect(&lines)
-        {
-            self.formats = sample::joined(&self.formats, formats, &lines);
-        }
-        self.watch.restart(self.watch.until.saturating_mul(2));
-    }
-
-    fn end(&mut self, bytes: u64, cut_short: Option<String>) {
-        if let Some(source) = self.sources.get_mut(self.source) {
-            source.bytes = bytes;
-            source.cut_short = cut_short;
-        }
-        self.ended = self.source + 1;
-    }
-
-    fn finish(mut self) -> Read {
-        // A damaged log that takes the decoder down with it.
-        for source in self.sources.iter_mut().skip(self.ended) {
-            source.cut_short = Some("what decompresses it failed".to_owned());
-        }
-        let Lines { read, parsed, malformed, filtered, .. } = self.lines;
-        debug_assert_eq!(read, parsed + malformed + filtered);
-        debug_assert_eq!(read, self.sources.iter().map(|source| source.lines).sum::<u64>());
-        Read { lines: self.lines, sources: self.sources, formats: self.formats }
-    }
-}
-
-/// Whether the lines of late were malformed.
-struct Watch {
-    lines: u32,
-    malformed: u32,
-    until: u32,
-}
-
-impl Default for Watch {
-    fn default() -> Watch {
-        Watch { lines: 0, malformed: 0, until: WATCHED }
-    }
-}
-
-impl Watch {
-    fn is_due(&self) -> bool {
-        self.lines >= self.until
-    }
-
-    fn is_alarming(&self) -> bool {
-        self.malformed > self.lines / 2
-    }
-
-    fn restart(&mut self, until: u32) {
-        *self = Watch { lines: 0, malformed: 0, until };
-    }
-}
-
-/// The beginning of a line, with what a terminal would obey escaped, in as many characters as are shown of it.
-fn shown(line: &[u8]) -> String {
-    // No character has more bytes than four.
-    let start = line.get(..SHOWN * 4).unwrap_or(line);
-    let mut shown = String::new();
-    let mut width = 0;
-    for c in String::from_utf8_lossy(start).chars() {
-        let mut bytes = [0; 4];
-        let c = text::one_line(c.encode_utf8(&mut bytes)).into_owned();
-        width += c.chars().count();
-        if width > SHOWN {
-            break;
-        }
-        shown.push_str(&c);
-    }
-    shown
 }
 
 #[cfg(test)]
@@ -503,14 +310,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_a_line_fits() {
-        assert_eq!(shown(b"a\xffb\r\tc"), "a\u{fffd}b\\u000d\\u0009c");
-        assert_eq!(shown("é".repeat(100).as_bytes()), "é".repeat(80));
-        // An escape is not cut.
-        assert_eq!(shown(&[0; 100]), "\\u0000".repeat(13));
-    }
-
-    #[test]
     fn a_log_that_is_cut_off_counts_as_far_as_it_goes() {
         let text = format!("{LINE}\n").repeat(50_000);
         let stored = gzip(text.as_bytes());
@@ -522,10 +321,11 @@ mod tests {
     #[test]
     fn formats_may_change_within_a_log() {
         let json = r#"{"time":"2000-10-11T00:00:00Z","method":"GET","uri":"/","status":200,"size":5,"remote_addr":"10.0.0.1"}"#;
-        let log = [format!("{LINE}\n").repeat(2000), format!("{json}\n").repeat(5000), format!("{LINE}\n").repeat(9)].concat();
+        let log = [format!("{LINE}\n").repeat(2000), format!("{json}\n").repeat(5000), format!("{LINE}\n").repeat(9)]
+            .concat();
         let read = read_all(log);
         assert_eq!(read.lines.read, 7009);
-        assert!(read.lines.malformed <= 2 * u64::from(WATCHED), "{:?}", counts(&read.lines));
+        assert!(read.lines.malformed <= 512, "{:?}", counts(&read.lines));
         let shares = read.formats.shares();
         assert!(shares.len() >= 2 && (shares.iter().map(|share| share.share).sum::<f64>() - 1.0).abs() < 1e-9);
     }
@@ -549,13 +349,16 @@ mod tests {
         for pack in [gzip, bzip2, zstd] {
             for stored in [pack(&text), [pack(first), pack(last)].concat()] {
                 let packed = read_with(Limits::default(), vec![("log", stored)]).unwrap();
-                assert_eq!((&packed.0.lines, &packed.0.sources, &packed.1), (&plain.0.lines, &plain.0.sources, &plain.1));
+                assert_eq!(
+                    (&packed.0.lines, &packed.0.sources, &packed.1),
+                    (&plain.0.lines, &plain.0.sources, &plain.1)
+                );
             }
         }
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig::with_cases(100))]
         #[test]
         fn accounts_add_up_whatever_the_lines_and_the_blocks(
             lines in prop::collection::vec((0_usize..6, "\\PC{0,40}"), 0..80), block in 1_usize..3000, has_end: bool,

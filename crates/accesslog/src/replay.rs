@@ -146,15 +146,15 @@ impl Replayer {
     }
 
     fn held(&mut self, entry: &Entry<'_>) -> Result<Option<Held>, LogError> {
+        let Some(path) = requestable(entry.target) else {
+            self.summary.without_path += 1;
+            return Ok(None);
+        };
         let method = String::from_utf8_lossy(entry.method).into_owned();
         if !self.options.methods.contains(&method) {
             self.summary.other_methods += 1;
             return Ok(None);
         }
-        let Some(path) = requestable(entry.target) else {
-            self.summary.without_path += 1;
-            return Ok(None);
-        };
         let path = match self.options.fileset.clone() {
             Some(root) => self.file(&root, entry.bytes.unwrap_or(0))?,
             None => MapRule::apply(&self.options.map, path),

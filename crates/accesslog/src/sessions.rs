@@ -6,7 +6,7 @@
 //! idle for longest ends early. What comes from earlier than the request before it goes on with the burst.
 
 use crate::Entry;
-use crate::profile::{Distinct, Histogram, fixed_hash};
+use crate::profile::{Distinct, Histogram, fixed_hash, mix};
 use brimful_core::profile;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -86,13 +86,17 @@ impl Sessions {
 
     /// A request. Without a client it is of no session.
     pub fn add(&mut self, entry: &Entry<'_>) {
-        if entry.client.is_empty() {
-            return;
+        if !entry.client.is_empty() {
+            self.add_hashed(fixed_hash(entry.client), fixed_hash(entry.agent), entry.time_ns);
         }
-        let client = fixed_hash(&[entry.client, entry.agent]);
+    }
+
+    /// The same, by the [`fixed_hash`] of client and agent.
+    pub(crate) fn add_hashed(&mut self, client: u64, agent: u64, time_ns: i64) {
+        let client = mix(client ^ agent.rotate_left(1));
         match self.places.get(&client).copied() {
-            Some(slot) => self.go_on(slot, entry.time_ns),
-            None => self.open(client, entry.time_ns),
+            Some(slot) => self.go_on(slot, time_ns),
+            None => self.open(client, time_ns),
         }
     }
 

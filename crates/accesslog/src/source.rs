@@ -175,7 +175,8 @@ impl Found {
         if self.add_regular(paths)? {
             return Ok(());
         }
-        let why = format!("it is a directory, and no file in it has `{IN_NAMES}` in its name: name the logs themselves");
+        let why =
+            format!("it is a directory, and no file in it has `{IN_NAMES}` in its name: name the logs themselves");
         Err(LogError::Io { path: directory.into(), source: io::Error::new(ErrorKind::IsADirectory, why) })
     }
 
@@ -185,7 +186,7 @@ impl Found {
         for path in glob::glob(pattern).map_err(|_| no_match())? {
             paths.push(path.map_err(|error| {
                 let path = error.path().to_string_lossy().into_owned();
-                unreadable(&path, error.into_error())
+                unreadable(&path, error.into())
             })?);
         }
         if self.add_regular(paths)? { Ok(()) } else { Err(no_match()) }
@@ -257,7 +258,8 @@ mod tests {
     }
 
     fn found(directory: &tempfile::TempDir, paths: &[&str]) -> Result<Vec<String>, LogError> {
-        let paths: Vec<_> = paths.iter().map(|path| directory.path().join(path).to_string_lossy().into_owned()).collect();
+        let paths: Vec<_> =
+            paths.iter().map(|path| directory.path().join(path).to_string_lossy().into_owned()).collect();
         let name = |log: &Log| log.path().rsplit('/').next().unwrap().to_owned();
         find(&paths).map(|logs| logs.iter().map(name).collect())
     }
@@ -319,6 +321,6 @@ mod tests {
         if let Place::File { kept, .. } = &mut logs[0].place {
             *kept = None;
         }
-        assert!(logs[0].open(false).unwrap_err().to_string().contains("rotated"));
+        assert!(logs[0].open(false).err().unwrap().to_string().contains("rotated"));
     }
 }

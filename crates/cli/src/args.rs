@@ -3,6 +3,7 @@
 use crate::characterize::args::{CharacterizeArgs, FilesetArgs};
 use crate::exit::UsageError;
 use crate::plan::args::PlanArgs;
+use crate::replay::ReplayArgs;
 use brimful_core::cpus::CpuList;
 use brimful_core::units::{Count, ParseUnitError};
 use brimful_core::workload::{Stage, Workload};
@@ -37,6 +38,8 @@ pub enum Command {
     Load(Box<LoadArgs>),
     /// Make one Record of those of the shards of a load
     Merge(Box<MergeArgs>),
+    /// Drive a server with what its access logs say was asked for, at the times that they say
+    Replay(Box<ReplayArgs>),
     /// Watch a server: its programs, its port, the network and the machine
     Watch(Box<WatchArgs>),
     /// Find out from access logs what a site's traffic is like, and the load that has it

@@ -103,7 +103,8 @@ fn characterize(
     let mut profile = profiler.finish(&read).map_err(failed)?;
     if left_out > 0 {
         let requests = brimful_core::quantity::count(left_out);
-        let note = format!("Interrupted: {requests} requests further on in the logs are left out and count as filtered.");
+        let note =
+            format!("Interrupted: {requests} requests further on in the logs are left out and count as filtered.");
         profile.notes.insert(0, note);
     }
     env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);
@@ -153,9 +154,8 @@ fn options(args: &CharacterizeArgs) -> anyhow::Result<Options> {
 }
 
 fn filter(args: &CharacterizeArgs) -> anyhow::Result<Filter> {
-    let at = |time: &Option<String>, flag: &str| {
-        time.as_deref().map(|time| instant(time, &args.timezone, flag)).transpose()
-    };
+    let at =
+        |time: &Option<String>, flag: &str| time.as_deref().map(|time| instant(time, &args.timezone, flag)).transpose();
     let filter = Filter {
         since: at(&args.since, "--since")?,
         until: at(&args.until, "--until")?,
@@ -197,7 +197,8 @@ struct Schema {
 
 /// The profile to compare with.
 fn read_profile(path: &Path) -> anyhow::Result<Profile> {
-    let text = std::fs::read_to_string(path).map_err(|source| failed(LogError::Io { path: path.to_owned(), source }))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|source| failed(LogError::Io { path: path.to_owned(), source }))?;
     let wrong = |why: String| UsageError(format!("{}: {why}", name(path)));
     let schema = from_json::<Schema>(&text).map_or(String::new(), |document| document.schema);
     if schema != profile::SCHEMA {
@@ -224,7 +225,8 @@ fn workload_toml(profile: &Profile) -> anyhow::Result<String> {
         return Err(UsageError(format!("there is no Workload for --out: {why}")).into());
     };
     let (from, seconds) = (one_line(&profile.peak.from), profile.peak.seconds);
-    let head = format!("# The traffic of {seconds} s from {from}, from access logs by `brimful characterize`.\n# {why}\n\n");
+    let head =
+        format!("# The traffic of {seconds} s from {from}, from access logs by `brimful characterize`.\n# {why}\n\n");
     Ok(head + &toml::to_string(workload)?)
 }
 

@@ -12,7 +12,8 @@ use brimful_core::workload::Workload;
 /// Runs it.
 pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
     let name = args.workload.display();
-    let text = std::fs::read_to_string(&args.workload).with_context(|| format!("cannot read {name}; check the path"))?;
+    let text =
+        std::fs::read_to_string(&args.workload).with_context(|| format!("cannot read {name}; check the path"))?;
     let wrong = |why: String| UsageError(format!("{name}: {why}"));
     let workload: Workload = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     workload.validate().map_err(|error| wrong(error.to_string()))?;

@@ -17,6 +17,7 @@ mod plan;
 mod progress;
 mod put_back;
 mod record;
+mod replay;
 mod survey;
 mod target;
 mod token;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Survey(args) => survey::main(&args),
         Command::Load(args) => load::main(&args),
         Command::Merge(args) => merge::main(&args),
+        Command::Replay(args) => replay::main(&args),
         Command::Watch(args) => watch::main(&args),
         Command::Characterize(args) => characterize::main(&args),
         Command::Fileset(args) => fileset::main(&args),

@@ -55,12 +55,13 @@ pub fn text(profile: &Profile, blocks: Blocks) -> String {
 
 /// The lines that one reads who reads no others.
 fn first(profile: &Profile) -> String {
-    let span = if profile.arrivals.mean_rate > 0.0 { profile.requests as f64 / profile.arrivals.mean_rate } else { 0.0 };
+    let span =
+        if profile.arrivals.mean_rate > 0.0 { profile.requests as f64 / profile.arrivals.mean_rate } else { 0.0 };
     let what = format!(
         "{} requests in {}, {} on average, {} in answers: {} to {}.",
         count(profile.requests),
         lasting(span),
-        rate(profile.arrivals.mean_rate),
+        pace(profile.arrivals.mean_rate),
         bytes(profile.bytes as f64),
         foreign(&profile.from, PATH),
         foreign(&profile.to, PATH),
@@ -79,8 +80,8 @@ fn peak(profile: &Profile) -> String {
         false => String::new(),
     };
     format!(
-        "{}{over_mean}, in the {} from {}{}; busiest minute {}, busiest second {} requests",
-        rate(peak.rate),
+        "{}{over_mean}, in {} from {}{}; busiest minute {}, busiest second {} requests",
+        pace(peak.rate),
         lasting(peak.seconds as f64),
         foreign(&peak.from, PATH),
         if peak.given { " (as given)" } else { "" },
@@ -92,11 +93,10 @@ fn peak(profile: &Profile) -> String {
 /// The account of the lines, whole even where nothing is wrong.
 fn lines(profile: &Profile) -> String {
     let lines = &profile.lines;
-    let [read, parsed, malformed, filtered] =
-        [lines.read, lines.parsed, lines.malformed, lines.filtered].map(count);
+    let [read, parsed, malformed, filtered] = [lines.read, lines.parsed, lines.malformed, lines.filtered].map(count);
     let late = match lines.out_of_order {
         0 => String::new(),
-        n => format!("; {} before one above them", count(n)),
+        n => format!("; {} of them out of order", count(n)),
     };
     format!("{read} read = {parsed} parsed + {malformed} malformed + {filtered} filtered{late}")
 }
@@ -137,9 +137,10 @@ fn described(workload: &Workload) -> String {
         n => format!("{n} classes"),
     };
     let load = workload.load.as_ref().map(|load| match load {
-        Load::Open { rate: per_s, arrivals } => format!("{} at {}", foreign(arrivals, PATH), rate(per_s.0)),
+        Load::Open { rate: per_s, arrivals } => format!("{} at {}", foreign(arrivals, PATH), pace(per_s.0)),
         Load::Stages { stages, arrivals, .. } => format!("{} in {} stages", foreign(arrivals, PATH), stages.len()),
         Load::Trace(trace) => format!("the instants of {}", foreign(&trace.file, PATH)),
+        Load::Log(log) => format!("the requests of {}", foreign(&log.files.join(", "), PATH)),
         Load::Closed { clients, think } => format!("{} clients who think {think}", count(*clients)),
         Load::SClients { attempts } => format!("{} connection attempts under way", count(*attempts)),
     });
@@ -192,14 +193,21 @@ fn foreign_words(text: &str) -> String {
     text.split_whitespace().map(|word| shorten(word, PATH)).collect::<Vec<_>>().join(" ")
 }
 
-/// `2 days 3 h`, `1 h`, `1 h 30 min`, `45.0 s`: the two largest units, which are enough to tell a span.
+/// Requests per second, or per hour where that is more telling.
+fn pace(per_s: f64) -> String {
+    if per_s == 0.0 || per_s >= 0.0995 { rate(per_s) } else { number(3600.0 * per_s) + "/h" }
+}
+
+/// `2 days 3 h`, `1 h`, `1 h 30 min`, `45 s`: the two largest units, which are enough to tell a span.
 fn lasting(seconds: f64) -> String {
     const UNITS: [(f64, &str, &str); 3] = [(86_400.0, "day", "days"), (3600.0, "h", "h"), (60.0, "min", "min")];
     if !seconds.is_finite() {
         return "-".to_owned();
     }
     if seconds < 119.5 {
-        return brimful_core::quantity::seconds(seconds.max(0.0));
+        let seconds = seconds.max(0.0);
+        let is_whole = seconds >= 1.0 && seconds.fract() == 0.0;
+        return if is_whole { format!("{seconds} s") } else { brimful_core::quantity::seconds(seconds) };
     }
     let minutes = (seconds / 60.0).round() * 60.0;
     let mut rest = minutes;

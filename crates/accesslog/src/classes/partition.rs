@@ -20,8 +20,8 @@ pub(super) struct Atom {
 }
 
 impl Atom {
-    pub fn new(cluster: usize, first: usize) -> Atom {
-        Atom { cluster, is_remainder: false, first, last: first, count: 0, sum: 0.0, squares: 0.0 }
+    pub fn new(cluster: usize, is_remainder: bool, first: usize) -> Atom {
+        Atom { cluster, is_remainder, first, last: first, count: 0, sum: 0.0, squares: 0.0 }
     }
 
     pub fn add(&mut self, index: usize, bytes: u64, count: u64) {
@@ -95,7 +95,7 @@ mod tests {
 
     fn atoms(sizes: &[(u64, u64)]) -> Vec<Atom> {
         let atom = |(index, (bytes, count)): (usize, &(u64, u64))| {
-            let mut atom = Atom::new(index, index);
+            let mut atom = Atom::new(index, false, index);
             atom.add(index, *bytes, *count);
             atom
         };

@@ -6,7 +6,8 @@ use super::time::Part;
 use crate::error::LogError;
 
 /// What the letters after `%` may be, for whoever used another.
-const LETTERS: &str = "%a %A %b %B %C %D %e %f %h %H %i %I %k %l %L %m %n %o %O %p %P %q %r %R %s %S %t %T %u %U %v %V %X %x %c";
+const LETTERS: &str =
+    "%a %A %b %B %C %D %e %f %h %H %i %I %k %l %L %m %n %o %O %p %P %q %r %R %s %S %t %T %u %U %v %V %X %x %c";
 
 /// Of the content of a `LogFormat`, or of the whole directive.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
@@ -63,7 +64,9 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
         rest = directive.rest;
         match (directive.letter, directive.argument) {
             // It has brackets of its own.
-            ("t", "") => pieces.extend([Piece::Literal(b"[".to_vec()), directive.piece()?, Piece::Literal(b"]".to_vec())]),
+            ("t", "") => {
+                pieces.extend([Piece::Literal(b"[".to_vec()), directive.piece()?, Piece::Literal(b"]".to_vec())])
+            }
             ("t", argument) => {
                 is_end |= argument.starts_with("end:");
                 pieces.extend(time(argument)?);
@@ -131,9 +134,8 @@ impl<'a> Directive<'a> {
             "V" => (Kind::Host, 1),
             "v" => (Kind::Host, 2),
             "i" => header(self.argument),
-            "A" | "C" | "e" | "f" | "I" | "k" | "l" | "L" | "n" | "o" | "p" | "P" | "R" | "S" | "u" | "X" | "x" | "c" => {
-                (Kind::Skip, 0)
-            }
+            "A" | "C" | "e" | "f" | "I" | "k" | "l" | "L" | "n" | "o" | "p" | "P" | "R" | "S" | "u" | "X" | "x"
+            | "c" => (Kind::Skip, 0),
             "^FB" | "^ti" | "^to" => (Kind::Skip, 0),
             other => return Err(format!("has %{}, which is not known: there are {LETTERS}", shown(other))),
         };
@@ -252,7 +254,8 @@ mod tests {
         assert_eq!(unescaped(content(directive)), "%h %l %u %t \"%r\" %>s %b");
         assert_eq!(unescaped(content("%h\\t\"%r\" \\x")), "%h\t\"%r\" \\x");
         for every in LETTERS.split(' ') {
-            let format = format!("%t \"%r\" | %!200,304{{X-A}}{} |", every.trim_start_matches('%')).replace("{X-A}T", "T");
+            let format =
+                format!("%t \"%r\" | %!200,304{{X-A}}{} |", every.trim_start_matches('%')).replace("{X-A}T", "T");
             let format = format.replace("{X-A}t", "t");
             assert!(pattern(&format).is_ok(), "{format}");
         }

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 /// The formats of a configuration file of nginx or Apache, those that most logs have first, then those that none has.
 pub(crate) fn formats(text: &str) -> Result<Vec<Format>, LogError> {
     let is_apache = directives(text).iter().any(|words| {
-        words.first().is_some_and(|word| ["logformat", "customlog", "transferlog"].contains(&&*word.to_ascii_lowercase()))
+        words
+            .first()
+            .is_some_and(|word| ["logformat", "customlog", "transferlog"].contains(&&*word.to_ascii_lowercase()))
     });
     let found = if is_apache { of_apache(text) } else { of_nginx(text) };
     found.formats()
@@ -123,7 +125,8 @@ fn of_apache(text: &str) -> Found {
     found
 }
 
-/// The directives of Apache's: one a line, and the next too after a backslash. What stands between quotes keeps its escapes.
+/// The directives of Apache's: one a line, and the next too after a backslash. What stands between quotes keeps its
+/// escapes.
 fn directives(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
     text.lines().map(str::trim).filter(|line| !line.starts_with('#')).map(arguments).collect()

@@ -1,5 +1,5 @@
-//! What a reader has found in a line, on its way to an [`Entry`]: most of it is the entry already; a text that the line has in
-//! pieces or escaped is put together in [`Scratch`].
+//! What a reader has found in a line, on its way to an [`Entry`]: most of it is the entry already; a text that the line
+//! has in pieces or escaped is put together in [`Scratch`].
 
 use crate::entry::{Entry, Scratch};
 
@@ -40,7 +40,7 @@ pub(crate) struct Found<'a> {
 
 impl<'a> Found<'a> {
     #[inline]
-    pub(crate) fn entry(self, scratch: &'a mut Scratch) -> Entry<'a> {
+    pub(crate) fn entry(&self, scratch: &'a mut Scratch) -> Entry<'a> {
         let needs_scratch = self.escaped != 0 || !self.query.is_empty();
         let mut entry = if needs_scratch { self.in_one_piece(scratch) } else { self.entry };
         if self.is_request_line {
@@ -59,7 +59,7 @@ impl<'a> Found<'a> {
 
     /// With escapes undone and the query at its place.
     #[cold]
-    fn in_one_piece(self, scratch: &'a mut Scratch) -> Entry<'a> {
+    fn in_one_piece(&self, scratch: &'a mut Scratch) -> Entry<'a> {
         let Entry { method, target, protocol, host, client, agent, referer, .. } = self.entry;
         let texts = [method, target, protocol, host, client, agent, referer];
         let bytes = &mut scratch.bytes;
@@ -90,7 +90,8 @@ impl<'a> Found<'a> {
 /// `-` stands for nothing.
 #[inline]
 pub(crate) fn text(text: &[u8]) -> &[u8] {
-    if text == b"-" { &[] } else { text }
+    // Not `==`, which would be a call.
+    if let [b'-'] = text { &[] } else { text }
 }
 
 /// Method, target and protocol. What is no request, like a greeting of TLS, is all target.
@@ -142,8 +143,8 @@ pub(crate) fn first_address(list: &[u8]) -> &[u8] {
     text(list.get(..end).unwrap_or_default().trim_ascii())
 }
 
-/// Where the stamp is that of the request's end, the time that the server took goes off it; not off whole seconds, whose
-/// error is larger than what would be mended.
+/// Where the stamp is that of the request's end, the time that the server took goes off it; not off whole seconds,
+/// whose error is larger than what would be mended.
 #[inline]
 pub(crate) fn begun(entry: &mut Entry<'_>, is_end: bool) {
     if is_end
@@ -243,7 +244,12 @@ mod tests {
 
     #[test]
     fn escapes_are_undone_in_the_scratch() {
-        let entry = Entry { target: br"/caf\u00e9\/\ud83d\ude00", agent: br#"a \"b\" \x41"#, client: b"::1", ..Entry::default() };
+        let entry = Entry {
+            target: br"/caf\u00e9\/\ud83d\ude00",
+            agent: br#"a \"b\" \x41"#,
+            client: b"::1",
+            ..Entry::default()
+        };
         let escaped = (1 << Slot::Target as u8) | (1 << Slot::Agent as u8);
         let found = Found { entry, query: b"a=1", escaped, ..Found::default() };
         let mut scratch = Scratch { bytes: b"old".to_vec() };

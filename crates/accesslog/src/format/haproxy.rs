@@ -1,8 +1,8 @@
 //! HAProxy's HTTP log (`option httplog`), with what syslog puts before it or without.
 //!
 //! `192.0.2.1:33317 [06/Feb/2009:12:14:14.655] frontend backend/server 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0
-//! {captures} "GET /index.html HTTP/1.1"`: the stamp is that of the request's coming, in the time of the machine, taken for
-//! UTC. Of the timers the fourth is the server's answer and the fifth all of it.
+//! {captures} "GET /index.html HTTP/1.1"`: the stamp is that of the request's coming, in the time of the machine, taken
+//! for UTC. Of the timers the fourth is the server's answer and the fifth all of it.
 
 use super::found::{Found, Parsed, without_port};
 use super::number::{self, Unit};
@@ -18,7 +18,8 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     if client.is_empty() {
         return Err(missing());
     }
-    let mut entry = Entry { client: without_port(client), time_ns: stamp.ns, is_fine: stamp.is_fine, ..Entry::default() };
+    let mut entry =
+        Entry { client: without_port(client), time_ns: stamp.ns, is_fine: stamp.is_fine, ..Entry::default() };
     let mut words = Words { line, at: open + 1 + length + 1 };
     words.space()?;
     let (_frontend, _server) = (words.next("a frontend")?, words.next("a backend and server")?);

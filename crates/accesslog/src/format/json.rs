@@ -1,8 +1,8 @@
 //! One JSON object a line, as Caddy, Traefik, Envoy and whoever likes write their logs; fields may be nested
 //! (`request.method`). What the names mean is in [`labelled`](super::labelled).
 //!
-//! Only as much of JSON's grammar is asked for as it takes to find where fields begin and end. An object about something
-//! else than a request, like Caddy's about its own start, is none.
+//! Only as much of JSON's grammar is asked for as it takes to find where fields begin and end. An object about
+//! something else than a request, like Caddy's about its own start, is none.
 
 use super::found::Parsed;
 use super::labelled::{Labelled, Meaning, Name, Value};
@@ -15,7 +15,7 @@ use memchr::memchr2;
 const DEPTH: usize = 16;
 
 pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, Malformed> {
-    let mut reader = Reader { line, at: 0, fields: Labelled::new(), clock };
+    let mut reader = Reader { line, at: 0, fields: Labelled::new(), wrong: None, clock };
     reader.skip_space();
     if reader.peek() != Some(b'{') {
         return Err(reader.wants("a JSON object"));
@@ -28,13 +28,24 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     if !reader.fields.is_request() {
         return Ok(Parsed::Other);
     }
+    if let Some(wrong) = reader.wrong {
+        return Err(wrong);
+    }
     reader.fields.finish().map_err(|expected| Malformed::at(line.len(), expected))
+}
+
+/// What a field means that stands in an object of its own, as in Azure's `properties`. Any that does not goes before.
+fn of_wrapped(parent: Name, key: &[u8]) -> Option<(Meaning, u8)> {
+    let alone = Name::new().with(key).meaning().filter(|_| parent.is_wrapper());
+    alone.map(|(meaning, rank)| (meaning, rank + 8))
 }
 
 struct Reader<'a, 'c> {
     line: &'a [u8],
     at: usize,
     fields: Labelled<'a>,
+    /// The first value that is not what its name says, in case the object turns out to be about a request.
+    wrong: Option<Malformed>,
     clock: &'c mut Clock,
 }
 
@@ -56,7 +67,7 @@ impl<'a> Reader<'a, '_> {
             // Traefik's is in nanoseconds.
             let known = match key {
                 b"Duration" if depth == 0 => Some((Meaning::Service(Some(Unit::Nanoseconds)), 0)),
-                key => parent.with(key).meaning(),
+                key => parent.with(key).meaning().or_else(|| of_wrapped(parent, key)),
             };
             self.value(known, Name::new().with(key), depth)?;
             self.skip_space();
@@ -91,10 +102,13 @@ impl<'a> Reader<'a, '_> {
             Some(b',' | b'}') => return Ok(()),
             _ => return Err(self.wants("a value of JSON")),
         };
-        match known {
-            Some(known) => self.fields.set(known, value, self.clock).map_err(|expected| Malformed::at(start, expected)),
-            None => Ok(()),
+        if let Some(known) = known
+            && let Err(expected) = self.fields.set(known, value, self.clock)
+            && self.wrong.is_none()
+        {
+            self.wrong = Some(Malformed::at(start, expected));
         }
+        Ok(())
     }
 
     /// Of several values the first counts, as of a header that was sent twice.

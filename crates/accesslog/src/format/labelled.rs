@@ -1,8 +1,8 @@
 //! Lines whose fields have names, in any order: what the names mean, and how their values become a request.
 //!
-//! Names are compared without regard to case and to `_`, `-`, `.` and `$` in them; where a line has several fields for one
-//! thing, that with the least rank counts. The names are those of the servers' documentation (Caddy 2, Traefik 3, Envoy,
-//! nginx, Elastic Common Schema, Google Cloud, API Gateway) and of ltsv.org.
+//! Names are compared without regard to case and to `_`, `-`, `.` and `$` in them; where a line has several fields for
+//! one thing, that with the least rank counts. The names are those of the servers' documentation (Caddy 2, Traefik 3,
+//! Envoy, nginx, Elastic Common Schema, Google Cloud, API Gateway) and of ltsv.org.
 
 use super::found::{Found, Parsed, Slot, begun, first_address, text, without_port};
 use super::number::{Unit, any_duration, bytes, status};
@@ -57,6 +57,12 @@ impl Name {
         self
     }
 
+    /// Whether its fields may be meant without it.
+    pub(crate) fn is_wrapper(&self) -> bool {
+        let name = self.bytes.get(..self.length).unwrap_or_default();
+        matches!(name, b"properties" | b"fields" | b"data" | b"access" | b"accesslog" | b"http" | b"nginx")
+    }
+
     /// What it means, and its rank.
     pub(crate) fn meaning(&self) -> Option<(Meaning, u8)> {
         let name = self.bytes.get(..self.length).unwrap_or_default();
@@ -66,7 +72,7 @@ impl Name {
 
 fn time(name: &[u8]) -> Option<(Meaning, u8)> {
     Some(match name {
-        b"starttime" | b"startutc" | b"eventstart" => (Meaning::Start, 0),
+        b"starttime" | b"startutc" | b"edgestarttimestamp" | b"eventstart" => (Meaning::Start, 0),
         b"startlocal" | b"requesttimeepoch" => (Meaning::Start, 1),
         b"msec" | b"timems" | b"timestampms" | b"epochms" => (Meaning::Time, 2),
         b"ts" | b"@timestamp" | b"timestamp" | b"timeiso8601" => (Meaning::Time, 3),
@@ -81,15 +87,20 @@ fn request(name: &[u8]) -> Option<(Meaning, u8)> {
     Some(match name {
         b"request" | b"req" | b"requestline" | b"httprequest" => (Request, 0),
         b"method" | b"requestmethod" | b"httpmethod" | b"verb" | b"httprequestrequestmethod" => (Method, 0),
-        b"requesturi" | b"xenvoyoriginalpath" | b"originalpath" | b"urloriginal" | b"rawuri" => (Target, 0),
+        b"clientrequestmethod" => (Method, 0),
+        b"requesturi" | b"clientrequesturi" | b"xenvoyoriginalpath" | b"originalpath" | b"urloriginal" | b"rawuri" => {
+            (Target, 0)
+        }
         b"uri" | b"requesturl" | b"httprequestrequesturl" => (Target, 1),
         b"requestpath" | b"url" | b"urlfull" | b"target" => (Target, 2),
         b"path" | b"urlpath" | b"uripath" | b"endpoint" => (Target, 3),
         b"query" | b"querystring" | b"args" | b"urlquery" | b"requestquery" => (Query, 0),
         b"protocol" | b"proto" | b"requestproto" | b"requestprotocol" | b"serverprotocol" => (Protocol, 0),
-        b"httpversion" | b"httprequestprotocol" | b"requesthttpversion" => (Protocol, 1),
+        b"clientrequestprotocol" | b"httpversion" | b"httprequestprotocol" | b"requesthttpversion" => (Protocol, 1),
         b"host" | b"vhost" | b"requesthost" | b"httphost" | b"authority" | b"headershost" => (Host, 0),
-        b"xforwardedhost" | b"virtualhost" | b"domain" | b"urldomain" | b"domainname" => (Host, 1),
+        b"clientrequesthost" | b"xforwardedhost" | b"virtualhost" | b"domain" | b"urldomain" | b"domainname" => {
+            (Host, 1)
+        }
         b"servername" | b"requestaddr" => (Host, 2),
         b"clientip" | b"requestclientip" | b"clientaddress" => (Client, 0),
         b"remoteaddr" | b"remoteip" | b"requestremoteip" | b"remotehost" | b"clienthost" => (Client, 1),
@@ -98,9 +109,13 @@ fn request(name: &[u8]) -> Option<(Meaning, u8)> {
         b"xforwardedfor" | b"forwardedfor" | b"httpxforwardedfor" | b"headersxforwardedfor" => (Forwarded, 0),
         b"realip" | b"xrealip" | b"httpxrealip" | b"headersxrealip" => (Forwarded, 1),
         b"useragent" | b"ua" | b"httpuseragent" | b"headersuseragent" | b"agent" => (Agent, 0),
-        b"useragentoriginal" | b"requestuseragent" | b"httprequestuseragent" => (Agent, 1),
+        b"clientrequestuseragent" | b"useragentoriginal" | b"requestuseragent" | b"httprequestuseragent" => (Agent, 1),
         b"referer" | b"referrer" | b"httpreferer" | b"httpreferrer" | b"headersreferer" => (Referer, 0),
-        b"requestreferer" | b"requestreferrer" | b"httprequestreferer" | b"httprequestreferrer" => (Referer, 1),
+        b"clientrequestreferer"
+        | b"requestreferer"
+        | b"requestreferrer"
+        | b"httprequestreferer"
+        | b"httprequestreferrer" => (Referer, 1),
         _ => return None,
     })
 }
@@ -109,11 +124,23 @@ fn answer(name: &[u8]) -> Option<(Meaning, u8)> {
     use Meaning::*;
     use Unit::*;
     Some(match name {
-        b"status" | b"responsecode" | b"downstreamstatus" | b"responsestatuscode" | b"httpresponsestatuscode" => (Status, 0),
-        b"statuscode" | b"httpstatus" | b"httpstatuscode" | b"responsestatus" | b"httprequeststatus" => (Status, 1),
+        b"status" | b"responsecode" | b"downstreamstatus" | b"responsestatuscode" | b"httpresponsestatuscode" => {
+            (Status, 0)
+        }
+        b"edgeresponsestatus"
+        | b"statuscode"
+        | b"httpstatus"
+        | b"httpstatuscode"
+        | b"responsestatus"
+        | b"httprequeststatus" => (Status, 1),
         b"code" => (Status, 2),
         b"bodybytessent" | b"downstreamcontentsize" | b"responsebodysize" => (Bytes, 0),
-        b"size" | b"responsesize" | b"responsebytes" | b"responselength" | b"httprequestresponsesize" => (Bytes, 1),
+        b"edgeresponsebytes"
+        | b"size"
+        | b"responsesize"
+        | b"responsebytes"
+        | b"responselength"
+        | b"httprequestresponsesize" => (Bytes, 1),
         b"bytes" | b"bytessent" | b"bytesout" | b"sentbytes" | b"contentlength" => (Bytes, 2),
         b"reqtimemicrosec" | b"durationus" | b"requesttimeus" | b"elapsedus" => (Service(Some(Microseconds)), 0),
         b"durationns" | b"eventduration" | b"elapsedns" => (Service(Some(Nanoseconds)), 0),
@@ -124,7 +151,7 @@ fn answer(name: &[u8]) -> Option<(Meaning, u8)> {
         b"duration" | b"latency" | b"elapsed" | b"responsetime" | b"taken" | b"timetaken" => (Service(None), 2),
         b"httprequestlatency" | b"responselatency" => (Service(None), 2),
         b"upstreamresponsetime" | b"apptime" | b"upstreamtime" | b"runtime" => (Upstream(Some(Seconds)), 0),
-        b"originduration" => (Upstream(Some(Nanoseconds)), 0),
+        b"originduration" | b"originresponsetime" => (Upstream(Some(Nanoseconds)), 0),
         b"upstreamservicetime" | b"xenvoyupstreamservicetime" => (Upstream(Some(Milliseconds)), 1),
         _ => return None,
     })

@@ -136,6 +136,7 @@ fn variable(name: &str) -> Option<(Kind, u8)> {
 /// Variables that only formats that are built in have.
 fn own(name: &str) -> Option<(Kind, u8)> {
     Some(match name {
+        "address" => (Kind::Address, 0),
         "client_port" => (Kind::ClientPort, 0),
         "url_request" => (Kind::UrlRequest, 0),
         "stage" => (Kind::Stage, 0),

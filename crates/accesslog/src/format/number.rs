@@ -1,5 +1,5 @@
-//! Numbers of logs: counts, and durations in nanoseconds. Read at the beginning of a text; with each goes how many bytes it
-//! takes.
+//! Numbers of logs: counts, and durations in nanoseconds. Read at the beginning of a text; with each goes how many
+//! bytes it takes.
 
 /// Nobody waits longer than that: 31 years.
 const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
@@ -183,7 +183,10 @@ mod tests {
         assert_eq!(sum(b"-, 0.010"), Some((Some(10_000_000), 8)));
         assert_eq!(sum(b"- - -"), Some((None, 1)));
         assert_eq!(sum(b"0.001, abc"), Some((Some(1_000_000), 5)));
-        assert_eq!((sum(b"-1"), sum(b"-1.000,"), sum(b"-10"), sum(b"-2")), (Some((None, 2)), Some((None, 6)), None, None));
+        assert_eq!(
+            (sum(b"-1"), sum(b"-1.000,"), sum(b"-10"), sum(b"-2")),
+            (Some((None, 2)), Some((None, 6)), None, None)
+        );
     }
 
     #[test]
@@ -206,7 +209,7 @@ mod tests {
         #[test]
         fn no_text_panics(text: Vec<u8>, number in "[0-9.,: e+-]{0,40}") {
             for text in [text.as_slice(), number.as_bytes()] {
-                for length in [durations(text, Unit::Seconds), bytes(text)].into_iter().flatten().map(|(_, length)| length) {
+                for (_, length) in [durations(text, Unit::Seconds), bytes(text)].into_iter().flatten() {
                     prop_assert!(length <= text.len());
                 }
                 let _ = (any_duration(text, None), status(text));

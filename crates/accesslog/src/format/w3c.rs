@@ -1,5 +1,6 @@
-//! The W3C's extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront write it:
-//! a directive `#Fields:` says which fields the lines after it have. Times are in UTC and those of the end of the request.
+//! The W3C's extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront
+//! write it: a directive `#Fields:` says which fields the lines after it have. Times are in UTC and those of the end of
+//! the request.
 
 use super::found::{Found, Parsed, begun, text};
 use super::number::{self, Unit};
@@ -8,8 +9,8 @@ use crate::entry::Malformed;
 use memchr::{memchr, memchr2};
 
 /// What IIS writes if nobody has chosen.
-const IIS: &str = "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) \
-                   sc-status sc-substatus sc-win32-status time-taken";
+const IIS: &str = "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) \
+                   cs(Referer) sc-status sc-substatus sc-win32-status time-taken";
 
 /// What CloudFront's standard logs have.
 const CLOUDFRONT: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) \
@@ -147,7 +148,13 @@ impl W3c {
 }
 
 impl<'a> State<'a> {
-    fn set(&mut self, column: Column, raw: &'a [u8], is_cloudfront: bool, clock: &mut Clock) -> Result<(), &'static str> {
+    fn set(
+        &mut self,
+        column: Column,
+        raw: &'a [u8],
+        is_cloudfront: bool,
+        clock: &mut Clock,
+    ) -> Result<(), &'static str> {
         let value = text(raw);
         let entry = &mut self.found.entry;
         match column {
@@ -166,6 +173,9 @@ impl<'a> State<'a> {
             Column::Stamp => self.stamp = Some(clock.any(raw).ok_or("a time in seconds since 1970")?),
             Column::Client => entry.client = value,
             Column::Forwarded => self.forwarded = super::found::first_address(value),
+            Column::Method if !value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) => {
+                return Err("a method");
+            }
             Column::Method => entry.method = value,
             Column::Stem => entry.target = value,
             Column::Query => self.found.query = value,

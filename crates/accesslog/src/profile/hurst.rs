@@ -220,7 +220,11 @@ mod tests {
                 let found: Vec<Hurst> = estimates.collect();
                 let holds = |hurst: &&Hurst| hurst.interval95[0] <= h && h <= hurst.interval95[1];
                 let held = found.iter().filter(holds).count();
-                assert!(found.len() >= 18 && held >= 15, "H = {h}, {mean}/s: {held} of {} intervals hold it", found.len());
+                assert!(
+                    found.len() >= 18 && held >= 15,
+                    "H = {h}, {mean}/s: {held} of {} intervals hold it",
+                    found.len()
+                );
                 let average = found.iter().map(|hurst| hurst.value).sum::<f64>() / found.len() as f64;
                 assert!((average - h).abs() < 0.05, "H = {h}, {mean}/s: {average} on average");
             }

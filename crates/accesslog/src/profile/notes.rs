@@ -126,7 +126,10 @@ fn same_stamps(profiler: &Profiler, span: &Span) -> Option<String> {
     }
     let rates = "rates and bursts of less than that are not what the site saw";
     if busiest == requests {
-        return Some(format!("All {} requests are in one second: check that the stamps are what they seem.", count(requests)));
+        return Some(format!(
+            "All {} requests are in one second: check that the stamps are what they seem.",
+            count(requests)
+        ));
     }
     if let Some(minute) = only(seen.minutes).filter(|_| length > 2 * HOUR_NS) {
         return Some(format!("All stamps are in minute {minute:02} of their hour, as if made coarse: {rates}."));
@@ -148,7 +151,7 @@ fn no_sizes(profiler: &Profiler) -> Option<String> {
 /// Where the log goes back to a window that was given up.
 fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
     // Only whole minutes are known.
-    if profiler.options.peak.is_some() || window.seconds % 60 != 0 {
+    if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {
         return None;
     }
     let (_, busiest) = profiler.calendar.busiest(i64::try_from(window.seconds).ok()?)?;

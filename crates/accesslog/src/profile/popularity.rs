@@ -32,9 +32,8 @@ pub(super) fn describe(urls: &TopUrls, requests: u64) -> Popularity {
 /// The exponent and R².
 fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     let ranked = (1u32..).zip(sorted);
-    let good = ranked.filter(|(_, url)| {
-        url.requests >= FEWEST && url.requests_error as f64 <= MOST_ERROR * url.requests as f64
-    });
+    let good = ranked
+        .filter(|(_, url)| url.requests >= FEWEST && url.requests_error as f64 <= MOST_ERROR * url.requests as f64);
     let points: Vec<(f64, f64)> = good.map(|(rank, url)| (f64::from(rank).ln(), (url.requests as f64).ln())).collect();
     if points.len() < FEWEST_RANKS {
         return None;

@@ -1,8 +1,6 @@
 //! Which requests are of robots: by what they call themselves in `User-Agent`. A robot that calls itself a browser is
 //! none here, and a person who fetches something with curl is one.
 
-use super::distinct::fixed_hash;
-
 /// What the names of robots contain, in lower-case letters and in the order of the alphabet.
 const WORDS: [&[u8]; 43] = [
     b"aiohttp",
@@ -89,12 +87,8 @@ impl Default for Agents {
 }
 
 impl Agents {
-    /// Whether this agent is a robot's. An empty one is none.
-    pub fn is_robot(&mut self, agent: &[u8]) -> bool {
-        if agent.is_empty() {
-            return false;
-        }
-        let hash = fixed_hash(&[agent]);
+    /// Whether this agent, whose [`fixed_hash`] is known, is a robot's. An empty one is none.
+    pub fn is_robot(&mut self, agent: &[u8], hash: u64) -> bool {
         match self.known.get_mut(hash as usize % REMEMBERED) {
             Some(Some(known)) if known.hash == hash => known.is_robot,
             Some(place) => place.insert(Known { hash, is_robot: is_robot(agent) }).is_robot,
@@ -105,9 +99,8 @@ impl Agents {
 
 fn is_robot(agent: &[u8]) -> bool {
     let agent = agent.get(..LONGEST).unwrap_or(agent);
-    let starts = |at: usize, word: &[u8]| {
-        agent.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))
-    };
+    let starts =
+        |at: usize, word: &[u8]| agent.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word));
     agent.iter().enumerate().any(|(at, first)| {
         let [from, to] = STARTING_WITH[usize::from(first.to_ascii_lowercase())];
         // A maker of telephones.
@@ -118,7 +111,12 @@ fn is_robot(agent: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::distinct::fixed_hash;
     use super::*;
+
+    fn ask(agents: &mut Agents, agent: &[u8]) -> bool {
+        agents.is_robot(agent, fixed_hash(agent))
+    }
 
     const ROBOTS: [&str; 9] = [
         "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
@@ -145,10 +143,10 @@ mod tests {
         // The second time from memory.
         for _ in 0..2 {
             for agent in ROBOTS {
-                assert!(agents.is_robot(agent.as_bytes()), "{agent}");
+                assert!(ask(&mut agents, agent.as_bytes()), "{agent}");
             }
             for agent in BROWSERS {
-                assert!(!agents.is_robot(agent.as_bytes()), "{agent}");
+                assert!(!ask(&mut agents, agent.as_bytes()), "{agent}");
             }
         }
     }
@@ -166,10 +164,10 @@ mod tests {
         let mut agents = Agents::default();
         for i in 0..20_000 {
             let agent = if i % 3 == 0 { format!("bot/{i}") } else { format!("browser/{i}") };
-            assert_eq!(agents.is_robot(agent.as_bytes()), i % 3 == 0, "{agent}");
+            assert_eq!(ask(&mut agents, agent.as_bytes()), i % 3 == 0, "{agent}");
         }
         assert_eq!(agents.known.len(), REMEMBERED);
         let long = [&[b'x'; 2_000][..], b"bot"].concat();
-        assert!(!agents.is_robot(&long) && agents.is_robot(&long[1_500..]));
+        assert!(!ask(&mut agents, &long) && ask(&mut agents, &long[1_500..]));
     }
 }

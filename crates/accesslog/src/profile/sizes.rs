@@ -1,12 +1,12 @@
 //! Bytes of answers: how often each size came, their distribution, and the index of its tail.
 //!
 //! Sizes are counted exactly while there are at most [`MOST_DISTINCT`] distinct ones, and from then on in steps of 1/64
-//! ([`super::steps`]). The index of the tail is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ
+//! (`steps`). The index of the tail is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ
 //! ln(x_i/s), and α(1 ± 1.96/√k) is its 95 % interval. The threshold is the one that brings the distribution above it
 //! closest to a power law, by the largest difference of the two (Clauset, Shalizi & Newman, *Power-law distributions in
 //! empirical data*, 2009, §3.3); where that difference is large all the same, there is no such tail.
 
-use super::steps::{STEPS, bounds, step};
+use super::steps::{STEPS, step};
 use brimful_core::profile::{Sizes, Tail};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -235,6 +235,7 @@ impl Candidate {
 
 #[cfg(test)]
 mod tests {
+    use super::super::steps::bounds;
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_distr::{Distribution, Exp, LogNormal, Pareto};
@@ -257,7 +258,8 @@ mod tests {
         counts.add(20, None);
         counts.add(500, Some(4_000));
         counts.add(500, None);
-        let sizes: Vec<_> = counts.sorted().iter().map(|s| (s.bytes, s.count, s.sum_bytes, s.service_ns, s.timed)).collect();
+        let sizes: Vec<_> =
+            counts.sorted().iter().map(|s| (s.bytes, s.count, s.sum_bytes, s.service_ns, s.timed)).collect();
         assert_eq!(sizes, [(20, 1, 20.0, 0.0, 0), (500, 3, 1500.0, 7_000.0, 2)]);
     }
 
@@ -309,8 +311,10 @@ mod tests {
     fn the_index_of_a_tail_is_found() {
         for (seed, index) in [(1, 1.2), (2, 1.2), (3, 1.5), (4, 2.5)] {
             let mut rng = Pcg64::seed_from_u64(seed);
-            let (body, heavy) = (LogNormal::new(8.0, 1.0).unwrap(), Pareto::new(40_000.0, index).unwrap());
-            let draw = |i: u32| if i % 10 == 0 { heavy.sample(&mut rng) } else { body.sample(&mut rng).min(40_000.0) };
+            let (body, heavy) = (LogNormal::<f64>::new(8.0, 1.0).unwrap(), Pareto::new(40_000.0, index).unwrap());
+            let draw = |i: u32| {
+                if i.is_multiple_of(10) { heavy.sample(&mut rng) } else { body.sample(&mut rng).min(40_000.0) }
+            };
             let sizes: Vec<u64> = (0..60_000).map(draw).map(|bytes| bytes as u64 + 1).collect();
             let tail = described(&sizes).tail.unwrap();
             // Of the thresholds that are tried the best may lie a little low or high: 0.15 rather than the interval.
@@ -322,7 +326,7 @@ mod tests {
     #[test]
     fn sizes_that_fall_faster_than_a_power_have_a_steep_tail_or_none() {
         let mut rng = Pcg64::seed_from_u64(5);
-        let exponential = Exp::new(1.0 / 10_000.0).unwrap();
+        let exponential = Exp::<f64>::new(1.0 / 10_000.0).unwrap();
         let sizes: Vec<u64> = (0..20_000).map(|_| exponential.sample(&mut rng) as u64 + 1).collect();
         assert!(described(&sizes).tail.is_none_or(|tail| tail.index > 3.0), "{:?}", described(&sizes).tail);
         assert_eq!(described(&sizes[..99]).tail, None, "too few");

@@ -14,6 +14,7 @@ pub(super) fn step(value: u64) -> usize {
 }
 
 /// The smallest and the largest number of a step.
+#[cfg(test)]
 pub(super) fn bounds(step: usize) -> (u64, u64) {
     let octave = (step >> BITS).saturating_sub(1) as u32;
     let mantissa = (step - ((octave as usize) << BITS)) as u64;

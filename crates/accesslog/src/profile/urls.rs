@@ -3,12 +3,14 @@
 //!
 //! So many URLs are counted; a new one takes the place of the one with the fewest requests, and starts with these, as it
 //! may have had them before: that is its error. What is asked for more often than total ÷ capacity is always there, and
-//! no count is too low. Counts stand in a heap, URLs are found by a hash table with linear probing; a URL that is known
-//! costs no allocation. A URL is path and query, at most [`LONGEST`] bytes of them; all together have a budget, and where
+//! no count is too low. Counts stand in a heap, URLs are found by their hash; a URL that is known costs no allocation. A URL is path and query, at most [`LONGEST`] bytes of them; all together have a budget, and where
 //! they are long, fewer are kept.
+
+mod index;
 
 use crate::Entry;
 use foldhash::fast::RandomState;
+use index::Index;
 use std::hash::{BuildHasher, Hasher};
 
 /// The most bytes of a URL that are looked at.
@@ -29,8 +31,9 @@ pub struct TopUrls {
     free: Vec<u32>,
     /// Requests and slot; none has more than those at 2i + 1 and 2i + 2.
     heap: Vec<(u64, u32)>,
-    /// Slot + 1, by hash; 0 is empty. At most half full.
-    table: Vec<u32>,
+    /// Where in the heap each slot is.
+    places: Vec<u32>,
+    index: Index,
     /// Bytes of all URLs.
     length: usize,
     /// The most requests that a URL had that was given up.
@@ -53,8 +56,6 @@ pub struct TopUrl {
     /// How many of these had a body.
     pub bodies: u64,
     hash: u64,
-    /// Where in the heap.
-    at: u32,
     /// Requests with this method less those with others (Boyer & Moore 1981).
     votes: u32,
 }
@@ -84,7 +85,8 @@ impl TopUrls {
             urls: Vec::new(),
             free: Vec::new(),
             heap: Vec::new(),
-            table: Vec::new(),
+            places: Vec::new(),
+            index: Index::default(),
             length: 0,
             given_up: 0,
         }
@@ -103,7 +105,7 @@ impl TopUrls {
         }
         let slot = match self.find(hash, url) {
             Some(slot) => {
-                let at = self.urls[slot].at as usize;
+                let at = self.places[slot] as usize;
                 self.heap[at].0 += 1;
                 self.sink(at);
                 slot
@@ -126,16 +128,7 @@ impl TopUrls {
     }
 
     fn find(&self, hash: u64, url: &[u8]) -> Option<usize> {
-        let mask = self.table.len().checked_sub(1)?;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = (self.table[at] as usize).checked_sub(1)?;
-            let known = &self.urls[slot];
-            if known.hash == hash && *known.url == *url {
-                return Some(slot);
-            }
-            at = (at + 1) & mask;
-        }
+        self.index.find(hash, |slot| *self.urls[slot].url == *url)
     }
 
     /// A URL that is not known.
@@ -143,83 +136,61 @@ impl TopUrls {
         while self.length + url.len() > LONGEST + self.capacity * MEAN_LENGTH && self.heap.len() > 1 {
             self.give_up();
         }
-        if self.heap.len() >= self.capacity {
-            self.give_up();
-        }
-        let slot = self.free.pop().map_or(self.urls.len(), |slot| slot as usize);
-        if slot == self.urls.len() {
-            self.urls.push(TopUrl::default());
-        }
+        let slot = if self.heap.len() >= self.capacity { self.replaced() } else { self.added() };
+        let old = std::mem::take(&mut self.urls[slot]);
         self.urls[slot] = TopUrl {
-            url: url.into(),
-            method: std::mem::take(&mut self.urls[slot].method),
+            url: rewritten(old.url, url),
+            method: old.method,
             requests: self.given_up,
             requests_error: self.given_up,
             hash,
-            at: self.heap.len() as u32,
             ..TopUrl::default()
         };
         self.length += url.len();
-        self.heap.push((self.given_up + 1, slot as u32));
-        self.rise(self.heap.len() - 1);
-        self.index(slot);
+        self.index.insert(hash, slot);
         slot
     }
 
-    /// Forgets the URL with the fewest requests.
-    fn give_up(&mut self) {
-        let Some((requests, slot)) = self.heap.first().copied() else { return };
+    /// A slot for one more, which stands in the heap already.
+    fn added(&mut self) -> usize {
+        let slot = self.free.pop().map_or(self.urls.len(), |slot| slot as usize);
+        if slot == self.urls.len() {
+            self.urls.push(TopUrl::default());
+            self.places.push(0);
+        }
+        self.places[slot] = self.heap.len() as u32;
+        self.heap.push((self.given_up + 1, slot as u32));
+        self.rise(self.heap.len() - 1);
+        slot
+    }
+
+    /// The slot of the URL with the fewest requests, which is given up, and stands in the heap for the new one.
+    fn replaced(&mut self) -> usize {
+        let (requests, slot) = self.heap[0];
         self.given_up = requests;
-        self.heap.swap_remove(0);
+        self.heap[0].0 = requests + 1;
+        self.sink(0);
+        self.forget(slot as usize);
+        slot as usize
+    }
+
+    /// Gives up the URL with the fewest requests.
+    fn give_up(&mut self) {
+        let (requests, slot) = self.heap.swap_remove(0);
+        self.given_up = requests;
         if let Some((_, moved)) = self.heap.first() {
-            self.urls[*moved as usize].at = 0;
+            self.places[*moved as usize] = 0;
             self.sink(0);
         }
-        self.length -= self.urls[slot as usize].url.len();
-        self.unindex(slot as usize);
+        self.forget(slot as usize);
         self.urls[slot as usize].url = Box::default();
         self.free.push(slot);
     }
 
-    /// Into the table, which grows with what is in it.
-    fn index(&mut self, slot: usize) {
-        if self.table.len() < 2 * self.heap.len() {
-            self.table = vec![0; (2 * self.heap.len()).next_power_of_two().max(16)];
-            for i in 0..self.heap.len() {
-                self.place(self.heap[i].1 as usize);
-            }
-        } else {
-            self.place(slot);
-        }
-    }
-
-    fn place(&mut self, slot: usize) {
-        let mask = self.table.len() - 1;
-        let mut at = self.urls[slot].hash as usize & mask;
-        while self.table[at] != 0 {
-            at = (at + 1) & mask;
-        }
-        self.table[at] = slot as u32 + 1;
-    }
-
-    /// Out of the table; what was put further on because of it moves back.
-    fn unindex(&mut self, slot: usize) {
-        let mask = self.table.len() - 1;
-        let mut hole = self.urls[slot].hash as usize & mask;
-        while self.table[hole] != slot as u32 + 1 {
-            hole = (hole + 1) & mask;
-        }
-        let mut at = hole;
-        loop {
-            at = (at + 1) & mask;
-            let Some(other) = (self.table[at] as usize).checked_sub(1) else { break };
-            let home = self.urls[other].hash as usize & mask;
-            if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
-                self.table[hole] = self.table[at];
-                hole = at;
-            }
-        }
-        self.table[hole] = 0;
+    /// No longer finds a URL.
+    fn forget(&mut self, slot: usize) {
+        self.length -= self.urls[slot].url.len();
+        self.index.remove(self.urls[slot].hash, slot);
     }
 
     /// Moves what has become larger away from the root.
@@ -247,7 +218,7 @@ impl TopUrls {
     fn swap(&mut self, a: usize, b: usize) {
         self.heap.swap(a, b);
         for at in [a, b] {
-            self.urls[self.heap[at].1 as usize].at = at as u32;
+            self.places[self.heap[at].1 as usize] = at as u32;
         }
     }
 }
@@ -273,6 +244,15 @@ impl TopUrl {
     }
 }
 
+/// A text in the place of another, if it has the same length.
+fn rewritten(mut old: Box<[u8]>, text: &[u8]) -> Box<[u8]> {
+    if old.len() != text.len() {
+        return text.into();
+    }
+    old.copy_from_slice(text);
+    old
+}
+
 /// What finds a URL.
 pub(crate) fn hash(hasher: &RandomState, url: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();
@@ -294,14 +274,13 @@ mod tests {
 
     /// Everything that links slots, heap and table holds.
     fn assert_sound(urls: &TopUrls) {
-        assert!(urls.heap.len() <= urls.capacity && urls.table.len() >= 2 * urls.heap.len());
-        assert_eq!(urls.table.iter().filter(|slot| **slot != 0).count(), urls.heap.len());
+        assert!(urls.heap.len() <= urls.capacity && urls.index.len() == urls.heap.len());
         assert_eq!(urls.urls.len(), urls.heap.len() + urls.free.len());
         assert_eq!(urls.heap.iter().map(|(_, slot)| urls.urls[*slot as usize].url.len()).sum::<usize>(), urls.length);
         assert!(urls.length <= LONGEST + urls.capacity * MEAN_LENGTH);
         for (at, (requests, slot)) in urls.heap.iter().enumerate() {
             let url = &urls.urls[*slot as usize];
-            assert_eq!((url.at as usize, url.requests), (at, *requests));
+            assert_eq!((urls.places[*slot as usize] as usize, url.requests), (at, *requests));
             assert_eq!(urls.find(url.hash, &url.url), Some(*slot as usize));
             assert!(at == 0 || urls.heap[(at - 1) / 2].0 <= *requests);
         }
@@ -361,7 +340,7 @@ mod tests {
             urls.add(&entry(b"GET", url.as_bytes(), 1));
         }
         assert_sound(&urls);
-        assert!(urls.urls.len() <= 100 && urls.table.len() <= 512 && urls.sorted().len() >= 9);
+        assert!(urls.urls.len() <= 100 && urls.sorted().len() >= 9);
         assert!(urls.sorted().iter().all(|url| url.url.len() <= LONGEST));
     }
 

@@ -222,7 +222,8 @@ mod tests {
     const HOUR: i64 = 3_600 * NS;
 
     fn add(windows: &mut Windows, time_ns: i64, target: &str, bytes: u64) {
-        let entry = Entry { time_ns, method: b"GET", target: target.as_bytes(), bytes: Some(bytes), ..Entry::default() };
+        let entry =
+            Entry { time_ns, method: b"GET", target: target.as_bytes(), bytes: Some(bytes), ..Entry::default() };
         let url = url(entry.target);
         let hash = hash(&windows.hasher, url);
         windows.add(&entry, Some(target), (url, hash));

@@ -3,6 +3,9 @@
 //! A compressed log is any number of members after one another, as `cat a.gz b.gz` makes them and parallel compressors
 //! do; they need not be of one kind. Zeros may follow the last one, as on tapes. Anything else that follows is an error:
 //! up to there, everything was read.
+//!
+//! Memory is that of the stream's window: 32 KiB for gzip, 4 MB for bzip2, and for zstd what it was compressed with: 8 MiB
+//! at most unless that was with `--long` or `--ultra`, and never more than 128 MiB.
 
 use super::input::Input;
 use brimful_core::quantity;
@@ -218,7 +221,10 @@ impl Compression {
 
 /// Nothing means the end of the frame.
 fn read_frame(
-    input: &mut Input, frame: &mut FrameDecoder, failed: &mut Option<io::Error>, into: &mut [u8],
+    input: &mut Input,
+    frame: &mut FrameDecoder,
+    failed: &mut Option<io::Error>,
+    into: &mut [u8],
 ) -> io::Result<usize> {
     while frame.can_collect() == 0 && !frame.is_finished() {
         if let Err(error) = frame.decode_blocks(&mut *input, BlockDecodingStrategy::UptoBlocks(1)) {

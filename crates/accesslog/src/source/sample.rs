@@ -93,7 +93,8 @@ pub(crate) fn refuse_binary(logs: &[Begun], formats: Option<&Formats>) -> Result
     };
     for log in logs {
         if log.head.contains(&0) && !formats.is_some_and(|formats| is_read(log, formats)) {
-            let why = "no log, but binary data: it has NUL bytes, and none of its first lines can be read. Leave it out";
+            let why =
+                "no log, but binary data: it has NUL bytes, and none of its first lines can be read. Leave it out";
             return Err(LogError::UnknownFormat(format!("{} is {why}", log.log.path())));
         }
     }
@@ -163,7 +164,10 @@ impl Begun {
         // Of a line that is longer than the head, its beginning has to do.
         let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
         let lines = lines.strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines);
-        lines.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).filter(|line| !line.is_empty())
+        lines
+            .split(|&byte| byte == b'\n')
+            .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+            .filter(|line| !line.is_empty())
     }
 
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
@@ -209,7 +213,9 @@ impl OtherKind {
             OtherKind::Packed(_, command) => ("", *command),
         };
         let what = match self {
-            OtherKind::Packed(name, _) => format!("compressed with {name}; gzip, bzip2 and zstd are undone without help"),
+            OtherKind::Packed(name, _) => {
+                format!("compressed with {name}; gzip, bzip2 and zstd are undone without help")
+            }
             _ => what.to_owned(),
         };
         format!("{path} is {what}: try `{command} {path} | brimful characterize -`")
@@ -222,7 +228,8 @@ mod tests {
     use super::*;
 
     const COMBINED: &str = r#"10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "curl/8""#;
-    const JSON: &str = r#"{"time":"2000-10-11T00:00:00Z","method":"GET","uri":"/","status":200,"size":5,"remote_addr":"10.0.0.1"}"#;
+    const JSON: &str =
+        r#"{"time":"2000-10-11T00:00:00Z","method":"GET","uri":"/","status":200,"size":5,"remote_addr":"10.0.0.1"}"#;
 
     fn begun(logs: &[(&str, Vec<u8>)]) -> Result<Vec<Begun>, LogError> {
         let logs = logs.iter().map(|(name, bytes)| Log::stream(name, io::Cursor::new(bytes.clone()))).collect();

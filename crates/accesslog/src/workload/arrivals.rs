@@ -25,8 +25,8 @@ const NOISE: f64 = 0.3;
 const NOISE_STEP_S: f64 = 0.1;
 /// Bursts that take less or more of the time than this are none.
 const SHARES: [f64; 2] = [0.02, 0.5];
-/// Lengths of bursts that are tried, in seconds, from and by which factor.
-const LENGTHS: (f64, f64, usize) = (0.05, 1.25, 50);
+/// Lengths of bursts that are tried, in seconds: from this one, by this factor, and up to so many times the longest epoch.
+const LENGTHS: (f64, f64, f64) = (0.05, 1.25, 4.0);
 
 /// The process that fits the peak window of a profile best.
 pub fn fit(profile: &Profile) -> Fitted {
@@ -89,8 +89,9 @@ impl Bursts {
     /// By the curve alone, but for the share of the time, which it says nothing of.
     fn fit(curve: &[Dispersion], rate: f64, share: Option<f64>) -> Bursts {
         let share = share.unwrap_or(0.2).clamp(SHARES[0], SHARES[1]);
-        let (from, factor, n) = LENGTHS;
-        let lengths = (0..n).map(|i| from * factor.powi(i as i32));
+        let (from, factor, beyond) = LENGTHS;
+        let longest = beyond * curve.iter().map(|at| at.epoch_s).fold(0.0, f64::max);
+        let lengths = (0..100).map(|i| from * factor.powi(i)).take_while(|length_s| *length_s <= longest);
         let tried = lengths.map(|length_s| {
             // The rate is forgotten at the sum of the rates at which bursts begin and end.
             let tau = length_s * (1.0 - share);
@@ -155,8 +156,8 @@ mod tests {
     #[test]
     fn bursts_come_back_with_their_length_and_height() {
         // Four times the mean for a tenth of the time, 2 s long on average.
-        let (rate, ratio, share, length) = (100.0, 4.0, 0.1, 2.0_f64);
-        let low = (1.0 - ratio * share) / (1.0 - share);
+        let (rate, ratio, share, length): (f64, f64, f64, f64) = (100.0, 4.0, 0.1, 2.0);
+        let low: f64 = (1.0 - ratio * share) / (1.0 - share);
         let variance = rate * rate * share * (1.0 - share) * (ratio - low).powi(2);
         let tau = length * (1.0 - share);
         let mut made = profile(rate, |t| {

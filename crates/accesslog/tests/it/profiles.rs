@@ -195,7 +195,8 @@ fn a_given_peak_window_is_taken() {
 #[test]
 fn windows_zones_and_keys_are_as_they_were_asked_for() {
     let requests = known(&[2.0, 4.0]);
-    let by_url = ClassBy::Url(vec![("first".to_owned(), "/page/1".to_owned()), ("pages".to_owned(), "/page/*".to_owned())]);
+    let by_url =
+        ClassBy::Url(vec![("first".to_owned(), "/page/1".to_owned()), ("pages".to_owned(), "/page/*".to_owned())]);
     let zone = TimeZone::get("Asia/Kolkata").unwrap();
     let found = profile(&requests, Options { zone, window_s: 600, class_by: by_url, ..Options::default() });
     assert_eq!((&*found.timezone, found.peak.seconds), ("Asia/Kolkata", 600));
@@ -211,7 +212,9 @@ fn windows_zones_and_keys_are_as_they_were_asked_for() {
 fn sessions_are_shown_if_they_are_wanted() {
     let requests = known(&[5.0]);
     let found = profile(&requests, Options::default()).sessions.unwrap();
-    assert!(found.sessions > 1_000 && (found.requests.mean * found.sessions as f64 - requests.len() as f64).abs() < 1e-3);
+    assert!(
+        found.sessions > 1_000 && (found.requests.mean * found.sessions as f64 - requests.len() as f64).abs() < 1e-3
+    );
     assert_eq!(profile(&requests, Options { sessions: false, ..Options::default() }).sessions, None);
 }
 
@@ -314,6 +317,7 @@ fn real_logs() -> Option<PathBuf> {
 #[test]
 fn real_logs_have_profiles() {
     let Some(directory) = real_logs() else { return };
+    let mut profiles = 0;
     for file in std::fs::read_dir(directory).unwrap() {
         let path = file.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "log") {
@@ -328,6 +332,7 @@ fn real_logs_have_profiles() {
             continue;
         }
         let found = profiler.finish(&read).unwrap();
+        profiles += 1;
         let name = path.file_name().unwrap().to_string_lossy();
         assert_eq!(found.requests, found.lines.parsed, "{name}");
         assert_eq!(found.lines.parsed + found.lines.malformed + found.lines.filtered, found.lines.read, "{name}");
@@ -342,4 +347,5 @@ fn real_logs_have_profiles() {
             assert!(found.peak.requests > 3_000 && found.popularity.zipf.is_some(), "{:?}", found.peak);
         }
     }
+    assert!(profiles >= 1, "there is no log in the directory");
 }

@@ -66,7 +66,9 @@ fn a_rotated_set_is_read_in_the_order_of_time_whatever_its_order() {
         ("access.log-20001009", lines(0..1000)),
     ]);
     let in_time = ["access.log-20001009", "access.log.2.gz", "access.log.1", "access.log"];
-    for order in [&["access.log*"][..], &["."], &["access.log.1", "access.log", "access.log-20001009", "access.log.2.gz"]] {
+    for order in
+        [&["access.log*"][..], &["."], &["access.log.1", "access.log", "access.log-20001009", "access.log.2.gz"]]
+    {
         let (read, stamps, _) = read_in(directory.path(), order).unwrap();
         assert_eq!(names(&read), in_time);
         assert_eq!((stamps.len(), is_sorted(&stamps), read.lines.out_of_order), (4000, true, 0));
@@ -123,7 +125,8 @@ fn a_fifo_is_read_to_its_end_and_only_once() {
 
 #[test]
 fn what_cannot_be_read_says_why() {
-    let directory = logs(&[("empty", vec![]), ("binary", b"\x7fELF\x02\0\0\0".to_vec()), ("damaged", gzip(b"x")[..9].to_vec())]);
+    let directory =
+        logs(&[("empty", vec![]), ("binary", b"\x7fELF\x02\0\0\0".to_vec()), ("damaged", gzip(b"x")[..9].to_vec())]);
     let said = |path: &str| read_in(directory.path(), &[path]).map(|(read, ..)| read.lines).unwrap_err().to_string();
     assert!(said("missing").contains("no file matches"));
     assert!(said("empty").contains("the log is empty"));
@@ -136,7 +139,7 @@ fn what_cannot_be_read_says_why() {
 fn a_file_without_permission_says_what_to_do() {
     let directory = logs(&[("secret", lines(0..1))]);
     let path = directory.path().join("secret");
-    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     if File::open(&path).is_ok() {
         println!("not tested: this user may read everything");
         return;
@@ -155,7 +158,7 @@ struct Pieces {
 impl io::Read for Pieces {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.turn += 1;
-        if self.turn % 5 == 0 {
+        if self.turn.is_multiple_of(5) {
             return Err(io::ErrorKind::Interrupted.into());
         }
         let length = self.lengths[self.turn % self.lengths.len()].min(into.len()).min(self.bytes.len() - self.at);
@@ -166,7 +169,7 @@ impl io::Read for Pieces {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn a_stream_is_the_same_however_it_comes(
         lengths in prop::collection::vec(1_usize..5000, 1..10), is_packed: bool, count in 1_u32..3000,

@@ -118,7 +118,9 @@ fn window(text: &str) -> Result<u64, String> {
     let length: Nanos = text.parse().map_err(|error: brimful_core::units::ParseUnitError| error.to_string())?;
     match length.0 % 60_000_000_000 == 0 && (60..=LONGEST_S).contains(&(length.0 / 1_000_000_000)) {
         true => Ok(length.0 / 1_000_000_000),
-        false => Err(format!("a window is as long as whole minutes are, up to a year: `{text}` is not; write 15m or 1h")),
+        false => {
+            Err(format!("a window is as long as whole minutes are, up to a year: `{text}` is not; write 15m or 1h"))
+        }
     }
 }
 
@@ -146,7 +148,9 @@ fn classes_by(text: &str) -> Result<ClassesBy, String> {
                 format!("`{text}` says no classes by URL: write it like 'url:images=*.png,search=/search*'")
             })
         }
-        _ => Err(format!("`{text}` is nothing that classes are made by: use size, url:NAME=PATTERN,…, status or vhost")),
+        _ => {
+            Err(format!("`{text}` is nothing that classes are made by: use size, url:NAME=PATTERN,…, status or vhost"))
+        }
     }
 }
 

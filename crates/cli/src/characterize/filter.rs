@@ -133,7 +133,9 @@ pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageErro
     let at = text.parse::<Timestamp>().ok().or_else(on_clocks);
     at.and_then(|at| i64::try_from(at.as_nanosecond()).ok()).ok_or_else(|| {
         let text: String = text.chars().take(60).collect();
-        UsageError(format!("{flag}: `{text}` is no time: write 2026-03-01, 2026-03-01T14:00 or 2026-03-01T14:00:00+01:00"))
+        UsageError(format!(
+            "{flag}: `{text}` is no time: write 2026-03-01, 2026-03-01T14:00 or 2026-03-01T14:00:00+01:00"
+        ))
     })
 }
 

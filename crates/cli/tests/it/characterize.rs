@@ -73,7 +73,8 @@ fn the_document_has_the_keys_that_scripts_use() {
     let done = characterize(&[&path, "--json"]).exits(&[0]);
     let found: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(found["schema"], "brimful.profile/1");
-    for key in ["format", "from", "to", "requests", "bytes", "status", "methods", "zero_length", "hurst", "dispersion"] {
+    for key in ["format", "from", "to", "requests", "bytes", "status", "methods", "zero_length", "hurst", "dispersion"]
+    {
         assert!(found.get(key).is_some(), "{key}");
     }
     for key in ["unique_urls", "unique_clients", "sessions", "workload"] {
@@ -185,7 +186,7 @@ fn what_cannot_be_read_says_what_to_do() {
         (&["--since", "2026-03-02", "--until", "2026-03-01"], "a later --until"),
         (&["--filter-status", "20x"], "400-499"),
         (&["--filter-url", ""], "/shop/*"),
-        (&["--filter-status", "500"], "--"),
+        (&["--filter-status", "500"], "check the format and the filters"),
     ] {
         characterize(&[&[path.as_str()], flags].concat()).fails(2, message);
     }
@@ -279,7 +280,11 @@ fn another_log_is_held_against_a_profile() {
     let half: String = log().lines().step_by(2).map(|line| line.to_owned() + "\n").collect();
     let half = files.write("half.log", half);
     let done = characterize(&[&half, "--against", &before]).exits(&[1]);
-    assert!(done.stdout.contains("apart in ") && done.stdout.contains("mean rate in the peak window"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("apart in ") && done.stdout.contains("mean rate in the peak window"),
+        "{}",
+        done.stdout
+    );
     let done = characterize(&[&half, "--against", &before, "--json"]).exits(&[1]);
     let found: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!((&found["schema"], &found["against"]["alike"]), (&"brimful.profile/1".into(), &false.into()));

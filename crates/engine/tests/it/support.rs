@@ -65,7 +65,8 @@ impl Plan {
             start: Nanos::ZERO,
             cpus: Vec::new(),
         };
-        let requests = FixedRequests::render(classes, &wire).unwrap();
+        let workload = WorkloadDoc { classes: classes.to_vec(), load: None };
+        let requests = FixedRequests::render(&workload, &wire).unwrap();
         Plan { config, requests, classes: classes.len(), calls: 100, shards: 1 }
     }
 

@@ -43,7 +43,8 @@ fn shares(counts: &BTreeMap<String, u64>, all: u64, name: impl Fn(&str) -> Strin
         let share = n as f64 / all.max(1) as f64;
         if share < 0.001 && n > 0 { count(n) + "×" } else { percent(share) }
     };
-    let mut shown: Vec<String> = sorted.iter().take(MOST).map(|(key, n)| format!("{} {}", name(key), share(**n))).collect();
+    let mut shown: Vec<String> =
+        sorted.iter().take(MOST).map(|(key, n)| format!("{} {}", name(key), share(**n))).collect();
     let rest = sorted.iter().skip(MOST).fold(0_u64, |sum, (_, n)| sum.saturating_add(**n));
     if rest > 0 {
         shown.push(format!("others {}", share(rest)));
@@ -137,9 +138,10 @@ pub(super) fn popularity(profile: &Profile) -> String {
         let fit = popularity.zipf_fit.map_or(String::new(), |fit| format!(" (R² {})", number(fit)));
         format!("the n-th URL is asked for as n^−{}{fit}", number(s))
     });
-    let first = popularity.concentration.iter().map(|(urls, share)| format!("{} {}", count(*urls), percent(*share)));
-    let first = first.collect::<Vec<_>>().join(", ");
-    let first = (!first.is_empty()).then(|| format!("share of the first {first}"));
+    let (urls_counted, shares): (Vec<String>, Vec<String>) =
+        popularity.concentration.iter().map(|(urls, share)| (count(*urls), percent(*share))).unzip();
+    let first = format!("the first {} have {} of the requests", urls_counted.join(", "), shares.join(", "));
+    let first = Some(first).filter(|_| !shares.is_empty());
     let facts: Vec<String> = [zipf, first].into_iter().flatten().collect();
     if !facts.is_empty() {
         text += &fact("popularity", &facts.join("; "));
@@ -151,10 +153,16 @@ fn urls(urls: &[PopularUrl], requests: u64) -> String {
     if urls.is_empty() {
         return String::new();
     }
-    let columns =
-        [figure("requests", 0, None), figure("±", 1, None), figure("share", 2, None), figure("mean", 2, None), words("URL", 2)];
+    let columns = [
+        figure("requests", 0, None),
+        figure("±", 1, None),
+        figure("share", 2, None),
+        figure("mean", 2, None),
+        words("URL", 2),
+    ];
     let row = |url: &PopularUrl| {
-        let asked = if url.method.is_empty() || url.method == "GET" { String::new() } else { foreign(&url.method, 10) + " " };
+        let asked =
+            if url.method.is_empty() || url.method == "GET" { String::new() } else { foreign(&url.method, 10) + " " };
         let error = if url.requests_error == 0 { String::new() } else { count(url.requests_error) };
         vec![
             count(url.requests),

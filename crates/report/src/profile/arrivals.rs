@@ -1,9 +1,9 @@
 //! When requests come: small charts by hour, by weekday and over the whole span, and the last one's figures as CSV.
 
-use super::{Blocks, apart, foreign, lasting};
+use super::{Blocks, apart, foreign, lasting, pace};
 use crate::format::{NAMES, fact, wrap};
 use brimful_core::profile::{Arrivals, Profile};
-use brimful_core::quantity::{percent, rate};
+use brimful_core::quantity::percent;
 use brimful_forecast::Timestamp;
 
 /// Columns of a chart over time: what is left beside the names, and a little less.
@@ -40,7 +40,7 @@ fn over_time(arrivals: &Arrivals, blocks: Blocks) -> String {
     let step = lasting(arrivals.step_s as f64 * per_column as f64);
     let highest = arrivals.rates.iter().copied().fold(0.0, f64::max);
     let within = lasting(arrivals.step_s as f64);
-    let legend = format!("in steps of {step}; at most {} in {within}", rate(highest));
+    let legend = format!("in steps of {step}; at most {} in {within}", pace(highest));
     fact("over time", &sparkline(&means, blocks)) + &wrap(&legend, NAMES)
 }
 
@@ -60,7 +60,8 @@ fn grid(arrivals: &Arrivals, blocks: Blocks) -> String {
     }
     let [none, .., darkest] = shades_of(blocks);
     let none = if none == ' ' { "blank".to_owned() } else { none.to_string() };
-    let legend = format!("mean rate of each hour, 0 ({none}) to {} ({darkest}), and each day's requests", rate(highest));
+    let legend =
+        format!("mean rate of each hour, 0 ({none}) to {} ({darkest}), and each day's requests", pace(highest));
     text + &wrap(&legend, NAMES)
 }
 

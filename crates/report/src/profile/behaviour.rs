@@ -1,9 +1,9 @@
 //! How requests follow one another: bursts, times, and what clients do in a session.
 
-use super::{foreign_words, lasting};
+use super::{foreign_words, lasting, pace};
 use crate::format::{fact, figure, interval, number as known, table, words};
 use brimful_core::profile::{Dispersion, Profile, Sessions, Times};
-use brimful_core::quantity::{count, number, rate, seconds};
+use brimful_core::quantity::{count, number, seconds};
 
 /// So many lengths of epoch are shown.
 const EPOCHS: usize = 6;
@@ -73,7 +73,7 @@ pub(super) fn sessions(profile: &Profile) -> String {
     let what = format!(
         "{}, {} new ones; a pause of {} ends one, one of {} a burst{cut}",
         count(sessions.sessions),
-        rate(sessions.rate),
+        pace(sessions.rate),
         lasting(*gap_s),
         lasting(*burst_gap_s)
     );

@@ -80,7 +80,8 @@ fn robots(profile: &Profile) -> Option<String> {
         _ => profile.requests.saturating_add(profile.robots.requests),
     };
     let share = share(profile.robots.requests, all)?;
-    (share >= ROBOTS && profile.robots.policy != "only").then(|| format!("robots make {} of the requests", percent(share)))
+    (share >= ROBOTS && profile.robots.policy != "only")
+        .then(|| format!("robots make {} of the requests", percent(share)))
 }
 
 fn concentration(profile: &Profile) -> Option<String> {

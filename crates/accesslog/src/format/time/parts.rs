@@ -1,0 +1,126 @@
+//! Times in pieces, as Apache's `%{format}t` and `strftime` write them.
+
+use super::{Stamp, epoch, midnight, month, nanoseconds, pair, stamp, zone};
+use crate::format::number::whole;
+
+/// A piece of a time, as `strftime` writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Year,
+    YearOfCentury,
+    Month,
+    MonthName,
+    /// With a zero or a space before it.
+    Day,
+    Hour,
+    HourOfTwelve,
+    /// `AM`, `PM`
+    HalfDay,
+    Minute,
+    Second,
+    /// Digits after the point.
+    Fraction,
+    Zone,
+    Epoch,
+    /// Digits that say nothing new, like the day of the year.
+    Digits,
+    /// A word that says nothing new, like the weekday.
+    Word,
+}
+
+/// The pieces of a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Parts {
+    year: i64,
+    month: i64,
+    day: i64,
+    hour: i64,
+    is_afternoon: Option<bool>,
+    minute: i64,
+    second: i64,
+    fraction_ns: Option<i64>,
+    offset_s: i64,
+    epoch: Option<Stamp>,
+}
+
+impl Parts {
+    /// Reads one: how many bytes it takes.
+    pub(crate) fn read(&mut self, part: Part, text: &[u8]) -> Option<usize> {
+        let two = || text.first_chunk::<2>().and_then(|&[tens, ones]| pair(tens, ones));
+        match part {
+            Part::Year => {
+                let &[y1, y2, y3, y4] = text.first_chunk::<4>()?;
+                self.year = pair(y1, y2)? * 100 + pair(y3, y4)?;
+                return Some(4);
+            }
+            // As POSIX has it, 69 to 99 are of the last century; there is no time before 1970.
+            Part::YearOfCentury => self.year = two().map(|year| if year < 69 { 2000 + year } else { 1900 + year })?,
+            Part::Month => self.month = two()?,
+            Part::Day => {
+                let &[tens, ones] = text.first_chunk::<2>()?;
+                self.day = pair(if tens == b' ' { b'0' } else { tens }, ones)?;
+            }
+            Part::Hour | Part::HourOfTwelve => self.hour = two()?,
+            Part::Minute => self.minute = two()?,
+            Part::Second => self.second = two()?,
+            Part::MonthName => {
+                self.month = month(text.first_chunk()?)?;
+                return Some(letters(text));
+            }
+            Part::HalfDay => {
+                let word = text.first_chunk::<2>()?;
+                let is_afternoon = word.eq_ignore_ascii_case(b"pm");
+                self.is_afternoon = (is_afternoon || word.eq_ignore_ascii_case(b"am")).then_some(is_afternoon);
+                self.is_afternoon?;
+            }
+            Part::Fraction => {
+                let (nanos, length) = nanoseconds(text);
+                self.fraction_ns = Some(nanos);
+                return (length > 0).then_some(length);
+            }
+            Part::Zone => {
+                let (offset_s, length) = zone(text)?;
+                self.offset_s = offset_s;
+                return Some(length);
+            }
+            Part::Epoch => {
+                // A fraction is a part of its own.
+                let (_, length) = whole(text)?;
+                let (stamp, _) = epoch(text.get(..length)?)?;
+                self.epoch = Some(stamp);
+                return Some(length);
+            }
+            Part::Digits => {
+                let length = text.iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
+                return (length > 0).then_some(length);
+            }
+            Part::Word => return Some(letters(text)).filter(|length| *length > 0),
+        }
+        Some(2)
+    }
+
+    /// What they say together; none if that is no time.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        if let Some(epoch) = self.epoch {
+            return Some(self.with_fraction(epoch));
+        }
+        let hour = self.is_afternoon.map_or(self.hour, |pm| self.hour % 12 + if pm { 12 } else { 0 });
+        if hour > 23 || self.minute > 59 || self.second > 60 {
+            return None;
+        }
+        let local_s = midnight(self.year, self.month, self.day)? + hour * 3600 + self.minute * 60 + self.second;
+        stamp(local_s - self.offset_s, 0, false).map(|stamp| self.with_fraction(stamp))
+    }
+
+    /// A stamp to the second, with the fraction that stands elsewhere.
+    pub(crate) fn with_fraction(&self, stamp: Stamp) -> Stamp {
+        match self.fraction_ns {
+            Some(nanos) if !stamp.is_fine => Stamp { ns: stamp.ns.saturating_add(nanos), is_fine: true },
+            _ => stamp,
+        }
+    }
+}
+
+fn letters(text: &[u8]) -> usize {
+    text.iter().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count()
+}

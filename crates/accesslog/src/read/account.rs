@@ -1,0 +1,239 @@
+//! What becomes of each line: parsed, malformed or filtered, and never two of these.
+//!
+//! `read = parsed + malformed + filtered` after every line. Where for a while most lines of a log are malformed, what the
+//! next ones look like is found out, and they are read by that as well.
+
+use super::{Kept, Read};
+use crate::detect::Formats;
+use crate::source::sample;
+use crate::{Entry, Line, Malformed, Scratch};
+use brimful_core::profile::{Lines, MalformedLine, Source};
+use brimful_core::text;
+
+/// How much of a malformed line is kept, in characters.
+const SHOWN: usize = 80;
+/// After so many lines, and if that was to no avail, after twice as many, it is asked whether most are malformed.
+const WATCHED: u32 = 256;
+/// So many lines tell a new format.
+const LINES_TO_DETECT: usize = 500;
+/// And fewer than these do not.
+const LEAST_TO_DETECT: usize = 20;
+const TOO_LONG: &str = "a line of at most 1 MiB";
+
+/// What an account is kept by.
+pub(super) struct Settings {
+    /// Whether formats may be added to those given.
+    pub may_detect: bool,
+    /// How many malformed lines are kept to be shown.
+    pub most_malformed: usize,
+    /// Bytes of a line, without its end.
+    pub longest: usize,
+}
+
+/// What became of the lines so far.
+pub(super) struct Account<'a, S> {
+    formats: Formats,
+    scratch: Scratch,
+    pub lines: Lines,
+    sources: Vec<Source>,
+    /// The log that is being read.
+    source: usize,
+    ended: usize,
+    /// The last parsed request's stamp.
+    last_ns: i64,
+    watch: Watch,
+    may_detect: bool,
+    most_malformed: usize,
+    longest: usize,
+    sink: &'a mut S,
+}
+
+impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
+    pub fn new(formats: Formats, sources: Vec<Source>, settings: Settings, sink: &'a mut S) -> Account<'a, S> {
+        let Settings { may_detect, most_malformed, longest } = settings;
+        Account {
+            formats,
+            scratch: Scratch::default(),
+            lines: Lines::default(),
+            sources,
+            source: 0,
+            ended: 0,
+            last_ns: i64::MIN,
+            watch: Watch::default(),
+            may_detect,
+            most_malformed,
+            longest,
+            sink,
+        }
+    }
+
+    pub fn go_to(&mut self, source: usize) {
+        if source != self.source {
+            self.source = source;
+            self.watch = Watch::default();
+        }
+    }
+
+    pub fn take_lines(&mut self, block: &[u8]) {
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', block) {
+            self.take_line(block.get(start..end).unwrap_or_default());
+            start = end + 1;
+            if self.watch.is_due() {
+                self.look_again(block.get(start..).unwrap_or_default());
+            }
+        }
+        if let Some(last) = block.get(start..)
+            && !last.is_empty()
+        {
+            self.take_line(last);
+        }
+    }
+
+    fn take_line(&mut self, line: &[u8]) {
+        if line.len() > self.longest {
+            return self.take_too_long(line);
+        }
+        self.count_line();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            self.lines.filtered += 1;
+            return;
+        }
+        match self.formats.read(line, &mut self.scratch) {
+            Ok(Line::Entry(entry)) if (self.sink)(&entry) == Kept::Yes => {
+                self.lines.parsed += 1;
+                self.lines.out_of_order += u64::from(entry.time_ns < self.last_ns);
+                self.last_ns = entry.time_ns;
+            }
+            Ok(Line::Entry(_) | Line::Other) => self.lines.filtered += 1,
+            Err(why) => self.take_malformed(line, &why),
+        }
+    }
+
+    /// The beginning of a line that nobody wants to see the rest of.
+    pub fn take_too_long(&mut self, line: &[u8]) {
+        self.count_line();
+        self.take_malformed(line, &Malformed::at(self.longest, TOO_LONG));
+    }
+
+    fn count_line(&mut self) {
+        self.lines.read += 1;
+        self.watch.lines += 1;
+        if let Some(source) = self.sources.get_mut(self.source) {
+            source.lines += 1;
+        }
+    }
+
+    fn take_malformed(&mut self, line: &[u8], why: &Malformed) {
+        self.lines.malformed += 1;
+        self.watch.malformed += 1;
+        if self.lines.first_malformed.len() < self.most_malformed
+            && let Some(source) = self.sources.get(self.source)
+        {
+            self.lines.first_malformed.push(MalformedLine {
+                file: source.path.clone(),
+                line: source.lines,
+                column: why.column as u64,
+                expected: why.expected.clone().into_owned(),
+                text: shown(line),
+            });
+        }
+    }
+
+    /// Finds out what the next lines look like, as those before them were malformed.
+    fn look_again(&mut self, next: &[u8]) {
+        if !self.watch.is_alarming() || !self.may_detect {
+            return self.watch.restart(WATCHED);
+        }
+        let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(LINES_TO_DETECT).collect();
+        // The block is about to end.
+        if lines.len() < LEAST_TO_DETECT {
+            return self.watch.restart(WATCHED);
+        }
+        if !sample::reads_half(&self.formats, &lines)
+            && let Ok(formats) = Formats::detect(&lines)
+        {
+            self.formats = sample::joined(&self.formats, formats, &lines);
+        }
+        self.watch.restart(self.watch.until.saturating_mul(2));
+    }
+
+    pub fn end(&mut self, bytes: u64, cut_short: Option<String>) {
+        if let Some(source) = self.sources.get_mut(self.source) {
+            source.bytes = bytes;
+            source.cut_short = cut_short;
+        }
+        self.ended = self.source + 1;
+    }
+
+    pub fn finish(mut self) -> Read {
+        // A damaged log that takes the decoder down with it.
+        for source in self.sources.iter_mut().skip(self.ended) {
+            source.cut_short = Some("what decompresses it failed".to_owned());
+        }
+        let Lines { read, parsed, malformed, filtered, .. } = self.lines;
+        debug_assert_eq!(read, parsed + malformed + filtered);
+        debug_assert_eq!(read, self.sources.iter().map(|source| source.lines).sum::<u64>());
+        Read { lines: self.lines, sources: self.sources, formats: self.formats }
+    }
+}
+
+/// Whether the lines of late were malformed.
+struct Watch {
+    lines: u32,
+    malformed: u32,
+    until: u32,
+}
+
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch { lines: 0, malformed: 0, until: WATCHED }
+    }
+}
+
+impl Watch {
+    fn is_due(&self) -> bool {
+        self.lines >= self.until
+    }
+
+    fn is_alarming(&self) -> bool {
+        self.malformed > self.lines / 2
+    }
+
+    fn restart(&mut self, until: u32) {
+        *self = Watch { lines: 0, malformed: 0, until };
+    }
+}
+
+/// The beginning of a line, with what a terminal would obey escaped, in as many characters as are shown of it.
+fn shown(line: &[u8]) -> String {
+    // No character has more bytes than four.
+    let start = line.get(..SHOWN * 4).unwrap_or(line);
+    let mut shown = String::new();
+    let mut width = 0;
+    for c in String::from_utf8_lossy(start).chars() {
+        let mut bytes = [0; 4];
+        let c = text::one_line(c.encode_utf8(&mut bytes)).into_owned();
+        width += c.chars().count();
+        if width > SHOWN {
+            break;
+        }
+        shown.push_str(&c);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_of_a_line_fits() {
+        assert_eq!(shown(b"a\xffb\r\tc"), "a\u{fffd}b\\u000d\\u0009c");
+        assert_eq!(shown("é".repeat(100).as_bytes()), "é".repeat(80));
+        // An escape is not cut.
+        assert_eq!(shown(&[0; 100]), "\\u0000".repeat(13));
+    }
+}

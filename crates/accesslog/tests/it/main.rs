@@ -1,0 +1,6 @@
+//! The crate against logs as they are.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A helper of a test may fail as the test does.
+
+mod formats;
+mod profiles;
+mod reading;

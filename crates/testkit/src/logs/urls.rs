@@ -1,0 +1,69 @@
+//! The URLs of a site: their paths, their sizes, and how often they are asked for.
+
+use super::random::Random;
+
+/// Paths and sizes, the most popular first.
+pub(super) struct Urls {
+    text: Vec<u8>,
+    /// Where each one's path ends in the text.
+    ends: Vec<usize>,
+    bytes: Vec<u64>,
+    /// The alias table: which share of a column is its own, and whose the rest is.
+    own: Vec<f64>,
+    other: Vec<u32>,
+}
+
+impl Urls {
+    pub fn new(count: u32, zipf: f64, random: &mut Random) -> Urls {
+        let mut urls =
+            Urls { text: Vec::new(), ends: Vec::new(), bytes: Vec::new(), own: Vec::new(), other: Vec::new() };
+        for url in 0..count {
+            let path = match url % 8 {
+                0 => format!("/{}/page-{url}.html", SECTIONS[url as usize / 8 % SECTIONS.len()]),
+                1 => format!("/assets/css/style-{url}.css"),
+                2 => format!("/assets/js/module-{url}.min.js?v={}", url % 17),
+                3..6 => format!("/images/{}/photo-{url}.jpg", url / 64),
+                6 => format!("/api/v1/items/{url}?fields=name,price&sort=-date"),
+                _ => format!("/download/report-{url}.pdf"),
+            };
+            urls.text.extend_from_slice(path.as_bytes());
+            urls.ends.push(urls.text.len());
+            urls.bytes.push(random.body_bytes());
+        }
+        urls.set_weights(&(0..count).map(|url| f64::from(url + 1).powf(-zipf)).collect::<Vec<_>>());
+        urls
+    }
+
+    /// Vose's construction: what is below the mean gets the rest of its column from what is above.
+    fn set_weights(&mut self, weights: &[f64]) {
+        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        self.own = weights.iter().map(|weight| weight / mean).collect();
+        self.other = (0..).take(weights.len()).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|&i| self.own[i] < 1.0);
+        while let (Some(less), Some(&more)) = (small.pop(), large.last()) {
+            self.other[less] = u32::try_from(more).expect("as many as a u32 counts");
+            self.own[more] -= 1.0 - self.own[less];
+            if self.own[more] < 1.0 {
+                large.pop();
+                small.push(more);
+            }
+        }
+    }
+
+    pub fn draw(&self, random: &mut Random) -> u32 {
+        let column = random.below(u32::try_from(self.own.len()).expect("as many as a u32 counts"));
+        if random.unit() < self.own[column as usize] { column } else { self.other[column as usize] }
+    }
+
+    pub fn path(&self, url: u32) -> &[u8] {
+        let url = url as usize;
+        let start = if url == 0 { 0 } else { self.ends[url - 1] };
+        &self.text[start..self.ends[url]]
+    }
+
+    pub fn bytes(&self, url: u32) -> u64 {
+        self.bytes[url as usize]
+    }
+}
+
+const SECTIONS: [&str; 6] = ["news", "products", "blog", "docs", "about/company", "shop/category"];
