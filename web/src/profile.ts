@@ -160,7 +160,7 @@ function classes({ classes, classes_by }: Profile): HTMLElement | null {
     figures("service", "service time", (row: Class) => row.mean_service_s, seconds),
     words("derived", "derived from", (row: Class) => row.derived_from),
   ];
-  const bar = (row: Class, value: number, colour: string) => ({ name: row.name, parts: [{ name: row.name, value, colour }], text: percent(value) });
+  const bar = (row: Class, value: number, colour: string) => ({ name: row.name, parts: [{ name: "share", value, colour }], text: percent(value) });
   return section(
     "Classes",
     `Of the peak window, ${classes_by}.`,

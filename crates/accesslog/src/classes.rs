@@ -5,7 +5,7 @@
 //! longest edges are cut. Lengths of edges are ratios of sizes: in bytes, a few large files would be clusters of their
 //! own and all others one ([`cluster_sizes`], given logarithms). Clusters with more than a twentieth of the requests are divided ("remainder of cluster 0" in
 //! the paper's Table 1), and what there is then is put together, in the order of size, such that sizes differ least
-//! within a class ([`partition`]).
+//! within a class (`partition`).
 
 mod partition;
 
@@ -92,7 +92,8 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
 }
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> Class {
-    let weigh = |url: &TopUrl| url.requests - url.bodies.min(url.requests);
+    // What was counted before the URL was listed is of others.
+    let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.bodies);
     let (service, timed) = window.zero_service;
     Class {
         name: EMPTY.to_owned(),
@@ -158,7 +159,7 @@ fn key_class(window: &Window, key: &str, keyed: &Keyed) -> Class {
     let mean = keyed.bytes as f64 / (keyed.requests.max(1)) as f64;
     let moment = keyed.bytes_squared / keyed.requests.max(1) as f64;
     let urls = keyed.urls.sorted();
-    let mean_of = |url: &TopUrl| url.bytes as f64 / url.requests.max(1) as f64;
+    let mean_of = |url: &TopUrl| url.bytes as f64 / url.requests.saturating_sub(url.requests_error).max(1) as f64;
     Class {
         name: key.to_owned(),
         range: key.to_owned(),

@@ -4,6 +4,7 @@
 //! figure's own unit. Shares also have what chance alone does to them. What one of the two does not know is shown and held
 //! against neither. Rates, mix and dispersion are those of the peak windows, the rest is of the whole logs.
 
+use crate::classes::EMPTY;
 use brimful_core::profile::{Class, Dispersion, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
@@ -215,17 +216,27 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
     Difference::new(name, Unit::Share, before, after, SHARES + STANDARD_ERRORS * chance)
 }
 
-/// Which class is which: by name; by order where names differ and there are as many.
+/// Which class is which: by name; by order where names differ and there are as many, as those of sizes are named by sizes
+/// that hardly any two logs have. That of answers without a body is itself in any log.
 fn class_pairs<'a>(before: &'a [Class], after: &'a [Class]) -> Vec<(String, Option<&'a Class>, Option<&'a Class>)> {
     let named = |classes: &'a [Class], name: &str| classes.iter().find(|class| class.name == name);
-    let has_all = before.iter().all(|class| named(after, &class.name).is_some());
-    if before.len() == after.len() && !has_all {
-        let pairs = before.iter().zip(after).map(|(b, a)| (format!("{} / {}", b.name, a.name), Some(b), Some(a)));
-        return pairs.collect();
+    let [with_body, other_with_body] = [before, after].map(|all| all.iter().filter(|class| class.name != EMPTY));
+    let has_all = with_body.clone().all(|class| named(after, &class.name).is_some());
+    let mut pairs = Vec::new();
+    if let (empty, other) = (named(before, EMPTY), named(after, EMPTY))
+        && (empty.is_some() || other.is_some())
+    {
+        pairs.push((EMPTY.to_owned(), empty, other));
     }
-    let of_before = before.iter().map(|class| (class.name.clone(), Some(class), named(after, &class.name)));
-    let new = after.iter().filter(|class| named(before, &class.name).is_none());
-    of_before.chain(new.map(|class| (class.name.clone(), None, Some(class)))).collect()
+    if with_body.clone().count() == other_with_body.clone().count() && !has_all {
+        let in_order = with_body.zip(other_with_body);
+        pairs.extend(in_order.map(|(b, a)| (format!("{} / {}", b.name, a.name), Some(b), Some(a))));
+        return pairs;
+    }
+    pairs.extend(with_body.map(|class| (class.name.clone(), Some(class), named(after, &class.name))));
+    let new = other_with_body.filter(|class| named(before, &class.name).is_none());
+    pairs.extend(new.map(|class| (class.name.clone(), None, Some(class))));
+    pairs
 }
 
 fn per_second(dispersion: &[Dispersion]) -> Option<Dispersion> {
@@ -316,7 +327,12 @@ mod tests {
         let cases: [(&str, Change, f64, f64); 9] = [
             ("mean rate in the peak window", |p, x| p.peak.rate = x, 104.9, 105.1),
             ("mean bytes of an answer", |p, x| p.sizes.mean = x, 9_010.0, 8_990.0),
-            ("95th percentile of bytes", |p, x| *p.sizes.percentiles.entry("95".into()).or_default() = x, 43_990.0, 44_010.0),
+            (
+                "95th percentile of bytes",
+                |p, x| *p.sizes.percentiles.entry("95".into()).or_default() = x,
+                43_990.0,
+                44_010.0,
+            ),
             // 9 % ± 2 points and twice 0.29.
             ("answers 3xx", |p, x| *p.status.entry("304".into()).or_default() = x as u64, 1_150.0, 1_170.0),
             ("method POST", |p, x| *p.methods.entry("POST".into()).or_default() = x as u64, 410.0, 450.0),
@@ -371,6 +387,13 @@ mod tests {
         let renamed = with(vec![class("a", 8_000, 0.8, 0.3), class("b", 2_000, 0.2, 0.7)]);
         assert_eq!(apart(&a_profile(), &renamed), [""; 0]);
         assert!(compare(&a_profile(), &renamed).differences.iter().any(|d| d.figure.starts_with("class large / b: ")));
+        let with_empty = |name: &str, empty: f64, rest: f64| {
+            with(vec![class(EMPTY, 1_000, empty, 0.0), class(name, 9_000, rest, 1.0)])
+        };
+        assert_eq!(apart(&with_empty("1-100", 0.1, 0.9), &with_empty("2-99", 0.11, 0.89)), [""; 0]);
+        let none = with(vec![class("3-100", 10_000, 1.0, 1.0)]);
+        assert_eq!(apart(&with_empty("1-100", 0.01, 0.99), &none), [""; 0], "few of its answers have no body");
+        assert_eq!(apart(&with_empty("1-100", 0.1, 0.9), &none).len(), 2);
         let one = with(vec![class("small", 10_000, 1.0, 1.0)]);
         assert_eq!(apart(&a_profile(), &one).len(), 4, "a class that is missing has none of the requests");
         assert_eq!(apart(&one, &a_profile()).len(), 4);

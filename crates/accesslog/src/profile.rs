@@ -5,8 +5,8 @@
 //! - `distinct`: how many URLs and clients. `robots`: which requests are theirs.
 //! - `notes`: what to know before the figures are used.
 //!
-//! The peak window is the busiest of those that begin at whole multiples of its length, or the one that was given; all
-//! that is said of the peak is of that one, as far as the log reaches into it.
+//! The peak window is the busiest of those that begin at whole multiples of its length, or the whole log if that is not
+//! longer, or the one that was given; all that is said of the peak is of that one, as far as the log reaches into it.
 
 mod bursts;
 mod calendar;
@@ -15,6 +15,7 @@ mod hurst;
 mod keys;
 mod kinds;
 mod notes;
+mod options;
 mod popularity;
 mod robots;
 pub mod sizes;
@@ -24,6 +25,7 @@ pub mod urls;
 pub mod window;
 
 pub(crate) use distinct::{Distinct, fixed_hash, mix};
+pub use options::{ClassBy, Options, Robots};
 pub use sizes::{SizeCount, SizeCounts};
 pub(crate) use times::Histogram;
 pub use urls::{TopUrl, TopUrls};
@@ -47,71 +49,6 @@ use window::Windows;
 /// URLs that are counted over the whole log.
 const URLS: usize = 8_192;
 const SECOND_NS: f64 = NS as f64;
-
-/// What becomes of requests of robots.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Robots {
-    /// They are requests as all others.
-    #[default]
-    Keep,
-    /// They are left out.
-    Drop,
-    /// All others are left out.
-    Only,
-}
-
-/// What classes of requests are made of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ClassBy {
-    /// The bytes of their answers.
-    #[default]
-    Size,
-    /// Their URLs: name and pattern, in which `*` stands for anything; the first that fits.
-    Url(Vec<(String, String)>),
-    /// The status of their answers.
-    Status,
-    /// Their virtual hosts.
-    Host,
-}
-
-/// What a profile is to be of.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// Where hours and days are those of the clocks.
-    pub zone: TimeZone,
-    /// Length of the peak window, in seconds.
-    pub window_s: u64,
-    /// The peak window, where it is not the busiest: from when to when, in nanoseconds since 1970.
-    pub peak: Option<(i64, i64)>,
-    /// What becomes of robots.
-    pub robots: Robots,
-    /// What classes are made of.
-    pub class_by: ClassBy,
-    /// How many classes, where that is not found.
-    pub classes: Option<usize>,
-    /// Whether sessions are looked for.
-    pub sessions: bool,
-    /// A pause that ends one, in seconds.
-    pub session_gap_s: f64,
-    /// A pause that goes on with a burst of one.
-    pub burst_gap_s: f64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            zone: TimeZone::UTC,
-            window_s: 3_600,
-            peak: None,
-            robots: Robots::Keep,
-            class_by: ClassBy::Size,
-            classes: None,
-            sessions: true,
-            session_gap_s: 1_800.0,
-            burst_gap_s: 1.0,
-        }
-    }
-}
 
 /// Makes a profile of entries.
 #[derive(Clone, Debug)]

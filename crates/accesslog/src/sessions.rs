@@ -1,9 +1,9 @@
 //! Sessions: what one client asks for without a long pause. Within one, requests with short pauses are a burst, a page
 //! and what it embeds; the time from one burst to the next is the think time.
 //!
-//! A client is an address with a `User-Agent`: those behind one proxy with the same browser are one, and who changes the
-//! agent is several. At most [`MOST_OPEN`] sessions are open at once, 14 MiB; when there are more, the one that has been
-//! idle for longest ends early. What comes from earlier than the request before it goes on with the burst.
+//! A client is an address with a `User-Agent`: those behind one proxy with the same browser are one, and who changes
+//! the agent is several. At most [`MOST_OPEN`] sessions are open at once, 14 MiB; when there are more, the one that has
+//! been idle for longest ends early. What comes from earlier than the request before it goes on with the burst.
 
 use crate::Entry;
 use crate::profile::{Distinct, Histogram, fixed_hash, mix};

@@ -38,10 +38,14 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         print(&(Format::names().join("\n") + "\n"))?;
         return Ok(Exit::Ok);
     }
-    let options = options(args)?;
+    let mut options = options(args)?;
     let filter = filter(args)?;
     let formats = formats(args)?;
     let other = args.against.as_deref().map(read_profile).transpose()?;
+    if let Some(other) = &other {
+        // As many as there are to compare with.
+        options.classes = options.classes.or(Some(other.classes.len()).filter(|n| *n > 0));
+    }
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let stop = progress::stop_flag()?;
     let Some((profile, interrupted)) = characterize(args, options, &filter, formats, &stop)? else {
@@ -236,7 +240,7 @@ fn failed(error: LogError) -> anyhow::Error {
         LogError::Io { source, .. } => match source.kind() {
             ErrorKind::NotFound => "; check the path",
             ErrorKind::PermissionDenied => "; read it as a member of its group (`ls -l` shows which), or with sudo",
-            _ => "; check that it can be read",
+            _ => "",
         },
         LogError::NoMatch(_) => "",
         _ => return UsageError(error.to_string()).into(),

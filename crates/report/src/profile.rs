@@ -35,6 +35,9 @@ const MOST_NAMED: usize = 4;
 /// Columns of a name of a file.
 const PATH: usize = 60;
 
+/// Stands between a number and its unit where lines are broken. Nothing foreign has it: names are made fit first.
+const JOINED: char = '\u{1}';
+
 /// What the logs say; ends in a newline.
 pub fn text(profile: &Profile, blocks: Blocks) -> String {
     let text = apart([
@@ -50,7 +53,7 @@ pub fn text(profile: &Profile, blocks: Blocks) -> String {
         malformed(profile),
         notes(profile),
     ]);
-    harmless(&text)
+    harmless(&text.replace(JOINED, " "))
 }
 
 /// The lines that one reads who reads no others.
@@ -67,10 +70,10 @@ fn first(profile: &Profile) -> String {
         foreign(&profile.to, PATH),
     );
     wrap(&what, 0)
-        + &fact("peak", &peak(profile))
-        + &fact("lines", &lines(profile))
-        + &fact("format", &format(profile))
-        + &fact("notable", &notable::text(profile))
+        + &said("peak", &peak(profile))
+        + &said("lines", &lines(profile))
+        + &said("format", &format(profile))
+        + &said("notable", &notable::text(profile))
 }
 
 fn peak(profile: &Profile) -> String {
@@ -125,8 +128,8 @@ fn workload(profile: &Profile) -> String {
     let why = Some(foreign_words(&profile.workload_arrivals_why)).filter(|why| !why.is_empty());
     match (what, why) {
         (None, None) => String::new(),
-        (None, Some(why)) => fact("workload", &format!("none: {why}")),
-        (Some(what), why) => fact("workload", &[Some(what), why].into_iter().flatten().collect::<Vec<_>>().join("; ")),
+        (None, Some(why)) => said("workload", &format!("none: {why}")),
+        (Some(what), why) => said("workload", &[Some(what), why].into_iter().flatten().collect::<Vec<_>>().join("; ")),
     }
 }
 
@@ -171,10 +174,10 @@ fn notes(profile: &Profile) -> String {
     let cut = profile.sources.iter().filter_map(|source| {
         let why = source.cut_short.as_ref()?;
         let text = format!("{} was not read to its end: {}", foreign(&source.path, PATH), foreign_words(why));
-        Some(fact("beware", &text))
+        Some(said("beware", &text))
     });
     let notes = profile.notes.iter().map(|note| foreign_words(note)).filter(|note| !note.is_empty());
-    cut.chain(notes.map(|note| fact("beware", &note))).collect()
+    cut.chain(notes.map(|note| said("beware", &note))).collect()
 }
 
 /// The parts that there are, with a blank line between them.
@@ -191,6 +194,21 @@ fn foreign(name: &str, width: usize) -> String {
 fn foreign_words(text: &str) -> String {
     let text = one_line(text);
     text.split_whitespace().map(|word| shorten(word, PATH)).collect::<Vec<_>>().join(" ")
+}
+
+/// A fact whose numbers stay with their units.
+fn said(name: &str, text: &str) -> String {
+    const UNITS: [&str; 12] = ["%", "B", "kB", "MB", "GB", "s", "ms", "µs", "min", "h", "days", "day"];
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', ';', '.', ':', ')']));
+        let follows_number = joined.ends_with(|c: char| c.is_ascii_digit());
+        if !joined.is_empty() {
+            joined.push(if is_unit && follows_number { JOINED } else { ' ' });
+        }
+        joined += word;
+    }
+    fact(name, &joined)
 }
 
 /// Requests per second, or per hour where that is more telling.

@@ -1,7 +1,7 @@
 //! Requests by time, in whatever order they come.
 //!
-//! They are counted per minute, in one block for each day (UTC) that has any, and per second, in one block for each hour.
-//! There are at most [`MOST_DAYS`] days, 22 MiB; requests of further days are in totals only. There are at most
+//! They are counted per minute, in one block for each day (UTC) that has any, and per second, in one block for each
+//! hour. There are at most [`MOST_DAYS`] days, 22 MiB; requests of further days are in totals only. There are at most
 //! [`MOST_HOURS`] hours, 11 MiB; when there are more, the one with the fewest requests gives up its seconds. Hours and
 //! weekdays are those that clocks in the zone show, also where these change: that is worked out at the end, for whole
 //! minutes.

@@ -1,15 +1,15 @@
-//! The Hurst parameter of arrivals, by wavelets: Abry & Veitch, *Wavelet analysis of long-range-dependent traffic*, 1998,
-//! with Haar details of counts per epoch.
+//! The Hurst parameter of arrivals, by wavelets: Abry & Veitch, *Wavelet analysis of long-range-dependent traffic*,
+//! 1998, with Haar details of counts per epoch.
 //!
 //! The energy of octave j is the mean of its m squared details. Where arrivals are long-range dependent it grows like
 //! 2^(j·(2H−1)), so H comes from the slope of its binary logarithm, each weighted by the reciprocal of its variance:
-//! 2/(m·ln²2) when details are independent and normal; their logarithm's bias, −1/(m·ln 2), is taken off. A straight line
-//! through the counts is subtracted first: Haar details are blind to a level, but not to a slope.
+//! 2/(m·ln²2) when details are independent and normal; their logarithm's bias, −1/(m·ln 2), is taken off. A straight
+//! line through the counts is subtracted first: Haar details are blind to a level, but not to a slope.
 //!
 //! Arrivals at a given rate are Poisson, which adds the mean count to the energy of every octave and hides the rate's
 //! own course in the short ones. It is subtracted if something is left: if [`FEWEST_OCTAVES`] have energies that are
-//! larger by two standard errors. Otherwise the energies are taken as they are, as those of Poisson arrivals have a slope
-//! of zero, H = 0.5, to begin with.
+//! larger by two standard errors. Otherwise the energies are taken as they are, as those of Poisson arrivals have a
+//! slope of zero, H = 0.5, to begin with.
 //!
 //! Octaves that are too short to scale are left out: of all first octaves the smallest is taken from which on the
 //! energies lie on a straight line as far as chance allows (χ², 95 %; in the manner of Veitch, Abry & Taqqu 2003).
@@ -114,8 +114,8 @@ impl Octave {
         self.energy > poisson * (1.0 + 2.0 * (2.0 / self.details).sqrt())
     }
 
-    /// What is left without a part that is known: as well known as the whole. `None` where nothing is left, and where there
-    /// is nothing but what rounding leaves of even counts.
+    /// What is left without a part that is known: as well known as the whole. `None` where nothing is left, and where
+    /// there is nothing but what rounding leaves of even counts.
     fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
         let left = self.energy - part;
         if left < 1e-9 * mean_count {

@@ -157,7 +157,7 @@ fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
     let (_, busiest) = profiler.calendar.busiest(i64::try_from(window.seconds).ok()?)?;
     (busiest > window.requests).then(|| {
         format!(
-            "The log is not in the order of time: the peak window is taken as one of {} requests, but the busiest has {}.",
+            "The log is not in the order of time: the peak window is one of {} requests, but the busiest has {}.",
             count(window.requests),
             count(busiest)
         )

@@ -1,8 +1,8 @@
 //! How requests concentrate on URLs.
 //!
-//! The exponent of Zipf's law is the slope of a straight line of least squares through the logarithms of rank and count,
-//! over URLs with [`FEWEST`] requests or more whose count is good to a tenth: counts below that are too few to be on a
-//! line, and the many URLs that have them would outweigh all others.
+//! The exponent of Zipf's law is the slope of a straight line of least squares through the logarithms of rank and
+//! count, over URLs with [`FEWEST`] requests or more whose count is good to a tenth: counts below that are too few to
+//! be on a line, and the many URLs that have them would outweigh all others.
 
 use super::urls::{TopUrl, TopUrls};
 use brimful_core::profile::{PopularUrl, Popularity};

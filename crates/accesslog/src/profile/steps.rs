@@ -1,5 +1,5 @@
-//! Steps that whole numbers are counted in: each number below 64 is one, above that there are 64 to an octave, so a step
-//! is at most 1/64 of its numbers wide. What is known only by its step is off by at most 0.8 %.
+//! Steps that whole numbers are counted in: each number below 128 is one, above that there are 64 to an octave, so a
+//! step is at most 1/64 of its numbers wide. What is known only by its step is off by at most 0.8 %.
 
 /// How many numbers an octave is divided into, as a power of two.
 const BITS: u32 = 6;

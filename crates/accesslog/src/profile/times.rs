@@ -1,6 +1,6 @@
-//! A distribution of whole numbers, nanoseconds most of the time: mean and variability are exact, percentiles are off by
-//! 1/64 at most: they are the mean of what lies in their step, so exact where that is one number. 60 kB, however many
-//! there are.
+//! A distribution of whole numbers, nanoseconds most of the time: mean and variability are exact, percentiles are off
+//! by 1/64 at most: they are the mean of what lies in their step, so exact where that is one number, as below 128. 60
+//! kB, however many there are.
 
 use super::steps::{STEPS, step};
 use brimful_core::profile::Times;

@@ -1,10 +1,11 @@
 //! The URLs that are asked for most, by Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation of frequent
 //! and top-k elements in data streams*, 2005).
 //!
-//! So many URLs are counted; a new one takes the place of the one with the fewest requests, and starts with these, as it
-//! may have had them before: that is its error. What is asked for more often than total ÷ capacity is always there, and
-//! no count is too low. Counts stand in a heap, URLs are found by their hash; a URL that is known costs no allocation. A URL is path and query, at most [`LONGEST`] bytes of them; all together have a budget, and where
-//! they are long, fewer are kept.
+//! So many URLs are counted; a new one takes the place of the one with the fewest requests, and starts with these, as
+//! it may have had them before: that is its error. What is asked for more often than total ÷ capacity is always there,
+//! and no count is too low. Counts stand in a heap, URLs are found by their hash; a URL that is known costs no
+//! allocation. A URL is path and query, at most [`LONGEST`] bytes of them; all together have a budget, and where they
+//! are long, fewer are kept.
 
 mod index;
 

@@ -2,7 +2,7 @@
 //!
 //! Which window is the busiest is only known at the end, so the one with the most requests so far is kept, and the
 //! three that were written last, as lines of a log are a little out of order. Windows begin at whole multiples of their
-//! length since 1970. When one is written again after it was given up, it has only what came since; the calendar knows
+//! length since 1970; but a log that is no longer than a window is one, whenever it begins. When one is written again after it was given up, it has only what came since; the calendar knows
 //! what it should have.
 
 use super::calendar::{DAY_S, NS};
@@ -73,6 +73,9 @@ pub(super) struct Windows {
     seconds: i64,
     /// The only one, from when to when, in nanoseconds.
     given: Option<(i64, i64)>,
+    /// All requests, as long as they fit into one window.
+    whole: Option<Window>,
+    is_empty: bool,
     kept: Vec<(Window, u64)>,
     /// The place of the one that was written last.
     current: usize,
@@ -152,12 +155,13 @@ impl Windows {
     /// Windows of so many seconds, or the given one only, from when to when.
     pub fn new(seconds: u64, given: Option<(i64, i64)>, hasher: RandomState) -> Windows {
         let seconds = seconds.clamp(1, LONGEST_S) as i64;
-        Windows { seconds, given, kept: Vec::new(), current: 0, clock: 0, hasher }
+        Windows { seconds, given, whole: None, is_empty: true, kept: Vec::new(), current: 0, clock: 0, hasher }
     }
 
     /// A request, unless it lies outside the given window; `url` is its URL with its hash.
     pub fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let Some((from_ns, seconds)) = self.at(entry.time_ns) else { return };
+        self.add_to_whole(entry, key, url);
         if self.kept.get(self.current).is_none_or(|(window, _)| window.from_ns != from_ns) {
             self.change(from_ns, seconds);
         }
@@ -166,10 +170,30 @@ impl Windows {
         }
     }
 
-    /// The one with the most requests, the first of several.
+    /// The one with the most requests, the first of several; the whole log, if that is no longer.
     pub fn busiest(&self) -> Option<&Window> {
+        if self.whole.is_some() {
+            return self.whole.as_ref();
+        }
         let windows = self.kept.iter().map(|(window, _)| window);
         windows.max_by(|a, b| a.requests.cmp(&b.requests).then(b.from_ns.cmp(&a.from_ns)))
+    }
+
+    /// As long as there is a window of all requests. It begins a minute before the first one, as those of before may come
+    /// late, and ends with the first that does not fit.
+    fn add_to_whole(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
+        if std::mem::take(&mut self.is_empty) && self.given.is_none() {
+            let minute = 60 * NS;
+            let from_ns = (entry.time_ns.div_euclid(minute) - 1).saturating_mul(minute);
+            self.whole = Some(Window::new(from_ns, self.seconds as u64, self.hasher.clone()));
+        }
+        let Some(whole) = &mut self.whole else { return };
+        let since = entry.time_ns.checked_sub(whole.from_ns);
+        if since.is_some_and(|since| (0..self.seconds * NS).contains(&since)) {
+            whole.add(entry, key, url);
+        } else {
+            self.whole = None;
+        }
     }
 
     /// Beginning and length of the window that a time belongs to.
@@ -257,6 +281,20 @@ mod tests {
         assert_eq!(busiest.urls.sorted().iter().map(|url| url.requests).sum::<u64>(), busiest.requests);
         assert_eq!(busiest.keyed.values().map(|keyed| keyed.requests).sum::<u64>(), busiest.requests);
         assert_eq!(busiest.keyed.values().map(|keyed| keyed.bytes).sum::<u64>(), busiest.bytes);
+    }
+
+    #[test]
+    fn a_log_that_is_no_longer_than_a_window_is_one() {
+        let mut windows = windows(None);
+        let noon = 12 * HOUR;
+        for minute in [-29, 0, 15, -30, 28] {
+            add(&mut windows, noon + minute * 60 * NS, "/", 1);
+        }
+        let whole = windows.busiest().unwrap();
+        assert_eq!((whole.from_ns, whole.requests), (noon - HOUR / 2, 5));
+        add(&mut windows, noon + HOUR / 2, "/", 1);
+        let busiest = windows.busiest().unwrap();
+        assert_eq!((busiest.from_ns, busiest.requests), (noon, 4));
     }
 
     #[test]

@@ -17,6 +17,8 @@ const LINES: Duration = Duration::from_secs(30);
 /// Shows progress until it is dropped.
 pub struct Meter {
     began: Instant,
+    terminal: bool,
+    /// When it is time to show something; never, if `None`.
     next: Option<Duration>,
     bar: Option<ProgressBar>,
 }
@@ -26,8 +28,7 @@ impl Meter {
     pub fn new(quiet: bool) -> Meter {
         let terminal = std::io::stderr().is_terminal();
         let next = if terminal { WORTH_SHOWING } else { LINES };
-        let bar = (terminal && !quiet).then(bar);
-        Meter { began: Instant::now(), next: (!quiet).then_some(next), bar }
+        Meter { began: Instant::now(), terminal, next: (!quiet).then_some(next), bar: None }
     }
 
     /// Shows where it is, when it is time to.
@@ -37,15 +38,15 @@ impl Meter {
             return;
         }
         let told = told(progress, elapsed);
-        match &self.bar {
-            Some(bar) => {
-                bar.set_length(progress.of.unwrap_or(0).max(progress.bytes));
-                bar.set_position(if progress.of.is_some() { progress.bytes } else { 0 });
-                bar.set_message(told);
-            }
-            None => say(&told),
+        if self.terminal {
+            let bar = self.bar.get_or_insert_with(bar);
+            bar.set_length(progress.of.unwrap_or(0).max(progress.bytes));
+            bar.set_position(if progress.of.is_some() { progress.bytes } else { 0 });
+            bar.set_message(told);
+        } else {
+            say(&told);
         }
-        self.next = Some(elapsed + if self.bar.is_some() { REFRESH } else { LINES });
+        self.next = Some(elapsed + if self.terminal { REFRESH } else { LINES });
     }
 }
 

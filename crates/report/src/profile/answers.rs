@@ -1,7 +1,7 @@
 //! What was asked for and answered: status, methods, sizes, answers without a body, classes, URLs, robots.
 
-use super::{apart, foreign, foreign_words};
-use crate::format::{fact, figure, interval, narrow, number as known, shorten, table, words};
+use super::{apart, foreign, foreign_words, said};
+use crate::format::{figure, interval, narrow, number as known, shorten, table, words};
 use brimful_core::profile::{Class, PopularUrl, Profile, Sizes};
 use brimful_core::quantity::{bytes, count, number, percent, small_percent};
 use std::collections::BTreeMap;
@@ -20,17 +20,17 @@ pub(super) fn text(profile: &Profile) -> String {
     let empty = profile.zero_length.values().fold(0_u64, |sum, n| sum.saturating_add(*n));
     let mut text = String::new();
     if !profile.status.is_empty() {
-        text += &fact("status", &shares(&profile.status, all, none));
+        text += &said("status", &shares(&profile.status, all, none));
     }
     if !profile.methods.is_empty() {
-        text += &fact("methods", &shares(&profile.methods, all, named));
+        text += &said("methods", &shares(&profile.methods, all, named));
     }
     if profile.sizes.responses > 0 {
         text += &sizes(&profile.sizes);
     }
     if empty > 0 {
         let share = percent(empty as f64 / all.max(1) as f64);
-        text += &fact("no body", &format!("{share} of the answers: {}", shares(&profile.zero_length, all, reason)));
+        text += &said("no body", &format!("{share} of the answers: {}", shares(&profile.zero_length, all, reason)));
     }
     text + &robots(profile)
 }
@@ -73,9 +73,9 @@ fn sizes(sizes: &Sizes) -> String {
         };
         let (from, n) = (bytes(tail.from_bytes as f64), count(tail.responses));
         let index = number(tail.index);
-        fact("tail", &format!("index {index} ({}) from {from} on, {n} answers: {means}", interval(low, high, known)))
+        said("tail", &format!("index {index} ({}) from {from} on, {n} answers: {means}", interval(low, high, known)))
     });
-    fact("sizes", &what) + &tail.unwrap_or_default()
+    said("sizes", &what) + &tail.unwrap_or_default()
 }
 
 fn robots(profile: &Profile) -> String {
@@ -88,7 +88,7 @@ fn robots(profile: &Profile) -> String {
     if robots.requests == 0 && robots.policy != "only" {
         return String::new();
     }
-    fact("robots", &format!("{} requests, {}; {done}", count(robots.requests), bytes(robots.bytes as f64)))
+    said("robots", &format!("{} requests, {}; {done}", count(robots.requests), bytes(robots.bytes as f64)))
 }
 
 /// The classes of request, as in Table 1 of Menascé et al. (1999).
@@ -122,7 +122,7 @@ pub(super) fn classes(profile: &Profile) -> String {
     };
     let table = narrow(columns, profile.classes.iter().map(row).collect(), &["service", "scv", "URLs"]);
     let by = foreign_words(&profile.classes_by);
-    table + &if by.is_empty() { String::new() } else { fact("classes", &by) }
+    table + &if by.is_empty() { String::new() } else { said("classes", &by) }
 }
 
 /// How requests concentrate, and on what.
@@ -132,7 +132,7 @@ pub(super) fn popularity(profile: &Profile) -> String {
     if profile.unique_urls.max(profile.unique_clients) > 0 {
         let (urls, clients) = (count(profile.unique_urls), count(profile.unique_clients));
         let error = small_percent(profile.unique_error);
-        text += &fact("distinct", &format!("{urls} URLs, {clients} clients (standard error {error})"));
+        text += &said("distinct", &format!("{urls} URLs, {clients} clients (standard error {error})"));
     }
     let zipf = popularity.zipf.map(|s| {
         let fit = popularity.zipf_fit.map_or(String::new(), |fit| format!(" (R² {})", number(fit)));
@@ -144,7 +144,7 @@ pub(super) fn popularity(profile: &Profile) -> String {
     let first = Some(first).filter(|_| !shares.is_empty());
     let facts: Vec<String> = [zipf, first].into_iter().flatten().collect();
     if !facts.is_empty() {
-        text += &fact("popularity", &facts.join("; "));
+        text += &said("popularity", &facts.join("; "));
     }
     apart([text, urls(&popularity.urls, profile.requests)])
 }

@@ -1,7 +1,7 @@
 //! When requests come: small charts by hour, by weekday and over the whole span, and the last one's figures as CSV.
 
-use super::{Blocks, apart, foreign, lasting, pace};
-use crate::format::{NAMES, fact, wrap};
+use super::{Blocks, apart, foreign, lasting, pace, said};
+use crate::format::{NAMES, wrap};
 use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::percent;
 use brimful_forecast::Timestamp;
@@ -28,7 +28,7 @@ fn by_hour(profile: &Profile, blocks: Blocks) -> String {
     }
     let chart = sparkline(&counts.iter().map(|n| *n as f64).collect::<Vec<_>>(), blocks);
     let zone = foreign(&profile.timezone, 40);
-    fact("by hour", &format!("{chart} 0 to 23 o'clock, {zone}; most at {busiest}, {}", percent(*most as f64 / all)))
+    said("by hour", &format!("{chart} 0 to 23 o'clock, {zone}; most at {busiest}, {}", percent(*most as f64 / all)))
 }
 
 fn over_time(arrivals: &Arrivals, blocks: Blocks) -> String {
@@ -41,7 +41,7 @@ fn over_time(arrivals: &Arrivals, blocks: Blocks) -> String {
     let highest = arrivals.rates.iter().copied().fold(0.0, f64::max);
     let within = lasting(arrivals.step_s as f64);
     let legend = format!("in steps of {step}; at most {} in {within}", pace(highest));
-    fact("over time", &sparkline(&means, blocks)) + &wrap(&legend, NAMES)
+    said("over time", &sparkline(&means, blocks)) + &wrap(&legend, NAMES)
 }
 
 /// Weekdays below one another, hours beside one another; only where the log has more than one day of the week.

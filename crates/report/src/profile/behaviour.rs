@@ -1,7 +1,7 @@
 //! How requests follow one another: bursts, times, and what clients do in a session.
 
-use super::{foreign_words, lasting, pace};
-use crate::format::{fact, figure, interval, number as known, table, words};
+use super::{foreign_words, lasting, pace, said};
+use crate::format::{figure, interval, number as known, table, words};
 use brimful_core::profile::{Dispersion, Profile, Sessions, Times};
 use brimful_core::quantity::{count, number, seconds};
 
@@ -21,7 +21,7 @@ pub(super) fn bursts(profile: &Profile) -> String {
             number(burst.b),
             number(burst.peak_to_mean)
         );
-        text += &fact("bursts", &what);
+        text += &said("bursts", &what);
     }
     let index = |d: &Dispersion| {
         let [low, high] = d.interval95;
@@ -29,7 +29,7 @@ pub(super) fn bursts(profile: &Profile) -> String {
     };
     if !profile.dispersion.is_empty() {
         let shown: Vec<String> = spread(&profile.dispersion).into_iter().map(index).collect();
-        text += &fact("dispersion", &(shown.join(", ") + "; 1 is Poisson's"));
+        text += &said("dispersion", &(shown.join(", ") + "; 1 is Poisson's"));
     }
     let hurst = profile.hurst.map(|hurst| {
         let [low, high] = hurst.interval95;
@@ -37,7 +37,7 @@ pub(super) fn bursts(profile: &Profile) -> String {
         format!("{} ({}), from {from} to {to}; 0.5 is without memory", number(hurst.value), interval(low, high, known))
     });
     let missing = || profile.hurst_missing.as_ref().map(|why| format!("not known: {}", foreign_words(why)));
-    text + &hurst.or_else(missing).map_or_else(String::new, |hurst| fact("Hurst", &hurst))
+    text + &hurst.or_else(missing).map_or_else(String::new, |hurst| said("Hurst", &hurst))
 }
 
 /// At most [`EPOCHS`] of them, the first and the last among them.
@@ -86,7 +86,7 @@ pub(super) fn sessions(profile: &Profile) -> String {
     ];
     let known = rows.into_iter().filter(|(_, times, _)| times.samples > 0);
     let rows: Vec<Vec<String>> = known.map(|(name, times, shown)| row(name, times, shown)).collect();
-    fact("sessions", &what) + &if rows.is_empty() { String::new() } else { distributions("of a session", &rows) }
+    said("sessions", &what) + &if rows.is_empty() { String::new() } else { distributions("of a session", &rows) }
 }
 
 fn row(name: &str, times: &Times, shown: fn(f64) -> String) -> Vec<String> {

@@ -358,8 +358,8 @@ classes     size: two clusters of the minimal spanning tree, as a third one woul
             requests
 
 distinct    1,234 URLs, 567 clients (standard error 0.81 %)
-popularity  the n-th URL is asked for as n^−0.970 (R² 0.980); the first 1, 10, 100 have 8.0 %, 35.0
-            %, 71.0 % of the requests
+popularity  the n-th URL is asked for as n^−0.970 (R² 0.980); the first 1, 10, 100 have 8.0 %,
+            35.0 %, 71.0 % of the requests
 
 requests  ±  share     mean  URL
    1,728     8.0 %  12.3 kB  /

@@ -5,7 +5,7 @@
 
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs, Server};
 use brimful_core::{model::Model, profile::Profile, record::Record, survey::Survey, workload::Workload};
-use brimful_report::plan::{calibration::Calibration, forecast::Forecasted, solution::Solved, what_if::Changed};
+use brimful_report::plan::{calibration::Calibration, forecast::Forecasted, site::Site, solution::Solved, what_if::Changed};
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 use std::error::Error;
@@ -27,7 +27,8 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
     follows::<Solved>("solution")?;
     follows::<Calibration>("calibration")?;
     follows::<Changed>("what-if")?;
-    follows::<Forecasted>("forecast")
+    follows::<Forecasted>("forecast")?;
+    follows::<Site>("site")
 }
 
 #[test]
