@@ -129,13 +129,13 @@ impl Pair<'_> {
 
     /// Each class's share of the requests and of the data.
     fn classes(self) -> Vec<Difference> {
+        type Share = fn(&Class) -> f64;
         let (before, after) = (&self.before.classes, &self.after.classes);
         let requests = total(before).min(total(after));
         // What has no classes at all does not know them; what lacks one of them has none of its requests.
-        let share = |of: &[Class], class: Option<&Class>, share: fn(&Class) -> f64| {
-            (!of.is_empty()).then(|| class.map_or(0.0, share))
-        };
-        let shares: [(&str, fn(&Class) -> f64); 2] =
+        let share =
+            |of: &[Class], class: Option<&Class>, share: Share| (!of.is_empty()).then(|| class.map_or(0.0, share));
+        let shares: [(&str, Share); 2] =
             [("requests", |class| class.share_requests), ("data", |class| class.share_bytes)];
         let pairs = class_pairs(before, after);
         let differences = pairs.iter().flat_map(|(name, b, a)| {

@@ -116,7 +116,7 @@ pub enum ClassesBy {
 fn window(text: &str) -> Result<u64, String> {
     const LONGEST_S: u64 = 366 * 86_400;
     let length: Nanos = text.parse().map_err(|error: brimful_core::units::ParseUnitError| error.to_string())?;
-    match length.0 % 60_000_000_000 == 0 && (60..=LONGEST_S).contains(&(length.0 / 1_000_000_000)) {
+    match length.0.is_multiple_of(60_000_000_000) && (60..=LONGEST_S).contains(&(length.0 / 1_000_000_000)) {
         true => Ok(length.0 / 1_000_000_000),
         false => {
             Err(format!("a window is as long as whole minutes are, up to a year: `{text}` is not; write 15m or 1h"))

@@ -132,7 +132,7 @@ fn stdin_and_compressed_files_say_the_same() {
     assert_eq!((read.status, read.classes, read.arrivals), (plain.status, plain.classes, plain.arrivals));
 
     let Ok(packed) = Command::new("gzip").args(["-k", path.as_str()]).status() else {
-        println!("gzip is not installed: its files are not read here");
+        note("gzip is not installed: its files are not read here");
         return;
     };
     assert!(packed.success());
@@ -349,6 +349,12 @@ fn after_ctrl_c_what_was_read_is_shown_and_marked() {
     assert!(stdout.contains("Interrupted: ") || stderr.contains("interrupted before"), "{stdout}\n{stderr}");
 }
 
+/// Says what a test went without.
+#[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
+fn note(text: &str) {
+    println!("{text}");
+}
+
 /// Where real logs are, if they are at hand.
 fn real_logs() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
@@ -359,7 +365,7 @@ fn real_logs() -> Option<PathBuf> {
 #[test]
 fn real_logs_are_read_whole() {
     let Some(directory) = real_logs() else {
-        println!("BRIMFUL_LOGS names no directory of real logs: none are read here");
+        note("BRIMFUL_LOGS names no directory of real logs: none are read here");
         return;
     };
     for (name, format, least) in [
@@ -369,7 +375,7 @@ fn real_logs_are_read_whole() {
     ] {
         let path = directory.join(name);
         let Ok(text) = fs::read(&path) else {
-            println!("{} is not there", path.display());
+            note(&format!("{} is not there", path.display()));
             continue;
         };
         let profile = profile(&[&word(&path)]);
