@@ -49,10 +49,9 @@ fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<Class>, String) {
     let parts = if atoms.is_empty() { Vec::new() } else { partition(&atoms, number) };
     let why = match wanted {
         Some(k) => format!("{k} were asked for"),
-        None => format!(
-            "they explain {} of the variance of the logarithm of the size",
-            percent(explained(&atoms, &parts))
-        ),
+        None => {
+            format!("they explain {} of the variance of the logarithm of the size", percent(explained(&atoms, &parts)))
+        }
     };
     let all = window.urls.sorted();
     let mut found = Vec::new();
@@ -116,8 +115,7 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
     let requests: u64 = members.iter().map(|size| size.count).sum();
     let bytes: f64 = members.iter().map(|size| size.sum_bytes).sum();
     let squares: f64 = members.iter().map(|size| size.sum_bytes.powi(2) / size.count as f64).sum();
-    let (service, timed) =
-        members.iter().fold((0.0, 0), |(sum, n), size| (sum + size.service_ns, n + size.timed));
+    let (service, timed) = members.iter().fold((0.0, 0), |(sum, n), size| (sum + size.service_ns, n + size.timed));
     let mean = bytes / requests as f64;
     let mine = |url: &&&TopUrl| {
         let mean = url.bytes as f64 / url.bodies as f64;

@@ -52,7 +52,9 @@ pub fn history(
     };
     let read = read(paths, options, &mut sink, progress)?;
     let (from, counts) = whole_hours(&hours).ok_or_else(|| {
-        LogError::NoRequests("the logs have no two whole hours one after another: a history needs days of them".to_owned())
+        LogError::NoRequests(
+            "the logs have no two whole hours one after another: a history needs days of them".to_owned(),
+        )
     })?;
     Ok(History { from_s: from * STEP_S, counts, read })
 }

@@ -127,11 +127,7 @@ impl Replayer {
     ///
     /// # Errors
     /// Where a file of the fileset cannot be made.
-    pub fn add(
-        &mut self,
-        entry: &Entry<'_>,
-        emit: &mut dyn FnMut(Call) -> bool,
-    ) -> Result<(bool, bool), LogError> {
+    pub fn add(&mut self, entry: &Entry<'_>, emit: &mut dyn FnMut(Call) -> bool) -> Result<(bool, bool), LogError> {
         let Some(held) = self.held(entry)? else { return Ok((true, false)) };
         self.newest_ns = self.newest_ns.max(held.time_ns);
         self.held.push(Reverse(held));
@@ -275,11 +271,7 @@ mod tests {
 
     #[test]
     fn lines_out_of_order_are_sorted_as_far_as_they_may_be() {
-        let fine = |ms: i64, target: &'static str| Entry {
-            time_ns: ms * 1_000_000,
-            is_fine: true,
-            ..entry(0, target)
-        };
+        let fine = |ms: i64, target: &'static str| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, target) };
         let log = [fine(1000, "/a"), fine(3000, "/c"), fine(2000, "/b"), fine(20_000, "/e"), fine(4000, "/late")];
         let (calls, summary) = replayed(&log, Options::default());
         let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();

@@ -9,6 +9,7 @@ mod meter;
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, complain, deliver, print};
 use crate::plan::model::{from_json, name};
+use crate::plan::page;
 use crate::progress;
 use args::{CharacterizeArgs, ClassesBy, RobotPolicy};
 use brimful_accesslog::compare::compare;
@@ -47,6 +48,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         options.classes = options.classes.or(Some(other.classes.len()).filter(|n| *n > 0));
     }
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
+    let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let stop = progress::stop_flag()?;
     let Some((profile, interrupted)) = characterize(args, options, &filter, formats, &stop)? else {
         complain("interrupted before there was any request to say something about");
@@ -66,6 +68,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         None => text(&profile, blocks()),
         Some(found) => text(&profile, blocks()) + "\n" + &comparison(&path, found),
     };
+    let written = page(html, "profile", &profile);
     match document(args.out.as_deref(), &profile, json) {
         Ok(document) => deliver(out, &document, &shown)?,
         Err(error) => {
@@ -73,6 +76,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
             return Err(error);
         }
     }
+    written?;
     Ok(match compared {
         _ if interrupted => Exit::Interrupted,
         Some(found) if !found.alike => Exit::Objective,
@@ -235,7 +239,7 @@ fn workload_toml(profile: &Profile) -> anyhow::Result<String> {
 }
 
 /// What an error means to a script, and what to do about it where the system alone has spoken.
-fn failed(error: LogError) -> anyhow::Error {
+pub fn failed(error: LogError) -> anyhow::Error {
     let hint = match &error {
         LogError::Io { source, .. } => match source.kind() {
             ErrorKind::NotFound => "; check the path",

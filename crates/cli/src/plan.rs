@@ -57,7 +57,7 @@ impl Places {
 }
 
 /// The document as a page, if there is a file for it.
-fn page(file: Option<OutFile>, name: &'static str, document: &impl Serialize) -> anyhow::Result<()> {
+pub fn page(file: Option<OutFile>, name: &'static str, document: &impl Serialize) -> anyhow::Result<()> {
     let Some(file) = file else { return Ok(()) };
     file.commit(&brimful_report::html::page(name, document)?)
 }

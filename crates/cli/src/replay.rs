@@ -1,6 +1,7 @@
 //! `brimful replay`: the requests of access logs are made again, at the log's own times.
 
 use crate::args::{OutputArgs, RequestArgs};
+use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
 use crate::load::{deliver_record, request_plan};
 use crate::output::{OutFile, say};
@@ -83,7 +84,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let replayed = replayed.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Why nothing was read says more than that there was nothing to do.
     let (record, (read, summary)) = match (record, replayed) {
-        (_, Some(Err(error))) => return Err(error.into()),
+        (_, Some(Err(error))) => return Err(failed(error)),
         (record, Some(Ok(found))) => (record?, found),
         (record, None) => return deliver_record(&record?, &args.output, out),
     };
@@ -98,7 +99,10 @@ fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
     let class = Workload::single("GET", "/").classes.remove(0);
     let log = LogReplay { files: args.logs.clone(), speed: args.speed.get(), flattened: args.flatten };
     plan.workload = Workload {
-        classes: CLASSES.iter().map(|name| brimful_core::workload::Class { name: (*name).to_owned(), ..class.clone() }).collect(),
+        classes: CLASSES
+            .iter()
+            .map(|name| brimful_core::workload::Class { name: (*name).to_owned(), ..class.clone() })
+            .collect(),
         load: Some(Load::Log(log)),
     };
     plan.window = args.duration.unwrap_or(Nanos::MAX);
@@ -136,15 +140,14 @@ fn feed(
     let ends = args.duration.unwrap_or(Nanos::MAX);
     let mut emit = |call: Call| {
         let due = Nanos(call.due_ns);
-        let headers =
-            if call.unchanged { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
+        let headers = if call.unchanged { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
         let Call { class, method, path, .. } = call;
         due < ends && !stop.load(Ordering::Relaxed) && push(StreamedCall { due, class, method, path, headers })
     };
     let mut replayer = Replayer::new(options(args, flattened));
-    let (mut failed, mut wanted) = (None, true);
+    let (mut wrong, mut wanted) = (None, true);
     let mut sink = |entry: &Entry<'_>| {
-        if !wanted || failed.is_some() {
+        if !wanted || wrong.is_some() {
             return Kept::No;
         }
         match replayer.add(entry, &mut emit) {
@@ -153,13 +156,13 @@ fn feed(
                 if is_call { Kept::Yes } else { Kept::No }
             }
             Err(error) => {
-                failed = Some(error);
+                wrong = Some(error);
                 Kept::No
             }
         }
     };
     let read = read(&args.logs, reading(args)?, &mut sink, &mut |_: &Progress| {})?;
-    match failed {
+    match wrong {
         Some(error) => Err(error),
         None => Ok((read, if wanted { replayer.finish(&mut emit) } else { Summary::default() })),
     }
@@ -176,14 +179,14 @@ fn mean_rate(args: &ReplayArgs) -> anyhow::Result<f64> {
         true
     };
     let mut replayer = Replayer::new(Options { fileset: None, ..options(args, None) });
-    let mut failed = None;
+    let mut wrong = None;
     let mut sink = |entry: &Entry<'_>| {
-        failed = failed.take().or_else(|| replayer.add(entry, &mut emit).err());
+        wrong = wrong.take().or_else(|| replayer.add(entry, &mut emit).err());
         Kept::Yes
     };
-    read(&args.logs, reading(args)?, &mut sink, &mut |_: &Progress| {})?;
-    if let Some(error) = failed {
-        return Err(error.into());
+    read(&args.logs, reading(args).map_err(failed)?, &mut sink, &mut |_: &Progress| {}).map_err(failed)?;
+    if let Some(error) = wrong {
+        return Err(failed(error));
     }
     replayer.finish(&mut emit);
     if calls < 2 || last_ns == 0 {

@@ -110,7 +110,9 @@ pub enum WorkloadError {
     #[error("class `{0}` needs either a `path` or `urls`")]
     PathOrUrls(String),
     /// Weights of URLs that nothing can be chosen by.
-    #[error("class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero")]
+    #[error(
+        "class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero"
+    )]
     BadUrlWeight {
         /// The class.
         name: String,

@@ -8,8 +8,8 @@
 //! What the log knows nothing of uses resources as well; theirs was a job that ran every hour and took 37 % of the CPU.
 //! Steps that are far above the law of the others are left out, named, and looked at for a period.
 
-use crate::demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 use crate::EstimateError;
+use crate::demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 
 /// A step this many times the scatter of the others above their law is not made by requests alone.
 const OUTLYING: f64 = 4.0;
@@ -84,7 +84,9 @@ pub fn site_demands(classes: usize, steps: &[SiteStep]) -> Result<SiteDemands, E
     let busy: f64 = kept.iter().map(|index| steps[*index].busy * steps[*index].seconds).sum();
     let of_requests = (busy - background * seconds).max(0.0);
     let sum = |of: &dyn Fn(&SiteStep) -> &Vec<f64>| -> Vec<f64> {
-        (0..classes).map(|class| kept.iter().map(|index| of(&steps[*index]).get(class).copied().unwrap_or(0.0)).sum()).collect()
+        (0..classes)
+            .map(|class| kept.iter().map(|index| of(&steps[*index]).get(class).copied().unwrap_or(0.0)).sum())
+            .collect()
     };
     let (requests, bytes) = (sum(&|step| &step.requests), sum(&|step| &step.bytes));
     let all_bytes: f64 = bytes.iter().sum();
@@ -115,8 +117,7 @@ fn fit(classes: usize, steps: &[SiteStep], kept: &[usize]) -> Result<DemandFit, 
 fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usize, f64)> {
     let beyond = |index: &usize| {
         let step = &steps[*index];
-        let law: f64 =
-            fit.demands.iter().zip(&step.requests).map(|(demand, n)| demand.value * n / step.seconds).sum();
+        let law: f64 = fit.demands.iter().zip(&step.requests).map(|(demand, n)| demand.value * n / step.seconds).sum();
         step.busy - law - fit.background.value
     };
     let off: Vec<f64> = kept.iter().map(beyond).collect();

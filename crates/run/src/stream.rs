@@ -159,7 +159,8 @@ impl StreamedRequests {
 
 impl<'a> Requests<'a> for StreamedRequests {
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
-        let known = self.known(call.request).map(|forms| if last { forms.last.clone() } else { forms.on_going.clone() });
+        let known =
+            self.known(call.request).map(|forms| if last { forms.last.clone() } else { forms.on_going.clone() });
         Cow::Owned(known.unwrap_or_else(|| self.fallback.clone()))
     }
 

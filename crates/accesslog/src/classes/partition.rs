@@ -108,7 +108,9 @@ mod tests {
         assert_eq!(partition(&found, 3), [0..2, 2..4, 4..7]);
         assert_eq!(partition(&found, 1).len(), 1);
         assert_eq!(partition(&found, 7).len(), 7);
-        assert!(explained(&found, &partition(&found, 3)) > 0.99 && explained(&found, &partition(&found, 1)).abs() < 1e-9);
+        assert!(
+            explained(&found, &partition(&found, 3)) > 0.99 && explained(&found, &partition(&found, 1)).abs() < 1e-9
+        );
     }
 
     #[test]

@@ -25,9 +25,9 @@ impl FromStr for MapRule {
     fn from_str(text: &str) -> Result<MapRule, String> {
         let rule = |(from, to): (&str, &str)| MapRule { from: from.to_owned(), to: to.to_owned() };
         let found = text.split_once('=').map(rule);
-        found
-            .filter(|rule| rule.from.starts_with('/') && rule.to.starts_with('/'))
-            .ok_or_else(|| format!("`{text}` is no rule: write what paths begin with and what instead, like /old/=/new/"))
+        found.filter(|rule| rule.from.starts_with('/') && rule.to.starts_with('/')).ok_or_else(|| {
+            format!("`{text}` is no rule: write what paths begin with and what instead, like /old/=/new/")
+        })
     }
 }
 
@@ -38,7 +38,9 @@ pub fn requestable(target: &[u8]) -> Option<String> {
     let target = path_of(&target)?;
     let mut path = String::with_capacity(target.len());
     for byte in target {
-        if byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | b'#') {
+        if byte.is_ascii_graphic()
+            && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | b'#')
+        {
             path.push(char::from(*byte));
         } else {
             path.push_str(&format!("%{byte:02X}"));
@@ -58,7 +60,8 @@ fn path_of(target: &[u8]) -> Option<&[u8]> {
 
 /// Without the escapes that nginx and Apache write for what is not plain: `\x22`, `\"`, `\\`.
 fn unescaped(text: &[u8]) -> Vec<u8> {
-    let hex = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|n| u8::try_from(n).ok());
+    let hex =
+        |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|n| u8::try_from(n).ok());
     let mut found = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((byte, after)) = rest.split_first() {

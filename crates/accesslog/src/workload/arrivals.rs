@@ -98,8 +98,7 @@ impl Bursts {
             // Least squares of the excess over 1, relative to the index; then its error in logarithms.
             let shape = |t: f64| 2.0 * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp()));
             let weigh = |at: &Dispersion| (shape(at.epoch_s) / at.index, (at.index - 1.0) / at.index);
-            let (products, squares) =
-                curve.iter().map(weigh).fold((0.0, 0.0), |(p, s), (x, y)| (p + x * y, s + x * x));
+            let (products, squares) = curve.iter().map(weigh).fold((0.0, 0.0), |(p, s), (x, y)| (p + x * y, s + x * x));
             let most = rate.powi(2) * (1.0 - share) / share;
             let variance = (products / squares).clamp(0.0, most);
             let ratio = 1.0 + (variance / rate.powi(2) * (1.0 - share) / share).sqrt();
@@ -160,9 +159,8 @@ mod tests {
         let low: f64 = (1.0 - ratio * share) / (1.0 - share);
         let variance = rate * rate * share * (1.0 - share) * (ratio - low).powi(2);
         let tau = length * (1.0 - share);
-        let mut made = profile(rate, |t| {
-            1.0 + 2.0 * variance * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp()))
-        });
+        let mut made =
+            profile(rate, |t| 1.0 + 2.0 * variance * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp())));
         made.burstiness = Some(Burstiness { epoch_s: 1.0, a: 3.5, b: 0.1, peak_to_mean: 5.0 });
         let Fitted { arrivals, why } = fit(&made);
         let parts: Vec<&str> = arrivals.trim_start_matches("mmpp:").split(',').collect();

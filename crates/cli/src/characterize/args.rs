@@ -73,6 +73,9 @@ pub struct CharacterizeArgs {
     /// and stderr has the rest then
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write a page with charts to a file as well
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// No progress on stderr
     #[arg(short, long)]
     pub quiet: bool,

@@ -2,12 +2,13 @@
 
 use super::args::ForecastArgs;
 use super::{Places, model};
+use crate::characterize::failed;
 use crate::exit::{Exit, MissedError};
 use crate::output::{OutFile, say};
 use crate::replay::lines;
 use anyhow::Context;
-use brimful_accesslog::read::ReadOptions;
 use brimful_accesslog as accesslog;
+use brimful_accesslog::read::ReadOptions;
 use brimful_core::model::Model;
 use brimful_core::slo::{Measure, Slo};
 use brimful_forecast::MONTH_S;
@@ -61,7 +62,7 @@ fn history(args: &ForecastArgs) -> anyhow::Result<Series> {
         }
         logs => {
             let paths: Vec<String> = logs.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {})?;
+            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {}).map_err(failed)?;
             say(&lines(&found.read.lines));
             Ok(Series::parse(&found.to_csv(), Unit::Counts, zone)?)
         }

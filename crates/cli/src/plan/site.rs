@@ -3,6 +3,7 @@
 use super::args::{CalibrateArgs, SharedBy};
 use super::model;
 use super::utilization::{Utilization, parse};
+use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
 use crate::replay::lines;
@@ -12,8 +13,8 @@ use brimful_accesslog::{Entry, classes};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::profile::Profile;
 use brimful_core::quantity::rate;
-use brimful_estimate::site::{SiteDemands, SiteStep, site_demands};
 use brimful_estimate::Interval;
+use brimful_estimate::site::{SiteDemands, SiteStep, site_demands};
 use brimful_forecast::Timestamp;
 use brimful_model::saturation_rate;
 use brimful_report::plan::site::{Resource, SCHEMA, Site, SiteDemand, SiteOutlier, text};
@@ -25,8 +26,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
         let message = "--log needs --utilization FILE: times, and how busy each resource was, as CSV or by `sadf -d`";
         return Err(UsageError(message.to_owned()).into());
     };
-    let utilization = parse(&model::text(file)?)
-        .map_err(|message| UsageError(format!("{}: {message}", model::name(file))))?;
+    let utilization =
+        parse(&model::text(file)?).map_err(|message| UsageError(format!("{}: {message}", model::name(file))))?;
     let logs: Vec<String> = args.log.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let profile = profile(&logs)?;
     let counted = Counted::of(&logs, &profile, &utilization)?;
@@ -40,8 +41,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
 /// Which classes of size there are.
 fn profile(logs: &[String]) -> anyhow::Result<Profile> {
     let mut profiler = Profiler::new(Options { sessions: false, ..Options::default() });
-    let read = read(logs, ReadOptions::default(), &mut |entry| profiler.add(entry), &mut |_| {})?;
-    Ok(profiler.finish(&read)?)
+    let read = read(logs, ReadOptions::default(), &mut |entry| profiler.add(entry), &mut |_| {}).map_err(failed)?;
+    profiler.finish(&read).map_err(failed)
 }
 
 /// Requests and bytes by class in each step of the utilizations.
@@ -75,7 +76,8 @@ impl Counted {
         let mut sink = |entry: &Entry<'_>| {
             let at_s = entry.time_ns.div_euclid(1_000_000_000);
             let after = steps.partition_point(|step| step.from_s <= at_s);
-            let Some(step) = after.checked_sub(1).filter(|step| (at_s - steps[*step].from_s) as f64 <= steps[*step].seconds)
+            let Some(step) =
+                after.checked_sub(1).filter(|step| (at_s - steps[*step].from_s) as f64 <= steps[*step].seconds)
             else {
                 return Kept::No;
             };
@@ -85,7 +87,7 @@ impl Counted {
             counted.bytes[step][class] += bytes as f64;
             Kept::Yes
         };
-        let read = read(logs, ReadOptions::default(), &mut sink, &mut |_| {})?;
+        let read = read(logs, ReadOptions::default(), &mut sink, &mut |_| {}).map_err(failed)?;
         counted.lines = lines(&read.lines);
         Ok(counted)
     }
@@ -135,7 +137,9 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
         resources.push(resource(name, &names, &found));
     }
     if resources.iter().any(|resource| resource.no_regression.is_some()) {
-        notes.push("where there is no regression the model has a rule of proportion's demands, which no step tests".to_owned());
+        notes.push(
+            "where there is no regression the model has a rule of proportion's demands, which no step tests".to_owned(),
+        );
     }
     let (saturation, station) = saturation_rate(&model)?;
     Ok(Site {

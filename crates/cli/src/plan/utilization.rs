@@ -49,7 +49,9 @@ fn table(text: &str) -> Result<Utilization, String> {
         let at = |why: String| format!("line {}: {why}", row.line);
         let time = row.fields.first().map_or("", String::as_str);
         let time: Timestamp = time.parse().map_err(|error| at(format!("{error}")))?;
-        let value = |text: &String| text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|x| *x >= 0.0 && x.is_finite());
+        let value = |text: &String| {
+            text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|x| *x >= 0.0 && x.is_finite())
+        };
         let values: Option<Vec<f64>> = row.fields.iter().skip(1).map(value).collect();
         let values = values.filter(|values| values.len() == resources.len());
         let values = values.ok_or_else(|| at(format!("{} utilizations were expected", resources.len())))?;
@@ -86,10 +88,13 @@ fn sadf(text: &str) -> Result<Utilization, String> {
             continue;
         }
         let fields: Vec<&str> = line.split(';').skip(1).collect();
-        let field = |name: &str| columns.iter().position(|column| *column == name).and_then(|at| fields.get(at).copied());
+        let field =
+            |name: &str| columns.iter().position(|column| *column == name).and_then(|at| fields.get(at).copied());
         let number_of = |name: &str| field(name).and_then(|text| text.parse::<f64>().ok());
         // A restart has a line of its own.
-        let Some(seconds) = field("interval").and_then(|text| text.parse::<i64>().ok()).filter(|s| *s > 0) else { continue };
+        let Some(seconds) = field("interval").and_then(|text| text.parse::<i64>().ok()).filter(|s| *s > 0) else {
+            continue;
+        };
         let time = field("timestamp").unwrap_or_default().trim_end_matches(" UTC");
         let time: Timestamp = time.parse().map_err(|error| format!("line {number}: {error}"))?;
         let (name, busy) = match (field("CPU"), field("DEV"), number_of("%idle"), number_of("%util")) {
@@ -108,7 +113,8 @@ fn sadf(text: &str) -> Result<Utilization, String> {
                     `sadf -d FILE -- -u -d`"
             .to_owned());
     }
-    let share = |at: &BTreeMap<String, f64>| resources.iter().map(|name| at.get(name).copied()).collect::<Option<Vec<f64>>>();
+    let share =
+        |at: &BTreeMap<String, f64>| resources.iter().map(|name| at.get(name).copied()).collect::<Option<Vec<f64>>>();
     let step = |((from_s, seconds), at): (&(i64, i64), &BTreeMap<String, f64>)| {
         Some(Step { from_s: *from_s, seconds: *seconds as f64, shares: share(at)? })
     };

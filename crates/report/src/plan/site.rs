@@ -78,7 +78,12 @@ pub fn text(site: &Site) -> String {
     for resource in &site.resources {
         text += &fact(&shorten(&resource.name, 11), &about(resource));
     }
-    let steps = format!("{} of {} on average, {} requests", count(site.steps), seconds(Some(site.step_s)), count(site.requests));
+    let steps = format!(
+        "{} of {} on average, {} requests",
+        count(site.steps),
+        seconds(Some(site.step_s)),
+        count(site.requests)
+    );
     text += &fact("steps", &steps);
     for note in &site.notes {
         text += &fact("note", note);

@@ -5,7 +5,9 @@
 
 use brimful_core::server::{Connections, Kernel, LogLine, Network, Programs, Server};
 use brimful_core::{model::Model, profile::Profile, record::Record, survey::Survey, workload::Workload};
-use brimful_report::plan::{calibration::Calibration, forecast::Forecasted, site::Site, solution::Solved, what_if::Changed};
+use brimful_report::plan::{
+    calibration::Calibration, forecast::Forecasted, site::Site, solution::Solved, what_if::Changed,
+};
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 use std::error::Error;
