@@ -38,12 +38,14 @@ class Predicted:
         return self.low <= self.measured <= self.high
 
     def holds_twice(self) -> bool:
-        """Whether an interval twice as wide, to either side, would hold: it, or one about what the host then was."""
+        """Whether an interval twice as wide, to either side, would hold: it, or the same about what the host then was."""
         return any(self._within_twice(centre) for centre in (self.predicted, self.given_host))
 
     def _within_twice(self, centre: float) -> bool:
+        """Sides are shares of the figure: a slow host makes long times, and makes them differ by as much more."""
         side = self.high - self.predicted if self.measured > centre else self.predicted - self.low
-        return abs(self.measured - centre) <= 2 * side
+        share = side / self.predicted if self.predicted else 0
+        return abs(self.measured - centre) <= 2 * share * centre
 
 
 def figures(survey: dict) -> dict:

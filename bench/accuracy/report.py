@@ -155,6 +155,13 @@ REQUIREMENTS = [
         median=5,
         worst=12,
     ),
+    # Where the host drifts by more than 5 % between calibration and level, this is the one that is required.
+    Requirement(
+        "saturation, drift-corrected, absolute error",
+        lambda rows: percents(row["errors"]["saturation_drift_corrected"] for row in rows),
+        median=5,
+        worst=12,
+    ),
     Requirement(
         "mean response at 80 % given the host's speed, absolute error",
         lambda rows: percents(row["errors"]["response_given_host"] for row in rows),

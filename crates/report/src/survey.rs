@@ -4,12 +4,14 @@
 //! became of the server beyond its capacity, and what follows. Throughput below saturation is what was offered, so it
 //! stands only where it is news.
 
-use crate::format::{
-    Column, NAMES, error, fact, figure, harmless, interval, narrow, number, percent, rate, seconds, shorten, table,
-    words, wrap,
-};
+mod conclusion;
+mod levels;
+
+use crate::format::{Column, error, figure, harmless, percent, seconds, shorten, table, words, wrap};
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Demand, Law, Level, ProgramDemand, Role, Survey, WhatIf};
+use brimful_core::survey::{Demand, ProgramDemand, Survey};
+use conclusion::conclusion;
+use levels::{calibration, held_out, past_saturation, what_if};
 
 /// What was found, level by level and in sum; ends in a newline.
 pub fn text(survey: &Survey) -> String {
@@ -25,196 +27,6 @@ pub fn text(survey: &Survey) -> String {
     ];
     let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
     harmless(&text)
-}
-
-/// What the model was fitted to: open levels, then so many clients at once, then each class alone.
-fn calibration(survey: &Survey) -> String {
-    const COLUMNS: [Column<'static>; 7] = [
-        words("calibration", 0),
-        figure("load", 2, None),
-        figure("throughput", 2, None),
-        figure("±", 1, None),
-        figure("mean response time", 2, None),
-        figure("±", 1, None),
-        figure("utilization", 2, None),
-    ];
-    let mut levels = of_role(survey, Role::Calibration);
-    let place = |level: &Level| (level.clients.is_some(), !is_of_mix(level), level.clients);
-    levels.sort_by_key(|level| place(level));
-    let row = |level: &Level| {
-        let (throughput, response) = (level.throughput, level.response_time_s);
-        vec![
-            format!("{}{}", if is_of_mix(level) { "mix".to_owned() } else { workload(level) }, doubt(level)),
-            load(level),
-            rate(throughput.measured),
-            rate(throughput.measured_ci95_half_width),
-            seconds(response.measured),
-            seconds(response.measured_ci95_half_width),
-            percent(level.utilization.measured),
-        ]
-    };
-    unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
-}
-
-/// What the model was tested on: mean response times first, with what of their error is the host's; then the rest.
-fn held_out(survey: &Survey) -> String {
-    const RESPONSE: [Column<'static>; 10] = [
-        words("held out", 0),
-        figure("load", 2, None),
-        figure("offered", 2, None),
-        figure("predicted", 2, Some("mean response time")),
-        figure("90 % interval", 2, None),
-        figure("measured", 2, None),
-        words("", 1),
-        figure("±", 1, None),
-        figure("error", 2, None),
-        figure("of it host", 2, None),
-    ];
-    const REST: [Column<'static>; 10] = [
-        words("held out", 0),
-        figure("load", 2, None),
-        figure("predicted", 2, Some("utilization")),
-        figure("90 % interval", 2, None),
-        figure("measured", 2, None),
-        words("", 1),
-        figure("predicted", 2, Some("95th percentile of response times")),
-        figure("90 % interval", 2, None),
-        figure("measured", 2, None),
-        words("", 1),
-    ];
-    let levels = of_role(survey, Role::HeldOut);
-    let name = |level: &Level| [workload(level) + doubt(level), quantity::whole_percent(level.fraction)];
-    let response = |level: &&Level| {
-        let mean = level.response_time_s;
-        let mut cells = name(level).to_vec();
-        cells.push(rate(Some(level.offered)));
-        cells.extend(tested(mean, seconds));
-        cells.extend([seconds(mean.measured_ci95_half_width), error(mean.error), error(mean.error_drift)]);
-        cells
-    };
-    let rest = |level: &&Level| {
-        let mut cells = name(level).to_vec();
-        cells.extend(tested(level.utilization, percent));
-        cells.extend(tested(level.response_percentiles_s.p95, seconds));
-        cells
-    };
-    if levels.is_empty() {
-        return String::new();
-    }
-    let response = narrow(RESPONSE.to_vec(), levels.iter().map(response).collect(), &["±", "load"]);
-    response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &["load"])
-}
-
-/// Predicted, between which figures, measured, and whether that is between them.
-fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
-    let mark = match comparison.holds() {
-        Some(true) => "✓",
-        Some(false) => "✗",
-        None => "",
-    };
-    let between = comparison.interval90.map_or("-".to_owned(), |[low, high]| interval(low, high, figure));
-    [figure(comparison.predicted), between, figure(comparison.measured), mark.to_owned()]
-}
-
-/// Beyond what the server can take, where throughput says something.
-fn past_saturation(survey: &Survey) -> String {
-    const COLUMNS: [Column<'static>; 10] = [
-        words("past saturation", 0),
-        figure("load", 2, None),
-        figure("predicted", 2, Some("throughput")),
-        figure("measured", 1, None),
-        figure("±", 1, None),
-        figure("error", 1, None),
-        figure("of it host", 1, None),
-        figure("mean", 2, Some("response")),
-        figure("pred.", 3, Some("utilization")),
-        figure("meas.", 1, None),
-    ];
-    let row = |level: &Level| {
-        let throughput = level.throughput;
-        vec![
-            workload(level) + doubt(level),
-            load(level),
-            rate(throughput.predicted),
-            rate(throughput.measured),
-            rate(throughput.measured_ci95_half_width),
-            error(throughput.error),
-            error(throughput.error_drift),
-            seconds(level.response_time_s.measured),
-            percent(level.utilization.predicted),
-            percent(level.utilization.measured),
-        ]
-    };
-    let rows: Vec<_> = of_role(survey, Role::PastSaturation).into_iter().map(row).collect();
-    if rows.is_empty() { String::new() } else { narrow(COLUMNS.to_vec(), rows, &["±"]) }
-}
-
-/// What a change did: capacity, use of the CPUs, and the mean response time at half of that capacity.
-fn what_if(survey: &Survey) -> String {
-    const COLUMNS: [Column<'static>; 7] = [
-        words("what if", 0),
-        words("", 2),
-        figure("predicted", 2, None),
-        figure("90 % interval", 2, None),
-        figure("measured", 2, None),
-        words("", 1),
-        figure("error", 2, None),
-    ];
-    let Some(what_if) = &survey.what_if else { return String::new() };
-    let WhatIf { change, saturation_rate, utilization, offered, response_time_s, .. } = what_if;
-    let doubt = if what_if.verdict.valid { "" } else { " *" };
-    let row = |name: String, comparison: Comparison, figure: fn(Option<f64>) -> String| {
-        let [predicted, between, measured, mark] = tested(comparison, figure);
-        vec![
-            format!("{}{doubt}", shorten(change, 20)),
-            name,
-            predicted,
-            between,
-            measured,
-            mark,
-            error(comparison.error),
-        ]
-    };
-    let rows = vec![
-        row("capacity".to_owned(), *saturation_rate, rate),
-        row("utilization".to_owned(), *utilization, percent),
-        row(format!("mean response time at {}", rate(Some(*offered))), *response_time_s, seconds),
-    ];
-    table(&COLUMNS, &rows)
-}
-
-fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
-    survey.levels.iter().filter(|level| level.role == role).collect()
-}
-
-fn unless_empty(columns: &[Column<'_>], rows: Vec<Vec<String>>) -> String {
-    if rows.is_empty() { String::new() } else { table(columns, &rows) }
-}
-
-/// Whether all classes were requested: calibration calls that `mix`, or by its clients.
-fn is_of_mix(level: &Level) -> bool {
-    level.workload == "mix" || level.clients.is_some() && level.workload.ends_with(" at once")
-}
-
-fn workload(level: &Level) -> String {
-    shorten(&level.workload, 12)
-}
-
-/// What was offered, or by how many.
-fn load(level: &Level) -> String {
-    match level.clients {
-        Some(number) => clients(number),
-        None => rate(Some(level.offered)),
-    }
-}
-
-fn clients(number: u64) -> String {
-    if number == 1 { "1 client".to_owned() } else { format!("{} clients", quantity::count(number)) }
-}
-
-/// Marks a level that cannot be trusted.
-fn doubt(level: &Level) -> &'static str {
-    if level.verdict.valid { "" } else { " *" }
 }
 
 const DEMANDS: [Column<'static>; 6] = [
@@ -259,121 +71,8 @@ fn programs(programs: &[ProgramDemand]) -> String {
     if programs.len() < 2 { String::new() } else { table(&COLUMNS, &rows(programs, row)) }
 }
 
-fn conclusion(survey: &Survey) -> String {
-    let mut text = fact("saturation", &saturation(survey));
-    text += &or_nothing("intervals", intervals(survey));
-    text += &or_nothing("law", laws(&survey.laws));
-    text += &or_nothing("full", full(survey));
-    text += &or_nothing("calibration", inflicted(survey));
-    text += &or_nothing("host", host(&survey.speed_by_block));
-    if survey.client_max_rate.is_some() {
-        text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
-    }
-    if survey.elapsed_s.is_some() {
-        text += &fact("elapsed", &seconds(survey.elapsed_s));
-    }
-    if let Some(stopped) = &survey.stopped {
-        text += &fact("stopped", &format!("at {}: {}", stopped.level, stopped.reason));
-    }
-    let verdict = match (survey.verdict.valid, survey.is_measured_well()) {
-        (true, _) => "valid",
-        (false, true) => "NOT VALID: the measurements hold, and the model does not",
-        (false, false) => "NOT VALID: do not trust these numbers",
-    };
-    text += &fact("verdict", verdict);
-    for reason in &survey.verdict.reasons {
-        text += &fact("hint:", &reason.message);
-    }
-    if survey.levels.iter().any(|level| !level.verdict.valid) {
-        text += &fact("", "* a level in doubt; the report and the JSON document say why of each");
-    }
-    if let Some(report) = &survey.report {
-        // A path is there to be copied, so it is never broken.
-        text += &format!("{:<NAMES$}{report}\n", "report");
-    }
-    text
-}
-
-fn or_nothing(name: &str, said: Option<String>) -> String {
-    said.map_or(String::new(), |said| fact(name, &said))
-}
-
-fn saturation(survey: &Survey) -> String {
-    let capacity = survey.saturation_rate;
-    let between = capacity.interval90.map(|[low, high]| format!(" ({})", interval(low, high, number)));
-    let ci = capacity.measured_ci95_half_width.map(|half| format!(" ± {}", rate(Some(half))));
-    let drift = capacity.error_drift.map(|drift| format!(", of it host {}", error(Some(drift))));
-    let said = format!(
-        "predicted {}{}, measured {}{}, error {}{}",
-        rate(capacity.predicted),
-        between.unwrap_or_default(),
-        rate(capacity.measured),
-        ci.unwrap_or_default(),
-        error(capacity.error),
-        drift.unwrap_or_default()
-    );
-    if survey.is_measured_well() { said } else { format!("not determined; {said}") }
-}
-
-/// How many of the predicted intervals the measurements are in, by what is predicted; levels in doubt do not count.
-fn intervals(survey: &Survey) -> Option<String> {
-    let levels = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
-    let levels: Vec<&Level> = levels.collect();
-    let percentiles = |level: &&Level| {
-        let percentiles = level.response_percentiles_s;
-        [percentiles.p50, percentiles.p95, percentiles.p99]
-    };
-    let kinds = [
-        ("capacity", tally([survey.saturation_rate])),
-        ("mean response", tally(levels.iter().map(|level| level.response_time_s))),
-        ("percentiles", tally(levels.iter().flat_map(percentiles))),
-        ("utilization", tally(levels.iter().map(|level| level.utilization))),
-    ];
-    let (hold, all) = kinds.iter().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1));
-    let parts = kinds.iter().filter(|(_, (_, all))| *all > 0);
-    let parts: Vec<String> = parts.map(|(name, (hold, all))| format!("{name} {hold} of {all}")).collect();
-    let doubtful = survey.levels.iter().any(|level| level.role == Role::HeldOut && !level.verdict.valid);
-    let without = if doubtful { "; levels in doubt are not counted" } else { "" };
-    (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
-}
-
-/// How many intervals hold, of how many.
-fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
-    let held = comparisons.into_iter().filter_map(|comparison| comparison.holds());
-    held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
-}
-
-/// The model's law of what a call costs, and the one that came next.
-fn laws(laws: &[Law]) -> Option<String> {
-    let best = laws.first()?;
-    let off = |law: &Law| percent(Some(law.left_out_error));
-    let next = laws.get(1).map(|next| format!("; next {}, {}", next.name, off(next)));
-    Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
-}
-
-/// What is full, and why that is believed.
-fn full(survey: &Survey) -> Option<String> {
-    let name = survey.bottleneck.as_ref()?;
-    Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
-}
-
-fn inflicted(survey: &Survey) -> Option<String> {
-    let asked = survey.inflicted?;
-    let of = |allowed: Option<String>| allowed.map_or(String::new(), |allowed| format!(" ({allowed} allowed)"));
-    Some(format!(
-        "mean load {}{}, up to {}, waits of up to {}{}",
-        quantity::whole_percent(asked.mean_load),
-        of(asked.max_load.map(quantity::whole_percent)),
-        clients(asked.most_clients),
-        seconds(Some(asked.longest_wait_s)),
-        of(asked.max_delay_s.map(|delay| seconds(Some(delay))))
-    ))
-}
-
-/// How much the host's speed differed while the model was calibrated.
-fn host(speeds: &[f64]) -> Option<String> {
-    let (low, high) = (speeds.iter().copied().reduce(f64::min)?, speeds.iter().copied().reduce(f64::max)?);
-    Some(format!("speed between blocks {low:.2} … {high:.2} of its mean"))
+fn clients(number: u64) -> String {
+    if number == 1 { "1 client".to_owned() } else { format!("{} clients", quantity::count(number)) }
 }
 
 fn rows<T>(items: &[T], row: fn(&T) -> Vec<String>) -> Vec<Vec<String>> {
@@ -387,7 +86,7 @@ mod tests {
     use crate::json;
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
-    use brimful_core::survey::{ByClients, Comparison, Inflicted, Percentiles, Stopped};
+    use brimful_core::survey::{ByClients, Comparison, Inflicted, Law, Level, Percentiles, Role, Stopped, WhatIf};
 
     fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
         let response = Comparison { measured_ci95_half_width: Some(measured / 50.0), ..Comparison::measured(measured) };

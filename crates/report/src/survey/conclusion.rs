@@ -1,0 +1,123 @@
+//! What follows from the levels of a survey, a line each.
+
+use super::clients;
+use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
+use brimful_core::quantity;
+use brimful_core::survey::{Comparison, Law, Level, Role, Survey};
+
+pub(super) fn conclusion(survey: &Survey) -> String {
+    let mut text = fact("saturation", &saturation(survey));
+    text += &or_nothing("intervals", intervals(survey));
+    text += &or_nothing("law", laws(&survey.laws));
+    text += &or_nothing("full", full(survey));
+    text += &or_nothing("calibration", inflicted(survey));
+    text += &or_nothing("host", host(&survey.speed_by_block));
+    if survey.client_max_rate.is_some() {
+        text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
+    }
+    if survey.elapsed_s.is_some() {
+        text += &fact("elapsed", &seconds(survey.elapsed_s));
+    }
+    if let Some(stopped) = &survey.stopped {
+        text += &fact("stopped", &format!("at {}: {}", stopped.level, stopped.reason));
+    }
+    let verdict = match (survey.verdict.valid, survey.is_measured_well()) {
+        (true, _) => "valid",
+        (false, true) => "NOT VALID: the measurements hold, and the model does not",
+        (false, false) => "NOT VALID: do not trust these numbers",
+    };
+    text += &fact("verdict", verdict);
+    for reason in &survey.verdict.reasons {
+        text += &fact("hint:", &reason.message);
+    }
+    if survey.levels.iter().any(|level| !level.verdict.valid) {
+        text += &fact("", "* a level in doubt; the report and the JSON document say why of each");
+    }
+    if let Some(report) = &survey.report {
+        // A path is there to be copied, so it is never broken.
+        text += &format!("{:<NAMES$}{report}\n", "report");
+    }
+    text
+}
+
+fn or_nothing(name: &str, said: Option<String>) -> String {
+    said.map_or(String::new(), |said| fact(name, &said))
+}
+
+fn saturation(survey: &Survey) -> String {
+    let capacity = survey.saturation_rate;
+    let between = capacity.interval90.map(|[low, high]| format!(" ({})", interval(low, high, number)));
+    let ci = capacity.measured_ci95_half_width.map(|half| format!(" ± {}", rate(Some(half))));
+    let drift = capacity.error_drift.map(|drift| format!(", of it host {}", error(Some(drift))));
+    let said = format!(
+        "predicted {}{}, measured {}{}, error {}{}",
+        rate(capacity.predicted),
+        between.unwrap_or_default(),
+        rate(capacity.measured),
+        ci.unwrap_or_default(),
+        error(capacity.error),
+        drift.unwrap_or_default()
+    );
+    if survey.is_measured_well() { said } else { format!("not determined; {said}") }
+}
+
+/// How many of the predicted intervals the measurements are in, by what is predicted; levels in doubt do not count.
+fn intervals(survey: &Survey) -> Option<String> {
+    let levels = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
+    let levels: Vec<&Level> = levels.collect();
+    let percentiles = |level: &&Level| {
+        let percentiles = level.response_percentiles_s;
+        [percentiles.p50, percentiles.p95, percentiles.p99]
+    };
+    let kinds = [
+        ("capacity", tally([survey.saturation_rate])),
+        ("mean response", tally(levels.iter().map(|level| level.response_time_s))),
+        ("percentiles", tally(levels.iter().flat_map(percentiles))),
+        ("utilization", tally(levels.iter().map(|level| level.utilization))),
+    ];
+    let (hold, all) = kinds.iter().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1));
+    let parts = kinds.iter().filter(|(_, (_, all))| *all > 0);
+    let parts: Vec<String> = parts.map(|(name, (hold, all))| format!("{name} {hold} of {all}")).collect();
+    let doubtful = survey.levels.iter().any(|level| level.role == Role::HeldOut && !level.verdict.valid);
+    let without = if doubtful { "; levels in doubt are not counted" } else { "" };
+    (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
+}
+
+/// How many intervals hold, of how many.
+fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
+    let held = comparisons.into_iter().filter_map(|comparison| comparison.holds());
+    held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
+}
+
+/// The model's law of what a call costs, and the one that came next.
+fn laws(laws: &[Law]) -> Option<String> {
+    let best = laws.first()?;
+    let off = |law: &Law| percent(Some(law.left_out_error));
+    let next = laws.get(1).map(|next| format!("; next {}, {}", next.name, off(next)));
+    Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
+}
+
+/// What is full, and why that is believed.
+fn full(survey: &Survey) -> Option<String> {
+    let name = survey.bottleneck.as_ref()?;
+    Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
+}
+
+fn inflicted(survey: &Survey) -> Option<String> {
+    let asked = survey.inflicted?;
+    let of = |allowed: Option<String>| allowed.map_or(String::new(), |allowed| format!(" ({allowed} allowed)"));
+    Some(format!(
+        "mean load {}{}, up to {}, waits of up to {}{}",
+        quantity::whole_percent(asked.mean_load),
+        of(asked.max_load.map(quantity::whole_percent)),
+        clients(asked.most_clients),
+        seconds(Some(asked.longest_wait_s)),
+        of(asked.max_delay_s.map(|delay| seconds(Some(delay))))
+    ))
+}
+
+/// How much the host's speed differed while the model was calibrated.
+fn host(speeds: &[f64]) -> Option<String> {
+    let (low, high) = (speeds.iter().copied().reduce(f64::min)?, speeds.iter().copied().reduce(f64::max)?);
+    Some(format!("speed between blocks {low:.2} … {high:.2} of its mean"))
+}

@@ -1,0 +1,192 @@
+//! The levels of a survey, in tables: what was offered, what was predicted of it, and what was measured.
+
+use super::clients;
+use crate::format::{Column, error, figure, interval, narrow, percent, rate, seconds, shorten, table, words};
+use brimful_core::quantity;
+use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
+
+/// What the model was fitted to: open levels, then so many clients at once, then each class alone.
+pub(super) fn calibration(survey: &Survey) -> String {
+    const COLUMNS: [Column<'static>; 7] = [
+        words("calibration", 0),
+        figure("load", 2, None),
+        figure("throughput", 2, None),
+        figure("±", 1, None),
+        figure("mean response time", 2, None),
+        figure("±", 1, None),
+        figure("utilization", 2, None),
+    ];
+    let mut levels = of_role(survey, Role::Calibration);
+    let place = |level: &Level| (level.clients.is_some(), !is_of_mix(level), level.clients);
+    levels.sort_by_key(|level| place(level));
+    let row = |level: &Level| {
+        let (throughput, response) = (level.throughput, level.response_time_s);
+        vec![
+            format!("{}{}", if is_of_mix(level) { "mix".to_owned() } else { workload(level) }, doubt(level)),
+            load(level),
+            rate(throughput.measured),
+            rate(throughput.measured_ci95_half_width),
+            seconds(response.measured),
+            seconds(response.measured_ci95_half_width),
+            percent(level.utilization.measured),
+        ]
+    };
+    unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
+}
+
+/// What the model was tested on: mean response times first, with what of their error is the host's; then the rest.
+pub(super) fn held_out(survey: &Survey) -> String {
+    const RESPONSE: [Column<'static>; 10] = [
+        words("held out", 0),
+        figure("load", 2, None),
+        figure("offered", 2, None),
+        figure("predicted", 2, Some("mean response time")),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        words("", 1),
+        figure("±", 1, None),
+        figure("error", 2, None),
+        figure("of it host", 2, None),
+    ];
+    const REST: [Column<'static>; 10] = [
+        words("held out", 0),
+        figure("load", 2, None),
+        figure("predicted", 2, Some("utilization")),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        words("", 1),
+        figure("predicted", 2, Some("95th percentile of response times")),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        words("", 1),
+    ];
+    let levels = of_role(survey, Role::HeldOut);
+    let name = |level: &Level| [workload(level) + doubt(level), quantity::whole_percent(level.fraction)];
+    let response = |level: &&Level| {
+        let mean = level.response_time_s;
+        let mut cells = name(level).to_vec();
+        cells.push(rate(Some(level.offered)));
+        cells.extend(tested(mean, seconds));
+        cells.extend([seconds(mean.measured_ci95_half_width), error(mean.error), error(mean.error_drift)]);
+        cells
+    };
+    let rest = |level: &&Level| {
+        let mut cells = name(level).to_vec();
+        cells.extend(tested(level.utilization, percent));
+        cells.extend(tested(level.response_percentiles_s.p95, seconds));
+        cells
+    };
+    if levels.is_empty() {
+        return String::new();
+    }
+    let response = narrow(RESPONSE.to_vec(), levels.iter().map(response).collect(), &["±", "load"]);
+    response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &["load"])
+}
+
+/// Predicted, between which figures, measured, and whether that is between them.
+fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
+    let mark = match comparison.holds() {
+        Some(true) => "✓",
+        Some(false) => "✗",
+        None => "",
+    };
+    let between = comparison.interval90.map_or("-".to_owned(), |[low, high]| interval(low, high, figure));
+    [figure(comparison.predicted), between, figure(comparison.measured), mark.to_owned()]
+}
+
+/// Beyond what the server can take, where throughput says something.
+pub(super) fn past_saturation(survey: &Survey) -> String {
+    const COLUMNS: [Column<'static>; 10] = [
+        words("past saturation", 0),
+        figure("load", 2, None),
+        figure("predicted", 2, Some("throughput")),
+        figure("measured", 1, None),
+        figure("±", 1, None),
+        figure("error", 1, None),
+        figure("of it host", 1, None),
+        figure("mean", 2, Some("response")),
+        figure("pred.", 3, Some("utilization")),
+        figure("meas.", 1, None),
+    ];
+    let row = |level: &Level| {
+        let throughput = level.throughput;
+        vec![
+            workload(level) + doubt(level),
+            load(level),
+            rate(throughput.predicted),
+            rate(throughput.measured),
+            rate(throughput.measured_ci95_half_width),
+            error(throughput.error),
+            error(throughput.error_drift),
+            seconds(level.response_time_s.measured),
+            percent(level.utilization.predicted),
+            percent(level.utilization.measured),
+        ]
+    };
+    let rows: Vec<_> = of_role(survey, Role::PastSaturation).into_iter().map(row).collect();
+    if rows.is_empty() { String::new() } else { narrow(COLUMNS.to_vec(), rows, &["±"]) }
+}
+
+/// What a change did: capacity, use of the CPUs, and the mean response time at half of that capacity.
+pub(super) fn what_if(survey: &Survey) -> String {
+    const COLUMNS: [Column<'static>; 7] = [
+        words("what if", 0),
+        words("", 2),
+        figure("predicted", 2, None),
+        figure("90 % interval", 2, None),
+        figure("measured", 2, None),
+        words("", 1),
+        figure("error", 2, None),
+    ];
+    let Some(what_if) = &survey.what_if else { return String::new() };
+    let WhatIf { change, saturation_rate, utilization, offered, response_time_s, .. } = what_if;
+    let doubt = if what_if.verdict.valid { "" } else { " *" };
+    let row = |name: String, comparison: Comparison, figure: fn(Option<f64>) -> String| {
+        let [predicted, between, measured, mark] = tested(comparison, figure);
+        vec![
+            format!("{}{doubt}", shorten(change, 20)),
+            name,
+            predicted,
+            between,
+            measured,
+            mark,
+            error(comparison.error),
+        ]
+    };
+    let rows = vec![
+        row("capacity".to_owned(), *saturation_rate, rate),
+        row("utilization".to_owned(), *utilization, percent),
+        row(format!("mean response time at {}", rate(Some(*offered))), *response_time_s, seconds),
+    ];
+    table(&COLUMNS, &rows)
+}
+
+fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
+    survey.levels.iter().filter(|level| level.role == role).collect()
+}
+
+fn unless_empty(columns: &[Column<'_>], rows: Vec<Vec<String>>) -> String {
+    if rows.is_empty() { String::new() } else { table(columns, &rows) }
+}
+
+/// Whether all classes were requested: calibration calls that `mix`, or by its clients.
+fn is_of_mix(level: &Level) -> bool {
+    level.workload == "mix" || level.clients.is_some() && level.workload.ends_with(" at once")
+}
+
+fn workload(level: &Level) -> String {
+    shorten(&level.workload, 12)
+}
+
+/// What was offered, or by how many.
+fn load(level: &Level) -> String {
+    match level.clients {
+        Some(number) => clients(number),
+        None => rate(Some(level.offered)),
+    }
+}
+
+/// Marks a level that cannot be trusted.
+fn doubt(level: &Level) -> &'static str {
+    if level.verdict.valid { "" } else { " *" }
+}
