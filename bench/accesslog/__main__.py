@@ -17,7 +17,7 @@ from ..side_by_side.tools import Failed
 from . import programs
 from .cases import CASES, Bed
 
-ROUNDS, QUICK_ROUNDS = 5, 2
+ROUNDS, QUICK_ROUNDS = 3, 2
 
 
 def main() -> int:

@@ -14,6 +14,8 @@ use crate::{Entry, LogError};
 use account::{Account, Settings};
 use brimful_core::profile::{Lines, Source};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,11 +34,13 @@ pub struct ReadOptions {
     pub first_malformed: usize,
     /// Whether files are read to the end that they then have, and not to that which they had at first.
     pub follow_growth: bool,
+    /// Set when nothing more is wanted: reading ends within a block.
+    pub enough: Arc<AtomicBool>,
 }
 
 impl Default for ReadOptions {
     fn default() -> ReadOptions {
-        ReadOptions { formats: None, first_malformed: 5, follow_growth: false }
+        ReadOptions { formats: None, first_malformed: 5, follow_growth: false, enough: Arc::default() }
     }
 }
 
@@ -133,7 +137,7 @@ fn read_logs(
         .name("log reader".to_owned())
         .spawn(move || send_blocks(logs, follow_growth, limits, &blocks, &reader))
         .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
-    parse(&parser, &spent, &mut account, &mut ticker);
+    parse(&parser, &spent, &mut account, &mut ticker, &options.enough);
     Ok(account.finish())
 }
 
@@ -202,6 +206,7 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
     spent: &Sender<Block>,
     account: &mut Account<'_, S>,
     ticker: &mut Ticker<'_>,
+    enough: &AtomicBool,
 ) {
     let mut before = 0;
     let mut now = 0;
@@ -227,6 +232,9 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
         // If the reader is done, it needs no more.
         let _ = spent.send(block);
         ticker.tell(before + now, account.lines.read, false);
+        if enough.load(Ordering::Relaxed) {
+            break;
+        }
     }
     ticker.tell(before + now, account.lines.read, true);
 }

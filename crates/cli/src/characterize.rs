@@ -28,6 +28,7 @@ use meter::Meter;
 use serde::Deserialize;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// So many malformed lines are kept and shown.
@@ -90,7 +91,7 @@ fn characterize(
     options: Options,
     filter: &Filter,
     formats: Option<Formats>,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Option<(Profile, bool)>> {
     let mut profiler = Profiler::new(options);
     let mut left_out = 0_u64;
@@ -102,7 +103,8 @@ fn characterize(
         if filter.keeps(entry) { profiler.add(entry) } else { Kept::No }
     };
     let mut meter = Meter::new(args.quiet);
-    let options = ReadOptions { formats, first_malformed: FIRST_MALFORMED, ..ReadOptions::default() };
+    let options =
+        ReadOptions { formats, first_malformed: FIRST_MALFORMED, enough: stop.clone(), ..ReadOptions::default() };
     let read = read(&args.logs, options, &mut sink, &mut |progress| meter.show(progress)).map_err(failed)?;
     drop(meter);
     if left_out > 0 && read.lines.parsed == 0 {
@@ -111,8 +113,9 @@ fn characterize(
     let mut profile = profiler.finish(&read).map_err(failed)?;
     if left_out > 0 {
         let requests = brimful_core::quantity::count(left_out);
-        let note =
-            format!("Interrupted: {requests} requests further on in the logs are left out and count as filtered.");
+        let note = format!(
+            "Interrupted: {requests} requests that had been read count as filtered, and what came after them is left out."
+        );
         profile.notes.insert(0, note);
     }
     env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);

@@ -146,8 +146,11 @@ fn feed(
     };
     let mut replayer = Replayer::new(options(args, flattened));
     let (mut wrong, mut wanted) = (None, true);
+    let options = reading(args)?;
+    let enough = options.enough.clone();
     let mut sink = |entry: &Entry<'_>| {
         if !wanted || wrong.is_some() {
+            enough.store(true, Ordering::Relaxed);
             return Kept::No;
         }
         match replayer.add(entry, &mut emit) {
@@ -161,7 +164,7 @@ fn feed(
             }
         }
     };
-    let read = read(&args.logs, reading(args)?, &mut sink, &mut |_: &Progress| {})?;
+    let read = read(&args.logs, options, &mut sink, &mut |_: &Progress| {})?;
     match wrong {
         Some(error) => Err(error),
         None => Ok((read, if wanted { replayer.finish(&mut emit) } else { Summary::default() })),

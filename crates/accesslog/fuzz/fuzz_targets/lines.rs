@@ -15,13 +15,10 @@ fuzz_target!(|input: &[u8]| {
     let bytewise = read(Drops(input.to_vec(), 0));
     // Where compressed bytes are damaged depends on how many are looked at at once; and what is compressed twice is
     // not undone twice.
-    let is_packed = matches!(
-        input,
-        [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [0x28, 0xb5, ..] | [0x50..=0x5f, 0x2a, ..]
-    );
+    let is_packed =
+        matches!(input, [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [0x28, 0xb5, ..] | [0x50..=0x5f, 0x2a, ..]);
     if !is_packed {
-        let mut encoder =
-            flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(input).expect("write to memory");
         let packed = encoder.finish().expect("write to memory");
         same(&whole, &bytewise);

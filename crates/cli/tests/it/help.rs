@@ -14,6 +14,7 @@ fn help_is_what_was_reviewed() {
         ("help-watch.txt", &["watch", "--help"]),
         ("help-characterize.txt", &["characterize", "--help"]),
         ("help-fileset.txt", &["fileset", "--help"]),
+        ("help-replay.txt", &["replay", "--help"]),
         ("help-plan.txt", &["plan", "--help"]),
         ("help-plan-calibrate.txt", &["plan", "calibrate", "--help"]),
         ("help-plan-forecast.txt", &["plan", "forecast", "--help"]),
