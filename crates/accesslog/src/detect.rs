@@ -64,6 +64,15 @@ impl Formats {
         Ok(Formats::given(chosen))
     }
 
+    /// Adds those that are not among these, less likely than them.
+    pub fn join(&mut self, others: Formats) {
+        for other in others.formats {
+            if !self.formats.iter().any(|known| known.format.name() == other.format.name()) {
+                self.formats.push(other);
+            }
+        }
+    }
+
     /// Reads a line by the format that read the last one, else by the others, and counts which. What is malformed is
     /// told by the likeliest.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {

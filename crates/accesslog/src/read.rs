@@ -233,6 +233,7 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
         let _ = spent.send(block);
         ticker.tell(before + now, account.lines.read, false);
         if enough.load(Ordering::Relaxed) {
+            account.enough = true;
             break;
         }
     }
@@ -336,6 +337,24 @@ mod tests {
         assert!(read.lines.malformed <= 512, "{:?}", counts(&read.lines));
         let shares = read.formats.shares();
         assert!(shares.len() >= 2 && (shares.iter().map(|share| share.share).sum::<f64>() - 1.0).abs() < 1e-9);
+        let other = 2009.0 / read.lines.parsed as f64;
+        assert!((shares[1].share - other).abs() < 1e-9, "lines from before the change count: {shares:?}");
+    }
+
+    #[test]
+    fn reading_ends_when_nothing_more_is_wanted() {
+        let text = format!("{LINE}\n").repeat(200_000);
+        let options = ReadOptions::default();
+        let enough = options.enough.clone();
+        let mut sink = |_: &Entry<'_>| {
+            enough.store(true, Ordering::Relaxed);
+            Kept::Yes
+        };
+        let read =
+            read_stream("log", std::io::Cursor::new(text.into_bytes()), options, &mut sink, &mut |_| {}).unwrap();
+        let [all, parsed, ..] = counts(&read.lines);
+        assert!(all == parsed && all < 100_000, "{all}");
+        assert_eq!(read.sources[0].cut_short.as_deref(), Some("nothing more was wanted"));
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(super) struct Account<'a, S> {
     /// The log that is being read.
     source: usize,
     ended: usize,
+    /// Whether reading ended before the logs did, because nothing more was wanted.
+    pub enough: bool,
     /// The last parsed request's stamp.
     last_ns: i64,
     watch: Watch,
@@ -58,6 +60,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
             sources,
             source: 0,
             ended: 0,
+            enough: false,
             last_ns: i64::MIN,
             watch: Watch::default(),
             may_detect,
@@ -155,7 +158,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
         if !sample::reads_half(&self.formats, &lines)
             && let Ok(formats) = Formats::detect(&lines)
         {
-            self.formats = sample::joined(&self.formats, formats, &lines);
+            self.formats.join(formats);
         }
         self.watch.restart(self.watch.until.saturating_mul(2));
     }
@@ -169,9 +172,10 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     }
 
     pub fn finish(mut self) -> Read {
-        // A damaged log that takes the decoder down with it.
+        // Without having been told to, only a damaged log that takes the decoder down with it leaves some unread.
+        let why = if self.enough { "nothing more was wanted" } else { "what decompresses it failed" };
         for source in self.sources.iter_mut().skip(self.ended) {
-            source.cut_short = Some("what decompresses it failed".to_owned());
+            source.cut_short = Some(why.to_owned());
         }
         let Lines { read, parsed, malformed, filtered, .. } = self.lines;
         debug_assert_eq!(read, parsed + malformed + filtered);

@@ -8,7 +8,6 @@ use super::blocks::{Blocks, Limits};
 use super::decode::Decoder;
 use super::{Log, unreadable};
 use crate::detect::Formats;
-use crate::format::Format;
 use crate::{Line, LogError, Scratch};
 use std::io::{self, ErrorKind, Read};
 
@@ -60,21 +59,6 @@ pub(crate) fn detect(logs: &[Begun]) -> Result<Formats, LogError> {
         let known = known.flatten().copied().collect::<Vec<&[u8]>>();
         if known.is_empty() { Err(error) } else { Formats::detect(&known) }
     })
-}
-
-/// What lines read so far have shown, and what these show, of which `found` reads at least half.
-pub(crate) fn joined(formats: &Formats, mut found: Formats, lines: &[&[u8]]) -> Formats {
-    for line in lines {
-        reads(&mut found, line);
-    }
-    let mut all: Vec<Format> = Vec::new();
-    for share in formats.shares().into_iter().chain(found.shares()) {
-        if all.iter().any(|format| format.name() == share.name) {
-            continue;
-        }
-        all.extend(Format::named(&share.name).or_else(|| Format::parse(&share.name).ok()));
-    }
-    if all.is_empty() { found } else { Formats::given(all) }
 }
 
 /// Sorts logs by the time of their first request. Those that have none keep their order, and come last.

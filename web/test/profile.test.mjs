@@ -1,0 +1,55 @@
+// The page of a profile: what it shows is what the document says.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import Ajv2020 from "ajv/dist/2020.js";
+import { contrast, rows, withReport } from "./browser.mjs";
+
+const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
+const example = read("./profile-example.json");
+
+test("the example follows its schema", () => {
+  const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
+  const valid = ajv.compile(read("../../schema/profile.schema.json"));
+  assert.ok(valid(example), JSON.stringify(valid.errors, null, 1));
+});
+
+test("its charts and tables are its own figures", async () => {
+  await withReport(example, {}, async (page) => {
+    assert.ok((await page.textContent("h1")).startsWith(`${example.requests.toLocaleString("en-US")} requests from 2 March 2026`));
+    assert.equal(await page.locator("canvas").count(), 4);
+    assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null|\[object/);
+    const arrivals = await page.$eval('[data-chart="arrivals"] .plot', (host) => JSON.parse(JSON.stringify(host.plot.data)));
+    assert.deepEqual(arrivals[1], example.arrivals.rates);
+    const classes = await rows(page, "classes");
+    assert.deepEqual(classes.map((row) => row.requests), example.classes.map((c) => c.share_requests));
+    assert.deepEqual(classes.map((row) => row.mean), example.classes.map((c) => c.mean_bytes));
+    const status = await rows(page, "status");
+    assert.deepEqual(status.map((row) => row.requests).sort((a, b) => a - b), Object.values(example.status).sort((a, b) => a - b));
+    const hours = page.locator('[data-table="week"] tbody td');
+    assert.equal(await hours.count(), 7 * 24);
+    const { lines } = example;
+    assert.equal(lines.read, lines.parsed + lines.malformed + lines.filtered);
+    assert.match(await page.textContent('[data-key="lines"]'), /1 malformed/);
+  });
+});
+
+test("it can be read on a phone and in the dark", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    await withReport(example, { viewport: { width: 360, height: 740 }, colorScheme }, async (page) => {
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= 360, `${wide} pixels wide`);
+      const { worst } = await page.evaluate(contrast);
+      assert.ok(worst.ratio >= 4.5, `${colorScheme}: ${JSON.stringify(worst)}`);
+    });
+  }
+});
+
+test("a log of nothing much has a page as well", async () => {
+  const bare = { ...example, classes: [], dispersion: [], sessions: null, burstiness: null, popularity: { ...example.popularity, urls: [], concentration: [] } };
+  bare.arrivals = { ...example.arrivals, by_weekday_and_hour: example.arrivals.by_weekday_and_hour.map((day) => day.map(() => 0)) };
+  await withReport(bare, {}, async (page) => {
+    assert.equal(await page.locator("canvas").count(), 2);
+    assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|\[object/);
+  });
+});
