@@ -16,7 +16,7 @@ use brimful_core::profile::{Lines, Source};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -210,7 +210,7 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
 ) {
     let mut before = 0;
     let mut now = 0;
-    for Message { source, taken, what } in blocks {
+    while let Some(Message { source, taken, what }) = next(blocks, enough) {
         account.go_to(source);
         now = taken;
         let block = match what {
@@ -232,12 +232,20 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
         // If the reader is done, it needs no more.
         let _ = spent.send(block);
         ticker.tell(before + now, account.lines.read, false);
-        if enough.load(Ordering::Relaxed) {
-            account.enough = true;
-            break;
+    }
+    account.enough = enough.load(Ordering::Relaxed);
+    ticker.tell(before + now, account.lines.read, true);
+}
+
+/// The next block, unless nothing more is wanted: a stream may never have another one.
+fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
+    while !enough.load(Ordering::Relaxed) {
+        match blocks.recv_timeout(PROGRESS_EVERY) {
+            Err(RecvTimeoutError::Timeout) => {}
+            received => return received.ok(),
         }
     }
-    ticker.tell(before + now, account.lines.read, true);
+    None
 }
 
 /// Tells progress now and then.

@@ -107,15 +107,17 @@ fn characterize(
         ReadOptions { formats, first_malformed: FIRST_MALFORMED, enough: stop.clone(), ..ReadOptions::default() };
     let read = read(&args.logs, options, &mut sink, &mut |progress| meter.show(progress)).map_err(failed)?;
     drop(meter);
-    if left_out > 0 && read.lines.parsed == 0 {
+    let interrupted = stop.load(Ordering::Relaxed);
+    if interrupted && read.lines.parsed == 0 {
         return Ok(None);
     }
     let mut profile = profiler.finish(&read).map_err(failed)?;
-    if left_out > 0 {
-        let requests = brimful_core::quantity::count(left_out);
-        let note = format!(
-            "Interrupted: {requests} requests that had been read count as filtered, and what came after them is left out."
-        );
+    if interrupted {
+        let filtered = match left_out {
+            0 => String::new(),
+            n => format!(" {} requests that had been read count as filtered.", brimful_core::quantity::count(n)),
+        };
+        let note = format!("Interrupted: what came later in the logs is left out.{filtered}");
         profile.notes.insert(0, note);
     }
     env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);
@@ -124,7 +126,7 @@ fn characterize(
         Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
         Err(error) => profile.workload_arrivals_why = error.to_string(),
     }
-    Ok(Some((profile, left_out > 0)))
+    Ok(Some((profile, interrupted)))
 }
 
 /// The command line, as documents state it.
