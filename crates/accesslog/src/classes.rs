@@ -1,11 +1,11 @@
-//! Classes of request, as Menascé, Almeida & Dowdy (1999, §3.3) made them: answers without a body first, then the others
-//! by their size. Or by URL, status or virtual host, where that is asked for.
+//! Classes of request, as Menascé, Almeida & Dowdy (1999, §3.3) made them: answers without a body first, then the
+//! others by their size. Or by URL, status or virtual host, where that is asked for.
 //!
 //! Sizes are clustered along a minimum spanning tree; in one dimension that is the sorted line of sizes, of which the
 //! longest edges are cut. Lengths of edges are ratios of sizes: in bytes, a few large files would be clusters of their
-//! own and all others one ([`cluster_sizes`], given logarithms). Clusters with more than a twentieth of the requests are divided ("remainder of cluster 0" in
-//! the paper's Table 1), and what there is then is put together, in the order of size, such that sizes differ least
-//! within a class (`partition`).
+//! own and all others one ([`cluster_sizes`], given logarithms). Clusters with more than a twentieth of the requests
+//! are divided ("remainder of cluster 0" in the paper's Table 1), and what there is then is put together, in the order
+//! of size, such that sizes differ least within a class (`partition`).
 
 mod partition;
 
@@ -20,8 +20,8 @@ use std::iter::repeat_n;
 const CLUSTERS: usize = 150;
 /// A cluster with more of the requests than this is divided.
 const LARGE: f64 = 0.05;
-/// Without being told how many, there are as many classes of answers with a body as explain this share of the variance of
-/// the logarithm of the size, or the most.
+/// Without being told how many, there are as many classes of answers with a body as explain this share of the variance
+/// of the logarithm of the size, or the most.
 const EXPLAINED: f64 = 0.9;
 const MOST: usize = 5;
 /// The name of the class of answers without a body.
@@ -228,7 +228,8 @@ mod tests {
 
     #[test]
     fn a_cluster_with_most_requests_is_divided() {
-        // One size after another, all as far apart as 0.1 %: one edge is cut as well as another, and half of them are not.
+        // One size after another, all as far apart as 0.1 %: one edge is cut as well as another, and half of them are
+        // not.
         let line: Vec<(u64, u64)> = (0..3000).map(|i| (1_000_000 + 1000 * i, 10)).collect();
         let found = atoms(&sizes(&line));
         let all: u64 = found.iter().map(|atom| atom.count).sum();

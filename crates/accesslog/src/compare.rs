@@ -1,20 +1,20 @@
 //! How far apart two profiles are, figure by figure: whether the traffic of one log is that of another.
 //!
 //! Every figure has a tolerance, which is stated with the result: how far the second may be from the first in the
-//! figure's own unit. Shares also have what chance alone does to them. What one of the two does not know is shown and held
-//! against neither. Rates, mix and dispersion are those of the peak windows, the rest is of the whole logs.
+//! figure's own unit. Shares also have what chance alone does to them. What one of the two does not know is shown and
+//! held against neither. Rates, mix and dispersion are those of the peak windows, the rest is of the whole logs.
 
 use crate::classes::EMPTY;
 use brimful_core::profile::{Class, Dispersion, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
-/// Rates, relative: what a load generator and the ends of a window leave of a rate, and less than one quiet minute in an
-/// hour more or less makes.
+/// Rates, relative: what a load generator and the ends of a window leave of a rate, and less than one quiet minute in
+/// an hour more or less makes.
 const RATES: f64 = 0.05;
 /// Shares, in points: what shifts them by less changes no class's rate by as much as two peak hours differ in.
 const SHARES: f64 = 0.02;
-/// So many standard errors of a binomial share, by the smaller of the two counts, come on top: chance stays within them 95
-/// times of 100.
+/// So many standard errors of a binomial share, by the smaller of the two counts, come on top: chance stays within them
+/// 95 times of 100.
 const STANDARD_ERRORS: f64 = 2.0;
 /// Bytes of answers, relative: means of sizes with a heavy tail scatter more than rates.
 const SIZES: f64 = 0.10;
@@ -216,8 +216,8 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
     Difference::new(name, Unit::Share, before, after, SHARES + STANDARD_ERRORS * chance)
 }
 
-/// Which class is which: by name; by order where names differ and there are as many, as those of sizes are named by sizes
-/// that hardly any two logs have. That of answers without a body is itself in any log.
+/// Which class is which: by name; by order where names differ and there are as many, as those of sizes are named by
+/// sizes that hardly any two logs have. That of answers without a body is itself in any log.
 fn class_pairs<'a>(before: &'a [Class], after: &'a [Class]) -> Vec<(String, Option<&'a Class>, Option<&'a Class>)> {
     let named = |classes: &'a [Class], name: &str| classes.iter().find(|class| class.name == name);
     let [with_body, other_with_body] = [before, after].map(|all| all.iter().filter(|class| class.name != EMPTY));

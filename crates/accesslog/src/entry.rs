@@ -6,8 +6,8 @@ use std::borrow::Cow;
 /// line, with its escapes, but for JSON's, which are undone in [`Scratch`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Entry<'a> {
-    /// When the request came, in nanoseconds since 1970. Where a log has the end of the response and how long it took, that
-    /// is its beginning.
+    /// When the request came, in nanoseconds since 1970. Where a log has the end of the response and how long it took,
+    /// that is its beginning.
     pub time_ns: i64,
     /// Whether that is known to less than a second.
     pub is_fine: bool,

@@ -1,8 +1,8 @@
 //! The document root that a Workload's requests need: for every URL that says how many bytes its answer has, a file of
 //! that size.
 //!
-//! Queries are no part of a file's name, so URLs that differ in nothing else share a file, of the mean of their sizes by
-//! weight. A URL that ends with a slash is its `index.html`; one that is also the directory of another is as well.
+//! Queries are no part of a file's name, so URLs that differ in nothing else share a file, of the mean of their sizes
+//! by weight. A URL that ends with a slash is its `index.html`; one that is also the directory of another is as well.
 
 use crate::LogError;
 use brimful_core::workload::Workload;
@@ -30,7 +30,8 @@ pub struct Made {
 /// Makes the files under a directory, which need not be there. Files of other names in it stay.
 ///
 /// # Errors
-/// [`LogError::Io`] where one cannot be written, [`LogError::BadFormat`] where a URL leads out of the directory or is too large.
+/// [`LogError::Io`] where one cannot be written, [`LogError::BadFormat`] where a URL leads out of the directory or is
+/// too large.
 pub fn fileset(workload: &Workload, directory: &Path) -> Result<Made, LogError> {
     let mut made = Made::default();
     for (name, bytes) in files(workload)? {

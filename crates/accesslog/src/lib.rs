@@ -3,8 +3,8 @@
 //! - [`source`]: files, compressed or not, sets of rotated ones, stdin → lines.
 //! - [`format`](mod@format), [`detect`]: a line → an [`Entry`], in whatever format, which is found out or given.
 //! - [`read`](mod@read): all lines of all sources, each accounted for.
-//! - [`profile`]: entries → a profile, in memory that does not grow with the log. [`sessions`] and [`classes`] are parts
-//!   of it.
+//! - [`profile`]: entries → a profile, in memory that does not grow with the log. [`sessions`] and [`classes`] are
+//!   parts of it.
 //! - [`workload`]: a profile → the `Workload` that has its traffic; [`fileset`]: the files that its requests need.
 //! - [`history`](mod@history): entries → requests per hour, which a forecast begins with.
 //! - [`compare`]: how far apart two profiles are. [`replay`]: the requests of a log as calls to be made.

@@ -1,8 +1,8 @@
 //! All lines of all logs, in the order of time, each of them accounted for.
 //!
-//! One thread reads, decompresses and cuts at ends of lines; the caller's parses. Blocks go from the one to the other in
-//! order, and back, so that memory does not grow with the log. `read = parsed + malformed + filtered`, whatever the logs
-//! are: a log that ends too soon counts as far as it goes. `account` keeps it.
+//! One thread reads, decompresses and cuts at ends of lines; the caller's parses. Blocks go from the one to the other
+//! in order, and back, so that memory does not grow with the log. `read = parsed + malformed + filtered`, whatever the
+//! logs are: a log that ends too soon counts as far as it goes. `account` keeps it.
 
 mod account;
 
@@ -75,8 +75,8 @@ pub struct Read {
     pub formats: Formats,
 }
 
-/// Reads logs from their oldest to their newest. `paths`: files, patterns, directories (their files with `access` in the
-/// name), or `-` for standard input; see [`source::find`].
+/// Reads logs from their oldest to their newest. `paths`: files, patterns, directories (their files with `access` in
+/// the name), or `-` for standard input; see [`source::find`].
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
 //! The requests of a log as calls to be made: when each is due, and what it asks for.
 //!
-//! Gaps between requests are the log's own, divided by the speed; what came in one second comes in one second. A log whose
-//! stamps are whole seconds does not say when in its second a request came: those of one second are spread over it at
-//! equal distances, in the log's order. Logs are written as answers end, so lines are a little out of order: they are
-//! sorted within [`Options::window_ns`]. What is further behind is due at once, and counted.
+//! Gaps between requests are the log's own, divided by the speed; what came in one second comes in one second. A log
+//! whose stamps are whole seconds does not say when in its second a request came: those of one second are spread over
+//! it at equal distances, in the log's order. Logs are written as answers end, so lines are a little out of order: they
+//! are sorted within [`Options::window_ns`]. What is further behind is due at once, and counted.
 //!
 //! Memory is bounded by what lies within that window, and by [`MOST_HELD`] requests.
 
@@ -36,7 +36,8 @@ pub struct Options {
     pub methods: Vec<String>,
     /// What becomes of paths.
     pub map: Vec<MapRule>,
-    /// A document root in which a file of the size of each answer is made and asked for, in place of what the log names.
+    /// A document root in which a file of the size of each answer is made and asked for, in place of what the log
+    /// names.
     pub fileset: Option<PathBuf>,
 }
 
@@ -122,8 +123,8 @@ impl Replayer {
         }
     }
 
-    /// Takes the next entry of the log, and hands on the calls that are sorted by now, until `emit` wants no more. Returns
-    /// whether it does, and whether the entry will be a call.
+    /// Takes the next entry of the log, and hands on the calls that are sorted by now, until `emit` wants no more.
+    /// Returns whether it does, and whether the entry will be a call.
     ///
     /// # Errors
     /// Where a file of the fileset cannot be made.

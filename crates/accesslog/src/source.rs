@@ -29,8 +29,8 @@ const KEPT_OPEN: usize = 256;
 /// What an access log has in its name, in a directory that was named.
 const IN_NAMES: &str = "access";
 
-/// All logs that `paths` name, those of a pattern or directory by name. Each path is a file or stream that exists, else a
-/// pattern (`access.log*`), or `-`; of a directory, it is the files with `access` in their names. A file that several
+/// All logs that `paths` name, those of a pattern or directory by name. Each path is a file or stream that exists, else
+/// a pattern (`access.log*`), or `-`; of a directory, it is the files with `access` in their names. A file that several
 /// patterns match is one log.
 ///
 /// # Errors
@@ -192,8 +192,8 @@ impl Found {
         if self.add_regular(paths)? { Ok(()) } else { Err(no_match()) }
     }
 
-    /// The regular files among them; whether there are any. Opening something else, such as a FIFO that nobody asked for,
-    /// might wait for ever.
+    /// The regular files among them; whether there are any. Opening something else, such as a FIFO that nobody asked
+    /// for, might wait for ever.
     fn add_regular(&mut self, paths: Vec<PathBuf>) -> Result<bool, LogError> {
         let mut any = false;
         for path in paths {

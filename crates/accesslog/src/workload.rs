@@ -1,5 +1,5 @@
-//! A profile → the `Workload` that has its traffic: classes with their shares, their most popular URLs with the bytes of
-//! their answers, and arrivals at the rate of the peak window that come as they did there.
+//! A profile → the `Workload` that has its traffic: classes with their shares, their most popular URLs with the bytes
+//! of their answers, and arrivals at the rate of the peak window that come as they did there.
 //!
 //! What a server answers without a body is asked for again in a way that any server answers without one: what was not
 //! modified, with `If-None-Match: *`; what was asked for by HEAD, by HEAD; what was not found, by a path that is not
@@ -15,7 +15,8 @@ use brimful_core::profile::{Class as Seen, PopularUrl, Profile};
 use brimful_core::workload::{Class, Load, Url, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// URLs of a class that are listed at most; for the others stand so many at most, unless they have less than this share.
+/// URLs of a class that are listed at most; for the others stand so many at most, unless they have less than this
+/// share.
 const URLS: usize = 200;
 const OTHERS: u64 = 100;
 const FEW: f64 = 0.01;

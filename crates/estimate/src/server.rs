@@ -2,8 +2,8 @@
 //!
 //! One queueing station stands for the server's CPUs, one for whatever else is full when they are not (a pool of
 //! workers, a lock, a disk), and one delay station for all else. What clients who leave the server no rest get done is
-//! measured, not extrapolated: with so many present, the server as seen from outside (Chandy, Herzog & Woo 1975). What a
-//! call costs more at leisure is one of several laws ([`law`]), and the one that says best what it was not fitted to.
+//! measured, not extrapolated: with so many present, the server as seen from outside (Chandy, Herzog & Woo 1975). What
+//! a call costs more at leisure is one of several laws ([`law`]), and the one that says best what it was not fitted to.
 //! Mean response times then give the delay and the variability of service. Predictions are solutions of the model, so
 //! whoever solves it gets the same; how far measurements may be off them is found by drawing blocks of calibration anew
 //! ([`variable`]).
@@ -85,8 +85,8 @@ struct Once {
     network: Model,
     /// The CPUs, whether requests wait there or for something around them, and the classes' demands there.
     cpu: (Station, Vec<f64>),
-    /// Squared coefficient of variation of what a call of a class needs: of this the differences between stretches of few
-    /// calls are made, whatever the queues look like.
+    /// Squared coefficient of variation of what a call of a class needs: of this the differences between stretches of
+    /// few calls are made, whatever the queues look like.
     service_scv: f64,
     /// Percentiles of response times, 50, 95 and 99, over what the network says of them.
     shape: [f64; 3],
@@ -321,8 +321,8 @@ impl Once {
         queues.filter(|(station, _)| station.kind == StationKind::Queue).map(most).fold(f64::INFINITY, f64::min)
     }
 
-    /// Of the CPUs, by the server's processes, where requests in these proportions are served at `rate` by a host that is so
-    /// slow.
+    /// Of the CPUs, by the server's processes, where requests in these proportions are served at `rate` by a host that
+    /// is so slow.
     fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
         let (cpu, demands) = &self.cpu;
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();

@@ -112,8 +112,8 @@ fn fit(classes: usize, steps: &[SiteStep], kept: &[usize]) -> Result<DemandFit, 
     fit_demands(classes, &observations, Background::Fitted)
 }
 
-/// The step that is furthest above the law, if it is beyond the scatter of the others: its place among those kept, and by
-/// how much.
+/// The step that is furthest above the law, if it is beyond the scatter of the others: its place among those kept, and
+/// by how much.
 fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usize, f64)> {
     let beyond = |index: &usize| {
         let step = &steps[*index];
@@ -121,8 +121,8 @@ fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usiz
         step.busy - law - fit.background.value
     };
     let off: Vec<f64> = kept.iter().map(beyond).collect();
-    // What many outliers do to the law is to lift it, for all steps alike: distances are from the usual one. By medians,
-    // which outliers do not move; 1.4826 times that of the distances is a standard deviation.
+    // What many outliers do to the law is to lift it, for all steps alike: distances are from the usual one. By
+    // medians, which outliers do not move; 1.4826 times that of the distances is a standard deviation.
     let usual = median(off.iter().copied())?;
     let scatter = (1.4826 * median(off.iter().map(|x| (x - usual).abs()))?).max(ROUNDED);
     let (position, most) = off.iter().map(|x| x - usual).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;

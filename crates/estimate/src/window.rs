@@ -38,8 +38,8 @@ impl Observed {
         Some(Self { seconds, throughput: classes.iter().map(|class| rate * share(class)).collect(), busy })
     }
 
-    /// Of a server of which nothing is seen but its answers: length in seconds, and completed requests per second by class,
-    /// in the whole intervals of the course of the run from `warm_up` seconds on.
+    /// Of a server of which nothing is seen but its answers: length in seconds, and completed requests per second by
+    /// class, in the whole intervals of the course of the run from `warm_up` seconds on.
     pub fn answers(warm_up: f64, record: &Record, classes: &[Option<&ClassRecord>]) -> Option<(f64, Vec<f64>)> {
         let window = (0.0, record.window_s.min(record.duration_s));
         let span = |i: &Interval| (i.t_s, i.t_s + i.length_s);
@@ -161,8 +161,8 @@ pub(crate) fn overlap((a, b): Span, (c, d): Span) -> f64 {
     (b.min(d) - a.max(c)).max(0.0)
 }
 
-/// Calls completed in a span within the window, by the intervals. Of the interval in which the window ends, the window has what the others
-/// leave of its own: answers that were awaited when it was over came in that interval, too.
+/// Calls completed in a span within the window, by the intervals. Of the interval in which the window ends, the window
+/// has what the others leave of its own: answers that were awaited when it was over came in that interval, too.
 fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
     let is_whole = |interval: &&Interval| own(interval).1 <= window.1 + 1e-9;

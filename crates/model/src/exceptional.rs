@@ -13,10 +13,10 @@
 //!   first served, v at scv = 1, and there are S seconds of it for each request present, but S0 = S + w·Iᵖ⁻¹ for one
 //!   that came first. Such a one stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0), from the response of M/M/1 found empty
 //!   (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0 are present, and R = N/λ (Little): exact
-//!   for one exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %) slower, and scv = 4 up to 3 %
-//!   faster. For m servers the residence beyond service is the wait in order of arrival times the m-th root of what the
-//!   two are to one another at one server: within 3 % (6 %) for exponential service. Of what classes stay longer than
-//!   without w, they have their own extra alike, the rest in proportion to their demands.
+//!   for one exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %) slower, and scv = 4 up to
+//!   3 % faster. For m servers the residence beyond service is the wait in order of arrival times the m-th root of what
+//!   the two are to one another at one server: within 3 % (6 %) for exponential service. Of what classes stay longer
+//!   than without w, they have their own extra alike, the rest in proportion to their demands.
 //!
 //! Under priorities, and beside closed classes, whose arrivals do not find what is there on average, no such formula is
 //! known to us: there all pay the mean as part of their demands. The simulator has those pay who find servers idle
@@ -103,8 +103,8 @@ impl Exceptional {
         }
     }
 
-    /// The shares of servers that arrivals find idle, with their probabilities: those of M/M/m, busiest first, none idle
-    /// left out. Of many servers, the mean alone.
+    /// The shares of servers that arrivals find idle, with their probabilities: those of M/M/m, busiest first, none
+    /// idle left out. Of many servers, the mean alone.
     pub(crate) fn found_idle(&self) -> Vec<(f64, f64)> {
         let some = 1.0 - erlang_c(self.count, self.busy);
         if self.count > FEW {
@@ -141,8 +141,8 @@ impl Exceptional {
         must_wait * left / drained
     }
 
-    /// Where servers are shared, by how much one is stretched that finds an idle server and then needs so much: beyond 1,
-    /// and as a share of what others are stretched that come at any time, were no one to wake up.
+    /// Where servers are shared, by how much one is stretched that finds an idle server and then needs so much: beyond
+    /// 1, and as a share of what others are stretched that come at any time, were no one to wake up.
     pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
         let [visits, work, _] = self.moments;
         let left = 1.0 - work / self.servers;

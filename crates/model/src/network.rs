@@ -67,7 +67,8 @@ impl<'a> Network<'a> {
         self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
     }
 
-    /// What a request pays at each station that finds all its servers idle, where the classes are served at these rates.
+    /// What a request pays at each station that finds all its servers idle, where the classes are served at these
+    /// rates.
     pub(crate) fn waking_at(&self, rates: &[f64]) -> Vec<f64> {
         let waking = |(station, row): (&Station, &Vec<f64>)| waking(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(waking).collect()

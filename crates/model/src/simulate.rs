@@ -3,8 +3,8 @@
 //! Requests of a class visit, once each and in the model's order, the stations where it has a demand. How a demand is
 //! split into visits, and in which order, makes no difference to product-form networks (processor sharing, delays, FCFS
 //! with exponential service and equal demands); to others it may. `background` slows a queue to 1 − b of its rate.
-//! Think times are exponential. An [`idle_cost`](brimful_core::model::IdleCost) above 0 is paid by those who find servers
-//! idle, in proportion to their share ([`crate::exceptional`]); one below 0 is part of every demand.
+//! Think times are exponential. An [`idle_cost`](brimful_core::model::IdleCost) above 0 is paid by those who find
+//! servers idle, in proportion to their share ([`crate::exceptional`]); one below 0 is part of every demand.
 //!
 //! A run ends when it is precise enough, or has used up its events or its time; what it was then worth is in [`Run`].
 //! How warm-up is found and intervals are made: `simulate/intervals.rs`. One seed, one result. Memory is bounded: by a

@@ -11,8 +11,8 @@ use crate::{ModelError, station_demands};
 use brimful_core::model::{Model, Station, StationKind};
 use rand_pcg::Pcg64Mcg;
 
-/// How slow a host is: a factor on times of service, from each instant on until the next. Before the first it is that of
-/// the first.
+/// How slow a host is: a factor on times of service, from each instant on until the next. Before the first it is that
+/// of the first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
     /// Instants in seconds, in order, and the factor from there on.

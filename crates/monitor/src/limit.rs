@@ -1,8 +1,8 @@
 //! A CPU quota for a server while it is measured: its processes are moved into a control group of their own, below the
 //! one that they are in, and back.
 //!
-//! A process killed while it holds a [`LimitGuard`] takes nothing back. What it takes to do so, a [`Moved`], is therefore
-//! announced before anything is changed: another process can keep it, and do it instead. Source: cgroups(7);
+//! A process killed while it holds a [`LimitGuard`] takes nothing back. What it takes to do so, a [`Moved`], is
+//! therefore announced before anything is changed: another process can keep it, and do it instead. Source: cgroups(7);
 //! cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
 use crate::process_table::{process_table, with_descendants};
@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The period of a quota: a tenth of what is usual, so that the server goes nearly as if it were slower. What a thread gets
-/// beyond the quota until the kernel's next tick is taken off the next period's.
+/// The period of a quota: a tenth of what is usual, so that the server goes nearly as if it were slower. What a thread
+/// gets beyond the quota until the kernel's next tick is taken off the next period's.
 const PERIOD_US: f64 = 10_000.0;
 /// The shortest quota that Linux takes.
 const LEAST_US: f64 = 1_000.0;
@@ -46,8 +46,9 @@ pub fn quota_period_s(cpus: f64) -> f64 {
     PERIOD_US.max(LEAST_US / cpus).ceil() / 1e6
 }
 
-/// Lets the processes of the tree use so many CPUs together until the guard is dropped; what they start meanwhile is with
-/// them. What it takes to undo that is announced before anything is moved, each time with all that was announced before.
+/// Lets the processes of the tree use so many CPUs together until the guard is dropped; what they start meanwhile is
+/// with them. What it takes to undo that is announced before anything is moved, each time with all that was announced
+/// before.
 ///
 /// # Errors
 /// [`MonitorError::Quota`] where it is not allowed, [`MonitorError::Announce`] with the error of `announce`.

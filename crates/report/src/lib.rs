@@ -1,5 +1,5 @@
-//! Records, surveys, plans, profiles and what was seen of a server as people read them (terminal text, one self-contained HTML
-//! page) and as scripts do (JSON).
+//! Records, surveys, plans, profiles and what was seen of a server as people read them (terminal text, one
+//! self-contained HTML page) and as scripts do (JSON).
 //!
 //! Nothing here measures or predicts: the figures are the document's own.
 #![forbid(unsafe_code)]

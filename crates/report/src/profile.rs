@@ -1,8 +1,8 @@
 //! The profile of a site's traffic on the terminal: plain text, at most 100 columns wide.
 //!
 //! First what matters: how much, when most, what became of the lines, in which format they were, and what is out of the
-//! ordinary. Then arrivals, answers, classes, popularity, burstiness, times, sessions, and the Workload that comes of it.
-//! Names in logs are foreign: each is made fit for a terminal and cut to its column.
+//! ordinary. Then arrivals, answers, classes, popularity, burstiness, times, sessions, and the Workload that comes of
+//! it. Names in logs are foreign: each is made fit for a terminal and cut to its column.
 
 mod answers;
 mod arrivals;

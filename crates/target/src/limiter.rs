@@ -1,5 +1,5 @@
-//! A limit on the rate of requests, as by nginx's limit_req or a gateway: a token bucket. Those above it are answered 429
-//! at once.
+//! A limit on the rate of requests, as by nginx's limit_req or a gateway: a token bucket. Those above it are answered
+//! 429 at once.
 
 use crate::desk::lock;
 use std::sync::Mutex;

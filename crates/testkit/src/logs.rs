@@ -1,7 +1,8 @@
 //! Access logs of known traffic, as fast as a disk takes them: the same shape gives the same bytes on every machine.
 //!
-//! - Requests begin as a Poisson process, or as one whose rate is switched on and off for times of Pareto's distribution
-//!   with α = 1.4, which makes it long-range dependent with H = (3 − α)/2 = 0.8 (Heath, Resnick & Samorodnitsky 1998).
+//! - Requests begin as a Poisson process, or as one whose rate is switched on and off for times of Pareto's
+//!   distribution with α = 1.4, which makes it long-range dependent with H = (3 − α)/2 = 0.8 (Heath, Resnick &
+//!   Samorodnitsky 1998).
 //! - URLs are as popular as Zipf's law says: the n-th one n^−s (an alias table; Walker 1977, Vose 1991).
 //! - Every URL has one size: log-normal, and of 7 % of them Pareto's with α = 1.1 (Barford & Crovella 1998).
 //! - 15 % of requests are answered by 304, 3 % by 404, 1 % by 301, 0.5 % by 500; 2 % are POST, 1 % HEAD.

@@ -1,5 +1,5 @@
-//! Neighbouring clusters put together to so many classes, such that the logarithms of sizes differ least within them: the
-//! optimal partition of points on a line (Fisher 1958), found by dynamic programming over all places to cut.
+//! Neighbouring clusters put together to so many classes, such that the logarithms of sizes differ least within them:
+//! the optimal partition of points on a line (Fisher 1958), found by dynamic programming over all places to cut.
 
 use std::ops::Range;
 

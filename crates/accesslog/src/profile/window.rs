@@ -2,8 +2,8 @@
 //!
 //! Which window is the busiest is only known at the end, so the one with the most requests so far is kept, and the
 //! three that were written last, as lines of a log are a little out of order. Windows begin at whole multiples of their
-//! length since 1970; but a log that is no longer than a window is one, whenever it begins. When one is written again after it was given up, it has only what came since; the calendar knows
-//! what it should have.
+//! length since 1970; but a log that is no longer than a window is one, whenever it begins. When one is written again
+//! after it was given up, it has only what came since; the calendar knows what it should have.
 
 use super::calendar::{DAY_S, NS};
 use super::keys::OTHER;
@@ -179,8 +179,8 @@ impl Windows {
         windows.max_by(|a, b| a.requests.cmp(&b.requests).then(b.from_ns.cmp(&a.from_ns)))
     }
 
-    /// As long as there is a window of all requests. It begins a minute before the first one, as those of before may come
-    /// late, and ends with the first that does not fit.
+    /// As long as there is a window of all requests. It begins a minute before the first one, as those of before may
+    /// come late, and ends with the first that does not fit.
     fn add_to_whole(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         if std::mem::take(&mut self.is_empty) && self.given.is_none() {
             let minute = 60 * NS;

@@ -1,7 +1,7 @@
 //! What becomes of each line: parsed, malformed or filtered, and never two of these.
 //!
-//! `read = parsed + malformed + filtered` after every line. Where for a while most lines of a log are malformed, what the
-//! next ones look like is found out, and they are read by that as well.
+//! `read = parsed + malformed + filtered` after every line. Where for a while most lines of a log are malformed, what
+//! the next ones look like is found out, and they are read by that as well.
 
 use super::{Kept, Read};
 use crate::detect::Formats;

@@ -1,5 +1,5 @@
-//! What a log says was asked for, made fit to be asked for again. Whoever was logged chose these bytes: none of them ends
-//! a line of a request, or its path.
+//! What a log says was asked for, made fit to be asked for again. Whoever was logged chose these bytes: none of them
+//! ends a line of a request, or its path.
 
 use std::str::FromStr;
 

@@ -1,7 +1,8 @@
 //! Blocks of whole lines, so that lines can be found in place and blocks can go from one thread to another.
 //!
-//! A line that two blocks would share goes to the second one: that is the only copy. A line that is longer than any line
-//! may be costs the memory of the longest that may be, however long it is: the rest of it is dropped while it is read.
+//! A line that two blocks would share goes to the second one: that is the only copy. A line that is longer than any
+//! line may be costs the memory of the longest that may be, however long it is: the rest of it is dropped while it is
+//! read.
 
 use super::decode::Decoder;
 use std::io::{ErrorKind, Read};

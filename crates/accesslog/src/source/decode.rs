@@ -1,11 +1,11 @@
 //! Decompression by magic bytes: gzip (RFC 1952), zstd (RFC 8878), bzip2, or none.
 //!
 //! A compressed log is any number of members after one another, as `cat a.gz b.gz` makes them and parallel compressors
-//! do; they need not be of one kind. Zeros may follow the last one, as on tapes. Anything else that follows is an error:
-//! up to there, everything was read.
+//! do; they need not be of one kind. Zeros may follow the last one, as on tapes. Anything else that follows is an
+//! error: up to there, everything was read.
 //!
-//! Memory is that of the stream's window: 32 KiB for gzip, 4 MB for bzip2, and for zstd what it was compressed with: 8 MiB
-//! at most unless that was with `--long` or `--ultra`, and never more than 128 MiB.
+//! Memory is that of the stream's window: 32 KiB for gzip, 4 MB for bzip2, and for zstd what it was compressed with: 8
+//! MiB at most unless that was with `--long` or `--ultra`, and never more than 128 MiB.
 
 use super::input::Input;
 use brimful_core::quantity;
@@ -284,8 +284,8 @@ pub(crate) mod tests {
         encoder.finish().unwrap()
     }
 
-    /// A frame by hand (RFC 8878, 3.1.1): no checksum, a window of 128 KiB, raw blocks; a repeated byte is a block of its
-    /// own kind.
+    /// A frame by hand (RFC 8878, 3.1.1): no checksum, a window of 128 KiB, raw blocks; a repeated byte is a block of
+    /// its own kind.
     pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38];
         let mut blocks = text.chunks(100_000).peekable();

@@ -1,8 +1,8 @@
 //! How logs begin: what their formats are, and in what order their requests came.
 //!
-//! Formats are found by the first lines of all logs together; where nothing reads most of these, by those of the logs whose
-//! own lines are known. Rotated sets are put in order by each log's first request, since their names tell it in many ways,
-//! of which half are upside down.
+//! Formats are found by the first lines of all logs together; where nothing reads most of these, by those of the logs
+//! whose own lines are known. Rotated sets are put in order by each log's first request, since their names tell it in
+//! many ways, of which half are upside down.
 
 use super::blocks::{Blocks, Limits};
 use super::decode::Decoder;

@@ -1,10 +1,10 @@
 //! Which arrival process has the bursts of a log: judged by the index of dispersion at all lengths of the epoch.
 //!
 //! Poisson arrivals have 1 at each. Where the log is not so, two processes are fitted, and the one is taken whose
-//! indices are less far off (squares of logarithms): bursts at random times, MMPP(2), with
-//! I(t) = 1 + 2σ²τ/m · (1 − τ/t·(1 − e^(−t/τ))) for a rate of mean m and variance σ² that is forgotten after τ
-//! (Fischer & Meier-Hellstern 1993), and, where the Hurst parameter is known to be above one half, the self-similar noise
-//! that `selfsimilar:H` makes, with I(t) = 1 + m·c²·t·(t/t₀)^(2H−2), whose rate over t₀ = 100 ms varies by c = 30 %.
+//! indices are less far off (squares of logarithms): bursts at random times, MMPP(2), with I(t) = 1 + 2σ²τ/m · (1 −
+//! τ/t·(1 − e^(−t/τ))) for a rate of mean m and variance σ² that is forgotten after τ (Fischer & Meier-Hellstern 1993),
+//! and, where the Hurst parameter is known to be above one half, the self-similar noise that `selfsimilar:H` makes,
+//! with I(t) = 1 + m·c²·t·(t/t₀)^(2H−2), whose rate over t₀ = 100 ms varies by c = 30 %.
 
 use brimful_core::profile::{Dispersion, Profile};
 use brimful_core::quantity::number;
@@ -25,7 +25,8 @@ const NOISE: f64 = 0.3;
 const NOISE_STEP_S: f64 = 0.1;
 /// Bursts that take less or more of the time than this are none.
 const SHARES: [f64; 2] = [0.02, 0.5];
-/// Lengths of bursts that are tried, in seconds: from this one, by this factor, and up to so many times the longest epoch.
+/// Lengths of bursts that are tried, in seconds: from this one, by this factor, and up to so many times the longest
+/// epoch.
 const LENGTHS: (f64, f64, f64) = (0.05, 1.25, 4.0);
 
 /// The process that fits the peak window of a profile best.

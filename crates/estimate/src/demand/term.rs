@@ -98,8 +98,8 @@ impl Shape {
         }
     }
 
-    /// What the term adds to each request, and to what is busy without requests, when the servers are busy all the time:
-    /// times w.
+    /// What the term adds to each request, and to what is busy without requests, when the servers are busy all the
+    /// time: times w.
     pub(crate) fn at_saturation(self) -> (f64, f64) {
         (self.per_request(0.0), if self == Shape::PerSecond { 1.0 } else { 0.0 })
     }

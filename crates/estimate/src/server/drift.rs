@@ -114,8 +114,8 @@ fn wider(blocks: usize) -> f64 {
     t.inverse_cdf(0.95) / NORMAL_95 * (1.0 + 1.0 / n).sqrt()
 }
 
-/// How many of so many blocks are drawn anew. As many would make the mean of few too narrow: its variance is then that of
-/// n − 1 of n, and the normal distribution's instead of Student's t. Fewer widen it to what t says.
+/// How many of so many blocks are drawn anew. As many would make the mean of few too narrow: its variance is then that
+/// of n − 1 of n, and the normal distribution's instead of Student's t. Fewer widen it to what t says.
 pub(super) fn how_many(blocks: usize) -> usize {
     let Some(freedom) = blocks.checked_sub(1).filter(|freedom| *freedom > 0) else { return blocks };
     let quantile = StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL_95, |t| t.inverse_cdf(0.95));
@@ -153,8 +153,8 @@ impl Once {
     }
 }
 
-/// The share of the variance of what was seen (factors about 1, and of how many calls each is the mean) that is not that
-/// of calls whose squared coefficient of variation is `variability` (shrinkage, as James & Stein 1961).
+/// The share of the variance of what was seen (factors about 1, and of how many calls each is the mean) that is not
+/// that of calls whose squared coefficient of variation is `variability` (shrinkage, as James & Stein 1961).
 pub(super) fn drift_share(seen: impl Iterator<Item = (f64, f64)>, variability: f64) -> f64 {
     let (mut n, mut squares, mut of_calls) = (0.0, 0.0, 0.0);
     for (factor, calls) in seen {

@@ -40,7 +40,8 @@ pub(super) struct Pool {
     pub places: u32,
     /// In seconds, by class.
     pub held: Vec<f64>,
-    /// Whether they hold it while they are on the CPUs, too, like workers; and not only elsewhere, like a lock or a disk.
+    /// Whether they hold it while they are on the CPUs, too, like workers; and not only elsewhere, like a lock or a
+    /// disk.
     pub around_cpu: bool,
 }
 

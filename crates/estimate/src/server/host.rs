@@ -65,8 +65,8 @@ impl Answered {
 }
 
 impl ServerFit {
-    /// How slow the host was in the course of a level at which requests in these proportions came at `rate`. `None` where
-    /// the Record does not tell.
+    /// How slow the host was in the course of a level at which requests in these proportions came at `rate`. `None`
+    /// where the Record does not tell.
     pub fn course_of(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<Course> {
         self.once.course(&self.facts, &stretches(record, 0.0)?, rate, mix)
     }

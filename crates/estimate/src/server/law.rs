@@ -1,15 +1,15 @@
 //! How the cost of a call depends on the load: rivals, and the one that says best what it was not fitted to.
 //!
-//! At each level the cost of a call is c = S + W·Iᵖ, with I the share of the CPUs that is idle. p = 1 is exceptional first
-//! service (Welch 1964): a call that finds the server idle costs S + W. A greater p stands for a server that has to have
-//! been idle for long; W < 0 with p = 1 for calls that get in one another's way.
+//! At each level the cost of a call is c = S + W·Iᵖ, with I the share of the CPUs that is idle. p = 1 is exceptional
+//! first service (Welch 1964): a call that finds the server idle costs S + W. A greater p stands for a server that has
+//! to have been idle for long; W < 0 with p = 1 for calls that get in one another's way.
 //!
 //! The rivals, their names and what a Model makes of them are those of [`crate::demand::load`], which finds them in the
-//! Records of any runs; the least squares are the same. What differs is what is known. There, runs are many or few, of any
-//! mix, and the work without requests may have to be fitted along, so the question is whether a shape shows at all (an F
-//! test against constant demands). Here, the design is fixed: one mix at four levels, work without calls known, S itself
-//! mostly measured. A shape is all but certain, and the question is which predicts best between the levels; so each is
-//! left out in turn, and more powers can be told apart.
+//! Records of any runs; the least squares are the same. What differs is what is known. There, runs are many or few, of
+//! any mix, and the work without requests may have to be fitted along, so the question is whether a shape shows at all
+//! (an F test against constant demands). Here, the design is fixed: one mix at four levels, work without calls known, S
+//! itself mostly measured. A shape is all but certain, and the question is which predicts best between the levels; so
+//! each is left out in turn, and more powers can be told apart.
 
 use crate::demand::Shape;
 use crate::least_squares::fit_non_negative;
@@ -20,8 +20,8 @@ use brimful_core::survey::Law;
 const MOST_POWER: u32 = 4;
 /// Of errors well below this, the smaller one says nothing for a law.
 const INDISTINCT: f64 = 0.005;
-/// No server is taken to spend more on idleness than so many times what a call needs without any: of real ones, the cost
-/// of a call was seen to double.
+/// No server is taken to spend more on idleness than so many times what a call needs without any: of real ones, the
+/// cost of a call was seen to double.
 const MOST_WEIGHT: f64 = 2.0;
 
 /// What a call costs at one level.
@@ -40,9 +40,9 @@ pub(super) struct Fitted {
     pub idle_cost: Option<IdleCost>,
 }
 
-/// Fits the law that is least off at levels left out, and tells all. `busiest` is the cost where the server had no rest,
-/// if that was seen. Where it was not, it is extrapolated, and laws that fit the levels as well differ in it: then
-/// `chance`, uniform between 0 and 1, draws one of them.
+/// Fits the law that is least off at levels left out, and tells all. `busiest` is the cost where the server had no
+/// rest, if that was seen. Where it was not, it is extrapolated, and laws that fit the levels as well differ in it:
+/// then `chance`, uniform between 0 and 1, draws one of them.
 pub(super) fn choose(costs: &[Cost], busiest: Option<f64>, chance: Option<f64>) -> (Fitted, Vec<Law>) {
     let error = |shape| left_out_error(costs, |others| fit(shape, others, busiest));
     let rivals = [None].into_iter().chain(shapes().map(Some));
@@ -61,8 +61,9 @@ fn shapes() -> impl Iterator<Item = Shape> {
     [Shape::Busy].into_iter().chain((1..=MOST_POWER).map(Shape::Idle))
 }
 
-/// One of the rivals, each as likely as its errors at n levels left out make it (pseudo-Bayesian model averaging: Geisser &
-/// Eddy 1979, with normal errors of unknown variance). A constant is among them as one that has nothing to add.
+/// One of the rivals, each as likely as its errors at n levels left out make it (pseudo-Bayesian model averaging:
+/// Geisser & Eddy 1979, with normal errors of unknown variance). A constant is among them as one that has nothing to
+/// add.
 fn draw(costs: &[Cost], chance: f64) -> Option<Fitted> {
     let weigh = |shape| {
         let error = left_out_error(costs, |others| fit_mirrored(shape, others));
@@ -105,8 +106,8 @@ fn fit(shape: Option<Shape>, costs: &[Cost], busiest: Option<f64>) -> Fitted {
     }
 }
 
-/// The same for a draw, without a busiest: where noise has a call cost less at leisure, it does so much more instead. Held
-/// at nothing, draws of one that does would have no spread (the bootstrap at a bound: Andrews 2000).
+/// The same for a draw, without a busiest: where noise has a call cost less at leisure, it does so much more instead.
+/// Held at nothing, draws of one that does would have no spread (the bootstrap at a bound: Andrews 2000).
 fn fit_mirrored(shape: Shape, costs: &[Cost]) -> Fitted {
     let fitted = fit(Some(shape), costs, None);
     let falls = [column(costs, |_| 1.0), column(costs, |idle| -shape.beyond_saturation(idle))];

@@ -3,12 +3,12 @@
 //! A host that is slow for a moment makes queues just as service does that varies. So the two are told apart: the very
 //! arrivals of each piece are passed through the model, on a host of the course that it had, once with calls that need
 //! the same and once with calls whose needs vary as an exponential distribution does. What is then left of the measured
-//! times, at several loads, is the delay elsewhere; how much of the difference between the two there is, is the
-//! squared coefficient of variation. How the calls of one client differ, who never waits, says beforehand about what it is.
+//! times, at several loads, is the delay elsewhere; how much of the difference between the two there is, is the squared
+//! coefficient of variation. How the calls of one client differ, who never waits, says beforehand about what it is.
 //!
-//! Means are modelled, the shape of the distribution around them is measured: calls that take turns on a CPU have another
-//! one than calls that are served one after another, at the same mean. So percentiles are those of the model times
-//! what it was off by at the levels of calibration.
+//! Means are modelled, the shape of the distribution around them is measured: calls that take turns on a CPU have
+//! another one than calls that are served one after another, at the same mean. So percentiles are those of the model
+//! times what it was off by at the levels of calibration.
 
 use super::blocks::{Modelled, Piece, Place, Pooled, mean_shape};
 use super::{Once, ServerFacts};

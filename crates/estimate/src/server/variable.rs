@@ -1,6 +1,6 @@
 //! How far measurements may be off a prediction: by drawing the blocks of calibration anew (Efron 1979; blocks, because
-//! what is measured at one time hangs together: Künsch 1989), which gives other models; and by drawing the course of the
-//! host for each of them, on which the arrivals of a level then are served (a queue in a random environment).
+//! what is measured at one time hangs together: Künsch 1989), which gives other models; and by drawing the course of
+//! the host for each of them, on which the arrivals of a level then are served (a queue in a random environment).
 
 use super::blocks::{Replayed, pool};
 use super::drift::{how_many, mean_of};

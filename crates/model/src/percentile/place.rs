@@ -15,8 +15,9 @@
 //! - Servers that wake up ([`crate::exceptional`]): who finds some idle, as often as in M/M/m, waits for no one and has
 //!   the longer service; who does not has the other, after a wait of (E − ρ·F)/(1 − ρ·F), with E of all services under
 //!   way, F of those that nothing was paid for, and ρ the load of the latter. Exact for one server (Welch 1964). Where
-//!   servers are shared, who finds none idle meets 1 + K requests for each server, K geometric at ρ, as in M/M/m; of who
-//!   does, mean and variance of what is met are reduced alike. There p50 and p95 are within 8 % (exponential) to 14 %.
+//!   servers are shared, who finds none idle meets 1 + K requests for each server, K geometric at ρ, as in M/M/m; of
+//!   who does, mean and variance of what is met are reduced alike. There p50 and p95 are within 8 % (exponential) to
+//!   14 %.
 //! - Priorities: the wait is exponential where there is one, and like an interrupted service it is stretched by the
 //!   busy periods of the more urgent.
 //!

@@ -63,7 +63,8 @@ pub(super) struct PaidWait<'a> {
     pub(super) rates: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
-    /// What one pays that finds all servers idle; and with which probabilities which shares are found so, none included.
+    /// What one pays that finds all servers idle; and with which probabilities which shares are found so, none
+    /// included.
     pub(super) most: f64,
     pub(super) found: Vec<(f64, f64)>,
     /// Busy servers, and how many would be without anything extra.

@@ -1,7 +1,7 @@
 //! A model made ready to be simulated: checked, and turned into tables.
 //!
-//! Where servers wake up for those who find them idle, W·Iᵖ⁻¹ takes I from the law at the mean rates of the open classes
-//! (and the throughputs of closed ones, as the Linearizer has them).
+//! Where servers wake up for those who find them idle, W·Iᵖ⁻¹ takes I from the law at the mean rates of the open
+//! classes (and the throughputs of closed ones, as the Linearizer has them).
 //!
 //! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and knows no
 //! background.

@@ -124,8 +124,8 @@ impl Selection {
         })
     }
 
-    /// Whether a process that started then (`CLOCK_BOOTTIME`) is worth another look although nothing is new about it: some
-    /// name is waited for, and programs give themselves titles a moment after they were executed.
+    /// Whether a process that started then (`CLOCK_BOOTTIME`) is worth another look although nothing is new about it:
+    /// some name is waited for, and programs give themselves titles a moment after they were executed.
     pub fn awaits_title(&self, started: Nanos, accounts: &Accounts) -> bool {
         let is_awaited = |(index, choice): (usize, &Choice)| {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)

@@ -1,7 +1,7 @@
 //! What is out of the ordinary in a profile: the few facts that somebody would want to be told first.
 //!
-//! The thresholds are where a fact begins to change what one does with the figures: 1 % of lines that cannot be read, 1 %
-//! of answers that are the server's failures, variances that a plan for Poisson arrivals is too small for.
+//! The thresholds are where a fact begins to change what one does with the figures: 1 % of lines that cannot be read,
+//! 1 % of answers that are the server's failures, variances that a plan for Poisson arrivals is too small for.
 
 use brimful_core::profile::Profile;
 use brimful_core::quantity::{count, number, percent};
