@@ -16,6 +16,9 @@ const JOINING: Nanos = Nanos::from_secs(5);
 
 /// How long after its start a process may still give itself a title.
 const TITLING: Nanos = Nanos::from_secs(10);
+/// How long after its start a process may still be between two programs: while one is executed there is a moment in which
+/// the process has its new name and no arguments yet.
+const EXECUTING: Nanos = Nanos::from_secs(1);
 
 /// All selectors, in their order.
 #[derive(Debug)]
@@ -131,6 +134,13 @@ impl Selection {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)
         };
         sys::now() + sys::suspended() < started + TITLING && self.choices.iter().enumerate().any(is_awaited)
+    }
+
+    /// Whether a process that started then (`CLOCK_BOOTTIME`) may have been seen while it executed its program, so that its
+    /// title is worth another look.
+    pub fn may_be_executing(&self, started: Nanos) -> bool {
+        let by_name = |choice: &Choice| matches!(choice.selector, ProcessSelector::Name(_));
+        sys::now() + sys::suspended() < started + EXECUTING && self.choices.iter().any(by_name)
     }
 
     /// Whether a selector's program has figures of its own.

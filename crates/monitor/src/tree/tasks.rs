@@ -178,7 +178,9 @@ impl TaskReader {
         let of_interest = |process: &&mut Process| {
             process.new
                 || selection.has_found()
-                || process.program.is_none() && selection.awaits_title(process.started, accounts)
+                || process.program.is_none()
+                    && (selection.may_be_executing(process.started)
+                        || selection.awaits_title(process.started, accounts))
         };
         for process in self.processes.iter_mut().filter(of_interest) {
             let name = process.comm.split(|&byte| byte == 0).next().unwrap_or_default();
