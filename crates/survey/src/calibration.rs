@@ -39,6 +39,8 @@ const LADDERS: usize = 3;
 /// Twice as many clients that get no more done than this many times as much have filled something; one look at each is
 /// no more exact than this.
 const FILLED: f64 = 1.25;
+/// A server that keeps its CPUs this busy over all blocks has filled them, whatever that one look said.
+const BUSY: f64 = 0.97;
 /// From this share of what this client can offer on, what many clients get done may be its limit.
 const NEAR_CLIENT_MAX: f64 = 0.95;
 /// The server has changed when its speed has a trend over the blocks that comes to this share and is that many times its
@@ -122,7 +124,8 @@ impl Method<'_> {
         self.found.doubts.extend(changed(&rates, &processes));
         self.found.calibrated_at = mean(&rates);
         self.found.clients = capacity.clients;
-        self.found.filled = capacity.filled;
+        let filled = capacity.filled || self.keeps_cpus_busy(capacity.clients);
+        self.found.filled = filled;
         let servers = self.setup.servers();
         // What requests cannot have: the server's own work without them, and that of others.
         let taken = others_under_load(&self.found.levels) + idle_busy / f64::from(servers);
@@ -133,7 +136,7 @@ impl Method<'_> {
             servers,
             idle_busy,
             background: self.found.background.unwrap_or(0.0).min(taken),
-            filled: capacity.filled,
+            filled,
         };
         let fit = ServerFit::new(facts, blocks, self.setup.seed)?;
         self.found.inflicted = Some(self.found.toll.sum(self.setup, capacity.clients, capacity.rate, idle_busy));
@@ -258,6 +261,14 @@ impl Method<'_> {
             Place::Clients(clients) => (closed(mix, clients), slice(clients), 1.0),
             Place::Alone(class, clients) => (closed(&alone(mix, class), clients), slice(clients), 1.0),
         }
+    }
+
+    /// Whether so many clients, the most that there may be, leave the server's CPUs nothing to do.
+    fn keeps_cpus_busy(&self, clients: u64) -> bool {
+        let name = self.name_of(Place::Clients(clients));
+        let busy =
+            |level: &Level| level.workload == name && level.utilization.measured.is_some_and(|busy| busy >= BUSY);
+        clients >= MOST_CLIENTS * u64::from(self.setup.servers()) && self.found.levels.iter().any(busy)
     }
 
     pub(crate) fn name_of(&self, place: Place) -> String {

@@ -22,6 +22,21 @@ fn says(survey: &Survey, what: &str) {
     assert!(said.starts_with(what), "{said}");
 }
 
+/// Calls that come together cost less, so more clients always get more done; the CPU is full nevertheless.
+#[test]
+fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    bench.under_load = Box::new(|model, _| {
+        let many = model.classes[0].population.is_some_and(|clients| clients >= 32);
+        model.demands[0][0] *= if many { 0.7 } else { 1.0 };
+    });
+    let survey = has_its_capacity_predicted(&mut bench, "cpu");
+    assert!(
+        survey.levels.iter().any(|level| level.role == brimful_core::survey::Role::PastSaturation),
+        "the capacity was measured"
+    );
+}
+
 #[test]
 fn a_backend_of_one_place() {
     let mut bench = Simulated::new(vec![cpu(1), queue("database", 1)], vec![vec![0.001], vec![0.001_25]]);
