@@ -5,16 +5,13 @@ python3 -m bench.monitor --help
 """
 
 import argparse
-import json
 import os
 import tempfile
 from pathlib import Path
 
 from .. import command
-from ..side_by_side.tools import Failed
-from . import lookup, minute, overflow, overhead, report, sample, states, upkeep
+from . import lookup, minute, overflow, overhead, sample, states, suite, upkeep
 from .bed import Bed
-from .case import Case
 from .tools import Programs
 
 CASES = [
@@ -33,8 +30,7 @@ OVERHEAD_S, QUICK_OVERHEAD_S = 600, 80
 def main() -> int:
     options = parse()
     if options.report:
-        print(report.text(CASES, json.loads(options.report.read_text())))
-        return 0
+        return suite.show(options.report, CASES)
     programs = Programs.find(options.build.resolve())
     for name, remedy in (("brimful", "make build"), ("probe", "make bench-monitor")):
         if programs.path(name) is None:
@@ -54,28 +50,10 @@ def main() -> int:
         },
         "cases": [],
     }
-    print(report.header(document), end="\n\n", flush=True)
     out = options.out or (None if options.quick else command.RESULTS / "monitor.json")
     with tempfile.TemporaryDirectory(prefix="brimful-bench-") as directory:
         bed = Bed(programs, Path(directory), options.server_cpu, options.generator_cpu, options.quick, overhead_s)
-        for case in CASES:
-            if options.case and case.name not in options.case:
-                continue
-            document["cases"].append(run(case, bed))
-            print(report.case_text(case, document["cases"][-1]), end="\n\n", flush=True)
-            if out:
-                command.write(out, document)
-    print(report.requirements_text(CASES, document))
-    if out:
-        command.say(f"\nraw results: {out}")
-    return 0
-
-
-def run(case: Case, bed: Bed) -> dict:
-    try:
-        return {"name": case.name} | case.measure(bed).document()
-    except Failed as failure:
-        return {"name": case.name, "error": str(failure)}
+        return suite.measure(document, CASES, bed, options.case, out)
 
 
 def parse() -> argparse.Namespace:

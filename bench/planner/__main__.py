@@ -4,14 +4,11 @@ python3 -m bench.planner --help
 """
 
 import argparse
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 from .. import command
-from ..monitor import report
-from ..monitor.case import Case
-from ..side_by_side.tools import Failed
+from ..monitor import suite
 from . import peers, program
 from .cases import CASES, Bed
 
@@ -22,9 +19,7 @@ LIMIT_S, QUICK_LIMIT_S = 120, 5
 def main() -> int:
     options = parse()
     if options.report:
-        document = json.loads(options.report.read_text())
-        print(report.text(CASES, document), *document["absent"].values(), sep="\n\n")
-        return 0
+        return suite.show(options.report, CASES)
     path = options.build.resolve() / program.NAME
     if not path.exists():
         return command.missing("planner", program.NAME, options.build, "make bench-planner")
@@ -46,28 +41,10 @@ def measure(options: argparse.Namespace, path: Path, there: list[peers.Peer], ab
         "settings": {"quick": options.quick, "repetitions": repetitions, "limit_seconds": limit_s},
         "cases": [],
     }
-    print(report.header(document), *absent.values(), sep="\n", end="\n\n", flush=True)
     stored = command.RESULTS / f"planner-{now:%Y-%m-%dT%H%M%SZ}.json"
     out = options.out or (None if options.quick or options.case else stored)
     bed = Bed(program.Program(path), there, repetitions, limit_s, options.quick)
-    for case in CASES:
-        if options.case and case.name not in options.case:
-            continue
-        document["cases"].append(run(case, bed))
-        print(report.case_text(case, document["cases"][-1]), end="\n\n", flush=True)
-        if out:
-            command.write(out, document)
-    print(report.requirements_text(CASES, document))
-    if out:
-        command.say(f"\nraw results: {out}")
-    return 0
-
-
-def run(case: Case, bed: Bed) -> dict:
-    try:
-        return {"name": case.name} | case.measure(bed).document()
-    except Failed as failure:
-        return {"name": case.name, "error": str(failure)}
+    return suite.measure(document, CASES, bed, options.case, out)
 
 
 def parse() -> argparse.Namespace:

@@ -1,0 +1,40 @@
+"""A benchmark of several cases, whole: one after another they are measured, printed and stored; or shown once more."""
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+from .. import command
+from ..side_by_side.tools import Failed
+from . import report
+from .case import Case
+
+
+def show(path: Path, cases: list[Case]) -> int:
+    """The tables of stored results, and what was missing when they were measured."""
+    document = json.loads(path.read_text())
+    print(report.text(cases, document), *document.get("absent", {}).values(), sep="\n\n")
+    return 0
+
+
+def measure(document: dict, cases: list[Case], bed: object, only: Collection[str] | None, out: Path | None) -> int:
+    """Those that were chosen, or all, on this bed, into this document."""
+    print(report.header(document), *document.get("absent", {}).values(), sep="\n", end="\n\n", flush=True)
+    for case in cases:
+        if only and case.name not in only:
+            continue
+        document["cases"].append(run(case, bed))
+        print(report.case_text(case, document["cases"][-1]), end="\n\n", flush=True)
+        if out:
+            command.write(out, document)
+    print(report.requirements_text(cases, document))
+    if out:
+        command.say(f"\nraw results: {out}")
+    return 0
+
+
+def run(case: Case, bed: object) -> dict:
+    try:
+        return {"name": case.name} | case.measure(bed).document()
+    except Failed as failure:
+        return {"name": case.name, "error": str(failure)}
