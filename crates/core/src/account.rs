@@ -28,6 +28,29 @@ pub struct PackedAccount {
     pub batch_ns: u64,
     /// Response times by when their calls ended, up to the last batch that has one.
     pub batches: Vec<PackedBatch>,
+    /// Its sessions, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<PackedSessions>,
+}
+
+/// What became of the sessions of a run, as in `SessionFigures`. Whole numbers are distributed as if they were
+/// nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackedSessions {
+    /// Sessions whose last call was completed.
+    pub completed: u64,
+    /// Sessions that a failed call ended.
+    pub failed: u64,
+    /// Sessions that had not ended when the run did.
+    pub in_progress: u64,
+    /// Calls of one session.
+    pub calls: Option<PackedTimes>,
+    /// Bursts of one session.
+    pub bursts: Option<PackedTimes>,
+    /// From a session's first due time to its last answer.
+    pub lifetime: Option<PackedTimes>,
+    /// Connections that were established for one session.
+    pub connections: Option<PackedTimes>,
 }
 
 /// What became of the calls of one class.

@@ -17,6 +17,34 @@ pub struct RequestId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
+/// How a session went, as the workload knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOutcome {
+    /// When its first call was due.
+    pub began: Nanos,
+    /// When its last call ended.
+    pub ended: Nanos,
+    /// Calls that were handed out.
+    pub calls: u32,
+    /// Bursts that were begun.
+    pub bursts: u32,
+    /// A call of it failed, which ended it.
+    pub failed: bool,
+    /// It had begun before the run did: what it did then is not in these figures.
+    pub from_before: bool,
+}
+
+/// A session that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionEnded {
+    /// Which.
+    pub session: SessionId,
+    /// How it went.
+    pub outcome: SessionOutcome,
+    /// Connections that were established for it.
+    pub connections: u32,
+}
+
 /// One call, as the workload wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpec {
@@ -45,6 +73,15 @@ pub enum Next {
         /// What to request.
         call: CallSpec,
     },
+    /// The same of a call that was due before, and could not be made as its session had no connection left for it.
+    Waited {
+        /// When the schedule wanted the call to begin: it is answered so much later.
+        due: Nanos,
+        /// When it could begin: the generator is late from then on only.
+        ready: Nanos,
+        /// What to request.
+        call: CallSpec,
+    },
     /// Nothing is due before this instant, unless an outcome brings something sooner.
     NotBefore(Nanos),
     /// Nothing is due until a call in flight ends.
@@ -64,10 +101,21 @@ pub trait Workload {
     /// A call has ended; a closed workload schedules its successor here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
 
-    /// Whether calls of this session are under way or still to come; when none are, its connections are closed. Asked after
-    /// each of its calls has ended.
-    fn session_goes_on(&mut self, _session: SessionId) -> bool {
-        true
+    /// How this session went, if no call of it is under way or still to come: its connections are closed then. Asked
+    /// after each of its calls has ended, and answered once.
+    fn session_ended(&mut self, _session: SessionId) -> Option<SessionOutcome> {
+        None
+    }
+
+    /// Whether a session that goes on wants its connections closed until its next call is due. Asked after each of its
+    /// calls has ended.
+    fn closes_between_bursts(&self, _session: SessionId) -> bool {
+        false
+    }
+
+    /// Sessions that have begun and not ended. Asked when the run is over.
+    fn sessions_in_progress(&self) -> u64 {
+        0
     }
 }
 
@@ -81,7 +129,13 @@ pub enum Event {
         /// When the schedule wanted it to begin.
         due: Nanos,
     },
-    /// The generator began to act on it: `at − due` is its lateness.
+    /// It could begin, having been due before: it has waited for a connection of its session. Left out where it did
+    /// not.
+    Ready {
+        /// When.
+        at: Nanos,
+    },
+    /// The generator began to act on it: its lateness is counted from when it was due, or ready if that was later.
     Begun {
         /// When.
         at: Nanos,
@@ -176,6 +230,12 @@ pub trait Observer {
     /// One event of one call.
     fn on(&mut self, call: &mut Self::PerCall, event: &Event);
 
+    /// A session has ended.
+    fn on_session(&mut self, _session: &SessionEnded) {}
+
+    /// The run is over, and so many sessions that had begun had not ended. Told once.
+    fn on_sessions_in_progress(&mut self, _sessions: u64) {}
+
     /// Lets others look on, about ten times a second and at the end of the run. Called where the shard comes by anyway, between
     /// calls; must take no longer than some microseconds and wait for nobody.
     fn publish(&mut self, _now: Nanos) {}
@@ -191,6 +251,16 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on(&mut self, call: &mut Self::PerCall, event: &Event) {
         self.0.on(&mut call.0, event);
         self.1.on(&mut call.1, event);
+    }
+
+    fn on_session(&mut self, session: &SessionEnded) {
+        self.0.on_session(session);
+        self.1.on_session(session);
+    }
+
+    fn on_sessions_in_progress(&mut self, sessions: u64) {
+        self.0.on_sessions_in_progress(sessions);
+        self.1.on_sessions_in_progress(sessions);
     }
 
     fn publish(&mut self, now: Nanos) {

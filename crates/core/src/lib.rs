@@ -31,6 +31,9 @@ pub mod text;
 pub mod units;
 pub mod workload;
 
-pub use event::{CallSpec, ClassId, End, Event, Limit, Next, Observer, Outcome, RequestId, SessionId, Workload};
+pub use event::{
+    CallSpec, ClassId, End, Event, Limit, Next, Observer, Outcome, RequestId, SessionEnded, SessionId, SessionOutcome,
+    Workload,
+};
 pub use slo::Slo;
 pub use units::{Bytes, Nanos, Rate};

@@ -63,6 +63,9 @@ pub struct Record {
     pub reply_rate: ReplyRate,
     /// The same, per request class.
     pub classes: BTreeMap<String, ClassRecord>,
+    /// What became of its sessions, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionFigures>,
     /// The course of the run.
     pub intervals: Vec<Interval>,
     /// The histograms behind the summaries: base64 of HdrHistogram V2, values in `hdr_value_unit`.
@@ -237,6 +240,45 @@ pub struct ClassRecord {
     pub lateness_us: Option<Summary>,
     /// As in [`Record::bytes`].
     pub bytes: Option<Traffic>,
+}
+
+/// What became of the sessions of a run. The distributions are of those that began within the run and completed in it:
+/// where sessions last long against the run, these are the shorter ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionFigures {
+    /// Sessions of which a call was made: `completed + failed + in_progress`.
+    pub started: u64,
+    /// Sessions whose last call was completed.
+    pub completed: u64,
+    /// Sessions that a failed call ended.
+    pub failed: u64,
+    /// Sessions that had not ended when the run did.
+    pub in_progress: u64,
+    /// Sessions that began, per second over [`Record::window_s`]; those under way when the run began among them.
+    pub rate: f64,
+    /// Calls of one session.
+    pub calls: Option<SessionSummary>,
+    /// Bursts of one session.
+    pub bursts: Option<SessionSummary>,
+    /// Seconds from a session's first due time to its last answer; none above an hour.
+    pub lifetime_s: Option<SessionSummary>,
+    /// Connections that were established for one session.
+    pub connections: Option<SessionSummary>,
+}
+
+/// How one figure differs from session to session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionSummary {
+    /// Exact.
+    pub mean: f64,
+    /// Median; this and the other quantiles are within 0.1 %.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Exact.
+    pub max: f64,
 }
 
 /// One stretch of the run; all stretches of a run are equally long.

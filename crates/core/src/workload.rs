@@ -21,8 +21,12 @@
 //! ```
 
 mod load;
+mod sessions;
+mod spread;
 
 pub use load::{Load, LoadKind, LogReplay, Stage, Trace};
+pub use sessions::{BetweenBursts, SessionArrivals, Sessions};
+pub use spread::{Spread, SpreadError};
 
 use crate::secret::{self, MASK};
 use schemars::JsonSchema;
@@ -124,6 +128,14 @@ pub enum WorkloadError {
     /// A load that cannot be made.
     #[error("{0}")]
     BadLoad(&'static str),
+    /// Sessions that cannot be made.
+    #[error("{what}: {why}")]
+    BadSessions {
+        /// The field.
+        what: &'static str,
+        /// What is wrong with it.
+        why: SpreadError,
+    },
     /// Not a stage.
     #[error("`{0}` is not a stage: write its length and the rate at its end, like 30s:1000")]
     BadStage(String),

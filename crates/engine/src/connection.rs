@@ -119,6 +119,15 @@ struct Slot<P> {
     connection: Option<Connection<P>>,
 }
 
+/// The connections of a session that has not ended.
+#[derive(Debug, Default)]
+struct OfSession {
+    /// Their slots: as a rule one or very few.
+    slots: Vec<u32>,
+    /// How many were established, those that are closed among them.
+    established: u32,
+}
+
 /// All connections of a shard.
 #[derive(Debug)]
 pub struct Connections<P> {
@@ -126,8 +135,7 @@ pub struct Connections<P> {
     free: Vec<u32>,
     /// Those of no session, by [`List`]; the one that was listed last is on top.
     lists: [Vec<u32>; 2],
-    /// The slots of each session's: as a rule one or very few.
-    of_sessions: HashMap<SessionId, Vec<u32>>,
+    of_sessions: HashMap<SessionId, OfSession>,
     /// Most calls under way on one connection.
     depth: usize,
     /// Most calls in a connection's life.
@@ -173,7 +181,7 @@ impl<P> Connections<P> {
             self.slots.len() as u32 - 1
         });
         if let Some(session) = connection.session {
-            self.of_sessions.entry(session).or_default().push(slot);
+            self.of_sessions.entry(session).or_default().slots.push(slot);
         }
         self.slots[slot as usize].connection = Some(connection);
         self.open += 1;
@@ -241,7 +249,26 @@ impl<P> Connections<P> {
 
     /// The slots of a session's connections.
     pub fn of_session(&self, session: SessionId) -> &[u32] {
-        self.of_sessions.get(&session).map_or(&[], Vec::as_slice)
+        self.of_sessions.get(&session).map_or(&[], |of_session| of_session.slots.as_slice())
+    }
+
+    /// The connection in this slot is established.
+    pub fn established(&mut self, slot: u32) {
+        if let Some(session) = self.get(slot).and_then(|connection| connection.session)
+            && let Some(of_session) = self.of_sessions.get_mut(&session)
+        {
+            of_session.established = of_session.established.saturating_add(1);
+        }
+    }
+
+    /// A session has ended; its connections are still to be closed. Returns how many were established for it.
+    pub fn end_session(&mut self, session: SessionId) -> u32 {
+        let Some(of_session) = self.of_sessions.get_mut(&session) else { return 0 };
+        let established = std::mem::take(&mut of_session.established);
+        if of_session.slots.is_empty() {
+            self.of_sessions.remove(&session);
+        }
+        established
     }
 
     /// Where a connection belongs that can take a call.
@@ -290,10 +317,11 @@ impl<P> Connections<P> {
         self.free.push(slot);
         self.open -= 1;
         if let Some(session) = connection.session
-            && let Some(slots) = self.of_sessions.get_mut(&session)
+            && let Some(of_session) = self.of_sessions.get_mut(&session)
         {
-            slots.retain(|other| *other != slot);
-            if slots.is_empty() {
+            of_session.slots.retain(|other| *other != slot);
+            // How many there were is kept until the session ends.
+            if of_session.slots.is_empty() && of_session.established == 0 {
                 self.of_sessions.remove(&session);
             }
         }
@@ -387,6 +415,24 @@ mod tests {
         assert_eq!((connections.available(), connections.available_to(one)), (Some(anybodys), Some(roomy)));
         connections.slots().into_iter().for_each(|slot| drop(connections.remove(slot)));
         assert!(connections.of_sessions.is_empty() && connections.available().is_none());
+    }
+
+    #[test]
+    fn what_was_established_for_a_session_is_known_until_it_ends() {
+        let mut connections = Connections::new(1, u64::MAX);
+        let session = SessionId(7);
+        for _ in 0..3 {
+            let slot = insert_for(Some(session), &mut connections, Phase::Connecting, 1);
+            connections.established(slot);
+            connections.remove(slot);
+        }
+        let never = insert_for(Some(session), &mut connections, Phase::Connecting, 1);
+        let anybodys = insert(&mut connections, Phase::Open, 0);
+        connections.established(anybodys);
+        assert_eq!(connections.end_session(session), 3);
+        assert_eq!(connections.of_session(session), [never], "it is still to be closed");
+        connections.remove(never);
+        assert_eq!((connections.end_session(session), connections.of_sessions.len()), (0, 0));
     }
 
     #[test]

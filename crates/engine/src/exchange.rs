@@ -12,10 +12,13 @@ use std::borrow::Cow;
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
     /// Starts an attempt to establish a connection for the calls it bears; from another source address, if there is one and the
-    /// first has no port left.
+    /// first has no port left. Those of a session come from one address, so that the server can tell sessions apart.
     pub(crate) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
         connection.attempted_at = now;
-        connection.source = self.sources.take(now);
+        connection.source = match connection.session {
+            None => self.sources.take(now),
+            Some(session) => self.sources.of_session(session),
+        };
         connection.stamp = self.connections.fresh_stamp();
         let (source, stamp) = (connection.source, connection.stamp);
         let token = self.connections.insert(connection);
@@ -76,18 +79,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut call.observed, &Event::ConnectStarted { at: attempted_at });
             self.observer.on(&mut call.observed, &Event::Established { at: now });
         }
+        self.connections.established(slot);
         self.workload.on_established(now);
         self.next_due = Nanos::ZERO;
         calls
     }
 
-    /// The attempt failed. Without a port it is made again from the next source address, until all have been tried.
+    /// The attempt failed. Without a port it is made again from the next source address, until all have been tried; that
+    /// of a session is not.
     fn not_established(&mut self, slot: u32, errno: Errno) {
         let end = end_of_attempt(errno);
         let Some(connection) = self.connections.get(slot) else { return };
         if end == End::ClientLimited(Limit::Ports) {
             self.sources.ran_dry(connection.source, self.now);
-            if connection.tries < self.sources.count() {
+            if connection.tries < self.sources.count() && connection.session.is_none() {
                 self.io.close(self.connections.token(slot));
                 if let Some(mut connection) = self.connections.remove(slot) {
                     connection.tries += 1;

@@ -9,7 +9,7 @@ use crate::pacing::Waited;
 use crate::sources::Turns;
 use crate::sweep::Sweep;
 use crate::{Config, Requests};
-use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionId, Workload};
+use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionEnded, SessionId, Workload};
 use brimful_http::RecentHead;
 use rustix::fd::OwnedFd;
 
@@ -121,14 +121,23 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.in_flight -= 1;
         // The workload may want something at once.
         self.next_due = Nanos::ZERO;
-        if let Some(session) = spec.session
-            && !self.workload.session_goes_on(session)
-        {
+        if let Some(session) = spec.session {
+            self.go_on_with(session);
+        }
+    }
+
+    /// What becomes of a session one of whose calls has ended: its connections stay, or they are closed.
+    fn go_on_with(&mut self, session: SessionId) {
+        if let Some(outcome) = self.workload.session_ended(session) {
+            let connections = self.connections.end_session(session);
+            self.observer.on_session(&SessionEnded { session, outcome, connections });
+            self.leave(session);
+        } else if self.workload.closes_between_bursts(session) {
             self.leave(session);
         }
     }
 
-    /// Closes the connections of a session that is over.
+    /// Closes the connections of a session that has no call under way.
     fn leave(&mut self, session: SessionId) {
         let idle = |slot: &u32| self.connections.get(*slot).is_some_and(|connection| connection.calls.is_empty());
         let slots: Vec<u32> = self.connections.of_session(session).iter().copied().filter(idle).collect();

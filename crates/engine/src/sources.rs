@@ -1,7 +1,7 @@
 //! Source addresses: more of them mean more local ports, and shorter searches for a free one.
 
 use crate::EngineError;
-use brimful_core::Nanos;
+use brimful_core::{Nanos, SessionId};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -114,6 +114,11 @@ impl Turns {
         turn
     }
 
+    /// Index of the address that all connections of a session come from.
+    pub fn of_session(&self, session: SessionId) -> usize {
+        session.0 as usize % self.count()
+    }
+
     /// This one has no free port.
     pub fn ran_dry(&mut self, source: usize, now: Nanos) {
         self.dry_until[source] = now + REST;
@@ -153,6 +158,14 @@ mod tests {
         let error = "198.51.100.0/30".parse::<Cidr>().unwrap().usable(&target).unwrap_err().to_string();
         assert!(error.contains("198.51.100.0/30") && error.contains("ip address"), "{error}");
         assert!("::1".parse::<Cidr>().unwrap().usable(&target).is_err());
+    }
+
+    #[test]
+    fn a_session_has_one_address() {
+        let mut turns = Turns::new(3);
+        turns.ran_dry(1, Nanos::ZERO);
+        assert_eq!([0, 1, 4, 5].map(|session| turns.of_session(SessionId(session))), [0, 1, 1, 2]);
+        assert_eq!(Turns::new(0).of_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
     }
 
     #[test]

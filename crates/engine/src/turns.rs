@@ -68,6 +68,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.wait()?;
         };
         self.break_off();
+        self.observer.on_sessions_in_progress(self.workload.sessions_in_progress());
         self.note_gap(Waited::default());
         self.io.flush()?;
         self.observer.publish(self.now);
@@ -108,7 +109,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let now = if nth == 0 || self.config.connections.pipeline == 1 { self.tick() } else { self.now };
             self.next_due = match self.workload.next(now, self.in_flight) {
                 Next::Due { due, call } => {
-                    self.begin(due, call, now);
+                    self.begin((due, due), call, now);
+                    continue;
+                }
+                Next::Waited { due, ready, call } => {
+                    self.begin((due, ready), call, now);
                     continue;
                 }
                 Next::NotBefore(due) => due,
@@ -123,12 +128,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    fn begin(&mut self, due: Nanos, spec: CallSpec, now: Nanos) {
+    fn begin(&mut self, (due, ready): (Nanos, Nanos), spec: CallSpec, now: Nanos) {
         let mut call: Call<O::PerCall> = Call::new(spec, due, self.connections.fresh_stamp());
         self.in_flight += 1;
         self.observer.on(&mut call.observed, &Event::Scheduled { class: spec.class, due });
         if now > self.config.window + OVERRUN {
             return self.end(call, End::Unfinished { sent: false }, 0);
+        }
+        if ready > due {
+            self.observer.on(&mut call.observed, &Event::Ready { at: ready });
         }
         self.observer.on(&mut call.observed, &Event::Begun { at: now });
         let available = match spec.session {

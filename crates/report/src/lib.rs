@@ -10,6 +10,7 @@ pub mod json;
 pub mod load;
 pub mod plan;
 pub mod profile;
+pub mod replay;
 pub mod server;
 pub mod survey;
 

@@ -5,7 +5,7 @@
 
 mod client_limit;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod layout;
 mod notes;
 
@@ -15,7 +15,7 @@ pub use notes::warning;
 use crate::server::digest;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{bytes, count, number, percent, rate, seconds};
-use brimful_core::record::{ClassRecord, Record, ReplyRate, Summary, Verdict};
+use brimful_core::record::{ClassRecord, Record, ReplyRate, SessionFigures, Summary, Verdict};
 use brimful_core::server::Server;
 use layout::{labelled, ratio, row, table, time, time_or_dash};
 use notes::notes;
@@ -25,14 +25,9 @@ type Figure = fn(&Summary) -> f64;
 
 /// The run as plain text, ending in a newline.
 pub fn text(record: &Record) -> String {
-    let mut groups = vec![
-        total(record),
-        connections(record),
-        requests(record),
-        replies(record),
-        resources(record),
-        errors(&record.counts),
-    ];
+    let mut groups = vec![total(record), connections(record)];
+    groups.extend(record.sessions.as_ref().map(sessions));
+    groups.extend([requests(record), replies(record), resources(record), errors(&record.counts)]);
     groups.extend(record.server.as_ref().map(server));
     groups.push(times(record));
     if record.classes.len() > 1 {
@@ -75,6 +70,33 @@ fn connections(record: &Record) -> Vec<String> {
         )
     });
     vec![labelled("Connection rate", &rate), labelled("Connection time", &times)]
+}
+
+fn sessions(sessions: &SessionFigures) -> Vec<String> {
+    let became = format!(
+        "{} started ({}): {} completed, {} failed, {} still under way at the end",
+        count(sessions.started),
+        rate(sessions.rate),
+        count(sessions.completed),
+        count(sessions.failed),
+        count(sessions.in_progress)
+    );
+    let mut lines = vec![labelled("Sessions", &became)];
+    if let (Some(calls), Some(bursts), Some(lifetime), Some(connections)) =
+        (sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections)
+    {
+        let size = format!(
+            "{} calls in {} bursts on {} connections, {} long (means); at most {} calls, {}",
+            number(calls.mean),
+            number(bursts.mean),
+            number(connections.mean),
+            seconds(lifetime.mean),
+            number(calls.max),
+            seconds(lifetime.max)
+        );
+        lines.push(labelled("Session size", &size));
+    }
+    lines
 }
 
 fn requests(record: &Record) -> Vec<String> {
@@ -246,7 +268,7 @@ mod tests {
     use super::fixture::{record, summary};
     use super::*;
     use brimful_core::counts::{StatusCounts, Traffic};
-    use brimful_core::record::{Generator, Rates, Reason, ReasonCode};
+    use brimful_core::record::{Generator, Rates, Reason, ReasonCode, SessionSummary};
     use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Program};
     use std::collections::BTreeMap;
 
@@ -377,6 +399,33 @@ light                  100        100          0    1.00 ms     900 µs    5.00 
 ";
         let text = text(&record);
         assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn sessions_are_a_group_where_there_are_some() {
+        let summary = |mean: f64| Some(SessionSummary { mean, max: mean * 10.0, ..SessionSummary::default() });
+        let figures = SessionFigures {
+            started: 1_200,
+            completed: 900,
+            failed: 3,
+            in_progress: 297,
+            rate: 2.0,
+            calls: summary(12.6),
+            bursts: summary(4.2),
+            lifetime_s: summary(64.0),
+            connections: summary(2.5),
+        };
+        let mut record = record();
+        record.sessions = Some(figures);
+        let expected = "
+
+Sessions         1,200 started (2.00/s): 900 completed, 3 failed, 297 still under way at the end
+Session size     12.6 calls in 4.20 bursts on 2.50 connections, 64.0 s long (means); at most 126 calls, 640 s
+
+Request rate";
+        assert!(text(&record).contains(expected), "{}", text(&record));
+        record.sessions = Some(SessionFigures { calls: None, ..figures });
+        assert!(text(&record).contains("the end\n\nRequest rate"), "{}", text(&record));
     }
 
     #[test]

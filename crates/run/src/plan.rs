@@ -1,13 +1,13 @@
 //! What decides a run, and what of it only the whole can tell.
 
 use crate::{Endpoint, RunError};
-use brimful_core::workload::{Load, LoadKind, Workload};
+use brimful_core::workload::{Load, LoadKind, SessionArrivals, Workload};
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
 use brimful_stats::Live;
-use brimful_workload::{Arrivals, Extent, Mix, Shard, Speed, Trace};
+use brimful_workload::{Arrivals, Extent, Mix, Process, Shard, Speed, Trace};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -99,6 +99,16 @@ impl RunPlan {
         let bad = |message: &str| Err(RunError::BadLoad(message.to_owned()));
         let policy = &self.connections;
         match self.load()? {
+            Load::Sessions(_) if self.calls < u64::MAX => {
+                bad("sessions end by themselves: leave out --requests, and give a --duration")
+            }
+            Load::Sessions(_) if policy.calls_per_connection.is_some() => {
+                bad("the connections of sessions are the workload's business: leave out --calls-per-connection and \
+                 --new-connection, and write between_bursts = \"close\" or connections = 1 under [load.sessions]")
+            }
+            Load::Sessions(_) if policy.pipeline > 1 => {
+                bad("a session makes one call at a time on each of its connections: leave out --pipeline")
+            }
             Load::SClients { .. } if policy.pipeline > 1 => {
                 bad("S-Clients make one call per connection: leave out --pipeline, or give a --rate instead")
             }
@@ -117,6 +127,10 @@ impl RunPlan {
             }
             // When its calls are due, the log says.
             Load::Log(_) => Ok(()),
+            Load::Sessions(sessions) => match &sessions.comes {
+                SessionArrivals::Open { arrivals, .. } => Ok(arrivals.parse::<Process>().map(drop)?),
+                SessionArrivals::Closed { .. } => Ok(()),
+            },
             load if load.kind() == LoadKind::Open => self.arrivals().map(drop),
             _ => Ok(()),
         }
@@ -136,7 +150,7 @@ impl RunPlan {
                 named.file
             ))),
             (Load::Log(_), _) => Err(RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned())),
-            (Load::Closed { .. } | Load::SClients { .. }, _) => {
+            (Load::Closed { .. } | Load::SClients { .. } | Load::Sessions(_), _) => {
                 Err(RunError::BadLoad("this load has no schedule: give --rate, --stage or a trace".to_owned()))
             }
         }
@@ -200,7 +214,7 @@ impl RunPlan {
     /// Until when load is offered if nothing interrupts it.
     pub(crate) fn planned_window(&self) -> Result<Nanos, RunError> {
         let load = self.load()?;
-        if self.calls == u64::MAX || load.kind() != LoadKind::Open || matches!(load, Load::Log(_)) {
+        if self.calls == u64::MAX || load.kind() != LoadKind::Open || matches!(load, Load::Log(_) | Load::Sessions(_)) {
             return Ok(self.window);
         }
         let end = self.arrivals()?.end(Extent { window: self.window, calls: self.calls });

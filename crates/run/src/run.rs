@@ -10,7 +10,7 @@ use brimful_engine::{Clock, Run};
 use brimful_monitor::{Monitor, MonitorError, host};
 use brimful_os::cpus::pin_this_thread;
 use brimful_stats::{Account, Collector, Facts, derive};
-use brimful_workload::{Closed, Extent, Mix, Open, SClients, Shard};
+use brimful_workload::{Closed, Extent, Mix, Open, SClients, Sessions, Shard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -49,7 +49,11 @@ fn carry_out(plan: &RunPlan, feed: Option<Feed<'_>>, stop: &AtomicBool, probe: b
     if let Some(live) = &plan.live {
         live.restart();
     }
-    let account = || Account::new(&names, window).in_intervals(plan.interval);
+    let has_sessions = matches!(plan.load()?, Load::Sessions(_));
+    let account = || {
+        let account = Account::new(&names, window).in_intervals(plan.interval);
+        if has_sessions { account.of_sessions() } else { account }
+    };
     let collector = || match &plan.live {
         Some(live) => Collector::shown(account(), live),
         None => Collector::new(account()),
@@ -75,6 +79,14 @@ fn carry_out(plan: &RunPlan, feed: Option<Feed<'_>>, stop: &AtomicBool, probe: b
                 Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), &requests, collector()))
             };
             let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
+            brimful_engine::run(&config, shards, stop)?
+        }
+        Load::Sessions(ref load) => {
+            // Each has streams of its own; the mix's is not drawn from.
+            let mix = Mix::of(&plan.workload, plan.seed)?;
+            let sessions =
+                |shard| Ok((Sessions::new(load, mix.clone(), extent, plan.seed, shard)?, &requests, collector()));
+            let shards = shards().map(sessions).collect::<Result<_, RunError>>()?;
             brimful_engine::run(&config, shards, stop)?
         }
         Load::Log(_) => {

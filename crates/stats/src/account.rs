@@ -10,6 +10,7 @@ use crate::error::{StatsError, Unlike};
 use crate::histogram::MOST;
 use crate::reply_rate::ReplySampler;
 use crate::series::Series;
+use crate::sessions::SessionTally;
 use crate::tally::{Tally, add};
 use brimful_core::Nanos;
 use brimful_core::account::{Limited, PackedAccount};
@@ -29,6 +30,8 @@ pub struct Account {
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
     pub(crate) batches: BatchMeans,
+    /// Absent where there are none.
+    pub(crate) sessions: Option<SessionTally>,
 }
 
 impl Account {
@@ -44,7 +47,14 @@ impl Account {
             series: Series::new(),
             replies: ReplySampler::new(window),
             batches: BatchMeans::new(),
+            sessions: None,
         }
+    }
+
+    /// The same of a load of sessions, with the memory for them: 1.1 MB.
+    #[must_use]
+    pub fn of_sessions(self) -> Account {
+        Account { sessions: Some(SessionTally::default()), ..self }
     }
 
     /// The same with the course of the run in intervals of about this length from the start ([`Series::every`]).
@@ -88,6 +98,11 @@ impl Account {
         self.series.merge(&other.series);
         self.replies.merge(&other.replies);
         self.batches.merge(other.batches);
+        match (&mut self.sessions, other.sessions) {
+            (Some(ours), Some(theirs)) => ours.merge(&theirs),
+            (ours @ None, theirs) => *ours = theirs,
+            (Some(_), None) => {}
+        }
         Ok(())
     }
 
@@ -106,6 +121,7 @@ impl Account {
             replies: self.replies.pack(),
             batch_ns,
             batches,
+            sessions: self.sessions.as_ref().map(SessionTally::pack),
         }
     }
 
@@ -131,6 +147,7 @@ impl Account {
             series: Series::unpack(packed.interval_s, &packed.intervals)?,
             replies: ReplySampler::unpack(window, &packed.replies)?,
             batches: BatchMeans::unpack(packed.batch_ns, &packed.batches)?,
+            sessions: packed.sessions.as_ref().map(SessionTally::unpack).transpose()?,
         })
     }
 

@@ -8,7 +8,7 @@
 use crate::account::Account;
 use crate::live::{Live, Place, show};
 use crate::tally::{Tally, count_end};
-use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome};
+use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome, SessionEnded};
 
 /// Observes one shard's calls.
 #[derive(Clone, Debug)]
@@ -22,7 +22,8 @@ pub struct Collector {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerCall {
     class: u16,
-    due: Nanos,
+    /// When it could begin: from when it was due, as a rule.
+    ready: Nanos,
     connect_started: Option<Nanos>,
     sent: Option<Nanos>,
     first_byte: Option<Nanos>,
@@ -96,11 +97,12 @@ impl Observer for Collector {
     fn on(&mut self, call: &mut PerCall, event: &Event) {
         match *event {
             Event::Scheduled { class: ClassId(class), due } => {
-                *call = PerCall { class, due, ..PerCall::default() };
+                *call = PerCall { class, ready: due, ..PerCall::default() };
                 self.tally(call).counts.scheduled += 1;
                 self.account.series.offered(due);
             }
-            Event::Begun { at } => self.tally(call).lateness.record(at - call.due),
+            Event::Ready { at } => call.ready = at,
+            Event::Begun { at } => self.tally(call).lateness.record(at - call.ready),
             Event::ConnectStarted { at } => {
                 call.connect_started = Some(at);
                 self.tally(call).counts.connect_attempts += 1;
@@ -118,6 +120,16 @@ impl Observer for Collector {
             }
             Event::FirstByte { at } => call.first_byte = Some(at),
             Event::Ended(ref outcome) => self.ended(call, outcome),
+        }
+    }
+
+    fn on_session(&mut self, session: &SessionEnded) {
+        self.account.sessions.get_or_insert_default().ended(session);
+    }
+
+    fn on_sessions_in_progress(&mut self, sessions: u64) {
+        if sessions > 0 {
+            self.account.sessions.get_or_insert_default().in_progress(sessions);
         }
     }
 
@@ -140,10 +152,11 @@ impl Observer for Collector {
 mod tests {
     use super::*;
     use crate::{Facts, derive};
-    use brimful_core::CallSpec;
+    use brimful_core::account::PackedSessions;
     use brimful_core::counts::Traffic;
-    use brimful_core::record::ReasonCode;
+    use brimful_core::record::{ReasonCode, Summary};
     use brimful_core::workload::Workload;
+    use brimful_core::{CallSpec, SessionId, SessionOutcome};
 
     fn us(us: u64) -> Nanos {
         Nanos::from_micros(us)
@@ -193,6 +206,51 @@ mod tests {
         assert_eq!(record.hdr.len(), 5);
         assert_eq!(record.classes["all"].response_time_us, record.response_time_us);
         assert!(record.verdict.valid);
+    }
+
+    #[test]
+    fn a_call_that_waited_for_its_session_is_late_from_when_it_could_begin() {
+        let mut collector = collector(Nanos::from_secs(1));
+        let mut call = PerCall::default();
+        for event in [
+            Event::Scheduled { class: ClassId(0), due: us(100) },
+            Event::Ready { at: us(300) },
+            Event::Begun { at: us(304) },
+            Event::Sent { at: us(305) },
+            completed(us(100), us(500)),
+        ] {
+            collector.on(&mut call, &event);
+        }
+        let record = derive(&collector.into_account(), facts(Nanos::from_secs(1)));
+        let mean = |summary: Option<Summary>| summary.unwrap().mean;
+        assert_eq!((mean(record.lateness_us), mean(record.response_time_us)), (4.0, 400.0));
+    }
+
+    #[test]
+    fn sessions_are_in_the_record_of_a_run_that_has_some() {
+        let session = |began, calls| {
+            let ended = Nanos::from_secs(began + 3);
+            let began = Nanos::from_secs(began);
+            let outcome = SessionOutcome { began, ended, calls, bursts: 2, failed: false, from_before: false };
+            SessionEnded { session: SessionId(calls), outcome, connections: 1 }
+        };
+        let figures = |collector: Collector| derive(&collector.into_account(), facts(Nanos::from_secs(10))).sessions;
+        let mut one = collector(Nanos::from_secs(10));
+        let mut other = one.clone();
+        assert_eq!(figures(one.clone()), None);
+        one.on_sessions_in_progress(0);
+        assert_eq!(figures(one.clone()), None);
+        one.on_session(&session(1, 8));
+        other.on_session(&session(4, 4));
+        other.on_sessions_in_progress(3);
+        other.merge(one);
+        let packed = other.account.pack();
+        assert_eq!(Account::unpack(&packed).unwrap(), other.account);
+        let figures = figures(other).unwrap();
+        assert_eq!((figures.started, figures.rate, figures.calls.unwrap().mean), (5, 0.5, 6.0));
+        assert_eq!(figures.lifetime_s.unwrap().max, 3.0);
+        let empty = Collector::new(Account::new(&["all".to_owned()], Nanos::ZERO).of_sessions());
+        assert_eq!(empty.into_account().pack().sessions, Some(PackedSessions::default()));
     }
 
     #[test]

@@ -109,6 +109,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         bytes: total.traffic,
         reply_rate: account.replies.summary(facts.window),
         classes: class_records,
+        sessions: account.sessions.as_ref().map(|sessions| sessions.figures(facts.window)),
         intervals: account.series.intervals(facts.duration),
         hdr: hdr
             .into_iter()

@@ -60,6 +60,11 @@ impl Distribution {
 
     /// In microseconds; none while nothing is recorded.
     pub fn summary(&self) -> Option<Summary> {
+        self.summary_in(1e3)
+    }
+
+    /// In units of so many nanoseconds; none while nothing is recorded.
+    pub(crate) fn summary_in(&self, unit_ns: f64) -> Option<Summary> {
         let count = self.count();
         if count == 0 {
             return None;
@@ -68,18 +73,18 @@ impl Distribution {
         // In f64 the difference loses about 1e-16 of mean²: some nanoseconds of deviation beside a mean of a second.
         let squares = (self.sum_of_squares as f64 - self.sum as f64 * mean).max(0.0);
         let stddev = (squares / count.saturating_sub(1).max(1) as f64).sqrt();
-        let quantile = |q: f64| self.histogram.value_at_quantile(q).clamp(self.min, self.max) as f64 / 1e3;
+        let quantile = |q: f64| self.histogram.value_at_quantile(q).clamp(self.min, self.max) as f64 / unit_ns;
         Some(Summary {
             count,
-            mean: mean / 1e3,
-            min: self.min as f64 / 1e3,
+            mean: mean / unit_ns,
+            min: self.min as f64 / unit_ns,
             p50: quantile(0.5),
             p90: quantile(0.9),
             p95: quantile(0.95),
             p99: quantile(0.99),
             p999: quantile(0.999),
-            max: self.max as f64 / 1e3,
-            stddev: stddev / 1e3,
+            max: self.max as f64 / unit_ns,
+            stddev: stddev / unit_ns,
         })
     }
 

@@ -13,6 +13,7 @@
 //! account        counts, times, traffic, per class; merge
 //! ├ tally        the counts and times of one class
 //! ├ distribution a distribution of times: histogram and exact moments
+//! ├ sessions     what became of sessions, and how large they were
 //! ├ series       the course of the run, in at most 300 intervals
 //! ├ reply_rate   throughput in samples of five seconds
 //! └ batch        confidence interval of the mean response time
@@ -34,6 +35,7 @@ mod live;
 mod merge;
 mod reply_rate;
 mod series;
+mod sessions;
 mod student;
 mod tally;
 mod verdict;

@@ -19,11 +19,13 @@ pub struct NginxOptions {
     pub files: Vec<(String, Vec<u8>)>,
     /// Directives added to the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
     pub extra: String,
+    /// Directives added to the `http` block before it, such as `log_format`.
+    pub http: String,
 }
 
 impl Default for NginxOptions {
     fn default() -> Self {
-        NginxOptions { workers: 1, keepalive: true, files: default_files(), extra: String::new() }
+        NginxOptions { workers: 1, keepalive: true, files: default_files(), extra: String::new(), http: String::new() }
     }
 }
 
@@ -48,7 +50,7 @@ impl Deref for Nginx {
 }
 
 fn configuration(options: &NginxOptions, dir: &str, port: u16) -> String {
-    let NginxOptions { workers, keepalive, extra, .. } = options;
+    let NginxOptions { workers, keepalive, extra, http, .. } = options;
     let user = if is_root() { "user www-data;" } else { "" };
     let keepalive_timeout = if *keepalive { 75 } else { 0 };
     format!(
@@ -69,6 +71,7 @@ http {{
     fastcgi_temp_path "{dir}/fastcgi";
     scgi_temp_path "{dir}/scgi";
     uwsgi_temp_path "{dir}/uwsgi";
+    {http}
     server {{
         listen 127.0.0.1:{port};
         root "{dir}/www";

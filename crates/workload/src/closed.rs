@@ -81,7 +81,7 @@ mod tests {
         let (mut now, mut due_times, mut in_service) = (Nanos::ZERO, Vec::new(), BinaryHeap::new());
         while due_times.len() < calls {
             match workload.next(now, in_service.len()) {
-                Next::Due { due, .. } => {
+                Next::Due { due, .. } | Next::Waited { due, .. } => {
                     due_times.push(due);
                     in_service.push(Reverse(now + service));
                     continue;

@@ -1,4 +1,5 @@
-//! What is due, and when: arrival processes, the mix of request classes, and the open and closed workloads made of them.
+//! What is due, and when: arrival processes, the mix of request classes, and the open and closed workloads and the
+//! sessions made of them.
 //!
 //! Everything here is a pure function of a seed. A schedule split over N shards is the same schedule as unsplit: each
 //! shard keeps every N-th call, so sharding changes who makes a call and nothing else. It passes over the calls of the
@@ -12,6 +13,7 @@ mod error;
 mod mix;
 mod open;
 mod s_clients;
+mod sessions;
 mod streamed;
 
 pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Trace};
@@ -20,6 +22,7 @@ pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};
 pub use open::Open;
 pub use s_clients::SClients;
+pub use sessions::Sessions;
 pub use streamed::{DueCall, Streamed};
 
 /// A request chooser: says what each call is, in the order of the whole schedule.

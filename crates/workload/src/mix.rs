@@ -43,6 +43,14 @@ impl Mix {
         Mix::drawing(&shares, classes, seed)
     }
 
+    /// The call that the number `u`, uniform on [0, 1), stands for.
+    pub(crate) fn at(&self, u: f64) -> CallSpec {
+        // The sum may round to just below one; the last request that has a share takes the rest.
+        let last = self.cumulative.partition_point(|c| *c < self.cumulative[self.cumulative.len() - 1]);
+        let request = self.cumulative.partition_point(|c| *c <= u).min(last);
+        CallSpec { class: self.classes[request], request: RequestId(request as u32), session: None }
+    }
+
     fn drawing(shares: &[f64], classes: Vec<ClassId>, seed: u64) -> Result<Mix, MixError> {
         let total: f64 = shares.iter().sum();
         if !(total.is_finite() && total > 0.0 && shares.iter().all(|s| *s >= 0.0)) {
@@ -70,15 +78,8 @@ impl Iterator for Mix {
     type Item = CallSpec;
 
     fn next(&mut self) -> Option<CallSpec> {
-        let request = if self.cumulative.len() == 1 {
-            0
-        } else {
-            let u: f64 = self.rng.random();
-            // The sum may round to just below one; the last request that has a share takes the rest.
-            let last = self.cumulative.partition_point(|c| *c < self.cumulative[self.cumulative.len() - 1]);
-            self.cumulative.partition_point(|c| *c <= u).min(last)
-        };
-        Some(CallSpec { class: self.classes[request], request: RequestId(request as u32), session: None })
+        let u = if self.cumulative.len() == 1 { 0.0 } else { self.rng.random() };
+        Some(self.at(u))
     }
 }
 

@@ -14,9 +14,10 @@
 //! log = { files = ["access.log"], speed = 2.0 }             # what was requested, too; `brimful replay` makes it
 //! clients = 10                                              # with `think_s = 1.0` between an answer and the next call
 //! s_clients = 500                                           # connection attempts always under way
+//! sessions = { rate = 2.0, bursts = "geometric:4.2", think_s = "exponential:20" }     # as `sessions.rs` has it
 //! ```
 
-use super::WorkloadError;
+use super::{Sessions, WorkloadError};
 use crate::units::{Nanos, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,8 @@ pub enum Load {
         /// How many (D).
         attempts: u64,
     },
+    /// By sessions: bursts of calls with time to think in between.
+    Sessions(Sessions),
 }
 
 /// What decides when the next call is due.
@@ -156,6 +159,9 @@ struct Fields {
     /// S-Clients: so many connection attempts always under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     s_clients: Option<u64>,
+    /// Sessions: bursts of calls with time to think in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sessions: Option<Sessions>,
 }
 
 impl Load {
@@ -170,6 +176,7 @@ impl Load {
             Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_) => LoadKind::Open,
             Load::Closed { .. } => LoadKind::Closed,
             Load::SClients { .. } => LoadKind::SClients,
+            Load::Sessions(sessions) => sessions.kind(),
         }
     }
 
@@ -192,31 +199,36 @@ impl Load {
                 bad("the speed of a trace or a log is above zero, like 2 for twice as fast")
             }
             Load::Closed { clients: 0, .. } => bad("no clients make no load: give --clients at least 1"),
+            Load::Sessions(sessions) => sessions.validate(),
             Load::SClients { attempts: 0 } => bad("no attempts make no load: give --s-clients at least 1"),
             _ => Ok(()),
         }
     }
 }
 
-const SEVERAL: &str = "a load is one of rate (or stages), trace, log, clients and s_clients, not several";
+const SEVERAL: &str = "a load is one of rate (or stages), trace, log, clients, s_clients and sessions, not several";
 
 impl TryFrom<Fields> for Load {
     type Error = String;
 
     fn try_from(fields: Fields) -> Result<Load, String> {
-        let Fields { rate, arrivals, stages, trace, log, clients, think_s, s_clients } = fields;
+        let Fields { rate, arrivals, stages, trace, log, clients, think_s, s_clients, sessions } = fields;
         let open = rate.is_some() || arrivals.is_some() || !stages.is_empty();
         let spaced = arrivals.unwrap_or_else(|| "constant".to_owned());
-        if let Some(log) = log {
-            let other = open || trace.is_some() || clients.is_some() || think_s.is_some() || s_clients.is_some();
-            return if other { Err(SEVERAL.to_owned()) } else { Ok(Load::Log(log)) };
+        let waiting = clients.is_some() || think_s.is_some() || s_clients.is_some();
+        match (log, sessions) {
+            (None, None) => {}
+            (Some(log), None) if !(open || waiting || trace.is_some()) => return Ok(Load::Log(log)),
+            (None, Some(sessions)) if !(open || waiting || trace.is_some()) => return Ok(Load::Sessions(sessions)),
+            _ => return Err(SEVERAL.to_owned()),
         }
         let load = match (trace, clients, s_clients) {
             (None, None, None) if !stages.is_empty() => {
                 Load::Stages { start: Rate(rate.unwrap_or(0.0)), stages, arrivals: spaced }
             }
             (None, None, None) => {
-                let rate = rate.ok_or("a load needs one of rate, stages, trace, log, clients and s_clients")?;
+                let rate =
+                    rate.ok_or("a load needs one of rate, stages, trace, log, clients, s_clients and sessions")?;
                 Load::Open { rate: Rate(rate), arrivals: spaced }
             }
             (Some(trace), None, None) if !open => Load::Trace(trace),
@@ -248,6 +260,7 @@ impl From<Load> for Fields {
                 Fields { clients: Some(clients), think_s: Some(think.as_secs_f64()), ..none }
             }
             Load::SClients { attempts } => Fields { s_clients: Some(attempts), ..none },
+            Load::Sessions(sessions) => Fields { sessions: Some(sessions), ..none },
         }
     }
 }
@@ -264,6 +277,10 @@ mod tests {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
+    fn sessions() -> Sessions {
+        serde_json::from_str(r#"{"users": 3, "bursts": "geometric:4"}"#).unwrap()
+    }
+
     #[test]
     fn what_is_written_is_read_back_as_the_same() {
         let stage = |length_s, rate| Stage { length_s, rate };
@@ -274,6 +291,7 @@ mod tests {
             Load::Log(LogReplay { files: vec!["a.log".to_owned(), "-".to_owned()], speed: 0.5, flattened: true }),
             Load::Closed { clients: 3, think: Nanos::from_millis(1500) },
             Load::SClients { attempts: 500 },
+            Load::Sessions(sessions()),
         ] {
             let json = serde_json::to_string(&load).unwrap();
             assert_eq!(read(&json), Ok(load), "{json}");
@@ -298,6 +316,9 @@ mod tests {
             (r#"{"clients": 5, "s_clients": 2}"#, "not several"),
             (r#"{"trace": {"file": "x"}, "arrivals": "poisson"}"#, "not several"),
             (r#"{"log": {"files": ["x"]}, "clients": 5}"#, "not several"),
+            (r#"{"sessions": {"rate": 1}, "rate": 5}"#, "not several"),
+            (r#"{"sessions": {"rate": 1}, "log": {"files": ["x"]}}"#, "not several"),
+            (r#"{"sessions": {}}"#, "either a rate"),
             (r#"{"rate": 5, "think_s": 2}"#, "think_s is for clients"),
             (r#"{"clients": 5, "think_s": -2}"#, "zero or more"),
             (r#"{"rates": 5}"#, "unknown field"),
@@ -316,6 +337,8 @@ mod tests {
         assert!(Load::Closed { clients: 0, think: Nanos::ZERO }.validate().is_err());
         assert!(Load::SClients { attempts: 0 }.validate().is_err());
         assert!(Load::Trace(Trace { file: String::new(), speed: 0.0 }).validate().is_err());
+        assert!(Load::Sessions(Sessions { connections: 0, ..sessions() }).validate().is_err());
+        assert_eq!(Load::Sessions(sessions()).validate(), Ok(()));
         assert_eq!(open(1.0).validate(), Ok(()));
     }
 }

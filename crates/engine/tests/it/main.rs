@@ -11,6 +11,7 @@ mod own_requests;
 mod pipeline;
 mod resets;
 mod seen;
+mod sessions;
 mod slow;
 mod support;
 mod timing;

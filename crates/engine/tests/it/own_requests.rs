@@ -3,7 +3,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count};
 use crate::support::{Control, Plan};
-use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, Workload};
+use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{Requests, Run};
 use brimful_http::{Request, Version};
 use brimful_testkit::{RawServer, Request as Received, Step, script, with_length};
@@ -211,8 +211,16 @@ impl Workload for Visits {
         }
     }
 
-    fn session_goes_on(&mut self, session: SessionId) -> bool {
-        self.sessions.contains_key(&session)
+    fn session_ended(&mut self, session: SessionId) -> Option<SessionOutcome> {
+        let over = SessionOutcome {
+            began: Nanos::ZERO,
+            ended: Nanos::ZERO,
+            calls: Visits::CALLS,
+            bursts: 1,
+            failed: false,
+            from_before: false,
+        };
+        (!self.sessions.contains_key(&session)).then_some(over)
     }
 }
 

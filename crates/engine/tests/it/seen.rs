@@ -1,6 +1,6 @@
 //! What the tests see of each call, and that it adds up.
 
-use brimful_core::{End, Event, Nanos, Observer, Outcome};
+use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionEnded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub due: Nanos,
+    pub ready: Option<Nanos>,
     pub begun: Option<Nanos>,
     pub connect_started: Option<Nanos>,
     pub established: Option<Nanos>,
@@ -29,7 +30,7 @@ impl Seen {
     }
 
     pub fn lateness(&self) -> Nanos {
-        self.begun.expect("was begun") - self.due
+        self.begun.expect("was begun") - self.ready.unwrap_or(self.due)
     }
 
     /// From the start of its connection attempt to whatever became of it.
@@ -66,7 +67,7 @@ impl Seen {
         assert_eq!(outcome.bytes_sent > 0, was_sent, "{self:?}");
         assert_eq!(self.first_byte.is_some(), outcome.bytes_received > 0, "{self:?}");
         assert!(self.connect_started.is_some() || self.established.is_none(), "{self:?}");
-        let begun = [self.begun, self.connect_started, self.established, self.sent, self.first_byte];
+        let begun = [self.ready, self.begun, self.connect_started, self.established, self.sent, self.first_byte];
         let times: Vec<Nanos> = [Some(self.due)].into_iter().chain(begun).chain([Some(outcome.at)]).flatten().collect();
         assert!(times.is_sorted(), "{self:?}");
     }
@@ -76,6 +77,9 @@ impl Seen {
 #[derive(Debug, Default)]
 pub struct Keeper {
     pub calls: Vec<Seen>,
+    pub sessions: Vec<SessionEnded>,
+    /// Sessions that had not ended when the run did.
+    pub in_progress: u64,
     /// Counts calls as they end.
     pub ended: Arc<AtomicU64>,
     /// Blocks the shard's thread for this long when the call with this index has ended.
@@ -100,6 +104,7 @@ impl Observer for Keeper {
         };
         match *event {
             Event::Scheduled { due, .. } => seen.due = due,
+            Event::Ready { at } => set(&mut seen.ready, at),
             Event::Begun { at } => set(&mut seen.begun, at),
             Event::ConnectStarted { at } => set(&mut seen.connect_started, at),
             Event::Established { at } => set(&mut seen.established, at),
@@ -117,8 +122,18 @@ impl Observer for Keeper {
         }
     }
 
+    fn on_session(&mut self, session: &SessionEnded) {
+        self.sessions.push(*session);
+    }
+
+    fn on_sessions_in_progress(&mut self, sessions: u64) {
+        self.in_progress += sessions;
+    }
+
     fn merge(&mut self, other: Self) {
         self.calls.extend(other.calls);
+        self.sessions.extend(other.sessions);
+        self.in_progress += other.in_progress;
     }
 }
 

@@ -63,6 +63,7 @@ pub fn record() -> Record {
             ci95_half_width: Some(0.91),
         },
         classes: BTreeMap::from([("all".to_owned(), ClassRecord::default())]),
+        sessions: None,
         intervals: vec![],
         hdr: BTreeMap::new(),
         hdr_value_unit: "ns".to_owned(),

@@ -5,4 +5,5 @@
 mod mean_rate;
 mod mmpp;
 mod self_similar;
+mod sessions;
 mod statistics;

@@ -1,0 +1,294 @@
+//! Distributions as people write them, of think times or of how much belongs together:
+//!
+//! ```text
+//! 3                                always that
+//! exponential:20                   of this mean
+//! geometric:4.2                    whole numbers from 1 on, of this mean
+//! lognormal:20,1.5                 of this mean and coefficient of variation
+//! pareto:20,1.5                    of this mean; P(X > x) falls like x to the power of −1.5
+//! quantiles:0=1,0.5=3,0.9=12,1=80  probability=value, straight lines in between
+//! ```
+//!
+//! A draw takes one uniform number, [`Spread::quantile`] of which it is: whoever passes over draws passes over as many
+//! numbers.
+
+mod written;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use written::Written;
+
+/// A distribution of numbers that are not negative; the unit is that of the field.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Written", into = "Written")]
+#[schemars(with = "Written")]
+pub enum Spread {
+    /// Always this.
+    Constant(f64),
+    /// Exponential.
+    Exponential {
+        /// Its mean.
+        mean: f64,
+    },
+    /// Geometric, on the whole numbers from 1.
+    Geometric {
+        /// Its mean, at least 1.
+        mean: f64,
+    },
+    /// Log-normal.
+    Lognormal {
+        /// Its mean, above zero.
+        mean: f64,
+        /// Its coefficient of variation, standard deviation over mean.
+        cv: f64,
+    },
+    /// Pareto: never below `mean · (tail − 1) / tail`.
+    Pareto {
+        /// Its mean, above zero.
+        mean: f64,
+        /// The exponent by which its tail falls, above 1.
+        tail: f64,
+    },
+    /// By pairs of probability and value, at least two, the first of probability 0 and the last of 1; straight lines in
+    /// between. Where two have the same probability it leaps, where two have the same value that value alone has the
+    /// probability between them.
+    Quantiles(Vec<[f64; 2]>),
+}
+
+/// Why a text is no [`Spread`], or a [`Spread`] no distribution.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SpreadError {
+    /// Cannot be read.
+    #[error(
+        "`{0}` is not a distribution: write a number, exponential:MEAN, geometric:MEAN, lognormal:MEAN,CV, \
+         pareto:MEAN,TAIL or quantiles:0=LEAST,0.5=MEDIAN,1=MOST"
+    )]
+    Unknown(String),
+    /// Can be read, and is none.
+    #[error("`{spread}` is not a distribution: {why}")]
+    Impossible {
+        /// As it is written.
+        spread: String,
+        /// What is wrong, and what would be right.
+        why: &'static str,
+    },
+}
+
+impl Spread {
+    /// Its mean.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Spread::Constant(value) => *value,
+            Spread::Exponential { mean }
+            | Spread::Geometric { mean }
+            | Spread::Lognormal { mean, .. }
+            | Spread::Pareto { mean, .. } => *mean,
+            Spread::Quantiles(points) => points
+                .iter()
+                .zip(points.iter().skip(1))
+                .map(|([p, value], [next_p, next_value])| (next_p - p) * f64::midpoint(*value, *next_value))
+                .sum(),
+        }
+    }
+
+    /// The value that a share `p` of all does not exceed: the inverse of the distribution function. A `p` below 0, or
+    /// that is not a number, stands for 0, one above 1 for 1, where a value without a bound is infinite.
+    pub fn quantile(&self, p: f64) -> f64 {
+        let p = if p > 0.0 { p.min(1.0) } else { 0.0 };
+        match self {
+            Spread::Constant(value) => *value,
+            Spread::Exponential { mean } if *mean == 0.0 => 0.0,
+            Spread::Exponential { mean } => -mean * (-p).ln_1p(),
+            Spread::Geometric { mean } if *mean <= 1.0 => 1.0,
+            Spread::Geometric { mean } => ((-p).ln_1p() / (-mean.recip()).ln_1p()).ceil().max(1.0),
+            Spread::Lognormal { mean, cv } if *cv == 0.0 => *mean,
+            Spread::Lognormal { mean, cv } => {
+                let variance = (cv * cv).ln_1p();
+                mean * (variance.sqrt() * normal_quantile(p) - variance / 2.0).exp()
+            }
+            Spread::Pareto { mean, tail } => mean * (tail - 1.0) / tail * (1.0 - p).powf(-tail.recip()),
+            Spread::Quantiles(points) => between(points, p),
+        }
+    }
+
+    /// A whole number of 1 or more: the value at `p`, and one more as often as its fraction says, so that the mean
+    /// holds where no value is below 1. Which of the two it is follows from the digits of `p` beyond the 26th binary
+    /// one, so that a draw takes one uniform number here too.
+    pub fn count(&self, p: f64) -> u64 {
+        const SHIFT: f64 = (1_u64 << 26) as f64;
+        // What is too large, or no number, becomes the largest or zero.
+        ((self.quantile(p) + (p * SHIFT).fract()).floor() as u64).max(1)
+    }
+
+    /// Checks what the type cannot.
+    ///
+    /// # Errors
+    /// [`SpreadError::Impossible`] when no distribution has these parameters.
+    pub fn validate(&self) -> Result<(), SpreadError> {
+        let not_negative = |value: f64| value.is_finite() && value >= 0.0;
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let why = match self {
+            Spread::Constant(mean) | Spread::Exponential { mean } if !not_negative(*mean) => {
+                "its mean is a number of zero or more"
+            }
+            Spread::Geometric { mean } if !(mean.is_finite() && *mean >= 1.0) => "its mean is a number of 1 or more",
+            Spread::Lognormal { mean, .. } | Spread::Pareto { mean, .. } if !positive(*mean) => {
+                "its mean is a number above zero"
+            }
+            Spread::Lognormal { cv, .. } if !not_negative(*cv) => {
+                "its coefficient of variation is a number of zero or more"
+            }
+            Spread::Pareto { tail, .. } if !(tail.is_finite() && *tail > 1.0) => {
+                "its tail is above 1, or it would have no mean"
+            }
+            Spread::Quantiles(points) => return self.validate_points(points),
+            _ => return Ok(()),
+        };
+        Err(self.impossible(why))
+    }
+
+    fn validate_points(&self, points: &[[f64; 2]]) -> Result<(), SpreadError> {
+        let ends = match points {
+            [[first, _], .., [last, _]] => (*first, *last) == (0.0, 1.0),
+            _ => false,
+        };
+        // Not a number is less than nothing, nor more.
+        let rise = points.iter().zip(points.iter().skip(1)).all(|(a, b)| a[0] <= b[0] && a[1] <= b[1]);
+        let bounded = points.iter().all(|[_, value]| value.is_finite() && *value >= 0.0);
+        match (ends, rise && bounded) {
+            (false, _) => Err(self.impossible("the first probability is 0 and the last 1")),
+            (_, false) => Err(self.impossible("probabilities rise, and so do values, which are zero or more")),
+            (true, true) => Ok(()),
+        }
+    }
+
+    fn impossible(&self, why: &'static str) -> SpreadError {
+        SpreadError::Impossible { spread: self.to_string(), why }
+    }
+}
+
+/// The value at `p` on the straight lines through these points.
+fn between(points: &[[f64; 2]], p: f64) -> f64 {
+    let next = points.partition_point(|[probability, _]| *probability <= p);
+    match (next.checked_sub(1).and_then(|before| points.get(before)), points.get(next)) {
+        (Some([from, low]), Some([to, high])) => low + (high - low) * (p - from) / (to - from),
+        (Some([_, value]), None) | (None, Some([_, value])) => *value,
+        (None, None) => 0.0,
+    }
+}
+
+/// The standard normal distribution's quantile, to seven digits (Wichura 1988, AS 241, PPND7).
+fn normal_quantile(p: f64) -> f64 {
+    let polynomial = |coefficients: &[f64], x: f64| coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
+    if p <= 0.0 || p >= 1.0 {
+        return if p <= 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
+    }
+    let q = p - 0.5;
+    if q.abs() <= 0.425 {
+        let r = 0.180_625 - q * q;
+        let below = [1.0, 17.895_169_469, 78.757_757_664, 67.187_563_600];
+        return q * polynomial(&[3.387_132_717_9, 50.434_271_938, 159.291_132_02, 59.109_374_720], r)
+            / polynomial(&below, r);
+    }
+    let r = (-p.min(1.0 - p).ln()).sqrt();
+    let z = if r <= 5.0 {
+        let r = r - 1.6;
+        polynomial(&[1.423_437_277_7, 2.756_815_390_0, 1.306_728_481_6, 0.170_238_211_03], r)
+            / polynomial(&[1.0, 0.737_001_642_50, 0.120_211_329_75], r)
+    } else {
+        let r = r - 5.0;
+        polynomial(&[6.657_905_115_0, 3.081_226_386_0, 0.428_682_943_37, 0.017_337_203_997], r)
+            / polynomial(&[1.0, 0.241_978_942_25, 0.012_258_202_635], r)
+    };
+    z.copysign(q)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(text: &str) -> Spread {
+        text.parse().unwrap()
+    }
+
+    const KINDS: [&str; 7] = [
+        "2.5",
+        "exponential:20",
+        "geometric:4.2",
+        "lognormal:20,1.5",
+        "pareto:20,2.5",
+        "quantiles:0=1,0.5=3,0.9=12,1=80",
+        "quantiles:0=1,0.4=1,0.4=2,1=2",
+    ];
+
+    #[test]
+    fn the_mean_is_that_of_the_draws() {
+        for text in KINDS {
+            let (spread, n) = (of(text), 1_000_000);
+            let sum: f64 = (0..n).map(|i| spread.quantile((f64::from(i) + 0.5) / f64::from(n))).sum();
+            let mean = sum / f64::from(n);
+            assert!((mean / spread.mean() - 1.0).abs() < 2e-3, "{text}: {mean} and not {}", spread.mean());
+        }
+        assert_eq!(of("quantiles:0=1,0.4=1,0.4=2,1=2").mean(), 1.6);
+    }
+
+    #[test]
+    fn quantiles_are_the_inverse_of_the_distribution_function() {
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{a} and not {b}");
+        near(of("exponential:2").quantile(0.5), 2.0 * 2f64.ln());
+        near(of("pareto:3,1.5").quantile(0.75), 0.25f64.powf(-1.0 / 1.5));
+        // ln X has variance ln 2 where the coefficient of variation is 1; the 97.5 % point is 1.959964 deviations up.
+        near(of("lognormal:1,1").quantile(0.975), (2f64.ln().sqrt() * 1.959_963_985 - 2f64.ln() / 2.0).exp());
+        near(of("quantiles:0=1,0.5=3,0.9=12,1=80").quantile(0.7), 7.5);
+        // 1 − (3/4)² is 0.4375.
+        assert_eq!([0.0, 0.24, 0.26, 0.43, 0.44].map(|p| of("geometric:4").quantile(p)), [1.0, 1.0, 2.0, 2.0, 3.0]);
+        assert_eq!([0.39, 0.41].map(|p| of("quantiles:0=1,0.4=1,0.4=2,1=2").quantile(p)), [1.0, 2.0]);
+        for p in [1e-12, 1e-6, 0.05, 0.3] {
+            near(normal_quantile(p), -normal_quantile(1.0 - p));
+        }
+        near(normal_quantile(1e-12), -7.034_484);
+        near(normal_quantile(0.6), 0.253_347_1);
+    }
+
+    #[test]
+    fn whole_numbers_keep_the_mean_and_are_never_none() {
+        let n = 1 << 20;
+        for (text, mean) in [("3", 3.0), ("2.25", 2.25), ("geometric:4.2", 4.2), ("lognormal:9,0.3", 9.0), ("0.2", 1.0)]
+        {
+            // Steps of an irrational number fill the unit interval evenly, its last digits too.
+            let uniform = (0..n).map(|i| (f64::from(i) * 0.618_033_988_749_894_9).fract());
+            let sum: u64 = uniform.map(|p| of(text).count(p)).sum();
+            assert!((sum as f64 / f64::from(n) / mean - 1.0).abs() < 5e-3, "{text}: {}", sum as f64 / f64::from(n));
+        }
+        assert_eq!(of("exponential:5").count(1.0), u64::MAX);
+    }
+
+    pub(super) fn any_spread() -> impl Strategy<Value = Spread> {
+        let points = prop::collection::vec((0.0..1.0, 0.0..1e6), 0..6).prop_map(|inner: Vec<(f64, f64)>| {
+            let (mut p, mut values): (Vec<f64>, Vec<f64>) = inner.into_iter().unzip();
+            p.extend([0.0, 1.0]);
+            values.extend([0.5, 2e6]);
+            p.sort_by(f64::total_cmp);
+            values.sort_by(f64::total_cmp);
+            Spread::Quantiles(p.into_iter().zip(values).map(|(p, value)| [p, value]).collect())
+        });
+        prop_oneof![
+            (0.0..1e9).prop_map(Spread::Constant),
+            (0.0..1e9).prop_map(|mean| Spread::Exponential { mean }),
+            (1.0..1e9).prop_map(|mean| Spread::Geometric { mean }),
+            (1e-9..1e9, 0.0..1e3).prop_map(|(mean, cv)| Spread::Lognormal { mean, cv }),
+            (1e-9..1e9, 1.001..1e3).prop_map(|(mean, tail)| Spread::Pareto { mean, tail }),
+            points,
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_never_fall(spread in any_spread(), a in 0.0..1.0, b in 0.0..1.0) {
+            let (low, high) = (spread.quantile(f64::min(a, b)), spread.quantile(f64::max(a, b)));
+            prop_assert!(low >= 0.0 && low <= high * (1.0 + 1e-6), "{} {} {}", spread, low, high);
+            prop_assert!(spread.count(a) >= 1);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Sessions on real sockets: connections of their own, no more than they may have, from one address each.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Keeper, Seen, completed, count};
+use crate::support::{Control, Plan, until};
+use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as Load, Spread};
+use brimful_core::{Nanos, Rate};
+use brimful_engine::Run;
+use brimful_testkit::{RawServer, Request as Received, with_length};
+use brimful_workload::{Extent, Mix, Sessions};
+use std::collections::BTreeMap;
+use std::io::{BufReader, Write};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+on_each_engine!(
+    a_session_has_its_connections_and_no_more,
+    connections_are_closed_between_bursts_if_asked,
+    a_session_comes_from_one_address,
+    a_call_that_waits_for_a_connection_is_not_late,
+    a_failed_call_ends_its_session,
+    sessions_that_the_run_cuts_off_are_in_progress,
+);
+
+/// So many sessions that begin within 50 ms, each of two bursts of five calls.
+fn sessions(sessions: f64) -> Load {
+    Load {
+        comes: SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() },
+        bursts: Spread::Constant(2.0),
+        calls_per_burst: Spread::Constant(5.0),
+        think_s: Spread::Constant(0.02),
+        connections: 2,
+        between_bursts: BetweenBursts::Keep,
+        in_progress: false,
+    }
+}
+
+fn run(plan: &Plan, load: &Load) -> Run<Keeper> {
+    // Before the next period begins.
+    let extent = Extent { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
+    let sessions = |shard| Sessions::new(load, Mix::new(&[1.0], 1).unwrap(), extent, 1, shard).unwrap();
+    let run = plan.drive(sessions, Keeper::default, &Control::default());
+    run.observer.calls.iter().for_each(Seen::check);
+    run
+}
+
+/// What the server saw: for each address, how many requests came on each of its connections.
+type Accepted = Arc<Mutex<BTreeMap<IpAddr, Vec<usize>>>>;
+
+/// A server that counts.
+fn counting() -> (RawServer, Accepted) {
+    let accepted = Accepted::default();
+    let counted = Arc::clone(&accepted);
+    let server = RawServer::start(move |conn, _| {
+        let address = conn.peer_addr().unwrap().ip();
+        let mut reader = BufReader::new(&conn);
+        let mut requests = 0;
+        while Received::read(&mut reader).is_some() && (&conn).write_all(&with_length(b"x")).is_ok() {
+            requests += 1;
+        }
+        counted.lock().unwrap().entry(address).or_default().push(requests);
+    });
+    (server, accepted)
+}
+
+/// Waits until the server has seen all these connections end.
+fn ended(accepted: &Accepted, connections: u32) -> BTreeMap<IpAddr, Vec<usize>> {
+    until(|| accepted.lock().unwrap().values().map(Vec::len).sum::<usize>() == connections as usize);
+    std::mem::take(&mut *accepted.lock().unwrap())
+}
+
+/// Runs six sessions, on one shard and on two, and checks what they have in common. Returns how many connections each
+/// had.
+fn six(case: Case, load: &Load) -> Vec<u32> {
+    let (server, accepted) = counting();
+    let mut connections = Vec::new();
+    for shards in [1, 2] {
+        let mut plan = Plan::new(case, server.addr());
+        plan.shards = shards;
+        let seen = run(&plan, load).observer;
+        assert_eq!((count(&seen.calls, completed), seen.sessions.len(), seen.in_progress), (60, 6, 0));
+        for session in &seen.sessions {
+            let outcome = session.outcome;
+            assert_eq!((outcome.calls, outcome.bursts, outcome.failed), (10, 2, false));
+            assert!(outcome.ended >= outcome.began + Nanos::from_millis(20), "its think time: {outcome:?}");
+        }
+        let opened: u32 = seen.sessions.iter().map(|session| session.connections).sum();
+        let requests = ended(&accepted, opened);
+        assert_eq!(requests.values().flatten().sum::<usize>(), 60);
+        connections.extend(seen.sessions.iter().map(|session| session.connections));
+    }
+    connections
+}
+
+fn a_session_has_its_connections_and_no_more(case: Case) {
+    let connections = six(case, &sessions(6.0));
+    assert!(connections.iter().all(|n| (1..=2).contains(n)), "{connections:?}");
+    let one = six(case, &Load { connections: 1, ..sessions(6.0) });
+    assert_eq!(one, [1; 12]);
+}
+
+fn connections_are_closed_between_bursts_if_asked(case: Case) {
+    let load = Load { between_bursts: BetweenBursts::Close, connections: 1, ..sessions(6.0) };
+    assert_eq!(six(case, &load), [2; 12]);
+}
+
+fn a_session_comes_from_one_address(case: Case) {
+    let (server, accepted) = counting();
+    let mut plan = Plan::new(case, server.addr());
+    plan.config.connections.source = Some("127.0.0.0/29".parse().unwrap());
+    for shards in [1, 2] {
+        plan.shards = shards;
+        // Six addresses for twelve sessions.
+        let seen = run(&plan, &sessions(12.0)).observer;
+        let opened: u32 = seen.sessions.iter().map(|session| session.connections).sum();
+        let requests = ended(&accepted, opened);
+        let of_address: Vec<usize> = requests.values().map(|requests| requests.iter().sum()).collect();
+        assert_eq!(of_address, [20; 6], "{requests:?}");
+        let of_sessions = |place: u32| {
+            let here = seen.sessions.iter().filter(|session| session.session.0 % 6 == place);
+            here.map(|session| session.connections as usize).sum::<usize>()
+        };
+        let opened: Vec<usize> = requests.values().map(Vec::len).collect();
+        assert_eq!(opened, (0..6).map(of_sessions).collect::<Vec<_>>());
+    }
+}
+
+fn a_call_that_waits_for_a_connection_is_not_late(case: Case) {
+    let (server, _) = counting();
+    let load = Load { connections: 1, ..sessions(3.0) };
+    let calls = run(&Plan::new(case, server.addr()), &load).observer.calls;
+    // Of each burst the first goes alone, the second at once after its answer, and three wait.
+    let waited: Vec<&Seen> = calls.iter().filter(|call| call.ready.is_some()).collect();
+    assert_eq!((calls.len(), waited.len()), (30, 18));
+    for call in waited {
+        let ready = call.ready.unwrap();
+        let session = call.outcome().call.session;
+        let is_before = |other: &Seen| other.outcome().call.session == session && other.outcome().at == ready;
+        assert!(ready > call.due && calls.iter().any(is_before), "{call:?}");
+    }
+}
+
+fn a_failed_call_ends_its_session(case: Case) {
+    let server = RawServer::never_answers();
+    let plan = Plan::new(case, server.addr()).configure(|c| c.connections.response_timeout = Nanos::from_millis(20));
+    let seen = run(&plan, &sessions(3.0)).observer;
+    assert_eq!((seen.calls.len(), seen.sessions.len(), seen.in_progress), (3, 3, 0));
+    for session in &seen.sessions {
+        let outcome = session.outcome;
+        assert_eq!((outcome.failed, outcome.calls, outcome.bursts, session.connections), (true, 1, 1, 1));
+    }
+}
+
+fn sessions_that_the_run_cuts_off_are_in_progress(case: Case) {
+    let (server, _) = counting();
+    let comes = SessionArrivals::Open { rate: Rate(100.0), arrivals: "constant".to_owned() };
+    let load = Load { comes, think_s: Spread::Constant(100.0), ..sessions(0.0) };
+    for shards in [1, 2] {
+        let mut plan = Plan::new(case, server.addr()).configure(|c| c.window = Nanos::from_millis(200));
+        plan.shards = shards;
+        let seen = run(&plan, &load).observer;
+        assert_eq!((seen.sessions.len(), seen.in_progress), (0, 20));
+    }
+}

@@ -1,0 +1,157 @@
+//! What became of the sessions of a run, and how long and how large they were.
+//!
+//! Numbers of calls, bursts and connections are kept as times are, one as a nanosecond: exact in the mean and the
+//! extremes, and to three digits in between. A session that was under way when the run began is counted, and left out
+//! of the distributions, as not all of it was seen.
+
+use crate::distribution::Distribution;
+use crate::error::StatsError;
+use crate::histogram::MOST;
+use brimful_core::account::PackedSessions;
+use brimful_core::record::{SessionFigures, SessionSummary, Summary};
+use brimful_core::{Nanos, SessionEnded};
+
+/// The sessions of one shard, or of several.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SessionTally {
+    completed: u64,
+    failed: u64,
+    in_progress: u64,
+    calls: Distribution,
+    bursts: Distribution,
+    lifetime: Distribution,
+    connections: Distribution,
+}
+
+impl SessionTally {
+    pub(crate) fn ended(&mut self, session: &SessionEnded) {
+        let outcome = &session.outcome;
+        if outcome.failed {
+            self.failed += 1;
+            return;
+        }
+        self.completed += 1;
+        if !outcome.from_before {
+            self.calls.record(Nanos(u64::from(outcome.calls)));
+            self.bursts.record(Nanos(u64::from(outcome.bursts)));
+            self.lifetime.record(outcome.ended - outcome.began);
+            self.connections.record(Nanos(u64::from(session.connections)));
+        }
+    }
+
+    pub(crate) fn in_progress(&mut self, sessions: u64) {
+        self.in_progress += sessions;
+    }
+
+    pub(crate) fn merge(&mut self, other: &SessionTally) {
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.in_progress += other.in_progress;
+        self.calls.merge(&other.calls);
+        self.bursts.merge(&other.bursts);
+        self.lifetime.merge(&other.lifetime);
+        self.connections.merge(&other.connections);
+    }
+
+    /// As the Record has it, of a run that offered load for so long.
+    pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
+        let started = self.completed + self.failed + self.in_progress;
+        SessionFigures {
+            started,
+            completed: self.completed,
+            failed: self.failed,
+            in_progress: self.in_progress,
+            rate: if window == Nanos::ZERO { 0.0 } else { started as f64 / window.as_secs_f64() },
+            calls: summary(&self.calls, 1.0),
+            bursts: summary(&self.bursts, 1.0),
+            lifetime_s: summary(&self.lifetime, 1e9),
+            connections: summary(&self.connections, 1.0),
+        }
+    }
+
+    pub(crate) fn pack(&self) -> PackedSessions {
+        PackedSessions {
+            completed: self.completed,
+            failed: self.failed,
+            in_progress: self.in_progress,
+            calls: self.calls.pack(),
+            bursts: self.bursts.pack(),
+            lifetime: self.lifetime.pack(),
+            connections: self.connections.pack(),
+        }
+    }
+
+    pub(crate) fn unpack(packed: &PackedSessions) -> Result<SessionTally, StatsError> {
+        let PackedSessions { completed, failed, in_progress, .. } = *packed;
+        if completed.max(failed).max(in_progress) > MOST {
+            return Err(StatsError::Damaged("more sessions than any run has".to_owned()));
+        }
+        Ok(SessionTally {
+            completed,
+            failed,
+            in_progress,
+            calls: Distribution::unpack(packed.calls.as_ref())?,
+            bursts: Distribution::unpack(packed.bursts.as_ref())?,
+            lifetime: Distribution::unpack(packed.lifetime.as_ref())?,
+            connections: Distribution::unpack(packed.connections.as_ref())?,
+        })
+    }
+}
+
+/// In units of so many nanoseconds.
+fn summary(distribution: &Distribution, unit_ns: f64) -> Option<SessionSummary> {
+    let Summary { mean, p50, p90, p99, max, .. } = distribution.summary_in(unit_ns)?;
+    Some(SessionSummary { mean, p50, p90, p99, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::{SessionId, SessionOutcome};
+
+    fn session(calls: u32, lifetime_s: u64) -> SessionEnded {
+        let (began, ended) = (Nanos::from_secs(5), Nanos::from_secs(5 + lifetime_s));
+        let outcome = SessionOutcome { began, ended, calls, bursts: calls / 3, failed: false, from_before: false };
+        SessionEnded { session: SessionId(calls), outcome, connections: 2 }
+    }
+
+    fn of(sessions: &[SessionEnded], in_progress: u64) -> SessionTally {
+        let mut tally = SessionTally::default();
+        sessions.iter().for_each(|session| tally.ended(session));
+        tally.in_progress(in_progress);
+        tally
+    }
+
+    #[test]
+    fn figures_are_those_of_whole_sessions_that_were_completed() {
+        let mut failed = session(1_000, 900);
+        failed.outcome.failed = true;
+        let mut old = session(2_000, 900);
+        old.outcome.from_before = true;
+        let figures = of(&[session(3, 10), session(9, 40), failed, old], 4).figures(Nanos::from_secs(20));
+        let SessionFigures { started, completed, failed, in_progress, .. } = figures;
+        assert_eq!((started, completed, failed, in_progress, figures.rate), (8, 3, 1, 4, 0.4));
+        let close = |figure: Option<SessionSummary>, expected: [f64; 3]| {
+            let SessionSummary { mean, p50, max, .. } = figure.unwrap();
+            let near = |(a, b): (f64, f64)| (a / b - 1.0).abs() < 2e-3;
+            assert!([mean, p50, max].into_iter().zip(expected).all(near), "{figure:?} is not {expected:?}");
+        };
+        close(figures.calls, [6.0, 3.0, 9.0]);
+        close(figures.bursts, [2.0, 1.0, 3.0]);
+        close(figures.lifetime_s, [25.0, 10.0, 40.0]);
+        close(figures.connections, [2.0, 2.0, 2.0]);
+        let nothing = of(&[], 0).figures(Nanos::ZERO);
+        assert_eq!(nothing, SessionFigures::default());
+    }
+
+    #[test]
+    fn parts_make_the_whole_and_survive_their_record() {
+        let all = [session(3, 10), session(9, 40), session(27, 7_200), session(1, 0)];
+        let mut merged = of(&all[..1], 2);
+        merged.merge(&of(&all[1..], 3));
+        assert_eq!(merged, of(&all, 5));
+        assert_eq!(SessionTally::unpack(&merged.pack()).unwrap(), merged);
+        let damaged = PackedSessions { failed: u64::MAX, ..merged.pack() };
+        assert!(SessionTally::unpack(&damaged).unwrap_err().to_string().contains("more sessions"));
+    }
+}

@@ -1,0 +1,319 @@
+//! Sessions: users who come, make bursts of calls with time to think in between, and go, as httperf's `--wsess` has
+//! them (Mosberger & Jin 1998).
+//!
+//! - The first call of a burst is answered before the others go out, all due at that instant. No more of them than the
+//!   session has connections are under way; those that wait for one keep their due time.
+//! - The next burst is due its think time after the last answer. A call that fails ends its session.
+//! - Session `i` of the whole schedule has a random stream of its own, in the order of its bursts and calls, and shard
+//!   `i mod count` makes it: a split schedule has the very same sessions, however they are answered. Of a closed load,
+//!   user `i` has, for all sessions that follow one another; their number is the user's.
+//! - Memory is that of the sessions under way, and of the users of a closed load.
+//! - Nothing is due, and no call that has waited is made, at or after the window's end.
+
+mod past;
+mod visit;
+
+use crate::{Arrivals, ArrivalsError, Extent, Mix, Process, Shard, rng};
+use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
+use brimful_core::{End, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
+use past::Past;
+use rand::RngExt;
+use rand_pcg::Pcg64;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use visit::{Phase, Visit};
+
+/// One shard of a load of sessions.
+#[derive(Debug)]
+pub struct Sessions {
+    load: SessionLoad,
+    mix: Mix,
+    /// Those to come, of an open load.
+    coming: Option<Coming>,
+    /// Those that have come, and the users who rest; slots are used again.
+    visits: Vec<Visit>,
+    free: Vec<u32>,
+    slots: HashMap<SessionId, u32>,
+    /// When something is due of whom; void where the visit says otherwise.
+    due: BinaryHeap<Reverse<(Nanos, u32)>>,
+    window: Nanos,
+    calls_left: u64,
+}
+
+impl Sessions {
+    /// Shard `shard` of the sessions that a valid `load`, `mix`, `extent` and `seed` describe; give every shard the
+    /// same four. Requests are drawn from the mix, by the sessions' own streams.
+    ///
+    /// # Errors
+    /// When the arrival process of an open load is none.
+    pub fn new(
+        load: &SessionLoad,
+        mix: Mix,
+        extent: Extent,
+        seed: u64,
+        shard: Shard,
+    ) -> Result<Sessions, ArrivalsError> {
+        let mut sessions = Sessions {
+            load: load.clone(),
+            mix,
+            coming: None,
+            visits: Vec::new(),
+            free: Vec::new(),
+            slots: HashMap::new(),
+            due: BinaryHeap::new(),
+            window: extent.window,
+            calls_left: shard.share(extent.calls),
+        };
+        let past = load.in_progress.then(|| Past::of(load));
+        // Which numbers it begins with is a session's, so that those of others can be passed over in one step.
+        let mut seeds = rng(seed, 4);
+        seeds.advance(u128::from(shard.index));
+        match &load.comes {
+            SessionArrivals::Open { rate, arrivals } => {
+                let arrivals = Arrivals::new(arrivals.parse::<Process>()?, *rate, seed);
+                let before = past.as_ref().map_or(Nanos::ZERO, |past| past.span);
+                sessions.coming = Some(Coming::new(arrivals, seeds, shard, before));
+                past.iter().for_each(|past| sessions.admit_those_under_way(past));
+            }
+            SessionArrivals::Closed { users, rest_s } => {
+                for user in (shard.index..*users).step_by(usize::try_from(shard.count).unwrap_or(usize::MAX)) {
+                    let mut visit = Visit::new(SessionId(user as u32), seeds.random());
+                    seeds.advance(u128::from(shard.count - 1));
+                    let place = user as f64 / *users as f64;
+                    match &past {
+                        Some(past) => past.begin_user(place, load, rest_s, &mut visit),
+                        // So that they do not march in step.
+                        None => visit.due = Nanos::from_secs_f64(place * rest_s.mean()),
+                    }
+                    sessions.admit(visit);
+                }
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// Takes in the sessions that began before the run and go on in it.
+    fn admit_those_under_way(&mut self, past: &Past) {
+        while let Some((began, mut visit)) = self.coming.as_mut().and_then(Coming::take_past) {
+            if past.goes_on(began, &self.load, &mut visit) {
+                self.admit(visit);
+            }
+        }
+    }
+
+    /// Takes in a session, or a user, with whom something is due.
+    fn admit(&mut self, visit: Visit) {
+        let session = visit.session;
+        let slot = self.free.pop().unwrap_or(self.visits.len() as u32);
+        match self.visits.get_mut(slot as usize) {
+            Some(place) => *place = visit,
+            None => self.visits.push(visit),
+        }
+        self.slots.insert(session, slot);
+        self.queue(slot);
+    }
+
+    /// Something of this visit is due when it says.
+    fn queue(&mut self, slot: u32) {
+        if let Some(visit) = self.visits.get_mut(slot as usize) {
+            visit.queued = true;
+            self.due.push(Reverse((visit.due, slot)));
+        }
+    }
+
+    /// The next call of the visit in this slot, unless it has failed meanwhile.
+    fn hand_out(&mut self, due: Nanos, slot: u32) -> Option<Next> {
+        let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.queued && visit.due == due)?;
+        visit.queued = false;
+        if visit.phase == Phase::Rests {
+            visit.begin(&self.load);
+        }
+        if visit.phase == Phase::Thinks {
+            visit.begin_burst(&self.load);
+        }
+        let call = visit.hand_out(&self.mix);
+        let (ready, more) = (visit.ready, visit.can_hand_out(self.load.connections));
+        self.calls_left -= 1;
+        if more {
+            self.queue(slot);
+        }
+        Some(if ready > due { Next::Waited { due, ready, call } } else { Next::Due { due, call } })
+    }
+
+    fn visit(&self, session: SessionId) -> Option<&Visit> {
+        self.visits.get(*self.slots.get(&session)? as usize)
+    }
+
+    /// Bytes held.
+    #[cfg(test)]
+    fn footprint(&self) -> usize {
+        self.visits.capacity() * size_of::<Visit>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.due.capacity() * size_of::<(Nanos, u32)>()
+            // A byte of control for each place, of which no more than seven in eight are taken.
+            + self.slots.capacity() * 8 / 7 * (size_of::<(SessionId, u32)>() + 1)
+    }
+}
+
+impl Workload for Sessions {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+        loop {
+            if self.calls_left == 0 {
+                return Next::Done;
+            }
+            let coming = self.coming.as_ref().and_then(Coming::due);
+            let queued = self.due.peek().map(|Reverse((due, _))| *due);
+            let Some(due) = coming.into_iter().chain(queued).min().filter(|due| *due < self.window) else {
+                return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
+            };
+            if due > now {
+                return Next::NotBefore(due);
+            }
+            if coming == Some(due) {
+                let visit = self.coming.as_mut().and_then(Coming::take);
+                visit.into_iter().for_each(|visit| self.admit(visit));
+            } else if let Some(Reverse((due, slot))) = self.due.pop()
+                && let Some(next) = self.hand_out(due, slot)
+            {
+                return next;
+            }
+        }
+    }
+
+    fn on_outcome(&mut self, outcome: &Outcome) {
+        let Some(&slot) = outcome.call.session.and_then(|session| self.slots.get(&session)) else { return };
+        let Some(visit) = self.visits.get_mut(slot as usize) else { return };
+        match outcome.end {
+            End::Completed { .. } => {
+                if visit.answered(outcome.at, &self.load, self.window) {
+                    self.queue(slot);
+                }
+            }
+            // The end of the run is no failure, nor the end of a session.
+            End::Unfinished { .. } => visit.cut_off(outcome.at),
+            _ => visit.fail(outcome.at),
+        }
+    }
+
+    fn session_ended(&mut self, session: SessionId) -> Option<SessionOutcome> {
+        let slot = *self.slots.get(&session)?;
+        let visit = self.visits.get_mut(slot as usize)?;
+        let outcome = visit.outcome()?;
+        match &self.load.comes {
+            SessionArrivals::Open { .. } => {
+                visit.phase = Phase::Rests;
+                self.slots.remove(&session);
+                self.free.push(slot);
+            }
+            SessionArrivals::Closed { rest_s, .. } => {
+                visit.rest(rest_s);
+                self.queue(slot);
+            }
+        }
+        Some(outcome)
+    }
+
+    fn closes_between_bursts(&self, session: SessionId) -> bool {
+        self.load.between_bursts == BetweenBursts::Close
+            && self.visit(session).is_some_and(|visit| visit.phase == Phase::Thinks)
+    }
+
+    fn sessions_in_progress(&self) -> u64 {
+        self.visits.iter().filter(|visit| visit.is_in_progress()).count() as u64
+    }
+}
+
+/// The sessions of an open load that are still to come, of one shard.
+#[derive(Debug)]
+struct Coming {
+    arrivals: Arrivals,
+    seeds: Pcg64,
+    shard: Shard,
+    /// Number of the next session in the whole schedule.
+    index: u64,
+    /// When it comes, counted from when the first one could have.
+    head: Option<Nanos>,
+    /// For how long sessions have come before the run.
+    before: Nanos,
+}
+
+impl Coming {
+    /// With `seeds` at this shard's first.
+    fn new(mut arrivals: Arrivals, seeds: Pcg64, shard: Shard, before: Nanos) -> Coming {
+        arrivals.pass(shard.index);
+        let head = arrivals.next();
+        Coming { arrivals, seeds, shard, index: shard.index, head, before }
+    }
+
+    /// When the next one comes.
+    fn due(&self) -> Option<Nanos> {
+        Some(self.head? - self.before)
+    }
+
+    fn take(&mut self) -> Option<Visit> {
+        let due = self.due()?;
+        let mut visit = Visit::new(SessionId(self.index as u32), self.seeds.random());
+        visit.due = due;
+        let others = self.shard.count - 1;
+        self.seeds.advance(u128::from(others));
+        self.arrivals.pass(others);
+        self.head = self.arrivals.next();
+        self.index = self.index.wrapping_add(self.shard.count);
+        Some(visit)
+    }
+
+    /// The next one, if it came before the run, and when, in seconds, which is below zero.
+    fn take_past(&mut self) -> Option<(f64, Visit)> {
+        let came = self.head.filter(|came| *came < self.before)?;
+        Some((-(self.before - came).as_secs_f64(), self.take()?))
+    }
+}
+
+/// Seconds, drawn.
+fn draw_s(spread: &Spread, rng: &mut impl RngExt) -> f64 {
+    spread.quantile(rng.random())
+}
+
+/// A whole number, drawn.
+fn draw_count(spread: &Spread, rng: &mut impl RngExt) -> u32 {
+    u32::try_from(spread.count(rng.random())).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::Rate;
+
+    #[test]
+    fn ten_thousand_sessions_under_way_take_less_than_two_hundred_bytes_each() {
+        let load = SessionLoad {
+            comes: SessionArrivals::Open { rate: Rate(10_000.0), arrivals: "constant".to_owned() },
+            bursts: Spread::Constant(3.0),
+            calls_per_burst: Spread::Constant(2.0),
+            think_s: Spread::Constant(60.0),
+            connections: 6,
+            between_bursts: BetweenBursts::Keep,
+            in_progress: false,
+        };
+        let extent = Extent { window: Nanos::from_secs(1), calls: u64::MAX };
+        let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
+        let mut under_way = 0;
+        for _ in 0..2 {
+            let mut calls = Vec::new();
+            while let Next::Due { due, call } = sessions.next(Nanos(999_999_999), under_way) {
+                under_way += 1;
+                calls.push((due, call));
+            }
+            assert_eq!(calls.len(), 10_000);
+            for (due, call) in calls {
+                let end = End::Completed { status: 200 };
+                let at = Nanos(999_999_999);
+                sessions.on_outcome(&Outcome { call, due, at, end, bytes_sent: 1, bytes_received: 1 });
+                assert_eq!(sessions.session_ended(call.session.unwrap()), None);
+                under_way -= 1;
+            }
+        }
+        assert_eq!((sessions.sessions_in_progress(), under_way), (10_000, 0));
+        assert!(sessions.footprint() <= 10_000 * 200, "{} bytes", sessions.footprint());
+    }
+}

@@ -1,0 +1,177 @@
+//! One session under way, or one user between two.
+
+use super::{draw_count, draw_s};
+use crate::Mix;
+use brimful_core::workload::{Sessions as SessionLoad, Spread};
+use brimful_core::{CallSpec, Nanos, SessionId, SessionOutcome};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg32;
+
+/// What is known of it: some eighty bytes, however long it lasts.
+#[derive(Clone, Debug)]
+pub struct Visit {
+    /// Its own stream.
+    rng: Pcg32,
+    pub session: SessionId,
+    pub phase: Phase,
+    /// It stands in the queue, for `due`.
+    pub queued: bool,
+    failed: bool,
+    from_before: bool,
+    /// When its next call is due.
+    pub due: Nanos,
+    /// Since when a call that was due before could be made.
+    pub ready: Nanos,
+    began: Nanos,
+    ended: Nanos,
+    /// Bursts still to begin.
+    bursts_left: u32,
+    /// Calls of this burst still to be handed out.
+    calls_left: u32,
+    under_way: u32,
+    /// Bursts begun and calls handed out so far.
+    bursts: u32,
+    calls: u32,
+}
+
+/// What it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It has not begun.
+    Rests,
+    /// Its next burst has not begun.
+    Thinks,
+    /// The first call of a burst has not been answered.
+    First,
+    /// The others of the burst may be made.
+    Others,
+    /// The run has ended before it.
+    CutOff,
+}
+
+impl Visit {
+    /// One that has not begun.
+    pub fn new(session: SessionId, seed: u64) -> Visit {
+        Visit {
+            rng: Pcg32::seed_from_u64(seed),
+            session,
+            phase: Phase::Rests,
+            queued: false,
+            failed: false,
+            from_before: false,
+            due: Nanos::ZERO,
+            ready: Nanos::ZERO,
+            began: Nanos::ZERO,
+            ended: Nanos::ZERO,
+            bursts_left: 0,
+            calls_left: 0,
+            under_way: 0,
+            bursts: 0,
+            calls: 0,
+        }
+    }
+
+    pub fn rng(&mut self) -> &mut Pcg32 {
+        &mut self.rng
+    }
+
+    /// It began before the run; so many bursts are left, the next one due at `due`.
+    pub fn goes_on(&mut self, due: Nanos, bursts_left: u32) {
+        (self.phase, self.from_before) = (Phase::Thinks, true);
+        (self.due, self.began, self.bursts_left) = (due, due, bursts_left);
+    }
+
+    /// Begins a session when it is due.
+    pub fn begin(&mut self, load: &SessionLoad) {
+        (self.phase, self.from_before, self.failed) = (Phase::Thinks, false, false);
+        (self.began, self.bursts, self.calls) = (self.due, 0, 0);
+        self.bursts_left = draw_count(&load.bursts, &mut self.rng);
+    }
+
+    /// Begins a burst when it is due.
+    pub fn begin_burst(&mut self, load: &SessionLoad) {
+        self.phase = Phase::First;
+        self.ready = self.due;
+        self.bursts_left = self.bursts_left.saturating_sub(1);
+        self.bursts = self.bursts.saturating_add(1);
+        self.calls_left = draw_count(&load.calls_per_burst, &mut self.rng);
+    }
+
+    pub fn hand_out(&mut self, mix: &Mix) -> CallSpec {
+        self.calls_left = self.calls_left.saturating_sub(1);
+        self.under_way += 1;
+        self.calls = self.calls.saturating_add(1);
+        CallSpec { session: Some(self.session), ..mix.at(self.rng.random()) }
+    }
+
+    /// Whether another call may go out beside those under way.
+    pub fn can_hand_out(&self, connections: u32) -> bool {
+        self.phase == Phase::Others && self.calls_left > 0 && self.under_way < connections
+    }
+
+    /// A call of it was answered. Returns whether something more is due, when it says.
+    pub fn answered(&mut self, at: Nanos, load: &SessionLoad, window: Nanos) -> bool {
+        self.end_call(at);
+        if self.failed || !matches!(self.phase, Phase::First | Phase::Others) {
+            return false;
+        }
+        if self.phase == Phase::First {
+            (self.phase, self.due) = (Phase::Others, at);
+        }
+        if self.calls_left > 0 {
+            // The call that has ended leaves it a connection.
+            let again = !self.queued && at < window;
+            if again {
+                self.ready = at;
+            }
+            return again;
+        }
+        let thinks = self.under_way == 0 && self.bursts_left > 0;
+        if thinks {
+            self.phase = Phase::Thinks;
+            self.due = at + Nanos::from_secs_f64(draw_s(&load.think_s, &mut self.rng));
+        }
+        thinks
+    }
+
+    /// A call of it failed, and it goes no further.
+    pub fn fail(&mut self, at: Nanos) {
+        self.end_call(at);
+        (self.failed, self.queued) = (true, false);
+    }
+
+    /// The run has ended first.
+    pub fn cut_off(&mut self, at: Nanos) {
+        self.end_call(at);
+        (self.phase, self.queued) = (Phase::CutOff, false);
+    }
+
+    fn end_call(&mut self, at: Nanos) {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.ended = self.ended.max(at);
+    }
+
+    /// How it went, if it has ended.
+    pub fn outcome(&self) -> Option<SessionOutcome> {
+        let done = self.phase == Phase::Others && self.calls_left == 0 && self.bursts_left == 0;
+        (self.under_way == 0 && self.phase != Phase::Rests && (self.failed || done)).then_some(SessionOutcome {
+            began: self.began,
+            ended: self.ended,
+            calls: self.calls,
+            bursts: self.bursts,
+            failed: self.failed,
+            from_before: self.from_before,
+        })
+    }
+
+    /// Rests after a session, until the next.
+    pub fn rest(&mut self, rest_s: &Spread) {
+        self.phase = Phase::Rests;
+        self.due = self.ended + Nanos::from_secs_f64(draw_s(rest_s, &mut self.rng));
+    }
+
+    /// Whether a call of it was made and it has not ended.
+    pub fn is_in_progress(&self) -> bool {
+        self.phase != Phase::Rests && self.calls > 0
+    }
+}

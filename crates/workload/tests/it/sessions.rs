@@ -1,0 +1,326 @@
+//! Sessions against a server that answers when a test says, on a clock of the test's own.
+
+use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as Load, Spread};
+use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Rate, SessionId, SessionOutcome, Workload};
+use brimful_workload::{Extent, Mix, Sessions, Shard};
+use proptest::prelude::*;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+const OK: End = End::Completed { status: 200 };
+const SERVICE: Nanos = Nanos::from_millis(100);
+
+fn open(rate: f64, arrivals: &str) -> Load {
+    Load {
+        comes: SessionArrivals::Open { rate: Rate(rate), arrivals: arrivals.to_owned() },
+        bursts: Spread::Constant(1.0),
+        calls_per_burst: Spread::Constant(1.0),
+        think_s: Spread::Constant(0.0),
+        connections: 6,
+        between_bursts: BetweenBursts::Keep,
+        in_progress: false,
+    }
+}
+
+fn of(text: &str) -> Spread {
+    text.parse().unwrap()
+}
+
+fn closed(users: u64, rest_s: &str) -> Load {
+    Load { comes: SessionArrivals::Closed { users, rest_s: of(rest_s) }, ..open(1.0, "constant") }
+}
+
+/// As people browse.
+fn browsing(load: Load) -> Load {
+    Load {
+        bursts: of("geometric:4.2"),
+        calls_per_burst: of("quantiles:0=1,0.3=1,1=5"),
+        think_s: of("lognormal:20,1.5"),
+        ..load
+    }
+}
+
+fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
+    let extent = Extent { window: Nanos::from_secs(window_s), calls: u64::MAX };
+    Sessions::new(load, Mix::new(&[1.0, 2.0], seed).unwrap(), extent, seed, shard).unwrap()
+}
+
+/// A call as it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Made {
+    session: SessionId,
+    due: Nanos,
+    ready: Nanos,
+    class: u16,
+}
+
+#[derive(Default)]
+struct Seen {
+    made: Vec<Made>,
+    ended: Vec<(SessionId, SessionOutcome)>,
+    /// Most calls of one session under way at once.
+    at_once: u32,
+    in_progress: u64,
+}
+
+/// Runs to the end against a server that says of each call how long it takes and how it ends.
+fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
+    let (mut seen, mut now) = (Seen::default(), Nanos::ZERO);
+    let mut under_way: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
+    let mut calls: Vec<(Nanos, CallSpec)> = Vec::new();
+    let mut of_session: BTreeMap<SessionId, u32> = BTreeMap::new();
+    loop {
+        let next = workload.next(now, under_way.len());
+        if let Next::Due { due, call } | Next::Waited { due, call, .. } = next {
+            let ready = if let Next::Waited { ready, .. } = next { ready } else { due };
+            assert!(due <= now && due <= ready && ready <= now, "{due} {ready} {now}");
+            let session = call.session.unwrap();
+            under_way.push(Reverse((now + answer(calls.len()).0, calls.len())));
+            calls.push((due, call));
+            seen.made.push(Made { session, due, ready, class: call.class.0 });
+            let at_once = of_session.entry(session).or_default();
+            *at_once += 1;
+            seen.at_once = seen.at_once.max(*at_once);
+            continue;
+        }
+        let ends = under_way.peek().map(|Reverse((at, _))| *at);
+        match (next, ends) {
+            (Next::NotBefore(at), None) => now = at,
+            (Next::NotBefore(at), Some(end)) if at < end => now = at,
+            (Next::Done | Next::WaitForOutcome, None) => break,
+            _ => {
+                let Reverse((at, nth)) = under_way.pop().unwrap();
+                now = at;
+                let (due, call) = calls[nth];
+                let session = call.session.unwrap();
+                workload.on_outcome(&Outcome { call, due, at, end: answer(nth).1, bytes_sent: 1, bytes_received: 1 });
+                *of_session.get_mut(&session).unwrap() -= 1;
+                if let Some(outcome) = workload.session_ended(session) {
+                    assert_eq!(of_session.remove(&session), Some(0), "calls of it are under way");
+                    seen.ended.push((session, outcome));
+                }
+            }
+        }
+    }
+    seen.in_progress = workload.sessions_in_progress();
+    seen
+}
+
+fn steady(_: usize) -> (Nanos, End) {
+    (SERVICE, OK)
+}
+
+fn ms(ms: u64) -> Nanos {
+    Nanos::from_millis(ms)
+}
+
+#[test]
+fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
+    let load = Load {
+        bursts: of("2"),
+        calls_per_burst: of("5"),
+        think_s: of("10"),
+        connections: 2,
+        ..open(0.001, "constant")
+    };
+    let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
+    let due: Vec<(u64, u64)> =
+        seen.made.iter().map(|made| (made.due.0 / 1_000_000, made.ready.0 / 1_000_000)).collect();
+    // Two go out at once, two more when those are answered; the next burst ten seconds after the last answer.
+    let burst = [(0, 0), (100, 100), (100, 100), (100, 200), (100, 200)];
+    let next = burst.map(|(due, ready)| (due + 10_300, ready + 10_300));
+    assert_eq!(due, [burst, next].concat());
+    assert_eq!(seen.at_once, 2);
+    let outcome = SessionOutcome {
+        began: Nanos::ZERO,
+        ended: ms(10_600),
+        calls: 10,
+        bursts: 2,
+        failed: false,
+        from_before: false,
+    };
+    assert_eq!((seen.ended, seen.in_progress), (vec![(SessionId(0), outcome)], 0));
+}
+
+#[test]
+fn a_call_that_fails_ends_its_session() {
+    let load = Load { bursts: of("9"), calls_per_burst: of("9"), connections: 3, ..open(0.001, "constant") };
+    for (failing, calls) in [(0, 1), (1, 4), (2, 5), (4, 7)] {
+        let answer = |nth| if nth == failing { (SERVICE, End::TimedOut) } else { (SERVICE + ms(nth as u64), OK) };
+        let seen = run(sessions(&load, 60, 1, Shard::WHOLE), answer);
+        let [(_, outcome)] = seen.ended[..] else { panic!("{:?}", seen.ended) };
+        assert!(outcome.failed && outcome.bursts == 1 && seen.in_progress == 0, "{outcome:?}");
+        assert!((1..=calls).contains(&outcome.calls), "call {failing} failed, {} were made", outcome.calls);
+        assert_eq!(outcome.calls as usize, seen.made.len(), "nothing was made after it");
+    }
+    // A user goes on with another session.
+    let users = Load { bursts: of("2"), ..closed(1, "1") };
+    let seen = run(sessions(&users, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 0 { End::Refused } else { OK }));
+    assert!(seen.ended[0].1.failed && !seen.ended[1].1.failed);
+    assert_eq!((seen.ended[1].1.began, seen.ended[1].1.calls), (ms(1_100), 2));
+}
+
+#[test]
+fn what_the_run_cuts_off_is_in_progress() {
+    let load = Load { bursts: of("3"), calls_per_burst: of("2"), think_s: of("10"), ..open(1.0, "constant") };
+    let seen = run(sessions(&load, 25, 1, Shard::WHOLE), steady);
+    // Sessions of 20.6 s that begin at 0, 1, 2 … 24 s.
+    assert_eq!((seen.ended.len(), seen.in_progress), (5, 20));
+    assert!(seen.made.iter().all(|made| made.due < Nanos::from_secs(25)));
+    let cut = |nth| (SERVICE, if nth < 10 { OK } else { End::Unfinished { sent: true } });
+    let seen = run(sessions(&load, 25, 1, Shard::WHOLE), cut);
+    assert_eq!((seen.ended.len(), seen.in_progress), (0, 25));
+    let slow = Load { calls_per_burst: of("3"), connections: 1, ..load };
+    let seen = run(sessions(&slow, 1, 1, Shard::WHOLE), |_| (ms(600), OK));
+    assert_eq!(seen.made.len(), 2, "the answer that the third waits for comes after the end");
+}
+
+#[test]
+fn no_more_calls_are_made_than_were_asked_for() {
+    let load = browsing(open(10.0, "poisson"));
+    for shards in [1, 3] {
+        let made = Shard::WHOLE.split(shards).map(|shard| {
+            let extent = Extent { window: Nanos::from_secs(600), calls: 100 };
+            let mix = Mix::new(&[1.0], 1).unwrap();
+            run(Sessions::new(&load, mix, extent, 1, shard).unwrap(), steady).made.len()
+        });
+        assert_eq!(made.sum::<usize>(), 100);
+    }
+}
+
+#[test]
+fn bursts_and_calls_keep_their_means() {
+    let load = Load { think_s: of("0"), ..browsing(open(10.0, "poisson")) };
+    let seen = run(sessions(&load, 4_000, 7, Shard::WHOLE), steady);
+    let n = seen.ended.len() as f64;
+    // Poisson, 40,000 sessions; geometric with variance m(m − 1); five standard errors.
+    assert!((n - 40_000.0).abs() < 5.0 * 200.0, "{n}");
+    let bursts = seen.ended.iter().map(|(_, outcome)| f64::from(outcome.bursts)).sum::<f64>();
+    assert!((bursts / n - 4.2).abs() < 5.0 * (4.2f64 * 3.2 / n).sqrt(), "{}", bursts / n);
+    // 0.3 · 1 + 0.7 · 3.
+    let calls = seen.ended.iter().map(|(_, outcome)| f64::from(outcome.calls)).sum::<f64>();
+    assert!((calls / bursts - load.calls_per_burst.mean()).abs() < 0.02, "{}", calls / bursts);
+    assert!((load.calls_per_burst.mean() - 2.4).abs() < 1e-12);
+    let heavy = seen.made.iter().filter(|made| made.class == 1).count() as f64 / seen.made.len() as f64;
+    assert!((heavy - 2.0 / 3.0).abs() < 0.01, "{heavy}");
+}
+
+/// Calls of the first tenth of the run over those of the last.
+fn first_over_last(load: &Load, window_s: u64) -> f64 {
+    let seen = run(sessions(load, window_s, 11, Shard::WHOLE), steady);
+    let part = |tenth: u64| {
+        let (from, to) = (Nanos::from_secs(window_s / 10 * tenth), Nanos::from_secs(window_s / 10 * (tenth + 1)));
+        seen.made.iter().filter(|made| from <= made.due && made.due < to).count() as f64
+    };
+    part(0) / part(9)
+}
+
+#[test]
+fn a_load_in_progress_begins_as_it_goes_on() {
+    // In a tenth, 8,000 sessions begin, of ten calls with a variance of 85: it is known to 1.5 %. They last 64 s on
+    // average, and long ones for many minutes: without a past a sixth of the first tenth's calls is missing.
+    for load in [browsing(open(20.0, "poisson")), browsing(closed(1_800, "exponential:30"))] {
+        let steady = first_over_last(&Load { in_progress: true, ..load.clone() }, 4_000);
+        assert!((steady - 1.0).abs() < 0.1, "{steady}: {load:?}");
+        if matches!(load.comes, SessionArrivals::Open { .. }) {
+            let from_nothing = first_over_last(&load, 4_000);
+            assert!(from_nothing < 0.92, "{from_nothing}");
+        }
+    }
+}
+
+#[test]
+fn sessions_from_before_say_so() {
+    let load = Load { bursts: of("3"), think_s: of("10"), in_progress: true, ..open(1.0, "constant") };
+    let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
+    let before: Vec<u32> =
+        seen.ended.iter().filter(|(_, outcome)| outcome.from_before).map(|(_, outcome)| outcome.bursts).collect();
+    // Of those that began 20, 19 … 11 s before, one burst is left, of those from 10 … 1 s before, two.
+    assert_eq!([1, 2].map(|bursts| before.iter().filter(|n| **n == bursts).count()), [10, 10]);
+    assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.from_before).all(|(_, outcome)| outcome.bursts == 3));
+}
+
+/// X = N / (R + Z), for sessions: each takes its bursts' answers and its think times, then its user rests.
+#[test]
+fn users_keep_the_interactive_response_time_law() {
+    let load = Load {
+        bursts: of("geometric:3"),
+        calls_per_burst: of("4"),
+        think_s: of("exponential:2"),
+        ..closed(200, "exponential:5")
+    };
+    for in_progress in [false, true] {
+        let seen = run(sessions(&Load { in_progress, ..load.clone() }, 4_000, 5, Shard::WHOLE), steady);
+        // Two answers one after another in each burst: 3 · 0.2 + 2 · 2 s, and 5 s of rest.
+        let expected = 200.0 * 4_000.0 / (0.6 + 4.0 + 5.0);
+        let sessions = seen.ended.len() as f64;
+        assert!((sessions / expected - 1.0).abs() < 0.03, "{sessions} of {expected}");
+        assert!(seen.in_progress <= 200);
+    }
+}
+
+#[test]
+fn connections_are_closed_while_the_user_thinks_if_asked() {
+    for (between_bursts, closes) in [(BetweenBursts::Keep, false), (BetweenBursts::Close, true)] {
+        let load = Load {
+            bursts: of("2"),
+            calls_per_burst: of("2"),
+            think_s: of("9"),
+            between_bursts,
+            ..open(0.001, "constant")
+        };
+        let mut workload = sessions(&load, 60, 1, Shard::WHOLE);
+        let mut told = Vec::new();
+        for at in [0, 100, 9_101, 9_200].map(ms) {
+            while let Next::Due { due, call } = workload.next(at, 0) {
+                let at = at + Nanos(1);
+                workload.on_outcome(&Outcome { call, due, at, end: OK, bytes_sent: 1, bytes_received: 1 });
+                let over = workload.session_ended(SessionId(0)).is_some();
+                told.push((workload.closes_between_bursts(SessionId(0)), over));
+            }
+        }
+        assert_eq!(told, [(false, false), (closes, false), (false, false), (false, true)]);
+    }
+}
+
+#[test]
+fn what_is_no_arrival_process_is_refused() {
+    let extent = Extent { window: Nanos::from_secs(1), calls: u64::MAX };
+    let load = open(1.0, "sometimes");
+    assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
+}
+
+/// Of more bursts and shorter think times than are followed one by one.
+#[test]
+fn long_sessions_in_progress_are_found_in_no_time() {
+    let load = Load { bursts: of("1e6"), think_s: of("0.01"), in_progress: true, ..open(0.01, "constant") };
+    let seen = run(sessions(&load, 5, 1, Shard::WHOLE), |_| (Nanos(1), OK));
+    // 10,000 s long, one each 100 s: a hundred under way, each with a hundred bursts a second.
+    assert!(seen.made.len().abs_diff(50_000) < 2_500, "{}", seen.made.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn a_split_load_has_the_same_sessions(
+        seed: u64, shards in 1u64..5, in_progress: bool, kind in 0usize..3, rate in 0.5f64..20.0,
+    ) {
+        let load = match kind {
+            0 => open(rate, "poisson"),
+            1 => open(rate, "selfsimilar:0.8"),
+            _ => closed((rate * 10.0) as u64, "exponential:7"),
+        };
+        let load = Load { in_progress, connections: 2, ..browsing(load) };
+        let sorted = |mut made: Vec<Made>| {
+            made.sort_unstable();
+            made
+        };
+        let whole = sorted(run(sessions(&load, 60, seed, Shard::WHOLE), steady).made);
+        let parts = Shard::WHOLE.split(shards).flat_map(|shard| {
+            let made = run(sessions(&load, 60, seed, shard), steady).made;
+            assert!(made.iter().all(|made| u64::from(made.session.0) % shard.count == shard.index));
+            made
+        });
+        prop_assert_eq!(sorted(parts.collect()), whole);
+    }
+}
