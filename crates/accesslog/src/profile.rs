@@ -63,7 +63,6 @@ pub struct Profiler {
     calendar: Calendar,
     windows: Windows,
     kinds: Kinds,
-    sizes: SizeCounts,
     service_ns: Histogram,
     upstream_ns: Histogram,
     interarrival_ns: Histogram,
@@ -99,7 +98,6 @@ impl Profiler {
             last_ns: None,
             calendar: Calendar::default(),
             kinds: Kinds::default(),
-            sizes: SizeCounts::default(),
             service_ns: Histogram::default(),
             upstream_ns: Histogram::default(),
             interarrival_ns: Histogram::default(),
@@ -130,20 +128,18 @@ impl Profiler {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.largest = self.largest.max(bytes);
-        self.seen.add(entry);
-        self.calendar.add(entry.time_ns);
+        let second = entry.time_ns.div_euclid(NS);
+        self.seen.add(entry, second);
+        self.calendar.add(entry.time_ns, second);
         self.kinds.add(entry);
         self.add_times(entry);
-        if bytes > 0 {
-            self.sizes.add(bytes, None);
-        }
         let url = urls::url(entry.target);
         let hash = urls::hash(&self.hasher, url);
-        self.urls.add_hashed(hash, url, entry);
-        self.windows.add(entry, keys::key(&self.options.class_by, entry, &mut self.key), (url, hash));
-        if !url.is_empty() {
+        // One that is among those counted was new once, and another time changes nothing.
+        if self.urls.add_hashed(hash, url, entry) {
             self.distinct_urls.add(fixed_hash(url));
         }
+        self.windows.add(entry, keys::key(&self.options.class_by, entry, &mut self.key), (url, hash));
         if !entry.client.is_empty() {
             let client = fixed_hash(entry.client);
             self.distinct_clients.add(client);
@@ -158,10 +154,12 @@ impl Profiler {
     ///
     /// # Errors
     /// [`LogError::NoRequests`] when there was none, or none in the peak window that was given.
-    pub fn finish(self, read: &Read) -> Result<Profile, LogError> {
+    pub fn finish(mut self, read: &Read) -> Result<Profile, LogError> {
         let Some(span) = self.calendar.span() else { return Err(no_requests(read)) };
         let zone = self.options.zone.clone();
-        let Some(window) = self.windows.busiest() else { return Err(no_peak(&self.options, &span)) };
+        let sizes = self.windows.sizes();
+        let Some(window) = self.windows.take_busiest() else { return Err(no_peak(&self.options, &span)) };
+        let window = &window;
         let seconds = self.seconds_of(window, &span);
         let peak = self.peak(window, &seconds);
         let bursts = self.calendar.seconds(seconds).map_or_else(Bursts::unknown, |counts| bursts::describe(&counts));
@@ -186,7 +184,7 @@ impl Profiler {
             status: self.kinds.status(),
             methods: self.kinds.methods(),
             zero_length: self.kinds.zero_length(),
-            sizes: sizes::describe(&self.sizes, self.largest),
+            sizes: sizes::describe(&sizes, self.largest),
             service_s: times(&self.service_ns),
             upstream_s: times(&self.upstream_ns),
             interarrival_s: times(&self.interarrival_ns),

@@ -20,17 +20,24 @@ pub(crate) struct Stamp {
     pub ns: i64,
     /// Whether the log has more than the second.
     pub is_fine: bool,
+    /// How far east of UTC it is written, in seconds, where it says so.
+    pub offset_s: Option<i32>,
 }
 
-/// Reads stamps. Most lines are of the same day as the one before, so its midnight is kept.
+/// Reads stamps. Most lines are of the same day as the one before, so its midnight is kept; of a busy site even of the
+/// same second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
+    /// `10/Oct/2000:13:55:36 -0700`, and when that was.
+    clf: [u8; 26],
+    clf_stamp: Stamp,
     /// `10/Oct/2000:`
     clf_day: [u8; 12],
     /// ` -0700`
     clf_zone: [u8; 6],
     /// When that day began there, in seconds since 1970.
     clf_midnight_s: i64,
+    clf_offset_s: Option<i32>,
     /// `2000-10-10`
     iso_day: [u8; 10],
     iso_midnight_s: i64,
@@ -40,12 +47,18 @@ impl Clock {
     /// `10/Oct/2000:13:55:36 -0700`, the time of the Common Log Format; also with a fraction, and without a zone.
     #[inline]
     pub(crate) fn clf(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
-        if let Some(stamp) = text.first_chunk::<26>()
-            && stamp[..12] == self.clf_day
-            && stamp[20..] == self.clf_zone
-            && let Some(second) = stamp[12..].first_chunk().and_then(second_of_day)
-        {
-            return Some((Stamp { ns: (self.clf_midnight_s + second) * SECOND_NS, is_fine: false }, 26));
+        if let Some(stamp) = text.first_chunk::<26>() {
+            if *stamp == self.clf {
+                return Some((self.clf_stamp, 26));
+            }
+            if stamp[..12] == self.clf_day
+                && stamp[20..] == self.clf_zone
+                && let Some(second) = stamp[12..].first_chunk().and_then(second_of_day)
+            {
+                let ns = (self.clf_midnight_s + second) * SECOND_NS;
+                (self.clf, self.clf_stamp) = (*stamp, Stamp { ns, is_fine: false, offset_s: self.clf_offset_s });
+                return Some((self.clf_stamp, 26));
+            }
         }
         self.clf_of_another_day(text)
     }
@@ -58,7 +71,8 @@ impl Clock {
         let local_s = midnight(pair(y1, y2)? * 100 + pair(y3, y4)?, month(&[m1, m2, m3])?, pair(d1, d2)?)?;
         let (nanos, fraction_length) = fraction(rest);
         let rest = rest.get(fraction_length..)?;
-        let (offset_s, zone_length) = spaced_zone(rest);
+        let (zone_s, zone_length) = spaced_zone(rest);
+        let offset_s = zone_s.map_or(0, i64::from);
         let stamp = stamp(local_s - offset_s + second_of_day(clock)?, nanos, fraction_length > 0)?;
         if let Some(zone) = rest.first_chunk::<6>()
             && zone_length == 6
@@ -66,8 +80,9 @@ impl Clock {
             && local_s - offset_s <= LAST_MIDNIGHT_S
         {
             (self.clf_day, self.clf_zone, self.clf_midnight_s) = (*day, *zone, local_s - offset_s);
+            self.clf_offset_s = zone_s;
         }
-        Some((stamp, 20 + fraction_length + zone_length))
+        Some((Stamp { offset_s: zone_s, ..stamp }, 20 + fraction_length + zone_length))
     }
 
     /// `2000-10-10T13:55:36.123-07:00`: ISO 8601 and RFC 3339.
@@ -75,9 +90,9 @@ impl Clock {
         let (day, rest) = text.split_first_chunk::<10>()?;
         let (b'T' | b't' | b' ' | b'_', rest) = rest.split_first()? else { return None };
         let (second, nanos, clock_length) = time_of_day(rest)?;
-        let (offset_s, zone_length) = spaced_zone(rest.get(clock_length..)?);
-        let stamp = stamp(self.day(day)? - offset_s + second, nanos, clock_length > 8)?;
-        Some((stamp, 11 + clock_length + zone_length))
+        let (zone_s, zone_length) = spaced_zone(rest.get(clock_length..)?);
+        let stamp = stamp(self.day(day)? - zone_s.map_or(0, i64::from) + second, nanos, clock_length > 8)?;
+        Some((Stamp { offset_s: zone_s, ..stamp }, 11 + clock_length + zone_length))
     }
 
     /// When the day `2000-10-10` begins in UTC, in seconds since 1970.
@@ -116,7 +131,7 @@ pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
     let ns = i64::try_from(value.checked_mul(unit_ns)?).ok()?;
     let rest_ns = nanos / (SECOND_NS / i64::try_from(unit_ns).ok()?);
     let is_fine = unit_ns < 1_000_000_000 || fraction_length > 0;
-    Some((Stamp { ns: ns.checked_add(rest_ns)?, is_fine }, length + fraction_length))
+    Some((Stamp { ns: ns.checked_add(rest_ns)?, is_fine, offset_s: None }, length + fraction_length))
 }
 
 /// `13:55:36.123`: seconds since midnight, nanoseconds since then, and its length.
@@ -126,10 +141,10 @@ pub(crate) fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
     Some((second_of_day(clock)?, nanos, 8 + length))
 }
 
-/// Of seconds since 1970; none outside the years that there are.
+/// Of seconds since 1970, without an offset; none outside the years that there are.
 pub(crate) fn stamp(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
     let ns = seconds.checked_mul(SECOND_NS)?.checked_add(nanos)?;
-    (seconds >= 0).then_some(Stamp { ns, is_fine })
+    (seconds >= 0).then_some(Stamp { ns, is_fine, offset_s: None })
 }
 
 /// `13:55:36` as seconds since midnight.
@@ -165,11 +180,11 @@ fn nanoseconds(text: &[u8]) -> (i64, usize) {
     ((0..9).fold(0, |nanos, place| nanos * 10 + digit(place)), length)
 }
 
-/// Seconds east of UTC and the length of a zone, perhaps after a space; both 0 where there is none.
-fn spaced_zone(text: &[u8]) -> (i64, usize) {
+/// Seconds east of UTC and the length of a zone, perhaps after a space; none and 0 where there is none.
+fn spaced_zone(text: &[u8]) -> (Option<i32>, usize) {
     let spaces = usize::from(text.first() == Some(&b' '));
     let found = text.get(spaces..).and_then(zone).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
-    found.map_or((0, 0), |(offset_s, length)| (offset_s, length + spaces))
+    found.map_or((None, 0), |(offset_s, length)| (i32::try_from(offset_s).ok(), length + spaces))
 }
 
 /// Seconds east of UTC of `Z`, `+01:00`, `+0100` or `+01`, and its length.
@@ -222,9 +237,13 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
 
-    fn clf(text: &str) -> Option<Stamp> {
+    fn clf(text: &str) -> Option<(i64, bool)> {
         let (stamp, length) = Clock::default().clf(text.as_bytes())?;
-        (length == text.len()).then_some(stamp)
+        (length == text.len()).then_some((stamp.ns, stamp.is_fine))
+    }
+
+    fn coarse(same: &str) -> Option<(i64, bool)> {
+        Some((ns(same), false))
     }
 
     fn ns(text: &str) -> i64 {
@@ -243,9 +262,9 @@ mod tests {
             ("31/Dec/2016:23:59:60 +0000", "2017-01-01T00:00:00Z"),
         ];
         for (text, same) in cases {
-            assert_eq!(clf(text), Some(Stamp { ns: ns(same), is_fine: false }), "{text}");
+            assert_eq!(clf(text), coarse(same), "{text}");
         }
-        let fine = Some(Stamp { ns: ns("2009-02-06T12:14:14.655Z"), is_fine: true });
+        let fine = Some((ns("2009-02-06T12:14:14.655Z"), true));
         assert_eq!(clf("06/Feb/2009:12:14:14.655"), fine);
         for wrong in [
             "",
@@ -271,11 +290,14 @@ mod tests {
         for (text, same) in [
             ("10/Oct/2000:13:55:36 -0700", "2000-10-10T20:55:36Z"),
             ("10/Oct/2000:13:55:37 -0700", "2000-10-10T20:55:37Z"),
+            ("10/Oct/2000:13:55:37 -0700", "2000-10-10T20:55:37Z"),
+            ("10/Oct/2000:13:55:37 -0800", "2000-10-10T21:55:37Z"),
             ("10/Oct/2000:13:55:37 -0800", "2000-10-10T21:55:37Z"),
             ("11/Oct/2000:13:55:37 -0800", "2000-10-11T21:55:37Z"),
             ("10/Oct/2000:23:59:59 -0700", "2000-10-11T06:59:59Z"),
         ] {
-            assert_eq!(clock.clf(text.as_bytes()), Some((Stamp { ns: ns(same), is_fine: false }, 26)), "{text}");
+            let (stamp, length) = clock.clf(text.as_bytes()).unwrap();
+            assert_eq!((Some((stamp.ns, stamp.is_fine)), length), (coarse(same), 26), "{text}");
         }
         assert_eq!(clock.clf(b"10/Oct/2000:24:00:00 -0700"), None);
     }
@@ -283,11 +305,12 @@ mod tests {
     #[test]
     fn any_time_is_recognized_by_its_look() {
         let mut clock = Clock::default();
-        let same = Some(Stamp { ns: ns("2026-11-22T05:31:40Z"), is_fine: false });
-        let fine = Some(Stamp { ns: ns("2026-11-22T05:31:40.25Z"), is_fine: true });
+        let same = coarse("2026-11-22T05:31:40Z");
+        let fine_us = ns("2026-11-22T05:31:40.25Z") / 1000;
         for text in ["2026-11-22T05:31:40Z", "2026-11-22 06:31:40+01:00", "[22/Nov/2026:00:01:40 -0530]", "1795325500"]
         {
-            assert_eq!(clock.any(text.as_bytes()), same, "{text}");
+            let found = clock.any(text.as_bytes());
+            assert_eq!(found.map(|stamp| (stamp.ns, stamp.is_fine)), same, "{text}");
         }
         for text in [
             "2026-11-22T05:31:40.250000000Z",
@@ -299,16 +322,29 @@ mod tests {
             "1795325500250000.5",
         ] {
             let found = clock.any(text.as_bytes());
-            assert_eq!(
-                found.map(|stamp| (stamp.ns / 1000, stamp.is_fine)),
-                fine.map(|f| (f.ns / 1000, true)),
-                "{text}"
-            );
+            assert_eq!(found.map(|stamp| (stamp.ns / 1000, stamp.is_fine)), Some((fine_us, true)), "{text}");
         }
         for wrong in
             ["", "-", "yesterday", "2026-11-22", "2026-11-22T05:31:40Zx", "1795325500s", "99999999999999999999"]
         {
             assert_eq!(clock.any(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_stamp_knows_how_far_from_utc_it_was_written() {
+        let mut clock = Clock::default();
+        for (text, offset_s) in [
+            ("10/Oct/2000:13:55:36 -0700", Some(-7 * 3600)),
+            ("10/Oct/2000:13:55:37 -0700", Some(-7 * 3600)),
+            ("10/Oct/2000:13:55:37 +0530", Some(5 * 3600 + 1800)),
+            ("10/Oct/2000:13:55:37", None),
+            ("2026-11-22T06:31:40.5+01:00", Some(3600)),
+            ("2026-11-22T06:31:40Z", Some(0)),
+            ("2026-11-22T06:31:40", None),
+            ("1795325500.25", None),
+        ] {
+            assert_eq!(clock.any(text.as_bytes()).unwrap().offset_s, offset_s, "{text}");
         }
     }
 

@@ -34,10 +34,13 @@ const STEPS_MIN: [i64; 7] = [1, 5, 15, 60, 360, 720, 1_440];
 /// Counts of requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
+    /// The second that was written last.
+    second: Option<i64>,
     days: Vec<Day>,
     day_places: HashMap<i64, usize, RandomState>,
-    /// The place of the day that was written last.
+    /// The place of the day that was written last, and of its minute; no day's, if there was no more room.
     day: usize,
+    minute: usize,
     hours: Vec<Hour>,
     hour_places: HashMap<i64, usize, RandomState>,
     /// The place of the hour that was written last.
@@ -94,10 +97,23 @@ pub(super) struct Course {
 }
 
 impl Calendar {
-    pub fn add(&mut self, time_ns: i64) {
-        let second = time_ns.div_euclid(NS);
-        self.add_to_day(time_ns, second);
-        self.add_to_hour(second);
+    /// A request; `second` is the whole one of its time.
+    #[inline]
+    pub fn add(&mut self, time_ns: i64, second: i64) {
+        // Most come in the same second as the one before.
+        if self.second != Some(second) {
+            self.go_to(second);
+        }
+        match self.days.get_mut(self.day) {
+            Some(day) => day.add(time_ns, self.minute),
+            None => self.left_out += 1,
+        }
+        let Some(hour) = self.hours.get_mut(self.hour) else { return };
+        hour.requests += 1;
+        if let Some(count) = hour.seconds.get_mut(second.rem_euclid(HOUR_S) as usize) {
+            *count = count.saturating_add(1);
+            self.busiest_second = self.busiest_second.max(u64::from(*count));
+        }
     }
 
     /// All requests that lie in time, but for stray ones; `None` if there is none.
@@ -207,44 +223,27 @@ impl Calendar {
         minutes.unwrap_or(&[]).iter().map(|count| u64::from(*count)).sum()
     }
 
-    fn add_to_day(&mut self, time_ns: i64, second: i64) {
-        let number = second.div_euclid(DAY_S);
-        if self.days.get(self.day).is_none_or(|day| day.number != number) {
-            match self.day_places.get(&number) {
-                Some(place) => self.day = *place,
-                None if self.days.len() >= MOST_DAYS => {
-                    self.left_out += 1;
-                    return;
-                }
-                None => {
-                    self.day = self.days.len();
-                    self.day_places.insert(number, self.day);
-                    self.days.push(Day::new(number));
-                }
-            }
-        }
-        let Some(day) = self.days.get_mut(self.day) else { return };
-        day.requests += 1;
-        day.first_ns = day.first_ns.min(time_ns);
-        day.last_ns = day.last_ns.max(time_ns);
-        if let Some(count) = day.minutes.get_mut((second.rem_euclid(DAY_S) / 60) as usize) {
-            *count = count.saturating_add(1);
-        }
-    }
-
-    fn add_to_hour(&mut self, second: i64) {
-        let number = second.div_euclid(HOUR_S);
-        if self.hours.get(self.hour).is_none_or(|hour| hour.number != number) {
-            self.hour = match self.hour_places.get(&number) {
+    /// Finds the places of a second.
+    fn go_to(&mut self, second: i64) {
+        self.second = Some(second);
+        let (day, hour) = (second.div_euclid(DAY_S), second.div_euclid(HOUR_S));
+        self.minute = (second.rem_euclid(DAY_S) / 60) as usize;
+        if self.days.get(self.day).is_none_or(|known| known.number != day) {
+            self.day = match self.day_places.get(&day) {
                 Some(place) => *place,
-                None => self.new_hour(number),
+                None if self.days.len() >= MOST_DAYS => usize::MAX,
+                None => {
+                    self.days.push(Day::new(day));
+                    self.day_places.insert(day, self.days.len() - 1);
+                    self.days.len() - 1
+                }
             };
         }
-        let Some(hour) = self.hours.get_mut(self.hour) else { return };
-        hour.requests += 1;
-        if let Some(count) = hour.seconds.get_mut(second.rem_euclid(HOUR_S) as usize) {
-            *count = count.saturating_add(1);
-            self.busiest_second = self.busiest_second.max(u64::from(*count));
+        if self.hours.get(self.hour).is_none_or(|known| known.number != hour) {
+            self.hour = match self.hour_places.get(&hour) {
+                Some(place) => *place,
+                None => self.new_hour(hour),
+            };
         }
     }
 
@@ -271,6 +270,17 @@ impl Calendar {
 impl Day {
     fn new(number: i64) -> Day {
         Day { number, requests: 0, first_ns: i64::MAX, last_ns: i64::MIN, minutes: vec![0; 1_440].into() }
+    }
+
+    /// A request in one of its minutes.
+    #[inline]
+    fn add(&mut self, time_ns: i64, minute: usize) {
+        self.requests += 1;
+        self.first_ns = self.first_ns.min(time_ns);
+        self.last_ns = self.last_ns.max(time_ns);
+        if let Some(count) = self.minutes.get_mut(minute) {
+            *count = count.saturating_add(1);
+        }
     }
 
     /// Its minutes that have requests, by their first second.

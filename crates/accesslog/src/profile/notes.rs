@@ -39,8 +39,10 @@ impl Default for Seen {
 }
 
 impl Seen {
-    pub fn add(&mut self, entry: &Entry<'_>) {
-        let second = entry.time_ns.div_euclid(NS).rem_euclid(3_600);
+    /// A request; `second` is the whole one of its time.
+    #[inline]
+    pub fn add(&mut self, entry: &Entry<'_>, second: i64) {
+        let second = second.rem_euclid(3_600);
         self.seconds |= 1 << (second % 60);
         self.minutes |= 1 << (second / 60);
         self.fine += u64::from(entry.is_fine);

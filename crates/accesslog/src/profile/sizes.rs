@@ -9,9 +9,10 @@
 use super::steps::{STEPS, step};
 use brimful_core::profile::{Sizes, Tail};
 use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::iter::repeat;
 
-/// With more distinct sizes they are counted in steps. A hash table of 2 MiB holds as many.
+/// With more distinct sizes they are counted in steps. A table of 2 MiB holds as many, without their times.
 pub const MOST_DISTINCT: usize = 57_344;
 
 /// With fewer answers above the threshold the interval is wider than ±20 %.
@@ -30,17 +31,20 @@ const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), (
 /// Answers by their bytes.
 #[derive(Clone, Debug, Default)]
 pub struct SizeCounts {
-    /// By size.
-    exact: HashMap<u64, Sum, RandomState>,
-    /// By step; empty as long as sizes are few.
-    steps: Vec<Sum>,
+    /// Sizes with their counts: a table with linear probing, at most half full, in which empty cells have no count.
+    cells: Vec<(u64, u64)>,
+    used: usize,
+    /// The times of each cell's answers; empty until there is one.
+    times: Vec<Time>,
+    hasher: RandomState,
+    /// Bytes, count and times by step; empty as long as sizes are few.
+    steps: Vec<(f64, u64, Time)>,
 }
 
+/// How long the server took for some answers together, in nanoseconds, and of how many of them that is.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    count: u64,
-    bytes: f64,
-    service_ns: f64,
+struct Time {
+    ns: f64,
     timed: u64,
 }
 
@@ -61,41 +65,30 @@ pub struct SizeCount {
 
 impl SizeCounts {
     /// An answer of so many bytes, and how long the server took for it, where that is known.
+    #[inline]
     pub fn add(&mut self, bytes: u64, service_ns: Option<u64>) {
-        let one = Sum {
-            count: 1,
-            bytes: bytes as f64,
-            service_ns: service_ns.unwrap_or(0) as f64,
-            timed: u64::from(service_ns.is_some()),
-        };
-        if !self.steps.is_empty() {
-            self.add_to_step(bytes, one);
-        } else if let Some(sum) = self.exact.get_mut(&bytes) {
-            sum.add(one);
-        } else if self.exact.len() < MOST_DISTINCT {
-            self.exact.insert(bytes, one);
-        } else {
-            self.steps = vec![Sum::default(); STEPS];
-            for (bytes, sum) in std::mem::take(&mut self.exact) {
-                self.add_to_step(bytes, sum);
-            }
-            self.add_to_step(bytes, one);
-        }
+        let time = service_ns.map_or(Time::default(), |ns| Time { ns: ns as f64, timed: 1 });
+        self.add_counted(bytes, 1, time);
     }
 
     /// By size, the smallest first.
     pub fn sorted(&self) -> Vec<SizeCount> {
-        let show = |bytes, sum: &Sum| SizeCount {
+        let show = |bytes, count, sum_bytes, time: Time| SizeCount {
             bytes,
-            count: sum.count,
-            sum_bytes: sum.bytes,
-            service_ns: sum.service_ns,
-            timed: sum.timed,
+            count,
+            sum_bytes,
+            service_ns: time.ns,
+            timed: time.timed,
         };
-        let in_steps = self.steps.iter().filter(|sum| sum.count > 0);
-        let mut all: Vec<SizeCount> = self.exact.iter().map(|(bytes, sum)| show(*bytes, sum)).collect();
+        let times = self.times.iter().copied().chain(repeat(Time::default()));
+        let exact = self.cells.iter().zip(times).filter(|((_, count), _)| *count > 0);
+        let mut all: Vec<SizeCount> =
+            exact.map(|((bytes, count), time)| show(*bytes, *count, *bytes as f64 * *count as f64, time)).collect();
         all.sort_unstable_by_key(|size| size.bytes);
-        all.extend(in_steps.map(|sum| show((sum.bytes / sum.count as f64).round() as u64, sum)));
+        let in_steps = self.steps.iter().filter(|(_, count, _)| *count > 0);
+        all.extend(
+            in_steps.map(|(bytes, count, time)| show((bytes / *count as f64).round() as u64, *count, *bytes, *time)),
+        );
         all
     }
 
@@ -104,18 +97,121 @@ impl SizeCounts {
         self.steps.is_empty()
     }
 
-    fn add_to_step(&mut self, bytes: u64, sum: Sum) {
-        if let Some(all) = self.steps.get_mut(step(bytes)) {
-            all.add(sum);
+    /// Adds all that were counted elsewhere, without their times.
+    pub(super) fn add_all(&mut self, others: &SizeCounts) {
+        for (bytes, count) in others.cells.iter().filter(|(_, count)| *count > 0) {
+            self.add_counted(*bytes, *count, Time::default());
+        }
+        if !others.steps.is_empty() {
+            self.count_in_steps();
+        }
+        for (all, (bytes, count, _)) in self.steps.iter_mut().zip(&others.steps) {
+            (all.0, all.1) = (all.0 + bytes, all.1 + count);
+        }
+    }
+
+    /// Forgets all sizes, but not the memory that they had, unless that is far more than they needed.
+    pub(super) fn clear(&mut self) {
+        if self.cells.len() > 32 * self.used {
+            self.cells = Vec::new();
+        }
+        self.cells.fill((0, 0));
+        self.used = 0;
+        self.times = Vec::new();
+        self.steps = Vec::new();
+    }
+
+    #[inline]
+    fn add_counted(&mut self, bytes: u64, count: u64, time: Time) {
+        if !self.steps.is_empty() {
+            return self.add_to_step(bytes, bytes as f64 * count as f64, count, time);
+        }
+        let at = self.place(bytes);
+        match self.cells.get_mut(at) {
+            Some((_, known)) if *known > 0 => *known += count,
+            _ => return self.insert(bytes, count, time),
+        }
+        if time.timed > 0 {
+            self.add_time(at, time);
+        }
+    }
+
+    /// The cell of a size, or the empty one where it belongs; none of an empty table.
+    #[inline]
+    fn place(&self, bytes: u64) -> usize {
+        let mask = self.cells.len().wrapping_sub(1);
+        let mut at = (self.hasher.hash_one(bytes) >> 32) as usize & mask;
+        while self.cells.get(at).is_some_and(|(known, count)| *count > 0 && *known != bytes) {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// A size that is not known.
+    fn insert(&mut self, bytes: u64, count: u64, time: Time) {
+        if self.used >= MOST_DISTINCT {
+            self.count_in_steps();
+            return self.add_to_step(bytes, bytes as f64 * count as f64, count, time);
+        }
+        self.used += 1;
+        if self.cells.len() < 2 * self.used {
+            self.grow();
+        }
+        let at = self.place(bytes);
+        if let Some(cell) = self.cells.get_mut(at) {
+            *cell = (bytes, count);
+        }
+        if time.timed > 0 {
+            self.add_time(at, time);
+        }
+    }
+
+    fn grow(&mut self) {
+        let cells = vec![(0, 0); (2 * self.used).next_power_of_two().max(64)];
+        let (old, times) = (std::mem::replace(&mut self.cells, cells), std::mem::take(&mut self.times));
+        for (from, cell) in old.into_iter().enumerate().filter(|(_, (_, count))| *count > 0) {
+            let at = self.place(cell.0);
+            self.cells[at] = cell;
+            if let Some(time) = times.get(from) {
+                self.add_time(at, *time);
+            }
+        }
+    }
+
+    fn add_time(&mut self, at: usize, time: Time) {
+        if self.times.is_empty() {
+            self.times = vec![Time::default(); self.cells.len()];
+        }
+        if let Some(all) = self.times.get_mut(at) {
+            all.add(time);
+        }
+    }
+
+    fn count_in_steps(&mut self) {
+        if !self.steps.is_empty() {
+            return;
+        }
+        self.steps = vec![(0.0, 0, Time::default()); STEPS];
+        let (cells, times) = (std::mem::take(&mut self.cells), std::mem::take(&mut self.times));
+        self.used = 0;
+        for (at, (bytes, count)) in cells.into_iter().enumerate().filter(|(_, (_, count))| *count > 0) {
+            let time = times.get(at).copied().unwrap_or_default();
+            self.add_to_step(bytes, bytes as f64 * count as f64, count, time);
+        }
+    }
+
+    fn add_to_step(&mut self, bytes: u64, sum_bytes: f64, count: u64, time: Time) {
+        if let Some((all_bytes, all, all_time)) = self.steps.get_mut(step(bytes)) {
+            *all_bytes += sum_bytes;
+            *all += count;
+            all_time.add(time);
         }
     }
 }
 
-impl Sum {
-    fn add(&mut self, other: Sum) {
-        self.count += other.count;
-        self.bytes += other.bytes;
-        self.service_ns += other.service_ns;
+impl Time {
+    fn add(&mut self, other: Time) {
+        self.ns += other.ns;
         self.timed += other.timed;
     }
 }
@@ -234,101 +330,4 @@ impl Candidate {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::steps::bounds;
-    use super::*;
-    use rand::{RngExt, SeedableRng};
-    use rand_distr::{Distribution, Exp, LogNormal, Pareto};
-    use rand_pcg::Pcg64;
-
-    fn counts(sizes: &[u64]) -> SizeCounts {
-        let mut counts = SizeCounts::default();
-        sizes.iter().for_each(|bytes| counts.add(*bytes, None));
-        counts
-    }
-
-    fn described(sizes: &[u64]) -> Sizes {
-        describe(&counts(sizes), sizes.iter().copied().max().unwrap_or(0))
-    }
-
-    #[test]
-    fn every_size_is_counted_with_its_times() {
-        let mut counts = SizeCounts::default();
-        counts.add(500, Some(3_000));
-        counts.add(20, None);
-        counts.add(500, Some(4_000));
-        counts.add(500, None);
-        let sizes: Vec<_> =
-            counts.sorted().iter().map(|s| (s.bytes, s.count, s.sum_bytes, s.service_ns, s.timed)).collect();
-        assert_eq!(sizes, [(20, 1, 20.0, 0.0, 0), (500, 3, 1500.0, 7_000.0, 2)]);
-    }
-
-    #[test]
-    fn of_many_distinct_sizes_steps_are_counted_and_nothing_is_lost() {
-        let mut rng = Pcg64::seed_from_u64(1);
-        let sizes: Vec<u64> = (0..300_000).map(|_| rng.random_range(1..10_000_000)).collect();
-        let counts = counts(&sizes);
-        let sorted = counts.sorted();
-        assert!(!counts.is_exact() && sorted.len() <= STEPS && counts.exact.capacity() == 0);
-        assert!(sorted.is_sorted_by(|a, b| a.bytes < b.bytes));
-        assert_eq!(sorted.iter().map(|s| s.count).sum::<u64>(), 300_000);
-        let total = sizes.iter().sum::<u64>() as f64;
-        assert!((sorted.iter().map(|s| s.sum_bytes).sum::<f64>() / total - 1.0).abs() < 1e-12);
-        let described = describe(&counts, 9_999_999);
-        for (name, share) in PERCENTILES {
-            let off = described.percentiles[name] / (share * 1e7) - 1.0;
-            assert!(off.abs() < 0.02, "{name} %: {}", described.percentiles[name]);
-        }
-        assert_eq!(bounds(step(1 << 40)).0, 1 << 40);
-    }
-
-    #[test]
-    fn percentiles_and_the_complementary_distribution_are_those_of_the_sorted_sizes() {
-        let mut rng = Pcg64::seed_from_u64(2);
-        let mut sizes: Vec<u64> = (0..5_000).map(|_| rng.random_range(1..60_000)).collect();
-        let described = described(&sizes);
-        sizes.sort_unstable();
-        for (name, share) in PERCENTILES {
-            assert_eq!(described.percentiles[name], sizes[(share * 5_000.0).ceil() as usize - 1] as f64, "{name} %");
-        }
-        assert!((40..=60).contains(&described.complementary.len()));
-        for (bytes, share) in described.complementary {
-            let above = sizes.iter().filter(|size| **size as f64 > bytes).count();
-            assert_eq!(share, above as f64 / 5_000.0, "{bytes} bytes");
-        }
-    }
-
-    #[test]
-    fn few_sizes_are_no_distribution() {
-        assert_eq!(described(&[]), Sizes::default());
-        let same = described(&[7; 1_000]);
-        assert_eq!((same.mean, same.percentiles["99.9"], same.max, same.tail), (7.0, 7.0, 7, None));
-        assert_eq!(same.complementary, []);
-        assert_eq!(described(&[1, u64::MAX, u64::MAX]).max, u64::MAX);
-    }
-
-    #[test]
-    fn the_index_of_a_tail_is_found() {
-        for (seed, index) in [(1, 1.2), (2, 1.2), (3, 1.5), (4, 2.5)] {
-            let mut rng = Pcg64::seed_from_u64(seed);
-            let (body, heavy) = (LogNormal::<f64>::new(8.0, 1.0).unwrap(), Pareto::new(40_000.0, index).unwrap());
-            let draw = |i: u32| {
-                if i.is_multiple_of(10) { heavy.sample(&mut rng) } else { body.sample(&mut rng).min(40_000.0) }
-            };
-            let sizes: Vec<u64> = (0..60_000).map(draw).map(|bytes| bytes as u64 + 1).collect();
-            let tail = described(&sizes).tail.unwrap();
-            // Of the thresholds that are tried the best may lie a little low or high: 0.15 rather than the interval.
-            assert!((tail.index - index).abs() < 0.15 * index, "{index} is estimated as {tail:?}");
-            assert!(tail.responses >= 100 && tail.interval95[0] < tail.index && tail.index < tail.interval95[1]);
-        }
-    }
-
-    #[test]
-    fn sizes_that_fall_faster_than_a_power_have_a_steep_tail_or_none() {
-        let mut rng = Pcg64::seed_from_u64(5);
-        let exponential = Exp::<f64>::new(1.0 / 10_000.0).unwrap();
-        let sizes: Vec<u64> = (0..20_000).map(|_| exponential.sample(&mut rng) as u64 + 1).collect();
-        assert!(described(&sizes).tail.is_none_or(|tail| tail.index > 3.0), "{:?}", described(&sizes).tail);
-        assert_eq!(described(&sizes[..99]).tail, None, "too few");
-    }
-}
+mod tests;

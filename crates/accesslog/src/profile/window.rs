@@ -3,7 +3,8 @@
 //! Which window is the busiest is only known at the end, so the one with the most requests so far is kept, and the
 //! three that were written last, as lines of a log are a little out of order. Windows begin at whole multiples of their
 //! length since 1970; but a log that is no longer than a window is one, whenever it begins. When one is written again
-//! after it was given up, it has only what came since; the calendar knows what it should have.
+//! after it was given up, it has only what came since; the calendar knows what it should have. The memory of what is
+//! given up is used again.
 
 use super::calendar::{DAY_S, NS};
 use super::keys::OTHER;
@@ -73,15 +74,28 @@ pub(super) struct Windows {
     seconds: i64,
     /// The only one, from when to when, in nanoseconds.
     given: Option<(i64, i64)>,
-    /// All requests, as long as they fit into one window.
-    whole: Option<Window>,
-    is_empty: bool,
+    whole: Whole,
+    /// Answers of windows that were given up, and of requests that belong to none.
+    sizes: SizeCounts,
     kept: Vec<(Window, u64)>,
     /// The place of the one that was written last.
     current: usize,
     /// Counts changes from one window to another.
     clock: u64,
     hasher: RandomState,
+}
+
+/// All requests, as long as they fit into one window.
+#[derive(Clone, Debug)]
+enum Whole {
+    /// There was no request yet.
+    Empty,
+    /// They are those of the only window that is kept; from when on they would be one.
+    Same(i64),
+    /// They are more than those.
+    Own(Box<Window>),
+    /// They do not fit, or are not asked for.
+    No,
 }
 
 impl Window {
@@ -98,6 +112,22 @@ impl Window {
             keyed: BTreeMap::new(),
             hasher,
         }
+    }
+
+    /// Forgets all requests, and begins at another time.
+    fn begin(&mut self, from_ns: i64) {
+        self.from_ns = from_ns;
+        (self.requests, self.bytes, self.zero_length, self.zero_service) = (0, 0, 0, (0.0, 0));
+        self.sizes.clear();
+        self.urls.clear();
+        self.keyed.clear();
+    }
+
+    /// Whether a time is one of the window's, for certain: not where what it begins with is cut off.
+    #[inline]
+    fn has(&self, time_ns: i64) -> bool {
+        let length_ns = self.seconds.saturating_mul(NS.unsigned_abs());
+        self.from_ns > i64::MIN && time_ns >= self.from_ns && time_ns.abs_diff(self.from_ns) < length_ns
     }
 
     /// A request; `url` is its URL with its hash.
@@ -155,44 +185,78 @@ impl Windows {
     /// Windows of so many seconds, or the given one only, from when to when.
     pub fn new(seconds: u64, given: Option<(i64, i64)>, hasher: RandomState) -> Windows {
         let seconds = seconds.clamp(1, LONGEST_S) as i64;
-        Windows { seconds, given, whole: None, is_empty: true, kept: Vec::new(), current: 0, clock: 0, hasher }
+        let whole = if given.is_none() { Whole::Empty } else { Whole::No };
+        Windows { seconds, given, whole, sizes: SizeCounts::default(), kept: Vec::new(), current: 0, clock: 0, hasher }
     }
 
     /// A request, unless it lies outside the given window; `url` is its URL with its hash.
+    #[inline]
     pub fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
-        let Some((from_ns, seconds)) = self.at(entry.time_ns) else { return };
-        self.add_to_whole(entry, key, url);
-        if self.kept.get(self.current).is_none_or(|(window, _)| window.from_ns != from_ns) {
-            self.change(from_ns, seconds);
+        let is_current =
+            self.given.is_none() && self.kept.get(self.current).is_some_and(|kept| kept.0.has(entry.time_ns));
+        if !is_current {
+            let Some((from_ns, seconds)) = self.at(entry.time_ns) else {
+                if let Some(bytes) = entry.bytes.filter(|bytes| *bytes > 0) {
+                    self.sizes.add(bytes, None);
+                }
+                return;
+            };
+            if self.kept.get(self.current).is_none_or(|(window, _)| window.from_ns != from_ns) {
+                self.part_whole();
+                self.change(from_ns, seconds);
+            }
+        }
+        if !matches!(self.whole, Whole::No) {
+            self.add_to_whole(entry, key, url);
         }
         if let Some((window, _)) = self.kept.get_mut(self.current) {
             window.add(entry, key, url);
         }
     }
 
-    /// The one with the most requests, the first of several; the whole log, if that is no longer.
-    pub fn busiest(&self) -> Option<&Window> {
-        if self.whole.is_some() {
-            return self.whole.as_ref();
-        }
-        let windows = self.kept.iter().map(|(window, _)| window);
-        windows.max_by(|a, b| a.requests.cmp(&b.requests).then(b.from_ns.cmp(&a.from_ns)))
+    /// All answers that have a body, of all requests whatsoever.
+    pub fn sizes(&self) -> SizeCounts {
+        let mut all = self.sizes.clone();
+        self.kept.iter().for_each(|(window, _)| all.add_all(&window.sizes));
+        all
+    }
+
+    /// Takes out the one with the most requests, the first of several; the whole log, if that is no longer.
+    pub fn take_busiest(&mut self) -> Option<Window> {
+        let from_ns = match std::mem::replace(&mut self.whole, Whole::No) {
+            Whole::Own(whole) => return Some(*whole),
+            Whole::Same(from_ns) => Some(from_ns),
+            Whole::Empty | Whole::No => None,
+        };
+        let windows = self.kept.iter().map(|(window, _)| window).enumerate();
+        let busiest = windows.max_by(|(_, a), (_, b)| a.requests.cmp(&b.requests).then(b.from_ns.cmp(&a.from_ns)));
+        let place = busiest.map(|(place, _)| place)?;
+        let (mut window, _) = self.kept.swap_remove(place);
+        window.from_ns = from_ns.unwrap_or(window.from_ns);
+        Some(window)
     }
 
     /// As long as there is a window of all requests. It begins a minute before the first one, as those of before may
     /// come late, and ends with the first that does not fit.
     fn add_to_whole(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
-        if std::mem::take(&mut self.is_empty) && self.given.is_none() {
-            let minute = 60 * NS;
-            let from_ns = (entry.time_ns.div_euclid(minute) - 1).saturating_mul(minute);
-            self.whole = Some(Window::new(from_ns, self.seconds as u64, self.hasher.clone()));
+        let length_ns = self.seconds * NS;
+        let fits = |from_ns| entry.time_ns.checked_sub(from_ns).is_some_and(|since| (0..length_ns).contains(&since));
+        match &mut self.whole {
+            Whole::Empty => {
+                let minute = 60 * NS;
+                let from_ns = (entry.time_ns.div_euclid(minute) - 1).saturating_mul(minute);
+                self.whole = if fits(from_ns) { Whole::Same(from_ns) } else { Whole::No };
+            }
+            Whole::Same(from_ns) if fits(*from_ns) => {}
+            Whole::Own(whole) if fits(whole.from_ns) => whole.add(entry, key, url),
+            _ => self.whole = Whole::No,
         }
-        let Some(whole) = &mut self.whole else { return };
-        let since = entry.time_ns.checked_sub(whole.from_ns);
-        if since.is_some_and(|since| (0..self.seconds * NS).contains(&since)) {
-            whole.add(entry, key, url);
-        } else {
-            self.whole = None;
+    }
+
+    /// Before a second window is kept: what all requests were so far becomes a window of its own.
+    fn part_whole(&mut self) {
+        if let (&Whole::Same(from_ns), Some((window, _))) = (&self.whole, self.kept.get(self.current)) {
+            self.whole = Whole::Own(Box::new(Window { from_ns, ..window.clone() }));
         }
     }
 
@@ -215,10 +279,12 @@ impl Windows {
         let known = self.kept.iter().position(|(window, _)| window.from_ns == from_ns);
         self.current = known.unwrap_or_else(|| {
             let place = if self.kept.len() > RECENT { self.given_up() } else { self.kept.len() };
-            let new = (Window::new(from_ns, seconds, self.hasher.clone()), 0);
             match self.kept.get_mut(place) {
-                Some(kept) => *kept = new,
-                None => self.kept.push(new),
+                Some((window, _)) => {
+                    self.sizes.add_all(&window.sizes);
+                    window.begin(from_ns);
+                }
+                None => self.kept.push((Window::new(from_ns, seconds, self.hasher.clone()), 0)),
             }
             place
         });
@@ -237,98 +303,4 @@ impl Windows {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::urls::{hash, url};
-    use super::*;
-    use rand::{RngExt, SeedableRng};
-    use rand_pcg::Pcg64;
-
-    const HOUR: i64 = 3_600 * NS;
-
-    fn add(windows: &mut Windows, time_ns: i64, target: &str, bytes: u64) {
-        let entry =
-            Entry { time_ns, method: b"GET", target: target.as_bytes(), bytes: Some(bytes), ..Entry::default() };
-        let url = url(entry.target);
-        let hash = hash(&windows.hasher, url);
-        windows.add(&entry, Some(target), (url, hash));
-    }
-
-    fn windows(given: Option<(i64, i64)>) -> Windows {
-        Windows::new(3_600, given, RandomState::default())
-    }
-
-    #[test]
-    fn the_busiest_of_many_hours_is_whole() {
-        let mut rng = Pcg64::seed_from_u64(1);
-        let mut windows = windows(None);
-        let mut counts = [0u64; 100];
-        for hour in 0..100 {
-            let requests = if hour == 41 { 500 } else { rng.random_range(10..400) };
-            for i in 0..requests {
-                // Some come from up to an hour earlier.
-                let late = if i % 10 == 0 { rng.random_range(0..HOUR) } else { 0 };
-                let time = hour * HOUR + rng.random_range(0..HOUR) - late;
-                counts[(time / HOUR).max(0) as usize] += u64::from(time >= 0);
-                add(&mut windows, time, &format!("/{}", i % 7), (i % 5) as u64);
-            }
-        }
-        assert!(windows.kept.len() <= RECENT + 1);
-        let busiest = windows.busiest().unwrap();
-        assert_eq!(busiest.from_ns, 41 * HOUR);
-        assert_eq!((busiest.requests, busiest.seconds), (*counts.iter().max().unwrap(), 3_600));
-        let with_body: u64 = busiest.sizes.sorted().iter().map(|size| size.count).sum();
-        assert_eq!(with_body + busiest.zero_length, busiest.requests);
-        assert_eq!(busiest.urls.sorted().iter().map(|url| url.requests).sum::<u64>(), busiest.requests);
-        assert_eq!(busiest.keyed.values().map(|keyed| keyed.requests).sum::<u64>(), busiest.requests);
-        assert_eq!(busiest.keyed.values().map(|keyed| keyed.bytes).sum::<u64>(), busiest.bytes);
-    }
-
-    #[test]
-    fn a_log_that_is_no_longer_than_a_window_is_one() {
-        let mut windows = windows(None);
-        let noon = 12 * HOUR;
-        for minute in [-29, 0, 15, -30, 28] {
-            add(&mut windows, noon + minute * 60 * NS, "/", 1);
-        }
-        let whole = windows.busiest().unwrap();
-        assert_eq!((whole.from_ns, whole.requests), (noon - HOUR / 2, 5));
-        add(&mut windows, noon + HOUR / 2, "/", 1);
-        let busiest = windows.busiest().unwrap();
-        assert_eq!((busiest.from_ns, busiest.requests), (noon, 4));
-    }
-
-    #[test]
-    fn only_the_given_window_is_kept() {
-        let mut windows = windows(Some((HOUR / 2, HOUR)));
-        for minute in 0..120 {
-            add(&mut windows, minute * 60 * NS, "/", 1);
-        }
-        let given = windows.busiest().unwrap();
-        assert_eq!((given.from_ns, given.seconds, given.requests), (HOUR / 2, 1_800, 30));
-        let mut never = self::windows(Some((HOUR, HOUR)));
-        add(&mut never, HOUR, "/", 1);
-        assert!(never.busiest().is_none());
-    }
-
-    #[test]
-    fn keys_are_bounded() {
-        let mut windows = windows(None);
-        for i in 0..1_000u64 {
-            add(&mut windows, 0, &format!("/{i}"), i);
-        }
-        let window = windows.busiest().unwrap();
-        assert_eq!((window.keyed.len(), window.keyed[OTHER].requests), (KEYS + 1, 936));
-        let other = &window.keyed[OTHER];
-        assert_eq!((other.least, other.most, other.bytes), (64, 999, (64..1_000).sum()));
-        assert_eq!(other.bytes_squared, (64..1_000u64).map(|i| (i * i) as f64).sum::<f64>());
-    }
-
-    #[test]
-    fn times_at_the_ends_of_the_range_have_a_window() {
-        let mut windows = windows(None);
-        for time in [i64::MIN, i64::MAX, i64::MIN + 1, i64::MAX - 1, -1, 0] {
-            add(&mut windows, time, "/", 1);
-        }
-        assert_eq!(windows.busiest().map(|window| window.requests), Some(2));
-    }
-}
+mod tests;

@@ -162,7 +162,7 @@ impl<'a> State<'a> {
         };
         let stamp = stamp.ok_or_else(|| Malformed::at(line.len(), "a time that there is"))?;
         let entry: &mut Entry<'a> = &mut self.found.entry;
-        (entry.time_ns, entry.is_fine) = (stamp.ns, stamp.is_fine);
+        (entry.time_ns, entry.is_fine, entry.offset_s) = (stamp.ns, stamp.is_fine, stamp.offset_s);
         if let Some(sum) = self.stages_ns {
             entry.service_ns = sum;
         }

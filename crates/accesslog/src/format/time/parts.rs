@@ -39,7 +39,7 @@ pub(crate) struct Parts {
     minute: i64,
     second: i64,
     fraction_ns: Option<i64>,
-    offset_s: i64,
+    offset_s: Option<i64>,
     epoch: Option<Stamp>,
 }
 
@@ -80,7 +80,7 @@ impl Parts {
             }
             Part::Zone => {
                 let (offset_s, length) = zone(text)?;
-                self.offset_s = offset_s;
+                self.offset_s = Some(offset_s);
                 return Some(length);
             }
             Part::Epoch => {
@@ -109,13 +109,15 @@ impl Parts {
             return None;
         }
         let local_s = midnight(self.year, self.month, self.day)? + hour * 3600 + self.minute * 60 + self.second;
-        stamp(local_s - self.offset_s, 0, false).map(|stamp| self.with_fraction(stamp))
+        let offset_s = self.offset_s.and_then(|offset_s| i32::try_from(offset_s).ok());
+        let stamp = stamp(local_s - self.offset_s.unwrap_or(0), 0, false)?;
+        Some(self.with_fraction(Stamp { offset_s, ..stamp }))
     }
 
     /// A stamp to the second, with the fraction that stands elsewhere.
     pub(crate) fn with_fraction(&self, stamp: Stamp) -> Stamp {
         match self.fraction_ns {
-            Some(nanos) if !stamp.is_fine => Stamp { ns: stamp.ns.saturating_add(nanos), is_fine: true },
+            Some(nanos) if !stamp.is_fine => Stamp { ns: stamp.ns.saturating_add(nanos), is_fine: true, ..stamp },
             _ => stamp,
         }
     }

@@ -8,7 +8,7 @@ const MONDAY: i64 = 1_772_409_600;
 
 fn calendar(times_s: &[i64]) -> Calendar {
     let mut calendar = Calendar::default();
-    times_s.iter().for_each(|second| calendar.add(second * NS));
+    times_s.iter().for_each(|second| calendar.add(second * NS, *second));
     calendar
 }
 
@@ -111,7 +111,8 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
     let mut calendar = Calendar::default();
     let mut rng = Pcg64::seed_from_u64(3);
     for _ in 0..20_000 {
-        calendar.add((MONDAY + rng.random_range(-5_000..5_000) * DAY_S) * NS);
+        let second = MONDAY + rng.random_range(-5_000..5_000) * DAY_S;
+        calendar.add(second * NS, second);
     }
     assert_eq!((calendar.days.len(), calendar.hours.len()), (MOST_DAYS, MOST_HOURS));
     assert_eq!(calendar.hour_places.len(), MOST_HOURS);
@@ -124,7 +125,7 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
     assert!((1..=MOST_HOURS).contains(&known.count()));
     for extreme in [i64::MIN, i64::MAX, 0, -1] {
         let mut calendar = Calendar::default();
-        calendar.add(extreme);
+        calendar.add(extreme, extreme.div_euclid(NS));
         let span = calendar.span().unwrap();
         let (course, week) = (calendar.course(&span, &berlin()), calendar.week(&span, &berlin()));
         assert_eq!((course.rates.len(), week.by_hour.iter().sum::<u64>()), (1, 1));
@@ -135,7 +136,7 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
 fn the_busiest_hours_keep_their_seconds() {
     let mut calendar = calendar(&(0..1_000).map(|i| MONDAY + i).collect::<Vec<_>>());
     for hour in 1..3_000 {
-        calendar.add((MONDAY + hour * HOUR_S) * NS);
+        calendar.add((MONDAY + hour * HOUR_S) * NS, MONDAY + hour * HOUR_S);
     }
     assert_eq!(calendar.seconds(MONDAY..MONDAY + 3_600).map(|seconds| seconds.iter().sum()), Some(1_000u64));
     assert_eq!(calendar.seconds(MONDAY + 3_600..MONDAY + 4 * 3_600), None, "given up");
