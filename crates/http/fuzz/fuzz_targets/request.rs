@@ -1,8 +1,7 @@
 //! Foreign text as the parts of a request: it is refused, or what is sent is exactly one request.
 //!
 //! Input: a byte of flags (bit 0: HTTP/1.0; bit 1: close) and, between bytes 0xff, the method, the authority, the path,
-//! the body and then names and values of headers in turn. Run from `crates/http`:
-//! `RUSTC_BOOTSTRAP=1 cargo fuzz run request -- -dict=fuzz/http.dict -max_total_time=120`.
+//! the body and then names and values of headers in turn. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{Request, Version};

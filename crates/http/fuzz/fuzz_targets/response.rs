@@ -1,8 +1,7 @@
 //! Foreign bytes as a connection's responses: no panic, and one outcome wherever they are cut.
 //!
 //! Input: a byte of flags (bit 0: the requests are HEAD; bits 4 to 7: the number of cuts), the lengths of that many
-//! pieces, and what the server sends. Run from `crates/http`:
-//! `RUSTC_BOOTSTRAP=1 cargo fuzz run response -- -dict=fuzz/http.dict -max_total_time=120`.
+//! pieces, and what the server sends. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{MAX_HEAD_BYTES, ParseError, Progress, RecentHead, Response, ResponseParser};

@@ -1,0 +1,26 @@
+//! Foreign lines of which nothing is known: whatever formats are found in them read them without panic, and their shares
+//! add up. Each input is tried by all formats that there are, so this one is slow.
+//!
+//! Input: lines. `README.md` has the command.
+#![no_main]
+
+use brimful_accesslog::detect::Formats;
+use brimful_accesslog::{Line, Scratch};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let lines: Vec<&[u8]> = input.split(|&byte| byte == b'\n').take(8).collect();
+    let Ok(mut formats) = Formats::detect(&lines) else {
+        return;
+    };
+    let mut scratch = Scratch::default();
+    for line in &lines {
+        match formats.read(line, &mut scratch) {
+            Ok(Line::Entry(entry)) => assert!(entry.status < 1000),
+            Ok(Line::Other) => {}
+            Err(malformed) => assert!((1..=line.len() + 1).contains(&malformed.column)),
+        }
+    }
+    let shares: f64 = formats.shares().iter().map(|share| share.share).sum();
+    assert!(shares.abs() < 1e-9 || (shares - 1.0).abs() < 1e-9);
+});
