@@ -1,5 +1,6 @@
 //! The flags of `brimful plan`.
 
+use crate::characterize::args::zone;
 use brimful_core::slo::Slo;
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::calibrate::Attribution;
@@ -7,6 +8,7 @@ use brimful_forecast::ForecastMethod;
 use brimful_forecast::{Unit, Zone};
 use brimful_model::{Change, Client, Method, NewClass};
 use clap::{Args, Subcommand, ValueEnum};
+use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
 /// `brimful plan`.
@@ -138,10 +140,18 @@ pub struct CalibrateArgs {
     /// An access log in place of Records, with --utilization (repeatable): requests of each class in each step of time
     #[arg(long, value_name = "LOG", conflicts_with_all = ["records", "html"])]
     pub log: Vec<PathBuf>,
-    /// How busy what was when: CSV with a header like time,cpu,disk, times of when each step begins; or what `sadf -d` writes
+    /// A format of the logs by name, or as the server's own configuration writes it (repeatable) [default: found out]
+    #[arg(long, value_name = "FORMAT", requires = "log")]
+    pub format: Vec<String>,
+    /// How busy what was when: CSV with a header like time,cpu,disk, times of when each step begins; or what sar -u, sar -d,
+    /// sadf -d, mpstat, pidstat, iostat -x -t or vmstat -t print; or a Record; or kernel.jsonl of `brimful watch --log`
     #[arg(long, value_name = "FILE", requires = "log")]
     pub utilization: Option<PathBuf>,
-    /// CPUs that the server can use at once [default: all that were watched]
+    /// Whose clocks the times in --utilization are that are written without a zone: a name like Europe/Berlin, or an offset
+    /// from UTC like +01:00 [default: the offset that the logs are written with, else UTC]
+    #[arg(long, value_name = "ZONE", requires = "utilization", value_parser = zone, allow_hyphen_values = true)]
+    pub timezone: Option<TimeZone>,
+    /// CPUs that the server can use at once [default: all that were watched; with --log, as many as --utilization tells of, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub servers: Option<u32>,
     /// How classes that the runs cannot tell apart share what they cost

@@ -1,15 +1,12 @@
-//! `brimful plan calibrate --log`: demands from access logs and a table of how busy what was when.
+//! `brimful plan calibrate --log`: demands from access logs and what says how busy what was when.
+
+mod logs;
 
 use super::args::{CalibrateArgs, SharedBy};
 use super::model;
 use super::utilization::{Utilization, parse};
-use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
-use crate::replay::lines;
-use brimful_accesslog::profile::{Options, Profiler};
-use brimful_accesslog::read::{Kept, ReadOptions, read};
-use brimful_accesslog::{Entry, classes};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::profile::Profile;
 use brimful_core::quantity::rate;
@@ -18,19 +15,31 @@ use brimful_estimate::site::{SiteDemands, SiteStep, site_demands};
 use brimful_forecast::Timestamp;
 use brimful_model::saturation_rate;
 use brimful_report::plan::site::{Resource, SCHEMA, Site, SiteDemand, SiteOutlier, text};
+use jiff::tz::{Offset, TimeZone};
+use logs::Counted;
+
+/// A resource this busy had no more to give.
+const FULL: f64 = 0.98;
 
 /// Runs it.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let Some(file) = &args.utilization else {
-        let message = "--log needs --utilization FILE: times, and how busy each resource was, as CSV or by `sadf -d`";
+        let message = "--log needs --utilization FILE: how busy each resource was when, like what `sar -u` or \
+                       `vmstat -t 60` prints; --help has more";
         return Err(UsageError(message.to_owned()).into());
     };
-    let utilization =
-        parse(&model::text(file)?).map_err(|message| UsageError(format!("{}: {message}", model::name(file))))?;
     let logs: Vec<String> = args.log.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    let profile = profile(&logs)?;
-    let counted = Counted::of(&logs, &profile, &utilization)?;
+    let (zone, whose) = zone(args, &logs);
+    let mut utilization =
+        parse(&model::text(file)?, &zone).map_err(|message| UsageError(format!("{}: {message}", model::name(file))))?;
+    if utilization.is_local {
+        let note = format!("times in {} have no zone and are taken for those of {whose}", model::name(file));
+        utilization.notes.push(note);
+    }
+    let reading = logs::reading(&args.format)?;
+    let profile = logs::profile(&logs, reading.clone())?;
+    let counted = Counted::of(&logs, reading, &profile, &utilization)?;
     let site = site(args, &profile, &utilization, &counted)?;
     let document = brimful_report::json::document("model", &site.model)?;
     let shown = if args.json { brimful_report::json::document("site", &site)? } else { text(&site) };
@@ -38,68 +47,10 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Which classes of size there are.
-fn profile(logs: &[String]) -> anyhow::Result<Profile> {
-    let mut profiler = Profiler::new(Options { sessions: false, ..Options::default() });
-    let read = read(logs, ReadOptions::default(), &mut |entry| profiler.add(entry), &mut |_| {}).map_err(failed)?;
-    profiler.finish(&read).map_err(failed)
-}
-
-/// Requests and bytes by class in each step of the utilizations.
-struct Counted {
-    requests: Vec<Vec<f64>>,
-    bytes: Vec<Vec<f64>>,
-    lines: String,
-}
-
-impl Counted {
-    fn of(logs: &[String], profile: &Profile, utilization: &Utilization) -> anyhow::Result<Counted> {
-        let (n, steps) = (profile.classes.len(), &utilization.steps);
-        let empty = profile.classes.iter().position(|class| class.name == classes::EMPTY);
-        let from: Vec<(u64, usize)> = profile
-            .classes
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| Some(*index) != empty)
-            .map(|(index, class)| (class.bytes_range[0], index))
-            .collect();
-        let class_of = |bytes: u64| {
-            let after = from.partition_point(|(least, _)| *least <= bytes);
-            let sized = from.get(after.saturating_sub(1)).map_or(0, |(_, class)| *class);
-            if bytes == 0 { empty.unwrap_or(sized) } else { sized }
-        };
-        let mut counted = Counted {
-            requests: vec![vec![0.0; n]; steps.len()],
-            bytes: vec![vec![0.0; n]; steps.len()],
-            lines: String::new(),
-        };
-        let mut sink = |entry: &Entry<'_>| {
-            let at_s = entry.time_ns.div_euclid(1_000_000_000);
-            let after = steps.partition_point(|step| step.from_s <= at_s);
-            let Some(step) =
-                after.checked_sub(1).filter(|step| (at_s - steps[*step].from_s) as f64 <= steps[*step].seconds)
-            else {
-                return Kept::No;
-            };
-            let bytes = entry.bytes.unwrap_or(0);
-            let class = class_of(bytes);
-            counted.requests[step][class] += 1.0;
-            counted.bytes[step][class] += bytes as f64;
-            Kept::Yes
-        };
-        let read = read(logs, ReadOptions::default(), &mut sink, &mut |_| {}).map_err(failed)?;
-        counted.lines = lines(&read.lines);
-        Ok(counted)
-    }
-}
-
 fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, counted: &Counted) -> anyhow::Result<Site> {
-    // Steps that the log does not reach say nothing.
-    let reached: Vec<usize> =
-        (0..utilization.steps.len()).filter(|step| counted.requests[*step].iter().sum::<f64>() > 0.0).collect();
+    let reached = counted.steps();
     if reached.is_empty() {
-        let message = "the logs have no request at any time that the utilizations are of: check their time zones";
-        return Err(UsageError(message.to_owned()).into());
+        return Err(UsageError(nothing_in_common(profile, utilization)).into());
     }
     let names: Vec<String> = profile.classes.iter().map(|class| class.name.clone()).collect();
     let seconds: f64 = reached.iter().map(|step| utilization.steps[*step].seconds).sum();
@@ -111,20 +62,19 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
         ..Class::default()
     };
     let mut model = Model { classes: names.iter().enumerate().map(class).collect(), ..Model::default() };
-    let (mut resources, mut notes) = (Vec::new(), vec![counted.lines.clone()]);
+    let (mut resources, mut half_widths, mut notes) = (Vec::new(), Vec::new(), vec![counted.lines.clone()]);
+    notes.extend(utilization.notes.iter().cloned());
+    let cpus = args.servers.or(utilization.cpus);
+    if cpus.is_none() && utilization.resources.first().is_some_and(|name| name == "cpu") {
+        notes.push("cpu is taken for one CPU; --servers says how many it is".to_owned());
+    }
     for (index, name) in utilization.resources.iter().enumerate() {
-        let servers = if index == 0 { args.servers.unwrap_or(1) } else { 1 };
-        let step = |step: &usize| {
-            let at = &utilization.steps[*step];
-            SiteStep {
-                from_s: at.from_s,
-                seconds: at.seconds,
-                requests: counted.requests[*step].clone(),
-                bytes: counted.bytes[*step].clone(),
-                busy: at.shares[index] * f64::from(servers),
-            }
-        };
-        let found = site_demands(names.len(), &reached.iter().map(step).collect::<Vec<_>>())?;
+        let servers = if index == 0 { cpus.unwrap_or(1) } else { 1 };
+        // The shares may be those of more CPUs than the server can use.
+        let shared_by = if index == 0 { utilization.cpus.unwrap_or(servers) } else { 1 };
+        let steps = site_steps(utilization, counted, &reached, index, f64::from(shared_by));
+        let found = site_demands(names.len(), &steps)?;
+        notes.extend(doubts(name, &names, &found, utilization, index, &reached));
         model.stations.push(Station {
             name: name.clone(),
             kind: StationKind::Queue,
@@ -134,6 +84,7 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
             ..Station::default()
         });
         model.demands.push(demands(&found, args.attribution));
+        half_widths.push(half_widths_of(&found));
         resources.push(resource(name, &names, &found));
     }
     if resources.iter().any(|resource| resource.no_regression.is_some()) {
@@ -141,6 +92,8 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
             "where there is no regression the model has a rule of proportion's demands, which no step tests".to_owned(),
         );
     }
+    // Where one is not known, intervals of what follows from the model would be too narrow.
+    model.demand_ci95_half_width = half_widths.into_iter().collect::<Option<_>>().unwrap_or_default();
     let (saturation, station) = saturation_rate(&model)?;
     Ok(Site {
         schema: SCHEMA.to_owned(),
@@ -148,10 +101,91 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
         resources,
         steps: reached.len() as u64,
         step_s: seconds / reached.len() as f64,
-        requests: counted.requests.iter().flatten().sum::<f64>() as u64,
+        requests: reached.iter().flat_map(|step| &counted.requests[*step]).sum::<f64>() as u64,
         model,
         notes,
     })
+}
+
+/// The steps as one resource saw them, whose shares are those of so many servers.
+fn site_steps(
+    utilization: &Utilization,
+    counted: &Counted,
+    reached: &[usize],
+    index: usize,
+    servers: f64,
+) -> Vec<SiteStep> {
+    let step = |step: &usize| {
+        let at = &utilization.steps[*step];
+        SiteStep {
+            from_s: at.from_ms.div_euclid(1000),
+            seconds: at.seconds,
+            requests: counted.requests[*step].clone(),
+            bytes: counted.bytes[*step].clone(),
+            busy: at.shares[index] * servers,
+        }
+    };
+    reached.iter().map(step).collect()
+}
+
+/// What to know of what was found of one resource.
+fn doubts(
+    name: &str,
+    classes: &[String],
+    found: &SiteDemands,
+    utilization: &Utilization,
+    index: usize,
+    reached: &[usize],
+) -> Vec<String> {
+    let merged = found.regression.iter().flat_map(|fit| &fit.merged);
+    let mut notes: Vec<String> = merged.map(|group| joint(name, group, classes)).collect();
+    let full = reached.iter().filter(|step| utilization.steps[**step].shares[index] >= FULL).count();
+    if 2 * full > reached.len() {
+        notes.push(format!(
+            "{name} was full in {full} of {} steps, whatever was requested: take a time of less load, and if something \
+             else filled it, what `pidstat` says of the server's programs",
+            reached.len()
+        ));
+    }
+    notes
+}
+
+/// That classes share one demand.
+fn joint(resource: &str, group: &[usize], names: &[String]) -> String {
+    let names: Vec<&str> = group.iter().filter_map(|class| names.get(*class)).map(String::as_str).collect();
+    format!(
+        "{}: {} came in nearly the same proportion in every step, so what is told is their mean demand; steps in which \
+         they did not would tell them apart",
+        resource,
+        names.join(", ")
+    )
+}
+
+/// The zone of times that are written without one, and who says so.
+fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
+    if let Some(zone) = &args.timezone {
+        return (zone.clone(), "--timezone".to_owned());
+    }
+    match logs::zone(logs) {
+        Some(zone) => {
+            let offset = zone.to_offset(jiff::Timestamp::UNIX_EPOCH);
+            let shown = if offset == Offset::UTC { "UTC".to_owned() } else { format!("UTC{offset}") };
+            (zone, format!("the log, {shown}; --timezone says otherwise"))
+        }
+        None => (TimeZone::UTC, "UTC; --timezone says otherwise".to_owned()),
+    }
+}
+
+/// That no step has a request, with the times of both.
+fn nothing_in_common(profile: &Profile, utilization: &Utilization) -> String {
+    let shown = |at_ms: i64| Timestamp::from_unix(at_ms.div_euclid(1000)).to_string();
+    let from = utilization.steps.first().map_or(String::new(), |step| shown(step.from_ms));
+    let to = utilization.steps.last().map_or(String::new(), |step| shown(step.to_ms()));
+    format!(
+        "the logs have no request at any time that the utilizations are of: these are of {from} to {to}, the logs of {} \
+         to {}; take those of the same time, and where clocks differ, say with --timezone whose the utilizations' are",
+        profile.from, profile.to
+    )
 }
 
 /// Those of the regression, or of the rule that was asked for.
@@ -161,6 +195,12 @@ fn demands(found: &SiteDemands, rule: SharedBy) -> Vec<f64> {
         (Err(_), SharedBy::Bytes) => found.by_bytes.clone(),
         (Err(_), SharedBy::Requests) => found.by_requests.clone(),
     }
+}
+
+/// Half widths of the 95 % intervals of the regression's demands, if all have one.
+fn half_widths_of(found: &SiteDemands) -> Option<Vec<f64>> {
+    let fit = found.regression.as_ref().ok()?;
+    fit.demands.iter().map(|demand| demand.ci95_half_width).collect()
 }
 
 fn resource(name: &str, classes: &[String], found: &SiteDemands) -> Resource {

@@ -1,168 +1,156 @@
-//! How busy each resource was when, in what operators have: a CSV of time and utilizations, or what `sadf -d` writes.
+//! How busy each resource was when, in what operators have: a CSV of time and utilizations, what sysstat, `iostat` and
+//! `vmstat` print, a Record, or a log of `brimful watch`. Which of them a text is, its content tells.
+//!
+//! Shares are 0 to 1. A CPU is busy when it is neither idle nor waits for a disk: what a hypervisor takes (steal)
+//! counts as busy, because no request can have it. Stretches are in the order of time and do not overlap.
 
-use brimful_core::csv;
-use brimful_forecast::Timestamp;
-use std::collections::BTreeMap;
+mod clock;
+mod document;
+mod iostat;
+mod sadf;
+mod samples;
+mod sar;
+mod table;
+#[cfg(test)]
+mod tests;
+mod vmstat;
 
-/// Utilizations above this are percent.
-const SHARE: f64 = 1.5;
+
+use jiff::tz::TimeZone;
+
+/// What a CPU resource is called.
+const CPU: &str = "cpu";
+/// Shorter steps are taken several at a time: a request may be counted in one and use the CPU in the one before, and
+/// stamps of whole seconds are as far off as half of one.
+const STEP_S: f64 = 10.0;
+/// But so many steps should be left: of fewer, regression makes little.
+const STEPS: f64 = 20.0;
+/// What is read, for messages.
+const KINDS: &str = "a CSV with a header like time,cpu,disk; `sar -u` and `sar -d`, `mpstat`, `pidstat`, or `sadf -d FILE -- -u -d`; \
+                     `iostat -x -t`; `vmstat -t`; a Record; or kernel.jsonl of `brimful watch --log`";
 
 /// Of some resources, step after step.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Utilization {
-    /// Their names.
+    /// Their names, the CPUs first.
     pub resources: Vec<String>,
     /// In the order of time.
     pub steps: Vec<Step>,
+    /// Of how many CPUs the first resource is the mean, where the text tells.
+    pub cpus: Option<u32>,
+    /// Whether there were times without a zone, which were read by the clocks of the one that was given.
+    pub is_local: bool,
+    /// What to know of how it was read.
+    pub notes: Vec<String>,
 }
 
 /// One step of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// When it begins, in seconds since 1970.
-    pub from_s: i64,
+    /// When it begins, in milliseconds since 1970.
+    pub from_ms: i64,
     /// How long it is.
     pub seconds: f64,
     /// Busy share of each resource, 0..1.
     pub shares: Vec<f64>,
 }
 
-/// Reads either; what it says of an error is what to do about it.
-pub fn parse(text: &str) -> Result<Utilization, String> {
-    let found = if text.contains("# hostname;interval;timestamp") { sadf(text)? } else { table(text)? };
-    if found.steps.len() < 2 {
-        return Err("it has fewer than two steps of time: regression needs many, of different loads".to_owned());
+impl Step {
+    /// When it ends, in milliseconds since 1970.
+    pub fn to_ms(&self) -> i64 {
+        self.from_ms.saturating_add((self.seconds * 1000.0).round() as i64)
     }
-    Ok(found)
 }
 
-/// A header `time,cpu,disk`, then when each step begins and the utilizations in it.
-fn table(text: &str) -> Result<Utilization, String> {
-    let mut rows = csv::read(text).into_iter();
-    let header = rows.next().ok_or("it is empty: write a header like time,cpu,disk and a line for each step")?;
-    let resources: Vec<String> = header.fields.iter().skip(1).cloned().collect();
-    if resources.is_empty() || header.fields[0].parse::<Timestamp>().is_ok() {
-        return Err("it needs a header that names the resources, like time,cpu,disk".to_owned());
+/// Reads any of them. Times without a zone are those that its clocks show; what is said of an error is what to do about it.
+pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let kind = kind(text);
+    let mut found = match kind {
+        Kind::Document => document::read(text),
+        Kind::Sadf => sadf::read(text, zone),
+        Kind::Vmstat => vmstat::read(text, zone),
+        Kind::Iostat => iostat::read(text, zone),
+        Kind::Sar => sar::read(text, zone),
+        Kind::Table => table::read(text, zone),
+    }?;
+    if matches!(kind, Kind::Sadf | Kind::Vmstat | Kind::Iostat | Kind::Sar) {
+        // Their stamps have no fractions: what was is half a second later on average.
+        found.steps.iter_mut().for_each(|step| step.from_ms = step.from_ms.saturating_add(500));
     }
-    let mut times: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    for row in rows {
-        let at = |why: String| format!("line {}: {why}", row.line);
-        let time = row.fields.first().map_or("", String::as_str);
-        let time: Timestamp = time.parse().map_err(|error| at(format!("{error}")))?;
-        let value = |text: &String| {
-            text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|x| *x >= 0.0 && x.is_finite())
-        };
-        let values: Option<Vec<f64>> = row.fields.iter().skip(1).map(value).collect();
-        let values = values.filter(|values| values.len() == resources.len());
-        let values = values.ok_or_else(|| at(format!("{} utilizations were expected", resources.len())))?;
-        times.insert(time.unix(), values);
+    let found = found.in_longer_steps();
+    match found.steps.len() {
+        0 | 1 => Err("it has fewer than two steps of time: regression needs many, of different loads".to_owned()),
+        _ => Ok(found),
     }
-    Ok(Utilization { steps: steps(&times, resources.len()), resources })
 }
 
-/// Each lasts until the next, but no longer than most do.
-fn steps(times: &BTreeMap<i64, Vec<f64>>, resources: usize) -> Vec<Step> {
-    let begin: Vec<i64> = times.keys().copied().collect();
-    let mut gaps: Vec<i64> = begin.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    gaps.sort_unstable();
-    let usual = gaps.get(gaps.len() / 2).copied().unwrap_or(0);
-    let most: Vec<f64> =
-        (0..resources).map(|resource| times.values().map(|values| values[resource]).fold(0.0, f64::max)).collect();
-    let scale = if most.iter().any(|most| *most > SHARE) { 0.01 } else { 1.0 };
-    let next = begin.iter().skip(1).copied().chain([i64::MAX]);
-    let step = |((from, values), next): ((&i64, &Vec<f64>), i64)| Step {
-        from_s: *from,
-        seconds: next.saturating_sub(*from).min(usual) as f64,
-        shares: values.iter().map(|value| (value * scale).min(1.0)).collect(),
-    };
-    times.iter().zip(next).map(step).filter(|step| step.seconds > 0.0).collect()
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Document,
+    Sadf,
+    Vmstat,
+    Iostat,
+    Sar,
+    Table,
 }
 
-/// `sadf -d FILE` for CPUs, `sadf -d FILE -- -d` for disks, or both one after the other. Its times are of a step's end.
-fn sadf(text: &str) -> Result<Utilization, String> {
-    let mut columns: Vec<&str> = Vec::new();
-    let mut found: BTreeMap<(i64, i64), BTreeMap<String, f64>> = BTreeMap::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        if let Some(header) = line.strip_prefix("# hostname;") {
-            columns = header.split(';').collect();
-            continue;
+fn kind(text: &str) -> Kind {
+    let any = |is: &dyn Fn(&str) -> bool| text.lines().any(is);
+    if text.trim_start().starts_with('{') {
+        Kind::Document
+    } else if text.contains("# hostname;interval;timestamp") {
+        Kind::Sadf
+    } else if any(&vmstat::is_header) {
+        Kind::Vmstat
+    } else if any(&iostat::is_header) {
+        Kind::Iostat
+    } else if text.trim_start().starts_with("Linux ") || any(&sar::is_header) {
+        Kind::Sar
+    } else {
+        Kind::Table
+    }
+}
+
+impl Utilization {
+    /// The same with steps as long as regression needs them, where there are enough.
+    fn in_longer_steps(mut self) -> Utilization {
+        let total: f64 = self.steps.iter().map(|step| step.seconds).sum();
+        let mut lengths: Vec<f64> = self.steps.iter().map(|step| step.seconds).collect();
+        lengths.sort_by(f64::total_cmp);
+        let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0);
+        let least = STEP_S.min(total / STEPS);
+        if usual <= 0.0 || least < 2.0 * usual {
+            return self;
         }
-        let fields: Vec<&str> = line.split(';').skip(1).collect();
-        let field =
-            |name: &str| columns.iter().position(|column| *column == name).and_then(|at| fields.get(at).copied());
-        let number_of = |name: &str| field(name).and_then(|text| text.parse::<f64>().ok());
-        // A restart has a line of its own.
-        let Some(seconds) = field("interval").and_then(|text| text.parse::<i64>().ok()).filter(|s| *s > 0) else {
-            continue;
-        };
-        let time = field("timestamp").unwrap_or_default().trim_end_matches(" UTC");
-        let time: Timestamp = time.parse().map_err(|error| format!("line {number}: {error}"))?;
-        let (name, busy) = match (field("CPU"), field("DEV"), number_of("%idle"), number_of("%util")) {
-            (Some("-1"), _, Some(idle), _) => ("cpu".to_owned(), 1.0 - idle / 100.0),
-            (_, Some(disk), _, Some(busy)) => (disk.to_owned(), busy / 100.0),
-            _ => continue,
-        };
-        found.entry((time.unix() - seconds, seconds)).or_default().insert(name, busy.clamp(0.0, 1.0));
+        let mut longer: Vec<Step> = Vec::new();
+        for step in &self.steps {
+            // A gap ends a step, however short that is then.
+            let goes_on = |open: &&mut Step| {
+                open.seconds + 0.5 * usual < least && (step.from_ms - open.to_ms()) as f64 <= 500.0 * usual
+            };
+            match longer.last_mut().filter(goes_on) {
+                Some(open) => open.extend(step),
+                None => longer.push(step.clone()),
+            }
+        }
+        longer.retain(|step| step.seconds >= 0.5 * least);
+        if (longer.len() as f64) < 0.5 * STEPS {
+            return self;
+        }
+        let (usual, least) = (brimful_core::quantity::number(usual), brimful_core::quantity::number(least));
+        self.notes.push(format!("steps of {usual} s are taken together to some {least} s"));
+        Utilization { steps: longer, ..self }
     }
-    let mut resources: Vec<String> = found.values().flat_map(|at| at.keys().cloned()).collect();
-    // The CPUs first.
-    resources.sort_by_key(|name| (name != "cpu", name.clone()));
-    resources.dedup();
-    if resources.is_empty() {
-        return Err("it has neither the line of all CPUs (CPU -1) with %idle nor disks with %util: write it with \
-                    `sadf -d FILE -- -u -d`"
-            .to_owned());
-    }
-    let share =
-        |at: &BTreeMap<String, f64>| resources.iter().map(|name| at.get(name).copied()).collect::<Option<Vec<f64>>>();
-    let step = |((from_s, seconds), at): (&(i64, i64), &BTreeMap<String, f64>)| {
-        Some(Step { from_s: *from_s, seconds: *seconds as f64, shares: share(at)? })
-    };
-    let steps = found.iter().filter_map(step).collect();
-    Ok(Utilization { resources, steps })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_of_shares_or_percent() {
-        let found = parse("time,cpu,disk\n2026-03-02T10:00:00Z,50,10\n2026-03-02T10:05:00Z,75%,20\n").unwrap();
-        assert_eq!(found.resources, ["cpu", "disk"]);
-        let shares: Vec<&[f64]> = found.steps.iter().map(|step| step.shares.as_slice()).collect();
-        assert_eq!((shares, found.steps[1].seconds), (vec![&[0.5, 0.1][..], &[0.75, 0.2]], 300.0));
-        let found = parse("when;cpu\n1772445600;0.5\n1772445900;1\n").unwrap();
-        assert_eq!(found.steps[1].shares, [1.0]);
-    }
-
-    #[test]
-    fn what_sadf_writes() {
-        let text = "# hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle\n\
-                    web;600;2026-03-02 10:10:00 UTC;-1;20.0;0.0;10.0;0.0;0.0;70.0\n\
-                    web;-1;2026-03-02 10:12:00 UTC;LINUX-RESTART\t(2 CPU)\n\
-                    web;600;2026-03-02 10:20:00 UTC;-1;40.0;0.0;10.0;0.0;0.0;50.0\n\
-                    # hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util\n\
-                    web;600;2026-03-02 10:10:00 UTC;sda;1;1;1;0;1;0;1;12.5\n\
-                    web;600;2026-03-02 10:20:00 UTC;sda;1;1;1;0;1;0;1;25.0\n";
-        let found = parse(text).unwrap();
-        assert_eq!(found.resources, ["cpu", "sda"]);
-        assert_eq!(found.steps.len(), 2);
-        assert!((found.steps[0].shares[0] - 0.3).abs() < 1e-12 && found.steps[1].shares[1] == 0.25, "{found:?}");
-        assert_eq!(found.steps[0].from_s, 1_772_445_600, "the stamp is of the end");
-    }
-
-    #[test]
-    fn what_is_wrong_is_said_with_its_line() {
-        for (text, word) in [
-            ("", "empty"),
-            ("2026-03-02,5\n2026-03-03,6\n", "header"),
-            ("time,cpu\nyesterday,5\n", "line 2"),
-            ("time,cpu\n2026-03-02,many\n", "line 2: 1 utilizations"),
-            ("time,cpu\n2026-03-02,0.5\n", "fewer than two"),
-        ] {
-            let error = parse(text).unwrap_err();
-            assert!(error.contains(word), "{text:?}: {error}");
+impl Step {
+    /// Takes in the one that follows.
+    fn extend(&mut self, next: &Step) {
+        let seconds = self.seconds + next.seconds;
+        for (share, more) in self.shares.iter_mut().zip(&next.shares) {
+            *share = (*share * self.seconds + more * next.seconds) / seconds;
         }
+        self.seconds = seconds;
     }
 }

@@ -1,0 +1,163 @@
+//! What access logs say of each step of time: requests and bytes by class of size; and by which clocks they are written.
+
+use crate::characterize::failed;
+use crate::plan::utilization::Utilization;
+use crate::replay::lines;
+use brimful_accesslog::detect::Formats;
+use brimful_accesslog::format::Format;
+use brimful_accesslog::profile::{Options, Profiler};
+use brimful_accesslog::read::{Kept, ReadOptions, read};
+use brimful_accesslog::{Entry, classes};
+use brimful_core::profile::Profile;
+use jiff::tz::{Offset, TimeZone};
+use std::fs::File;
+use std::io::Read;
+
+/// So much of a log is looked at for the offset of its times.
+const HEAD_BYTES: u64 = 64 * 1024;
+/// Of fewer steps, those that logs begin and end in are kept.
+const STEPS: usize = 10;
+
+/// How the logs are read: by these formats, or those that are found.
+pub(super) fn reading(formats: &[String]) -> anyhow::Result<ReadOptions> {
+    let formats: Vec<Format> =
+        formats.iter().map(|format| Format::parse(format)).collect::<Result<_, _>>().map_err(failed)?;
+    let formats = (!formats.is_empty()).then(|| Formats::given(formats));
+    Ok(ReadOptions { formats, ..ReadOptions::default() })
+}
+
+/// Which classes of size there are.
+pub(super) fn profile(logs: &[String], reading: ReadOptions) -> anyhow::Result<Profile> {
+    let mut profiler = Profiler::new(Options { sessions: false, ..Options::default() });
+    let read = read(logs, reading, &mut |entry| profiler.add(entry), &mut |_| {}).map_err(failed)?;
+    profiler.finish(&read).map_err(failed)
+}
+
+/// Requests and bytes by class in each step of the utilizations.
+pub(super) struct Counted {
+    /// Steps × classes.
+    pub requests: Vec<Vec<f64>>,
+    /// Steps × classes.
+    pub bytes: Vec<Vec<f64>>,
+    /// What became of the lines.
+    pub lines: String,
+}
+
+impl Counted {
+    pub fn of(
+        logs: &[String],
+        reading: ReadOptions,
+        profile: &Profile,
+        utilization: &Utilization,
+    ) -> anyhow::Result<Counted> {
+        let (n, steps) = (profile.classes.len(), &utilization.steps);
+        let class_of = by_size(profile);
+        let mut counted = Counted {
+            requests: vec![vec![0.0; n]; steps.len()],
+            bytes: vec![vec![0.0; n]; steps.len()],
+            lines: String::new(),
+        };
+        let mut sink = |entry: &Entry<'_>| {
+            // Where a log has whole seconds, requests came half a second later on average.
+            let at_ms = entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.is_fine { 0 } else { 500 });
+            let after = steps.partition_point(|step| step.from_ms <= at_ms);
+            let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].to_ms()) else {
+                return Kept::No;
+            };
+            let bytes = entry.bytes.unwrap_or(0);
+            let class = class_of(bytes);
+            counted.requests[step][class] += 1.0;
+            counted.bytes[step][class] += bytes as f64;
+            Kept::Yes
+        };
+        let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(failed)?;
+        counted.lines = lines(&read.lines);
+        Ok(counted)
+    }
+
+    /// The steps that say something: those that the logs reach. What a log begins or ends in, it has only a part of.
+    pub fn steps(&self) -> Vec<usize> {
+        let has_any = |step: &usize| self.requests[*step].iter().sum::<f64>() > 0.0;
+        let reached: Vec<usize> = (0..self.requests.len()).filter(has_any).collect();
+        match reached.len() {
+            0..=STEPS => reached,
+            n => reached[1..n - 1].to_vec(),
+        }
+    }
+}
+
+/// The class that an answer of so many bytes is of.
+fn by_size(profile: &Profile) -> impl Fn(u64) -> usize {
+    let empty = profile.classes.iter().position(|class| class.name == classes::EMPTY);
+    let from: Vec<(u64, usize)> = profile
+        .classes
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| Some(*index) != empty)
+        .map(|(index, class)| (class.bytes_range[0], index))
+        .collect();
+    move |bytes: u64| {
+        let after = from.partition_point(|(least, _)| *least <= bytes);
+        let sized = from.get(after.saturating_sub(1)).map_or(0, |(_, class)| *class);
+        if bytes == 0 { empty.unwrap_or(sized) } else { sized }
+    }
+}
+
+/// The offset from UTC that the first times of the logs are written with, where one of them is plain text and has one.
+pub(super) fn zone(logs: &[String]) -> Option<TimeZone> {
+    let head = |log: &String| {
+        // A stream could not be read again.
+        let is_file = std::fs::metadata(log).is_ok_and(|metadata| metadata.is_file());
+        let mut head = Vec::new();
+        File::open(log).ok().filter(|_| is_file)?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+        Some(head)
+    };
+    let offset_s = logs.iter().filter_map(head).find_map(|head| offset_s(&head))?;
+    Offset::from_seconds(offset_s).ok().map(TimeZone::fixed)
+}
+
+/// Seconds east of UTC of the first `10/Oct/2000:13:55:36 -0700` or `2000-10-10T13:55:36-07:00` in a text.
+fn offset_s(text: &[u8]) -> Option<i32> {
+    text.windows(9).enumerate().find_map(|(at, clock)| {
+        let [b':' | b'T', _, _, b':', _, _, b':', _, _] = clock else { return None };
+        let rest = text.get(at + 9..)?;
+        let fraction = rest.iter().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',')).count();
+        let rest = rest.get(fraction..)?;
+        let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+        let sign = match rest.first()? {
+            b'+' => 1,
+            b'-' => -1,
+            b'Z' => return Some(0),
+            _ => return None,
+        };
+        let digits: Vec<i32> = rest[1..]
+            .iter()
+            .filter(|byte| **byte != b':')
+            .map_while(|byte| byte.is_ascii_digit().then(|| i32::from(byte - b'0')))
+            .take(4)
+            .collect();
+        let [h1, h2, m1, m2] = digits[..] else { return None };
+        let (hours, minutes) = (10 * h1 + h2, 10 * m1 + m2);
+        (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offset_of_a_log_is_found() {
+        for (text, expected) in [
+            (r#"::1 - - [10/Oct/2000:13:55:36 -0730] "GET / HTTP/1.1" 200 5"#, Some(-27_000)),
+            (r#"{"time":"2026-10-10T13:55:36.123+02:00","status":200}"#, Some(7200)),
+            (r#"2026-10-10T13:55:36Z GET /"#, Some(0)),
+            ("1795325500.123 GET /", None),
+            ("10/Oct/2000:13:55:36 +", None),
+            ("10/Oct/2000:13:55:36 +99", None),
+            ("", None),
+        ] {
+            assert_eq!(offset_s(text.as_bytes()), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Times as monitors print them: dates in the order that a locale has, clocks of 12 or 24 hours, seldom with a zone.
+
+use brimful_forecast::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+/// A clock that shows less than before by more than this has passed midnight; by less, it was set back.
+const HALF_A_DAY_S: i64 = 43_200;
+
+/// `10:15:01`, or with `AM` or `PM` as the next word: seconds since midnight, and how many words it takes.
+pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
+    let mut parts = words.first()?.split(':');
+    let mut part = |below: i64| {
+        let text = parts.next()?;
+        let number = text.parse::<i64>().ok()?;
+        ((1..=2).contains(&text.len()) && (0..below).contains(&number)).then_some(number)
+    };
+    // 60 is a leap second.
+    let (hour, minute, second) = (part(24)?, part(60)?, part(61)?);
+    if parts.next().is_some() {
+        return None;
+    }
+    let half = words.get(1).map(|word| word.to_ascii_lowercase().replace('.', ""));
+    let (hour, taken) = match half.as_deref() {
+        Some("am") if hour <= 12 => (hour % 12, 2),
+        Some("pm") if hour <= 12 => (hour % 12 + 12, 2),
+        _ => (hour, 1),
+    };
+    Some((hour * 3600 + minute * 60 + second, taken))
+}
+
+/// A date as some locale writes it: `2026-11-22`, `11/22/2026`, `11/22/26`, `22.11.2026`, `2026年11月22日`. Between
+/// slashes the month comes first unless it cannot be one: that is how sysstat writes dates unless told otherwise.
+pub(super) fn date(text: &str) -> Option<Date> {
+    let groups: Vec<&str> = text.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty()).collect();
+    let [first, second, third] = groups[..] else { return None };
+    let number = |text: &str| text.parse::<i16>().ok();
+    let (a, b, c) = (number(first)?, number(second)?, number(third)?);
+    let (year, month, day) = match first.len() {
+        4 => (a, b, c),
+        _ if text.contains('/') && a <= 12 => (c, a, b),
+        _ => (c, b, a),
+    };
+    // Two digits are of this century: sysstat is no older.
+    let year = if year < 100 { 2000 + year } else { year };
+    Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
+}
+
+/// Whether the same date could be another one in a country that writes the day first.
+pub(super) fn is_ambiguous(text: &str) -> bool {
+    let mut numbers = text.split('/').map(|part| part.trim().parse::<i16>().unwrap_or(99));
+    matches!((numbers.next(), numbers.next()), (Some(a), Some(b)) if a <= 12 && b <= 12 && a != b)
+}
+
+/// When clocks of the zone show this, in milliseconds since 1970: the first time where they do so twice; where they leave
+/// it out, as much later.
+pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64> {
+    let part = |seconds: i64| i8::try_from(seconds).ok();
+    // A leap second counts as the second after it, like everywhere.
+    let (second, leap) = if second % 60 == 0 || second < 86_400 { (second, 0) } else { (second - 1, 1) };
+    let second = second.clamp(0, 86_399);
+    let clock = date.at(part(second / 3600)?, part(second / 60 % 60)?, part(second % 60)?, 0);
+    let at = zone.to_ambiguous_timestamp(clock).compatible().ok()?;
+    at.as_millisecond().checked_add(1000 * leap)
+}
+
+/// A whole text that is a time: with its zone, or by the clocks of the one given. The instant in milliseconds since 1970,
+/// and whether the zone was needed.
+pub(super) fn any(text: &str, zone: &TimeZone) -> Result<(i64, bool), String> {
+    let text = text.trim();
+    let told: Timestamp = text.parse().map_err(|error: brimful_forecast::ParseTimestampError| error.to_string())?;
+    let has_zone =
+        text.parse::<f64>().is_ok() || text.get(10..).is_some_and(|clock| clock.contains(['Z', 'z', '+', '-']));
+    let told_ms = told.unix().saturating_mul(1000);
+    if has_zone {
+        return Ok((told_ms, false));
+    }
+    let shown = told.unix();
+    let at = jiff::Timestamp::from_second(shown).ok().map(|at| TimeZone::UTC.to_datetime(at));
+    let at = at.and_then(|clock| zone.to_ambiguous_timestamp(clock).compatible().ok());
+    Ok((at.map_or(told_ms, jiff::Timestamp::as_millisecond), true))
+}
+
+/// The instants of lines that tell only the time of day, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Course {
+    date: Date,
+    second: i64,
+    /// The last instant, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The one before it.
+    pub before_ms: i64,
+}
+
+impl Course {
+    /// Begins on a day, at a time of day.
+    pub fn begin(date: Date, second: i64, zone: &TimeZone) -> Option<Course> {
+        let at_ms = instant_ms(date, second, zone)?;
+        Some(Course { date, second, at_ms, before_ms: at_ms })
+    }
+
+    /// A line's time: the same as that of the line before, or a later one, perhaps of the next day. Whether it was set back.
+    pub fn go_to(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
+        if second == self.second {
+            return Some(());
+        }
+        let is_next_day = second + HALF_A_DAY_S < self.second;
+        let date = if is_next_day { self.date.tomorrow().ok()? } else { self.date };
+        let at_ms = instant_ms(date, second, zone)?;
+        let before_ms = if at_ms > self.at_ms { self.at_ms } else { at_ms };
+        *self = Course { date, second, at_ms, before_ms };
+        Some(())
+    }
+
+    /// What lies between the lines before and this time says nothing.
+    pub fn restart(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
+        self.go_to(second, zone)?;
+        self.before_ms = self.at_ms;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::characterize::args::zone;
+
+    #[test]
+    fn clocks_of_12_and_24_hours_are_read() {
+        for (text, expected) in [
+            ("00:00:01", Some((1, 1))),
+            ("12:00:01 AM", Some((1, 2))),
+            ("12:00:01 PM all", Some((43_201, 2))),
+            ("01:02:03\u{202f}p.m.", Some((46_923, 2))),
+            ("23:59:60", Some((86_400, 1))),
+            ("24:00:00", None),
+            ("10:15", None),
+            ("10:15:01:02", None),
+            ("Average:", None),
+            ("-1:00:00", None),
+            ("", None),
+        ] {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            assert_eq!(time_of_day(&words), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_of_many_countries_are_read() {
+        for text in [
+            "2026-11-22",
+            "11/22/2026",
+            "11/22/26",
+            "22/11/2026",
+            "22.11.2026",
+            "22. 11. 2026",
+            "22-11-26",
+            "2026年11月22日",
+        ] {
+            assert_eq!(date(text), Date::new(2026, 11, 22).ok(), "{text}");
+        }
+        for text in ["", "11/2026", "99/99/2026", "2026-02-30", "1.2.3.4", "99999/1/1"] {
+            assert_eq!(date(text), None, "{text}");
+        }
+        assert!(is_ambiguous("03/02/2026") && !is_ambiguous("11/22/2026") && !is_ambiguous("2026-03-02"));
+    }
+
+    #[test]
+    fn a_time_without_a_zone_is_that_of_the_zone_given() {
+        let berlin = zone("Europe/Berlin").unwrap();
+        assert_eq!(any("2026-07-01 12:00:00", &berlin), Ok((1_782_900_000_000, true)));
+        assert_eq!(any("2026-07-01T12:00:00Z", &berlin), Ok((1_782_907_200_000, false)));
+        assert_eq!(any("1782907200.5", &berlin), Ok((1_782_907_200_000, false)));
+        assert!(any("noon", &berlin).unwrap_err().contains("RFC 3339"));
+    }
+
+    #[test]
+    fn midnight_passes_and_clocks_are_set_back() {
+        let utc = TimeZone::UTC;
+        let mut course = Course::begin(Date::constant(2026, 12, 31), 86_390, &utc).unwrap();
+        course.go_to(5, &utc).unwrap();
+        assert_eq!(course.at_ms - course.before_ms, 15_000);
+        assert_eq!(course.date, Date::constant(2027, 1, 1));
+        course.go_to(4000, &utc).unwrap();
+        course.go_to(3000, &utc).unwrap();
+        assert_eq!(course.at_ms, course.before_ms, "no stretch is of negative length");
+    }
+}

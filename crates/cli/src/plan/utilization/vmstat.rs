@@ -1,0 +1,73 @@
+//! What `vmstat -t` prints: a line for each stretch, with the time at which it ended. The first line is of the time since
+//! the machine was started and is left out. Percent are whole ones.
+
+use super::clock::{date, instant_ms, time_of_day};
+use super::samples::{Samples, figure};
+use super::{CPU, Utilization};
+use brimful_forecast::Timestamp;
+use jiff::tz::TimeZone;
+
+/// All columns that there have been.
+const COLUMNS: [&str; 20] = [
+    "r", "b", "swpd", "free", "buff", "cache", "inact", "active", "si", "so", "bi", "bo", "in", "cs", "us", "sy", "id",
+    "wa", "st", "gu",
+];
+
+/// Whether a line names vmstat's columns.
+pub(super) fn is_header(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words.starts_with(&["r", "b"]) && ["us", "sy", "id"].iter().all(|name| words.contains(name))
+}
+
+pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
+    let mut samples = Samples::default();
+    let (mut columns, mut named): (Vec<&str>, Option<TimeZone>) = (Vec::new(), None);
+    let (mut before_ms, mut is_local, mut rows, mut has_times) = (None, false, 0_u64, false);
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if is_header(line) {
+            columns = words.iter().copied().take_while(|word| COLUMNS.contains(word)).collect();
+            named = words.get(columns.len()).and_then(|name| zone_named(name));
+            continue;
+        }
+        let number = |name: &str| {
+            let at = columns.iter().position(|column| *column == name)?;
+            words.get(at).and_then(|word| figure(word))
+        };
+        let Some(idle) = number("id").filter(|_| words.len() >= columns.len()) else { continue };
+        rows += 1;
+        let rest = words.get(columns.len()..).unwrap_or_default();
+        let own = rest.get(2).and_then(|name| zone_named(name)).or_else(|| named.clone());
+        let stamp = rest.first().and_then(|day| date(day)).zip(rest.get(1).and_then(|time| time_of_day(&[time])));
+        let Some(to_ms) = stamp.and_then(|(day, (second, _))| instant_ms(day, second, own.as_ref().unwrap_or(zone)))
+        else {
+            continue;
+        };
+        has_times = true;
+        is_local |= own.is_none();
+        if let Some(from_ms) = before_ms {
+            samples.add(from_ms, to_ms, CPU, 1.0 - (idle + number("wa").unwrap_or(0.0)) / 100.0);
+        }
+        before_ms = Some(to_ms);
+    }
+    match (has_times, samples.is_empty()) {
+        (false, _) if rows > 0 => Err("its lines have no times: run vmstat with -t, as in `vmstat -t 60`".to_owned()),
+        (_, true) => Err("it has no second line: the first is of all the time since the machine was started; run \
+                          `vmstat -t 60` for a while"
+            .to_owned()),
+        _ => Ok(Utilization { is_local, ..samples.finish() }),
+    }
+}
+
+/// A zone that its name tells for certain: `CET` and the like are the names of several.
+fn zone_named(name: &str) -> Option<TimeZone> {
+    if matches!(name, "UTC" | "GMT" | "Z") {
+        return Some(TimeZone::UTC);
+    }
+    // `+03`: zones without letters. Read as the end of a time.
+    let is_offset = name.starts_with(['+', '-']);
+    let at: Timestamp = is_offset.then(|| format!("2000-01-01T12:00:00{name}").parse().ok()).flatten()?;
+    let noon: Timestamp = "2000-01-01T12:00:00Z".parse().ok()?;
+    let ahead = i32::try_from(noon.unix() - at.unix()).ok()?;
+    jiff::tz::Offset::from_seconds(ahead).ok().map(TimeZone::fixed)
+}

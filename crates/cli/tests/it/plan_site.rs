@@ -1,0 +1,109 @@
+//! `brimful plan calibrate --log`: an access log and what monitors print become the demands that both were made of.
+
+use crate::plan::{Files, plan};
+use serde_json::Value;
+
+/// Demands of a request of 500 bytes and of one of 50,000, in seconds.
+const DEMANDS: [f64; 2] = [0.002, 0.020];
+/// Share of one CPU that other work takes.
+const BACKGROUND: f64 = 0.05;
+const STEPS: u32 = 24;
+const STEP_S: u32 = 60;
+
+/// Requests of each class in a step: each goes up and down by itself.
+fn requests(step: u32) -> [u32; 2] {
+    [600 + 700 * (step % 4), 60 + 240 * (step % 5)]
+}
+
+fn busy(step: u32) -> f64 {
+    let work: f64 = requests(step).iter().zip(DEMANDS).map(|(n, demand)| f64::from(*n) * demand).sum();
+    BACKGROUND + work / f64::from(STEP_S)
+}
+
+/// From 23:50 on, so that midnight passes, by clocks an hour ahead of UTC.
+fn clock(second: u32) -> (u32, String) {
+    let second = 23 * 3600 + 50 * 60 + second;
+    (second / 86_400, format!("{:02}:{:02}:{:02}", second / 3600 % 24, second / 60 % 60, second % 60))
+}
+
+fn log() -> String {
+    let mut log = String::new();
+    for step in 0..STEPS {
+        for (n, bytes) in requests(step).into_iter().zip([500, 50_000]) {
+            for request in 0..n {
+                let (day, clock) = clock(step * STEP_S + request * STEP_S / n);
+                let line = format!(
+                    "10.0.0.1 - - [{}/Nov/2026:{clock} +0100] \"GET /{bytes} HTTP/1.1\" 200 {bytes} \"-\" \"curl/8\"\n",
+                    22 + day
+                );
+                log += &line;
+            }
+        }
+    }
+    log
+}
+
+/// As `sar -u 60` prints it.
+fn sar() -> String {
+    let header = "        CPU     %user     %nice   %system   %iowait    %steal     %idle\n";
+    let mut text = format!("Linux 6.1.0 (web1) \t2026-11-22 \t_x86_64_\t(2 CPU)\n\n{}{header}", clock(0).1);
+    for step in 0..STEPS {
+        let share = 100.0 * busy(step) / 2.0;
+        let (_, end) = clock((step + 1) * STEP_S);
+        text += &format!("{end}        all {share:9.2}      0.00      0.00      1.00      0.00 {:9.2}\n", 99.0 - share);
+    }
+    text
+}
+
+/// As `vmstat -t 60` prints it: whole percent.
+fn vmstat(zone: &str) -> String {
+    let mut text = format!(
+        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----\n r  b   \
+         swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st {zone:>19}\n"
+    );
+    for step in 0..=STEPS {
+        let share = if step == 0 { 1.0 } else { (100.0 * busy(step - 1) / 2.0).round() };
+        let (day, end) = clock(step * STEP_S);
+        text += &format!(
+            " 1  0      0 100000  20000 300000    0    0     5    10   50  100 {share} 0 {} 0  0 2026-11-{} {end}\n",
+            100.0 - share,
+            22 + day
+        );
+    }
+    text
+}
+
+fn found(args: &[&str], within: f64) -> Value {
+    let done = plan(&[&["calibrate", "--json"], args].concat()).exits(&[0]);
+    let site: Value = serde_json::from_str(&done.stdout).unwrap();
+    let cpu = &site["resources"][0];
+    let demands = cpu["demands"].as_array().unwrap();
+    assert_eq!((cpu["name"].as_str(), demands.len()), (Some("cpu"), 2), "{site}");
+    for (demand, truth) in demands.iter().zip(DEMANDS) {
+        let fitted = demand["regression"].as_f64().unwrap();
+        assert!((fitted / truth - 1.0).abs() < within, "{fitted} and {truth}: {site}");
+    }
+    assert!((cpu["background"].as_f64().unwrap() - BACKGROUND).abs() < 0.03, "{site}");
+    assert_eq!(site["model"]["stations"][0]["servers"], 2);
+    site
+}
+
+#[test]
+fn demands_come_from_a_log_and_what_monitors_print() {
+    let files = Files::new();
+    let log = files.write("access.log", log());
+    let (sar, cet, utc) =
+        (files.write("sar", sar()), files.write("cet", vmstat("CET")), files.write("utc", vmstat("UTC")));
+    // Clocks without a zone are those of the log.
+    let site = found(&["--log", &log, "--utilization", &sar], 0.02);
+    assert_eq!(site["steps"], STEPS - 2, "the log may have only a part of the first and the last one");
+    assert!(site["notes"].to_string().contains("UTC+01"), "{site}");
+    found(&["--log", &log, "--utilization", &sar, "--timezone", "Europe/Berlin"], 0.02);
+    // Whole percent of two CPUs are a large part of what the cheap class adds.
+    found(&["--log", &log, "--utilization", &cet, "--servers", "2"], 0.2);
+
+    let done = plan(&["calibrate", "--log", &log, "--utilization", &utc]).exits(&[2]);
+    assert!(done.stderr.contains("--timezone"), "{}", done.stderr);
+    let done = plan(&["calibrate", "--log", &log, "--utilization", &log]).exits(&[2]);
+    assert!(done.stderr.contains("`vmstat -t`"), "{}", done.stderr);
+}
