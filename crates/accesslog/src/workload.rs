@@ -1,11 +1,13 @@
 //! A profile → the `Workload` that has its traffic: classes with their shares, their most popular URLs with the bytes
-//! of their answers, and arrivals at the rate of the peak window that come as they did there.
+//! of their answers, and sessions at the rate of the peak window, or where the log does not tell users apart, arrivals
+//! that come as they did there.
 //!
 //! What a server answers without a body is asked for again in a way that any server answers without one: what was not
 //! modified, with `If-None-Match: *`; what was asked for by HEAD, by HEAD; what was not found, by a path that is not
 //! there.
 
 pub mod arrivals;
+mod sessions;
 
 use crate::LogError;
 use crate::classes::EMPTY;
@@ -27,6 +29,18 @@ const SYNTHETIC: &str = "/brimful";
 /// What is not there.
 const ABSENT: &str = "/brimful/absent";
 
+/// How the calls of a workload come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coming {
+    /// In sessions where the log has enough of them, otherwise one by one.
+    #[default]
+    AsKnown,
+    /// In sessions.
+    Sessions,
+    /// One by one, by the arrival process that has their bursts.
+    Requests,
+}
+
 /// A workload, and why its calls come as they do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
@@ -39,8 +53,8 @@ pub struct Chosen {
 /// The load that has the traffic of a profile's peak window.
 ///
 /// # Errors
-/// [`LogError::NoRequests`] when nothing in it can be requested.
-pub fn workload(profile: &Profile) -> Result<Chosen, LogError> {
+/// [`LogError::NoRequests`] when nothing in it can be requested, or when sessions were asked for that it does not have.
+pub fn workload(profile: &Profile, coming: Coming) -> Result<Chosen, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<Class> = Vec::new();
     for seen in profile.classes.iter().filter(|class| class.share_requests > 0.0) {
@@ -52,9 +66,19 @@ pub fn workload(profile: &Profile) -> Result<Chosen, LogError> {
             "the peak window has no request that a load could be made of: choose another one with --peak".to_owned(),
         ));
     }
-    let Fitted { arrivals, why } = fit(profile);
-    let load = Load::Open { rate: Rate(profile.peak.rate), arrivals };
+    let (load, why) = load(profile, coming)?;
     Ok(Chosen { workload: Workload { classes, load: Some(load) }, why })
+}
+
+fn load(profile: &Profile, coming: Coming) -> Result<(Load, String), LogError> {
+    let lacking = match (coming, sessions::sessions(profile)) {
+        (Coming::AsKnown | Coming::Sessions, Ok((found, why))) => return Ok((Load::Sessions(found), why)),
+        (Coming::Sessions, Err(why)) => return Err(LogError::NoRequests(format!("no load of sessions: {why}"))),
+        (Coming::AsKnown, Err(why)) => format!("; no sessions: {why}"),
+        (Coming::Requests, _) => String::new(),
+    };
+    let Fitted { arrivals, why } = fit(profile);
+    Ok((Load::Open { rate: Rate(profile.peak.rate), arrivals }, why + &lacking))
 }
 
 /// Answers that have a body, by GET: what else a class was asked for with, changes something on most servers.
@@ -174,7 +198,7 @@ mod tests {
 
     #[test]
     fn its_workload_has_the_mix_the_urls_and_the_sizes() {
-        let chosen = workload(&profile()).unwrap();
+        let chosen = workload(&profile(), Coming::AsKnown).unwrap();
         let made = chosen.workload;
         assert_eq!(made.validate(), Ok(()));
         let names: Vec<(&str, f64)> = made.classes.iter().map(|class| (class.name.as_str(), class.weight)).collect();
@@ -191,7 +215,9 @@ mod tests {
 
     #[test]
     fn of_nothing_no_load_is_made() {
-        let error = workload(&Profile::default()).unwrap_err();
+        let error = workload(&Profile::default(), Coming::AsKnown).unwrap_err();
         assert!(error.to_string().contains("--peak"));
+        let error = workload(&profile(), Coming::Sessions).unwrap_err();
+        assert!(error.to_string().contains("no load of sessions"), "{error}");
     }
 }

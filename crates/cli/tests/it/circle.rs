@@ -79,3 +79,95 @@ fn a_log_that_is_driven_again_has_the_same_profile() {
     // A machine that is busy with other things may not keep to the schedule, and says so.
     assert!(!is_on_time || (again.peak.rate / once.peak.rate - 1.0).abs() < 0.1, "{:?} {:?}", once.peak, again.peak);
 }
+
+/// New sessions per second of the second log, and how long it is.
+const SESSION_RATE: f64 = 12.0;
+const SESSIONS_S: f64 = 30.0;
+
+/// Users who look at three pages on average, each with what it embeds, and think for two to five seconds in between.
+/// Some have come before the log begins, and some are still there when it ends.
+fn a_log_of_sessions() -> String {
+    let mut state = 7_u64;
+    let mut draw = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let mut requests: Vec<(f64, u32, usize)> = Vec::new();
+    let (mut begins, mut user) = (-60.0, 0_u32);
+    while begins < SESSIONS_S {
+        begins -= (1.0 - draw()).ln() / SESSION_RATE;
+        user += 1;
+        let mut at = begins;
+        loop {
+            for embedded in 0..1 + (3.0 * draw()) as usize {
+                requests.push((at + 0.02 * embedded as f64, user, (8.0 * draw()) as usize));
+            }
+            if draw() < 1.0 / 3.0 {
+                break;
+            }
+            at += 2.0 + 3.0 * draw();
+        }
+    }
+    requests.retain(|(at, ..)| (0.0..SESSIONS_S).contains(at));
+    requests.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut log = String::new();
+    for (at, user, page) in requests {
+        let client = format!("10.{}.{}.{}", user >> 16, user >> 8 & 255, user & 255);
+        let at = 1_772_442_000_000 + (at * 1000.0) as u64;
+        writeln!(log, "{client} {}.{:03} GET /p{page}.html 200 2000", at / 1000, at % 1000).unwrap();
+    }
+    log
+}
+
+#[test]
+fn a_log_of_sessions_is_driven_again_session_by_session() {
+    const FORMAT: &str = "$remote_addr $msec $request_method $request_uri $status $body_bytes_sent";
+    let dir = tempfile::tempdir().unwrap();
+    readable(dir.path());
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (first, profile, workload, root) = (at("first.log"), at("profile.json"), at("workload.toml"), at("www"));
+    fs::write(&first, a_log_of_sessions()).unwrap();
+    // Users who think for longer than nine seconds have gone.
+    let common = ["--format", FORMAT, "--session-gap", "9s", "--quiet"];
+    for out in [&profile, &workload] {
+        run(&[&["characterize", &first, "--out", out], &common[..]].concat()).exits(&[0]);
+    }
+    let written = fs::read_to_string(&workload).unwrap();
+    assert!(written.contains("[load.sessions]") && written.contains("new ones come as poisson"), "{written}");
+    run(&["fileset", &workload, &root]).exits(&[0]);
+
+    let second = at("second.log");
+    let http = format!("log_format timed '{FORMAT}';");
+    let extra = format!("location / {{ root {root}; access_log {second} timed; }}");
+    let nginx = Nginx::start(NginxOptions { extra, http, ..NginxOptions::default() });
+    let (url, seconds) = (nginx.url(), format!("{SESSIONS_S}s"));
+    let load =
+        ["load", &url, "--workload", &workload, "--duration", &seconds, "--source-ip", "127.20.0.0/16", "--json"];
+    let record: Value = serde_json::from_str(&run(&load).exits(&[0, 4]).stdout).unwrap();
+    drop(nginx);
+
+    let again =
+        run(&[&["characterize", &second, "--against", &profile, "--json"], &common[..]].concat()).exits(&[0, 1]);
+    let again: Profile = serde_json::from_str(&again.stdout).unwrap();
+    let once: Profile = serde_json::from_str(&fs::read_to_string(&profile).unwrap()).unwrap();
+    assert_eq!(
+        Some(again.requests),
+        record["counts"]["completed"].as_u64(),
+        "each call stands in the server's log once"
+    );
+    let [before, after] = [&once, &again].map(|profile| profile.sessions.clone().unwrap());
+    if record["verdict"]["valid"] != true {
+        return;
+    }
+    // Some hundred sessions on either side.
+    for (what, before, after) in [
+        ("sessions", before.sessions as f64, after.sessions as f64),
+        ("requests", before.requests.mean, after.requests.mean),
+        ("requests of a burst", before.requests_per_burst.mean, after.requests_per_burst.mean),
+        ("think time", before.think_s.mean, after.think_s.mean),
+        ("length", before.length_s.mean, after.length_s.mean),
+        ("rate", once.requests as f64, again.requests as f64),
+    ] {
+        assert!((after / before - 1.0).abs() < 0.2, "{what}: {before} became {after}");
+    }
+}
