@@ -2,9 +2,10 @@
 
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
-use crate::format::{Format, Parsed, finished};
+use crate::format::{Format, Parsed, docker, finished};
 use brimful_core::profile::FormatShare;
 use brimful_core::text::one_line;
+use std::borrow::Cow;
 
 /// Whole numbers after the fields of Combined are microseconds, unless half of them are less than this: no server
 /// answers so fast, while whole seconds are mostly 0.
@@ -27,9 +28,9 @@ struct Counted {
 
 impl Counted {
     #[inline]
-    fn finished<'a>(&mut self, parsed: &Parsed<'a>, scratch: &'a mut Scratch) -> Line<'a> {
+    fn finished<'a>(&mut self, parsed: &Parsed<'a>, place: &'a mut Vec<u8>) -> Line<'a> {
         self.lines += u64::from(matches!(parsed, Parsed::Found(_)));
-        finished(parsed, scratch)
+        finished(parsed, place)
     }
 }
 
@@ -42,7 +43,8 @@ impl Formats {
     /// Looks at some lines (without newline) and keeps those formats that read any of them, the one that reads most
     /// first; of formats that read the same lines, the most particular.
     pub fn detect(sample: &[&[u8]]) -> Result<Formats, LogError> {
-        let lines: Vec<&[u8]> = sample.iter().copied().filter(|line| !line.trim_ascii().is_empty()).collect();
+        let lines: Vec<Cow<'_, [u8]>> = sample.iter().map(|line| without_wrapping(line)).collect();
+        let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).filter(|line| !line.trim_ascii().is_empty()).collect();
         if lines.is_empty() {
             return Err(LogError::Empty("it has no line, so there is no format to find out".to_owned()));
         }
@@ -64,21 +66,39 @@ impl Formats {
         Ok(Formats::given(chosen))
     }
 
-    /// Adds those that are not among these, less likely than them.
+    /// Adds those that are not among these, less likely than them, and what all have read.
     pub fn join(&mut self, others: Formats) {
         for other in others.formats {
-            if !self.formats.iter().any(|known| known.format.name() == other.format.name()) {
-                self.formats.push(other);
+            match self.formats.iter_mut().find(|known| known.format.name() == other.format.name()) {
+                Some(known) => known.lines += other.lines,
+                None => self.formats.push(other),
             }
         }
     }
 
+    /// The same, as if they had not read a line.
+    pub(crate) fn afresh(&self) -> Formats {
+        Formats::given(self.formats.iter().map(|counted| counted.format.clone()).collect())
+    }
+
     /// Reads a line by the format that read the last one, else by the others, and counts which. What is malformed is
-    /// told by the likeliest.
+    /// told by the likeliest. A line that Docker has wrapped up is read as it was before.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
+        let Scratch { bytes, line: place } = scratch;
+        match docker::unwrapped(line, place) {
+            None => self.read_bare(line, bytes),
+            Some(inner) => self.read_bare(inner, bytes).map_err(|malformed| {
+                let column = malformed.column + docker::BEGINS.len();
+                Malformed { column, ..malformed }
+            }),
+        }
+    }
+
+    #[inline]
+    fn read_bare<'a>(&mut self, line: &'a [u8], place: &'a mut Vec<u8>) -> Result<Line<'a>, Malformed> {
         let malformed = match self.formats.get_mut(self.current) {
             Some(counted) => match counted.format.parsed(line) {
-                Ok(parsed) => return Ok(counted.finished(&parsed, scratch)),
+                Ok(parsed) => return Ok(counted.finished(&parsed, place)),
                 Err(malformed) => malformed,
             },
             None => return Err(Malformed::at(0, "a format to read it with")),
@@ -89,7 +109,7 @@ impl Formats {
             self.current = index;
         }
         Ok(match self.formats.get_mut(index) {
-            Some(counted) => counted.finished(&parsed, scratch),
+            Some(counted) => counted.finished(&parsed, place),
             None => Line::Other,
         })
     }
@@ -121,6 +141,12 @@ impl Formats {
         let share = |counted: &Counted| counted.lines as f64 / all as f64;
         counted.iter().map(|c| FormatShare { name: c.format.name().to_owned(), share: share(c) }).collect()
     }
+}
+
+/// A line as it was before Docker wrapped it up.
+fn without_wrapping(line: &[u8]) -> Cow<'_, [u8]> {
+    let mut place = Vec::new();
+    docker::unwrapped(line, &mut place).map_or(Cow::Borrowed(line), |inner| Cow::Owned(inner.to_vec()))
 }
 
 /// A format that is tried.

@@ -11,6 +11,8 @@ pub struct Entry<'a> {
     pub time_ns: i64,
     /// Whether that is known to less than a second.
     pub is_fine: bool,
+    /// How far the log's clock is east of UTC, in seconds, where its stamps say so; otherwise they are taken for UTC.
+    pub offset_s: Option<i32>,
     /// The method: `GET`.
     pub method: &'a [u8],
     /// What was asked for, with its query.
@@ -58,6 +60,8 @@ pub struct Malformed {
 pub struct Scratch {
     /// Unescaped texts, one after another.
     pub bytes: Vec<u8>,
+    /// The line that another program has wrapped up, as it was before.
+    pub line: Vec<u8>,
 }
 
 impl Malformed {

@@ -3,14 +3,15 @@
 //! - `pattern`: fields in a given order; `apache` and `nginx` make one of what a server is configured with, which
 //!   `configuration` finds in its files.
 //! - `labelled`: fields with names; `json` and `ltsv` are such.
-//! - `w3c` and `haproxy`: fields in an order that the log tells, and HAProxy's.
-//! - `prefix`: what syslog and the like put before a line.
+//! - `w3c`, `haproxy` and `squid`: fields in an order that the log tells, and those of two proxies.
+//! - `prefix`: what syslog and the like put before a line; `docker`: lines wrapped up in JSON.
 //! - `time`, `number`: what stands in fields. `found`: what is known of a line, on its way to an entry.
 //!
 //! A reader looks at each byte of a line a few times at most and allocates nothing, unless the line is malformed.
 
 mod apache;
 mod configuration;
+pub(crate) mod docker;
 mod found;
 mod haproxy;
 mod json;
@@ -20,6 +21,7 @@ mod nginx;
 mod number;
 mod pattern;
 mod prefix;
+mod squid;
 mod time;
 mod w3c;
 
@@ -43,6 +45,7 @@ enum Reader {
     Ltsv(Clock),
     W3c(Box<w3c::W3c>),
     Haproxy(Clock),
+    Squid,
 }
 
 /// A format that is known by name: what is written of a request, and by whom.
@@ -148,6 +151,7 @@ impl Format {
             "w3c" | "iis" => Reader::W3c(Box::new(w3c::W3c::iis())),
             "cloudfront" => Reader::W3c(Box::new(w3c::W3c::cloudfront())),
             "haproxy" => Reader::Haproxy(Clock::default()),
+            "squid" => Reader::Squid,
             _ => return Format::with_addition(name.trim(), &lower),
         };
         Some(Format { name: lower, reader })
@@ -172,7 +176,7 @@ impl Format {
     /// All names, but for those of formats with additions.
     pub fn names() -> Vec<&'static str> {
         let patterns = BUILT_IN.iter().rev().map(|built_in| built_in.name);
-        patterns.chain(["json", "ltsv", "w3c", "cloudfront", "haproxy"]).collect()
+        patterns.chain(["json", "ltsv", "w3c", "cloudfront", "haproxy", "squid"]).collect()
     }
 
     /// Of Apache's `LogFormat`: the directive or its content.
@@ -231,7 +235,7 @@ impl Format {
     /// Reads a line, without its newline. Texts of the entry are of the line or of the scratch, whose content is
     /// replaced.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
-        Ok(finished(&self.parsed(line)?, scratch))
+        Ok(finished(&self.parsed(line)?, &mut scratch.bytes))
     }
 
     /// Reads a line as far as that goes without scratch. What is read can be [`finished`] at once.
@@ -258,6 +262,7 @@ impl Format {
             Reader::Ltsv(clock) => ltsv::read(line, clock),
             Reader::W3c(w3c) => w3c.read(line),
             Reader::Haproxy(clock) => haproxy::read(line, clock),
+            Reader::Squid => squid::read(line),
         }
     }
 
@@ -265,7 +270,7 @@ impl Format {
     fn may_be_carried(&self) -> bool {
         match &self.reader {
             Reader::Pattern(pattern) => !pattern.begins_with_time(),
-            Reader::Json(_) | Reader::Ltsv(_) => true,
+            Reader::Json(_) | Reader::Ltsv(_) | Reader::Squid => true,
             Reader::W3c(_) | Reader::Haproxy(_) => false,
         }
     }
@@ -281,7 +286,8 @@ impl Format {
 
     /// Formats to try on a log of which nothing is known, the most particular first.
     pub(crate) fn candidates() -> Vec<Format> {
-        let mut names: Vec<String> = ["json", "haproxy", "w3c", "cloudfront", "ltsv"].map(str::to_owned).into();
+        let mut names: Vec<String> =
+            ["json", "haproxy", "squid", "w3c", "cloudfront", "ltsv"].map(str::to_owned).into();
         // Varnish's reads all that Combined does.
         for built_in in BUILT_IN.iter().filter(|built_in| built_in.name != "varnish") {
             let is_extended = built_in.name.ends_with("combined") || built_in.name.ends_with("common");
@@ -299,11 +305,11 @@ impl Format {
     }
 }
 
-/// The line that was read.
+/// The line that was read; `place` is for texts that are not in it as they are.
 #[inline]
-pub(crate) fn finished<'a>(parsed: &Parsed<'a>, scratch: &'a mut Scratch) -> Line<'a> {
+pub(crate) fn finished<'a>(parsed: &Parsed<'a>, place: &'a mut Vec<u8>) -> Line<'a> {
     match parsed {
-        Parsed::Found(found) => Line::Entry(found.entry(scratch)),
+        Parsed::Found(found) => Line::Entry(found.entry(place)),
         Parsed::Other => Line::Other,
     }
 }
@@ -322,7 +328,7 @@ mod tests {
             assert_eq!(Format::named(&name).map(|format| format.name), Some(name));
         }
         let additions = ADDED.len() - 1 + 1;
-        assert_eq!(Format::candidates().len(), 5 + BUILT_IN.len() - 1 + 5 * additions);
+        assert_eq!(Format::candidates().len(), 6 + BUILT_IN.len() - 1 + 5 * additions);
     }
 
     #[test]

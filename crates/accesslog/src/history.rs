@@ -2,7 +2,9 @@
 
 use crate::LogError;
 use crate::detect::Formats;
-use crate::read::{Kept, Progress, Read, ReadOptions, read};
+use crate::logs::Logs;
+use crate::read::{Kept, Progress, Read, ReadOptions};
+use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -18,6 +20,8 @@ const LONGEST_GAP: i64 = 24 * 366;
 pub struct History {
     /// When the first hour begins, in seconds since 1970.
     pub from_s: i64,
+    /// How far east of UTC the logs' own clocks are, in seconds, as most of the first stamps say; 0 where they do not.
+    pub offset_s: i32,
     /// Requests in each, one after another; those that the log has only a part of, at its ends, are left out.
     pub counts: Vec<u64>,
     /// What was read.
@@ -50,13 +54,15 @@ pub fn history(
         *hours.entry(entry.time_ns.div_euclid(STEP_NS)).or_default() += 1;
         Kept::Yes
     };
-    let read = read(paths, options, &mut sink, progress)?;
+    let logs = Logs::open(paths, options)?;
+    let offset_s = logs.offset_s().unwrap_or(0);
+    let read = logs.read_in_turn(&mut sink, progress)?;
     let (from, counts) = whole_hours(&hours).ok_or_else(|| {
         LogError::NoRequests(
             "the logs have no two whole hours one after another: a history needs days of them".to_owned(),
         )
     })?;
-    Ok(History { from_s: from * STEP_S, counts, read })
+    Ok(History { from_s: from * STEP_S, offset_s, counts, read })
 }
 
 /// Without gaps, and without the hours at both ends. After a gap that no site has, the longer part is taken.
@@ -70,11 +76,14 @@ fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
 }
 
 impl History {
-    /// As `plan forecast` reads histories: time and count, a line each.
+    /// As `plan forecast` reads histories: time and count, a line each. Times are by the logs' own clocks, so that days
+    /// begin when they do there.
     pub fn to_csv(&self) -> String {
         let mut text = "time,requests\n".to_owned();
         for (step, count) in (0..).zip(&self.counts) {
             if let Ok(time) = jiff::Timestamp::from_second(self.from_s + step * STEP_S) {
+                let offset = Offset::from_seconds(self.offset_s).ok().filter(|offset| *offset != Offset::UTC);
+                let time = offset.map_or(time.to_string(), |offset| time.display_with_offset(offset).to_string());
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "{time},{count}");
             }
@@ -86,6 +95,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn hours_without_requests_count_and_parts_of_hours_do_not() {
@@ -110,10 +120,16 @@ mod tests {
         let line = |hour: usize, n: usize| {
             format!("10.0.0.1 - - [02/Mar/2026:{hour:02}:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n").repeat(n)
         };
-        std::fs::write(&file, line(3, 1) + &line(4, 2) + &line(5, 3) + &line(6, 1)).unwrap();
+        fs::write(&file, line(3, 1) + &line(4, 2) + &line(5, 3) + &line(6, 1)).unwrap();
         let paths = [file.to_str().unwrap().to_owned()];
         let found = history(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
         assert_eq!(found.counts, [2, 3]);
         assert_eq!(found.to_csv(), "time,requests\n2026-03-02T04:00:00Z,2\n2026-03-02T05:00:00Z,3\n");
+        let there = fs::read_to_string(&file).unwrap().replace("+0000", "+0530");
+        fs::write(&file, there).unwrap();
+        let found = history(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
+        // Hours are whole ones in UTC, at which clocks there show half past.
+        assert_eq!(found.offset_s, 19_800);
+        assert!(found.to_csv().starts_with("time,requests\n2026-03-02T03:30:00+05:30,"), "{}", found.to_csv());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`source`]: files, compressed or not, sets of rotated ones, stdin → lines.
 //! - [`format`](mod@format), [`detect`]: a line → an [`Entry`], in whatever format, which is found out or given.
-//! - [`read`](mod@read): all lines of all sources, each accounted for.
+//! - [`read`](mod@read): all lines of all sources, each accounted for. [`logs`]: the same, merged by time.
 //! - [`profile`]: entries → a profile, in memory that does not grow with the log. [`sessions`] and [`classes`] are
 //!   parts of it.
 //! - [`workload`]: a profile → the `Workload` that has its traffic; [`fileset`]: the files that its requests need.
@@ -21,6 +21,7 @@ mod error;
 pub mod fileset;
 pub mod format;
 pub mod history;
+pub mod logs;
 pub mod profile;
 pub mod read;
 pub mod replay;

@@ -112,20 +112,43 @@ fn read_logs(
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Read, LogError> {
+    read_prepared(prepare(logs, &options)?, &options, limits, sink, progress)
+}
+
+/// Logs in the order of time, and what is known of them before they are read.
+pub(crate) struct Prepared {
+    pub logs: Vec<Begun>,
+    pub formats: Formats,
+    /// How many bytes they are as stored, if that is known.
+    pub of: Option<u64>,
+}
+
+/// Opens logs, finds out their formats if these are not given, and puts them in order.
+pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared, LogError> {
     let of = logs.iter().map(Log::bytes).sum::<Option<u64>>();
-    let follow_growth = options.follow_growth;
-    let mut logs = sample::begin(logs, follow_growth)?;
+    let mut logs = sample::begin(logs, options.follow_growth)?;
     if logs.iter().all(Begun::is_empty) {
         return Err(empty(&logs));
     }
-    let may_detect = options.formats.is_none();
-    let formats = match options.formats {
-        Some(formats) => formats,
+    let formats = match &options.formats {
+        Some(formats) => formats.clone(),
         None => sample::detect(&logs).or_else(|error| sample::refuse_binary(&logs, None).and(Err(error)))?,
     };
     sample::refuse_binary(&logs, Some(&formats))?;
     sample::put_in_order(&mut logs, &formats);
+    Ok(Prepared { logs, formats, of })
+}
 
+/// Reads logs that are prepared, with the same options.
+pub(crate) fn read_prepared(
+    prepared: Prepared,
+    options: &ReadOptions,
+    limits: Limits,
+    sink: &mut impl FnMut(&Entry<'_>) -> Kept,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Read, LogError> {
+    let Prepared { logs, formats, of } = prepared;
+    let (may_detect, follow_growth) = (options.formats.is_none(), options.follow_growth);
     let path = |log: &Begun| Source { path: log.log.path().to_owned(), ..Source::default() };
     let sources: Vec<Source> = logs.iter().map(path).collect();
     let settings = Settings { may_detect, most_malformed: options.first_malformed, longest: limits.line };

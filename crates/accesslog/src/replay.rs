@@ -1,16 +1,18 @@
 //! The requests of a log as calls to be made: when each is due, and what it asks for.
 //!
-//! Gaps between requests are the log's own, divided by the speed; what came in one second comes in one second. A log
-//! whose stamps are whole seconds does not say when in its second a request came: those of one second are spread over
-//! it at equal distances, in the log's order. Logs are written as answers end, so lines are a little out of order: they
-//! are sorted within [`Options::window_ns`]. What is further behind is due at once, and counted.
+//! Gaps between requests are the log's own, divided by the speed; what came in one second comes in one second. A stamp
+//! of a whole second does not say when in it a request came: `spread` does, as the finer stamps of the same logs say,
+//! or at equal distances. Logs are written as answers end, so lines are a little out of order: they are sorted within
+//! [`Options::window_ns`]. What is further behind is due at once, and counted.
 //!
 //! Memory is bounded by what lies within that window, and by [`MOST_HELD`] requests.
 
+mod spread;
 mod target;
 
 use crate::fileset::{self, step_of_size};
 use crate::{Entry, LogError};
+use spread::Spread;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::path::PathBuf;
@@ -94,15 +96,18 @@ pub struct Replayer {
     first_ns: Option<i64>,
     last_ns: i64,
     made: HashSet<u64>,
+    spread: Spread,
     summary: Summary,
 }
 
-/// In the order of time, and of the log.
+/// In the order of time, those of a whole second before the others, and in that of the log.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Held {
     time_ns: i64,
-    sequence: u64,
     is_fine: bool,
+    sequence: u64,
+    /// Whether it is fine only because it was given a place in its second.
+    is_placed: bool,
     class: u16,
     method: String,
     path: String,
@@ -119,6 +124,7 @@ impl Replayer {
             first_ns: None,
             last_ns: i64::MIN,
             made: HashSet::new(),
+            spread: Spread::default(),
             summary: Summary::default(),
         }
     }
@@ -134,6 +140,11 @@ impl Replayer {
         self.held.push(Reverse(held));
         let wanted = self.hand_on(self.newest_ns.saturating_sub(self.options.window_ns), emit);
         Ok((wanted, true))
+    }
+
+    /// What has become of the requests so far.
+    pub fn summary(&self) -> Summary {
+        self.summary
     }
 
     /// Hands on all that is left.
@@ -158,7 +169,8 @@ impl Replayer {
         };
         self.sequence += 1;
         let (time_ns, is_fine) = (entry.time_ns, entry.is_fine);
-        Ok(Some(Held { time_ns, sequence: self.sequence, is_fine, class: class(entry.status), method, path }))
+        let (sequence, class) = (self.sequence, class(entry.status));
+        Ok(Some(Held { time_ns, is_fine, sequence, is_placed: false, class, method, path }))
     }
 
     /// The path of a file of about this size, which is made if it is not there.
@@ -173,32 +185,41 @@ impl Replayer {
 
     /// Hands on what came before the horizon. Of a whole second, all or nothing.
     fn hand_on(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
-        loop {
-            let Some(Reverse(next)) = self.held.peek() else { return true };
-            let ends = if next.is_fine { next.time_ns } else { next.time_ns.saturating_add(SECOND_NS) };
-            if ends > horizon_ns && self.held.len() <= MOST_HELD {
+        while let Some(Reverse(next)) = self.held.peek() {
+            let (time_ns, is_fine) = (next.time_ns, next.is_fine);
+            let ends_ns = if is_fine { time_ns } else { time_ns.saturating_add(SECOND_NS) };
+            if ends_ns > horizon_ns && self.held.len() <= MOST_HELD {
                 return true;
             }
-            let (time_ns, is_fine) = (next.time_ns, next.is_fine);
-            let mut same = Vec::new();
-            while let Some(Reverse(held)) = self.held.peek()
-                && held.time_ns == time_ns
-                && held.is_fine == is_fine
-                && (!is_fine || same.is_empty())
-            {
-                same.extend(self.held.pop().map(|Reverse(held)| held));
-            }
-            let count = same.len() as i64;
-            for (index, held) in (0..).zip(same) {
-                let offset = if is_fine { 0 } else { (2 * index + 1) * SECOND_NS / (2 * count) };
-                if !emit(self.call(held, time_ns.saturating_add(offset))) {
+            if !is_fine {
+                self.place(time_ns);
+            } else if let Some(Reverse(held)) = self.held.pop() {
+                if !held.is_placed {
+                    self.spread.learn(time_ns);
+                }
+                if !emit(self.call(held)) {
                     return false;
                 }
             }
         }
+        true
     }
 
-    fn call(&mut self, held: Held, at_ns: i64) -> Call {
+    /// Gives those of a whole second their places in it, among those whose place is known.
+    fn place(&mut self, second_ns: i64) {
+        let mut same = Vec::new();
+        while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.is_fine) {
+            same.extend(self.held.pop().map(|Reverse(held)| held));
+        }
+        let places = self.spread.places(second_ns, same.len());
+        for (held, place) in same.into_iter().zip(places) {
+            let time_ns = second_ns.saturating_add(place);
+            self.held.push(Reverse(Held { time_ns, is_fine: true, is_placed: true, ..held }));
+        }
+    }
+
+    fn call(&mut self, held: Held) -> Call {
+        let at_ns = held.time_ns;
         let first = *self.first_ns.get_or_insert(at_ns);
         if at_ns < self.last_ns {
             self.summary.late += 1;
@@ -268,6 +289,33 @@ mod tests {
         assert_eq!(due_ms(&calls), [0, 250, 625, 1500, 1750]);
         let (calls, _) = replayed(&log, Options { flattened: Some(10.0), ..Options::default() });
         assert_eq!(due_ms(&calls), [0, 100, 200, 300, 400]);
+    }
+
+    #[test]
+    fn whole_seconds_take_their_places_among_finer_ones() {
+        let fine = |ms: i64| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, "/fine") };
+        let log = [fine(1000), entry(1, "/a"), entry(1, "/b"), fine(1400), fine(1900), entry(2, "/c"), fine(2600)];
+        let (calls, summary) = replayed(&log, Options::default());
+        assert_eq!(due_ms(&calls), [0, 250, 400, 750, 900, 1500, 1600]);
+        assert_eq!((summary.late, summary.calls), (0, 7));
+        let paths: Vec<&str> = calls.iter().map(|call| call.path.as_str()).collect();
+        assert_eq!(paths, ["/fine", "/a", "/fine", "/b", "/fine", "/c", "/fine"]);
+    }
+
+    #[test]
+    fn whole_seconds_come_as_finer_ones_do() {
+        // Fine ones come in pairs 2 ms apart, ten pairs a second; of whole seconds there are ten in each.
+        let fine = (0..400).map(|i| (i / 2) * 100 + (i % 2) * 2);
+        let fine = fine.map(|ms| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, "/fine") });
+        let coarse = (0..200).map(|i| entry(i / 10, "/coarse"));
+        let mut log: Vec<Entry<'_>> = fine.chain(coarse).collect();
+        log.sort_by_key(|entry| entry.time_ns);
+        let (calls, summary) = replayed(&log, Options::default());
+        assert_eq!((summary.late, summary.calls), (0, 600));
+        let due: Vec<u64> = calls.iter().filter(|call| call.path == "/coarse").map(|call| call.due_ns).collect();
+        // From the third second on, when enough is known.
+        let close = due[20..].windows(2).filter(|pair| pair[1] - pair[0] < 10_000_000).count();
+        assert!((70..=110).contains(&close), "{close} of 180 are the second of a pair");
     }
 
     #[test]

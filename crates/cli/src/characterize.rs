@@ -11,19 +11,21 @@ use crate::output::{OutFile, complain, deliver, print};
 use crate::plan::model::{from_json, name};
 use crate::plan::page;
 use crate::progress;
-use args::{CharacterizeArgs, ClassesBy, RobotPolicy};
+use args::{CharacterizeArgs, ClassesBy, ComingBy, RobotPolicy};
 use brimful_accesslog::compare::compare;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
+use brimful_accesslog::logs::Logs;
 use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
-use brimful_accesslog::read::{Kept, ReadOptions, read};
-use brimful_accesslog::workload::workload;
+use brimful_accesslog::read::{Kept, ReadOptions};
+use brimful_accesslog::workload::{Coming, workload};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
 use brimful_core::secret;
 use brimful_core::text::one_line;
 use brimful_report::profile::{Against, Blocks, Compared, comparison, csv, text};
 use filter::{Filter, instant, window};
+use jiff::tz::{Offset, TimeZone};
 use meter::Meter;
 use serde::Deserialize;
 use std::io::ErrorKind;
@@ -40,18 +42,17 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         print(&(Format::names().join("\n") + "\n"))?;
         return Ok(Exit::Ok);
     }
-    let mut options = options(args)?;
-    let filter = filter(args)?;
+    // What is wrong with flags is said before anything is read, whatever the clocks of the logs.
+    let zone = args.timezone.clone().unwrap_or(TimeZone::UTC);
+    let _ = (options(args, &zone)?, filter(args, &zone)?);
     let formats = formats(args)?;
     let other = args.against.as_deref().map(read_profile).transpose()?;
-    if let Some(other) = &other {
-        // As many as there are to compare with.
-        options.classes = options.classes.or(Some(other.classes.len()).filter(|n| *n > 0));
-    }
+    // As many as there are to compare with.
+    let classes = other.as_ref().map(|other| other.classes.len()).filter(|n| *n > 0);
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let stop = progress::stop_flag()?;
-    let Some((profile, interrupted)) = characterize(args, options, &filter, formats, &stop)? else {
+    let Some((profile, interrupted)) = characterize(args, classes, formats, &stop)? else {
         complain("interrupted before there was any request to say something about");
         return Ok(Exit::Interrupted);
     };
@@ -88,11 +89,17 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
 /// Reads all logs; whether that was interrupted. Nothing if it was before anything was read.
 fn characterize(
     args: &CharacterizeArgs,
-    options: Options,
-    filter: &Filter,
+    classes: Option<usize>,
     formats: Option<Formats>,
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Option<(Profile, bool)>> {
+    let reading =
+        ReadOptions { formats, first_malformed: FIRST_MALFORMED, enough: stop.clone(), ..ReadOptions::default() };
+    let logs = Logs::open(&args.logs, reading).map_err(failed)?;
+    let (zone, of_zone) = clock(args, &logs);
+    let filter = filter(args, &zone)?;
+    let mut options = options(args, &zone)?;
+    options.classes = options.classes.or(classes);
     let mut profiler = Profiler::new(options);
     let mut left_out = 0_u64;
     let mut sink = |entry: &Entry<'_>| {
@@ -103,15 +110,14 @@ fn characterize(
         if filter.keeps(entry) { profiler.add(entry) } else { Kept::No }
     };
     let mut meter = Meter::new(args.quiet);
-    let options =
-        ReadOptions { formats, first_malformed: FIRST_MALFORMED, enough: stop.clone(), ..ReadOptions::default() };
-    let read = read(&args.logs, options, &mut sink, &mut |progress| meter.show(progress)).map_err(failed)?;
+    let read = logs.read(&mut sink, &mut |progress| meter.show(progress)).map_err(failed)?;
     drop(meter);
     let interrupted = stop.load(Ordering::Relaxed);
     if interrupted && read.lines.parsed == 0 {
         return Ok(None);
     }
     let mut profile = profiler.finish(&read).map_err(failed)?;
+    profile.notes.extend(of_zone);
     if interrupted {
         let filtered = match left_out {
             0 => String::new(),
@@ -122,11 +128,38 @@ fn characterize(
     }
     env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);
     profile.command = command();
-    match workload(&profile) {
+    let coming = match args.load {
+        None => Coming::AsKnown,
+        Some(ComingBy::Sessions) => Coming::Sessions,
+        Some(ComingBy::Requests) => Coming::Requests,
+    };
+    match workload(&profile, coming) {
         Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
+        Err(error) if coming == Coming::Sessions => return Err(failed(error)),
         Err(error) => profile.workload_arrivals_why = error.to_string(),
     }
     Ok(Some((profile, interrupted)))
+}
+
+/// Whose clocks hours and days are by: those of `--timezone`, else the logs' own; and a note where it is these.
+fn clock(args: &CharacterizeArgs, logs: &Logs) -> (TimeZone, Option<String>) {
+    if let Some(zone) = &args.timezone {
+        return (zone.clone(), None);
+    }
+    let offset_s = logs.offset_s().filter(|offset_s| *offset_s != 0);
+    let Some((offset, offset_s)) = offset_s.and_then(|s| Some((Offset::from_seconds(s).ok()?, s))) else {
+        return (TimeZone::UTC, None);
+    };
+    let (sign, minutes) = (if offset_s < 0 { '-' } else { '+' }, offset_s.unsigned_abs() / 60);
+    let shown = match minutes % 60 {
+        0 => format!("UTC{sign}{}", minutes / 60),
+        rest => format!("UTC{sign}{}:{rest:02}", minutes / 60),
+    };
+    let note = format!(
+        "Hours and days are those of the log's own clocks, {shown}; for others, or where clocks were changed meanwhile, \
+         give --timezone."
+    );
+    (TimeZone::fixed(offset), Some(note))
 }
 
 /// The command line, as documents state it.
@@ -139,13 +172,13 @@ fn command() -> Vec<String> {
     words.map(without).collect()
 }
 
-fn options(args: &CharacterizeArgs) -> anyhow::Result<Options> {
-    let peak = args.peak.as_deref().map(|peak| window(peak, &args.timezone, "--peak")).transpose()?;
+fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> {
+    let peak = args.peak.as_deref().map(|peak| window(peak, zone, "--peak")).transpose()?;
     if args.session_gap.0 == 0 {
         return Err(UsageError("--session-gap more than 0s is needed, or --no-sessions".to_owned()).into());
     }
     Ok(Options {
-        zone: args.timezone.clone(),
+        zone: zone.clone(),
         window_s: args.window,
         peak,
         robots: match args.robots {
@@ -166,9 +199,8 @@ fn options(args: &CharacterizeArgs) -> anyhow::Result<Options> {
     })
 }
 
-fn filter(args: &CharacterizeArgs) -> anyhow::Result<Filter> {
-    let at =
-        |time: &Option<String>, flag: &str| time.as_deref().map(|time| instant(time, &args.timezone, flag)).transpose();
+fn filter(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Filter> {
+    let at = |time: &Option<String>, flag: &str| time.as_deref().map(|time| instant(time, zone, flag)).transpose();
     let filter = Filter {
         since: at(&args.since, "--since")?,
         until: at(&args.until, "--until")?,

@@ -1,5 +1,7 @@
 //! `brimful replay`: the requests of access logs are made again, at the log's own times.
 
+mod against_flat;
+
 use crate::args::{OutputArgs, RequestArgs};
 use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
@@ -8,7 +10,8 @@ use crate::output::{OutFile, say};
 use crate::progress;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
-use brimful_accesslog::read::{Kept, Progress, Read, ReadOptions, read};
+use brimful_accesslog::logs::Logs;
+use brimful_accesslog::read::{Kept, Progress, Read, ReadOptions};
 use brimful_accesslog::replay::{CLASSES, Call, MapRule, Options, Replayer, Summary};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::Lines;
@@ -26,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// `brimful replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// Access logs: files, compressed or not, patterns, or - for stdin
+    /// Access logs: files, compressed or not, patterns, or - for stdin; those of several servers are merged by time
     #[arg(required = true, value_name = "LOG")]
     pub logs: Vec<String>,
     /// The server, like http://127.0.0.1:8080/; its path is not asked for
@@ -34,9 +37,12 @@ pub struct ReplayArgs {
     /// The log's gaps divided by this, like 2x; 0.5x is half as fast
     #[arg(long, value_name = "FACTOR", default_value = "1x")]
     pub speed: Speed,
-    /// The same requests at a constant rate, the log's mean times --speed: what its bursts cost is the difference
+    /// The same requests at a constant rate, the log's mean times --speed
     #[arg(long)]
     pub flatten: bool,
+    /// Both, one after the other, and what the difference is: what the log's bursts cost the server
+    #[arg(long, conflicts_with = "flatten")]
+    pub against_flat: bool,
     /// End after this time
     #[arg(short, long, value_name = "TIME")]
     pub duration: Option<Nanos>,
@@ -63,35 +69,47 @@ pub struct ReplayArgs {
     pub output: OutputArgs,
 }
 
+/// What is replayed, besides what the flags say.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    /// At this constant rate, in calls per second.
+    flattened: Option<f64>,
+    /// So many calls.
+    most: u64,
+}
+
+/// What came of it.
+struct Replayed {
+    record: Record,
+    /// What was read for it; nothing if the run ended before its logs were.
+    fed: Option<Fed>,
+}
+
+/// What was read, and handed over.
+struct Fed {
+    read: Read,
+    summary: Summary,
+    calls: u64,
+    /// When the last of them was due.
+    last: Nanos,
+}
+
 /// Runs it.
 pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if args.request.workload.is_some() {
         return Err(UsageError("a log says itself what is requested: leave out --workload".to_owned()).into());
     }
+    if args.against_flat {
+        return against_flat::main(args);
+    }
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
-    let mut plan = plan(args)?;
+    let plan = plan(args)?;
     plan.validate()?;
     let stop = progress::stop_flag()?;
     let flattened = args.flatten.then(|| mean_rate(args)).transpose()?;
-    plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
-    let replayed = Mutex::new(None);
-    let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
-        let read = feed(args, flattened, push, &stop);
-        *replayed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
-    };
-    let load = || run_stream(&plan, Box::new(feed), &stop);
-    let record = progress::during("replay", plan.window, plan.live.as_deref(), load);
-    let replayed = replayed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Why nothing was read says more than that there was nothing to do.
-    let (record, (read, summary)) = match (record, replayed) {
-        (_, Some(Err(error))) => return Err(failed(error)),
-        (record, Some(Ok(found))) => (record?, found),
-        (record, None) => return deliver_record(&record?, &args.output, out),
-    };
-    if !args.output.quiet {
-        account(&read, &summary, &record);
-    }
-    deliver_record(&record, &args.output, out)
+    let done = replayed(args, plan, How { flattened, most: u64::MAX }, &stop)?;
+    done.account(args);
+    deliver_record(&done.record, &args.output, out)
 }
 
 fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
@@ -107,6 +125,25 @@ fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
     };
     plan.window = args.duration.unwrap_or(Nanos::MAX);
     Ok(plan)
+}
+
+/// One run. The logs are read while it goes on.
+fn replayed(args: &ReplayArgs, mut plan: RunPlan, how: How, stop: &AtomicBool) -> anyhow::Result<Replayed> {
+    plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
+    let fed = Mutex::new(None);
+    let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
+        let read = feed(args, how, push, stop);
+        *fed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+    };
+    let load = || run_stream(&plan, Box::new(feed), stop);
+    let what = if how.flattened.is_some() { "flat" } else { "replay" };
+    let record = progress::during(what, plan.window, plan.live.as_deref(), load);
+    // Why nothing was read says more than that there was nothing to do.
+    match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+        (_, Some(Err(error))) => Err(failed(error)),
+        (record, Some(Ok(fed))) => Ok(Replayed { record: record?, fed: Some(fed) }),
+        (record, None) => Ok(Replayed { record: record?, fed: None }),
+    }
 }
 
 fn options(args: &ReplayArgs, flattened: Option<f64>) -> Options {
@@ -133,18 +170,23 @@ fn reading(args: &ReplayArgs) -> Result<ReadOptions, LogError> {
 /// Reads the logs and hands over their calls, until nobody wants more.
 fn feed(
     args: &ReplayArgs,
-    flattened: Option<f64>,
+    how: How,
     push: &mut dyn FnMut(StreamedCall) -> bool,
     stop: &AtomicBool,
-) -> Result<(Read, Summary), LogError> {
+) -> Result<Fed, LogError> {
     let ends = args.duration.unwrap_or(Nanos::MAX);
+    let (mut calls, mut last) = (0, Nanos::ZERO);
     let mut emit = |call: Call| {
         let due = Nanos(call.due_ns);
+        if due >= ends || calls >= how.most || stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        (calls, last) = (calls + 1, due);
         let headers = if call.unchanged { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
         let Call { class, method, path, .. } = call;
-        due < ends && !stop.load(Ordering::Relaxed) && push(StreamedCall { due, class, method, path, headers })
+        push(StreamedCall { due, class, method, path, headers })
     };
-    let mut replayer = Replayer::new(options(args, flattened));
+    let mut replayer = Replayer::new(options(args, how.flattened));
     let (mut wrong, mut wanted) = (None, true);
     let options = reading(args)?;
     let enough = options.enough.clone();
@@ -164,21 +206,20 @@ fn feed(
             }
         }
     };
-    let read = read(&args.logs, options, &mut sink, &mut |_: &Progress| {})?;
-    match wrong {
-        Some(error) => Err(error),
-        None => Ok((read, if wanted { replayer.finish(&mut emit) } else { Summary::default() })),
+    let read = Logs::open(&args.logs, options)?.read(&mut sink, &mut |_: &Progress| {})?;
+    if let Some(error) = wrong {
+        return Err(error);
     }
+    let summary = if wanted { replayer.finish(&mut emit) } else { replayer.summary() };
+    Ok(Fed { read, summary, calls, last })
 }
 
 /// The mean rate of the calls that there will be, which only the whole log tells.
 fn mean_rate(args: &ReplayArgs) -> anyhow::Result<f64> {
-    if args.logs.iter().any(|log| log == "-") {
-        return Err(UsageError("--flatten reads the logs twice, which stdin cannot be: give files".to_owned()).into());
-    }
-    let (mut calls, mut last_ns) = (0_u64, 0);
+    read_twice(args, "--flatten")?;
+    let (mut calls, mut last) = (0_u64, Nanos::ZERO);
     let mut emit = |call: Call| {
-        (calls, last_ns) = (calls + 1, call.due_ns);
+        (calls, last) = (calls + 1, Nanos(call.due_ns));
         true
     };
     let mut replayer = Replayer::new(Options { fileset: None, ..options(args, None) });
@@ -187,15 +228,37 @@ fn mean_rate(args: &ReplayArgs) -> anyhow::Result<f64> {
         wrong = wrong.take().or_else(|| replayer.add(entry, &mut emit).err());
         Kept::Yes
     };
-    read(&args.logs, reading(args).map_err(failed)?, &mut sink, &mut |_: &Progress| {}).map_err(failed)?;
+    let logs = Logs::open(&args.logs, reading(args).map_err(failed)?).map_err(failed)?;
+    logs.read(&mut sink, &mut |_: &Progress| {}).map_err(failed)?;
     if let Some(error) = wrong {
         return Err(failed(error));
     }
     replayer.finish(&mut emit);
-    if calls < 2 || last_ns == 0 {
-        return Err(UsageError("a log of a single moment has no mean rate: leave out --flatten".to_owned()).into());
+    rate_of(calls, last, "--flatten")
+}
+
+/// Calls per second of so many, of which the last was due then.
+fn rate_of(calls: u64, last: Nanos, flag: &str) -> anyhow::Result<f64> {
+    if calls < 2 || last == Nanos::ZERO {
+        return Err(UsageError(format!("a log of a single moment has no mean rate: leave out {flag}")).into());
     }
-    Ok(Rate((calls - 1) as f64 / last_ns as f64 * 1e9).0)
+    Ok(Rate((calls - 1) as f64 / last.as_secs_f64()).0)
+}
+
+fn read_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()> {
+    if args.logs.iter().any(|log| log == "-") {
+        return Err(UsageError(format!("{flag} reads the logs twice, which stdin cannot be: give files")).into());
+    }
+    Ok(())
+}
+
+impl Replayed {
+    /// Says what became of the lines, and of the requests that they are.
+    fn account(&self, args: &ReplayArgs) {
+        if let Some(fed) = self.fed.as_ref().filter(|_| !args.output.quiet) {
+            account(&fed.read, &fed.summary, &self.record);
+        }
+    }
 }
 
 /// What became of lines.

@@ -19,7 +19,7 @@ use crate::format::{fact, harmless, shorten, wrap};
 use brimful_core::profile::{MalformedLine, Profile};
 use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent};
 use brimful_core::text::one_line;
-use brimful_core::workload::{Load, Workload};
+use brimful_core::workload::{Load, SessionArrivals, Workload};
 
 /// What small charts are drawn with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +146,15 @@ fn described(workload: &Workload) -> String {
         Load::Log(log) => format!("the requests of {}", foreign(&log.files.join(", "), PATH)),
         Load::Closed { clients, think } => format!("{} clients who think {think}", count(*clients)),
         Load::SClients { attempts } => format!("{} connection attempts under way", count(*attempts)),
+        Load::Sessions(sessions) => {
+            let come = match &sessions.comes {
+                SessionArrivals::Open { rate: per_s, arrivals } => {
+                    format!("{} at {}", foreign(arrivals, PATH), pace(per_s.0))
+                }
+                SessionArrivals::Closed { users, .. } => format!("of {} users", count(*users)),
+            };
+            format!("sessions of {} calls, {come}", number(sessions.calls()))
+        }
     });
     [Some(classes), load].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

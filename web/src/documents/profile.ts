@@ -98,6 +98,9 @@ export interface Arrivals {
   step_s: number;
 }
 
+/** What becomes of a session's connections while its user thinks. */
+export type BetweenBursts = "keep" | "close";
+
 /** Menascé & Almeida (1998): epochs with more arrivals than the mean. */
 export interface Burstiness {
   /** Mean rate of the epochs above the mean, over the mean. */
@@ -216,6 +219,8 @@ export interface Load {
   rate?: number | null;
   /** S-Clients: so many connection attempts always under way. */
   s_clients?: number | null;
+  /** Sessions: bursts of calls with time to think in between. */
+  sessions?: SessionLoad | null;
   /** Open load: the rate goes linearly from stage to stage. */
   stages?: Stage[];
   /** Between an answer and the client's next call, in seconds; 0 if absent. */
@@ -298,6 +303,30 @@ export interface Robots {
   requests: number;
 }
 
+/** A load of sessions. */
+export interface SessionLoad {
+  /** How they are spaced, as `--arrivals` writes it; `poisson` if absent. */
+  arrivals?: string | null;
+  /** What becomes of its connections between bursts. */
+  between_bursts?: BetweenBursts;
+  /** Bursts of one session. */
+  bursts?: Spread;
+  /** Calls of one burst; the first is answered before the others are made. */
+  calls_per_burst?: Spread;
+  /** Connections of one session at most. */
+  connections?: number;
+  /** Whether the load begins as if it had always gone on. */
+  in_progress?: boolean;
+  /** New sessions per second, whatever the server does. */
+  rate?: number | null;
+  /** Seconds from the end of a user's session to the next one's beginning; 0 if absent. */
+  rest_s?: Spread | null;
+  /** Seconds from the last answer of a burst to the next burst's first call. */
+  think_s?: Spread;
+  /** In place of a rate: so many users, each beginning another session after the last one. */
+  users?: number | null;
+}
+
 /** What clients do, one request after another. */
 export interface Sessions {
   /** A pause as short as this goes on with a burst: a page and what it embeds. */
@@ -349,6 +378,9 @@ export interface Source {
   /** Its path, or `-`. */
   path: string;
 }
+
+/** A distribution of numbers that are not negative; the unit is that of the field. */
+export type Spread = number | string;
 
 /** The rate goes linearly from where it was to `rate` within `length_s`. A stage of no length is a jump, one with the rate before it a level. */
 export interface Stage {

@@ -1,9 +1,10 @@
 //! What a reader has found in a line, on its way to an [`Entry`]: most of it is the entry already; a text that the line
-//! has in pieces or escaped is put together in [`Scratch`].
+//! has in pieces or escaped is put together elsewhere.
 
-use crate::entry::{Entry, Scratch};
+use crate::entry::Entry;
 
 /// A line that a reader understands.
+#[expect(clippy::large_enum_variant, reason = "nearly all lines are requests, and nothing is kept")]
 pub(crate) enum Parsed<'a> {
     Found(Found<'a>),
     /// It belongs to the log, but is no request.
@@ -40,9 +41,9 @@ pub(crate) struct Found<'a> {
 
 impl<'a> Found<'a> {
     #[inline]
-    pub(crate) fn entry(&self, scratch: &'a mut Scratch) -> Entry<'a> {
-        let needs_scratch = self.escaped != 0 || !self.query.is_empty();
-        let mut entry = if needs_scratch { self.in_one_piece(scratch) } else { self.entry };
+    pub(crate) fn entry(&self, place: &'a mut Vec<u8>) -> Entry<'a> {
+        let needs_place = self.escaped != 0 || !self.query.is_empty();
+        let mut entry = if needs_place { self.in_one_piece(place) } else { self.entry };
         if self.is_request_line {
             (entry.method, entry.target, entry.protocol) = split_request(entry.target);
         }
@@ -59,10 +60,9 @@ impl<'a> Found<'a> {
 
     /// With escapes undone and the query at its place.
     #[cold]
-    fn in_one_piece(&self, scratch: &'a mut Scratch) -> Entry<'a> {
+    fn in_one_piece(&self, bytes: &'a mut Vec<u8>) -> Entry<'a> {
         let Entry { method, target, protocol, host, client, agent, referer, .. } = self.entry;
         let texts = [method, target, protocol, host, client, agent, referer];
-        let bytes = &mut scratch.bytes;
         bytes.clear();
         let write = |slot: usize, text: &[u8], bytes: &mut Vec<u8>| {
             if self.escaped & (1 << slot) != 0 { unescape(text, bytes) } else { bytes.extend_from_slice(text) }
@@ -157,7 +157,7 @@ pub(crate) fn begun(entry: &mut Entry<'_>, is_end: bool) {
 }
 
 /// Undoes JSON's escapes, and `\xHH` as nginx writes it.
-fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
+pub(crate) fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
     while let Some(at) = memchr::memchr(b'\\', text) {
         let (plain, escape) = text.split_at_checked(at).unwrap_or((text, &[]));
         bytes.extend_from_slice(plain);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_undone_in_the_scratch() {
+    fn escapes_are_undone_in_another_place() {
         let entry = Entry {
             target: br"/caf\u00e9\/\ud83d\ude00",
             agent: br#"a \"b\" \x41"#,
@@ -252,8 +252,8 @@ mod tests {
         };
         let escaped = (1 << Slot::Target as u8) | (1 << Slot::Agent as u8);
         let found = Found { entry, query: b"a=1", escaped, ..Found::default() };
-        let mut scratch = Scratch { bytes: b"old".to_vec() };
-        let read = found.entry(&mut scratch);
+        let mut place = b"old".to_vec();
+        let read = found.entry(&mut place);
         assert_eq!(read.target, "/café/😀?a=1".as_bytes());
         assert_eq!((read.agent, read.client), (br#"a "b" A"#.as_slice(), b"::1".as_slice()));
     }

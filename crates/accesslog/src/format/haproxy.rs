@@ -20,6 +20,7 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     }
     let mut entry =
         Entry { client: without_port(client), time_ns: stamp.ns, is_fine: stamp.is_fine, ..Entry::default() };
+    entry.offset_s = stamp.offset_s;
     let mut words = Words { line, at: open + 1 + length + 1 };
     words.space()?;
     let (_frontend, _server) = (words.next("a frontend")?, words.next("a backend and server")?);

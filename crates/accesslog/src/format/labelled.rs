@@ -292,7 +292,7 @@ impl<'a> Labelled<'a> {
             return Err("a field with the request: request, or method and uri");
         }
         let entry = &mut self.found.entry;
-        (entry.time_ns, entry.is_fine) = (stamp.ns, stamp.is_fine);
+        (entry.time_ns, entry.is_fine, entry.offset_s) = (stamp.ns, stamp.is_fine, stamp.offset_s);
         if !self.forwarded.is_empty() {
             entry.client = self.forwarded;
             self.found.escaped &= !(1 << Slot::Client as u8);

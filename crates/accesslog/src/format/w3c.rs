@@ -216,7 +216,7 @@ impl<'a> State<'a> {
         if entry.method.is_empty() && entry.target.is_empty() {
             return Err(Malformed::at(line.len(), "cs-method and cs-uri-stem, which #Fields has to have"));
         }
-        (entry.time_ns, entry.is_fine) = (stamp.ns, stamp.is_fine);
+        (entry.time_ns, entry.is_fine, entry.offset_s) = (stamp.ns, stamp.is_fine, stamp.offset_s);
         self.found.may_be_absolute = true;
         if !self.forwarded.is_empty() {
             entry.client = self.forwarded;

@@ -9,6 +9,7 @@ use super::decode::Decoder;
 use super::{Log, unreadable};
 use crate::detect::Formats;
 use crate::{Line, LogError, Scratch};
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 
 /// So many lines are looked at, over all logs.
@@ -30,7 +31,8 @@ pub(crate) struct Begun {
     pub cut_short: Option<String>,
     /// What comes after the head, of a log that can be read only once.
     rest: Option<Decoder>,
-    first_ns: Option<i64>,
+    /// When the first request came that is found in the head; known once they are in order.
+    pub first_ns: Option<i64>,
 }
 
 /// Opens logs, and reads how each begins.
@@ -67,6 +69,23 @@ pub(crate) fn put_in_order(logs: &mut [Begun], formats: &Formats) {
         log.first_ns = log.first_request_ns(&mut formats.clone());
     }
     logs.sort_by_key(|log| (log.first_ns.is_none(), log.first_ns));
+}
+
+/// How far from UTC most of the first requests' stamps are written, in seconds, where any say so.
+pub(crate) fn offset_s(logs: &[Begun], formats: &Formats) -> Option<i32> {
+    let mut counts = BTreeMap::<i32, usize>::new();
+    let mut scratch = Scratch::default();
+    for log in logs {
+        let mut formats = formats.clone();
+        for line in log.lines().take((LINES / logs.len().max(1)).max(LEAST_LINES)) {
+            if let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch)
+                && let Some(offset_s) = entry.offset_s
+            {
+                *counts.entry(offset_s).or_default() += 1;
+            }
+        }
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(offset_s, _)| offset_s)
 }
 
 /// A log of which no line can be read, and which has bytes that no text has, is an error: a wrong file was named.

@@ -30,6 +30,7 @@ impl Want {
         Entry {
             time_ns: i64::try_from(time.as_nanosecond()).unwrap(),
             is_fine: self.time.contains('.'),
+            offset_s: None,
             method: self.method.as_bytes(),
             target: self.target.as_bytes(),
             protocol: self.protocol.as_bytes(),
@@ -67,11 +68,19 @@ fn read_one(format: &mut Format, line: &[u8], check: impl FnOnce(Result<Line<'_>
     check(format.read(line, &mut Scratch::default()));
 }
 
+/// How far from UTC a stamp was written is known from where it stands, and tested there.
+fn without_offset(read: Result<Line<'_>, Malformed>) -> Result<Line<'_>, Malformed> {
+    Ok(match read? {
+        Line::Entry(entry) => Line::Entry(Entry { offset_s: None, ..entry }),
+        other => other,
+    })
+}
+
 /// Whether each line is read as it should be, by the format and by what is found out from the line alone.
 fn check(name: &str, cases: &[(&str, Want)]) {
     for (line, want) in cases {
         read_one(&mut format(name), line.as_bytes(), |read| {
-            assert_eq!(read, Ok(Line::Entry(want.entry())), "{name}: {line}");
+            assert_eq!(without_offset(read), Ok(Line::Entry(want.entry())), "{name}: {line}");
         });
     }
 }
@@ -81,7 +90,9 @@ fn check_found(name: &str, cases: &[(&str, Want)]) {
     check(name, cases);
     for (line, want) in cases {
         let mut formats = Formats::detect(&[line.as_bytes()]).unwrap_or_else(|error| panic!("{line}: {error}"));
-        assert_eq!(formats.read(line.as_bytes(), &mut Scratch::default()), Ok(Line::Entry(want.entry())), "{line}");
+        let mut scratch = Scratch::default();
+        let read = formats.read(line.as_bytes(), &mut scratch);
+        assert_eq!(without_offset(read), Ok(Line::Entry(want.entry())), "{line}");
         assert_eq!(formats.shares()[0].name, name, "{line}");
     }
 }
@@ -693,6 +704,80 @@ fn ltsv() {
 }
 
 #[test]
+fn squid() {
+    let cases = [
+        (
+            "1286536309.450    180 192.0.2.1 TCP_MISS/200 411 GET http://example.com/a?b=c - HIER_DIRECT/192.0.2.2 text/html",
+            Want {
+                time: "2010-10-08T11:11:49.270Z",
+                method: "GET",
+                target: "/a?b=c",
+                host: "example.com",
+                client: "192.0.2.1",
+                status: 200,
+                bytes: Some(411),
+                service_ns: Some(180_000_000),
+                ..Want::default()
+            },
+        ),
+        (
+            "1286536309.450      0 2001:db8::17 TCP_DENIED/403 3900 CONNECT example.com:443 user HIER_NONE/- - [Accept: */*]",
+            Want {
+                time: "2010-10-08T11:11:49.450Z",
+                method: "CONNECT",
+                target: "example.com:443",
+                client: "2001:db8::17",
+                status: 403,
+                bytes: Some(3900),
+                service_ns: Some(0),
+                ..Want::default()
+            },
+        ),
+        (
+            "1286536310.000  60000 192.0.2.1 NONE_NONE/000 0 - error:transaction-end-before-headers - HIER_NONE/- -",
+            Want {
+                time: "2010-10-08T11:10:50.000Z",
+                target: "error:transaction-end-before-headers",
+                client: "192.0.2.1",
+                bytes: Some(0),
+                service_ns: Some(60_000_000_000),
+                ..Want::default()
+            },
+        ),
+    ];
+    check_found("squid", &cases);
+    for line in
+        ["1286536309 180 192.0.2.1 TCP_MISS/200 411 GET / - HIER_DIRECT/192.0.2.2 text/html", "1286536309.450 180", ""]
+    {
+        assert!(
+            !matches!(format("squid").read(line.as_bytes(), &mut Scratch::default()), Ok(Line::Entry(_))),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn lines_that_docker_has_wrapped_up() {
+    let plain = r#"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 5 "-" "a \x22b\x22""#;
+    let json = r#"{"time":"2000-10-10T20:55:36Z","method":"GET","uri":"/a","status":200,"user_agent":"a"}"#;
+    for (line, name) in [(plain, "combined"), (json, "json")] {
+        let log = serde_json::to_string(&format!("{line}\n")).unwrap();
+        let wrapped = format!(r#"{{"log":{log},"stream":"stdout","time":"2026-03-02T10:00:00.1Z"}}"#);
+        let mut formats = Formats::detect(&[wrapped.as_bytes()]).unwrap();
+        let (mut scratch, mut other) = (Scratch::default(), Scratch::default());
+        let read = formats.read(wrapped.as_bytes(), &mut scratch);
+        assert_eq!(read, format(name).read(line.as_bytes(), &mut other), "{name}");
+        assert!(matches!(read, Ok(Line::Entry(entry)) if entry.target == b"/a"), "{read:?}");
+        assert_eq!(formats.shares()[0].name, name);
+    }
+    // Where the line inside ends too soon, counted from the beginning of the whole.
+    let wrapped = br#"{"log":"192.0.2.1 - - [x\n","stream":"stderr","time":"2026-03-02T10:00:00.1Z"}"#;
+    let mut formats = Formats::given(vec![format("combined")]);
+    let column = formats.read(wrapped, &mut Scratch::default()).unwrap_err().column;
+    assert_eq!(column, br#"{"log":"192.0.2.1 - - ["#.len() + 1);
+}
+
+#[test]
 fn the_w3cs_extended_format() {
     let iis = [
         "#Software: Microsoft Internet Information Services 10.0",
@@ -721,7 +806,8 @@ fn the_w3cs_extended_format() {
         service_ns: Some(31_000_000),
         ..Want::default()
     };
-    assert_eq!(formats.read(lines[4], &mut Scratch::default()), Ok(Line::Entry(first.entry())));
+    let mut scratch = Scratch::default();
+    assert_eq!(without_offset(formats.read(lines[4], &mut scratch)), Ok(Line::Entry(first.entry())));
     assert_eq!(formats.read(lines[5], &mut scratch), Ok(Line::Other));
     let second = Want {
         time: "2020-01-01T00:00:04.250Z",
@@ -733,7 +819,8 @@ fn the_w3cs_extended_format() {
         service_ns: Some(250_000_000),
         ..Want::default()
     };
-    assert_eq!(formats.read(lines[6], &mut Scratch::default()), Ok(Line::Entry(second.entry())));
+    let mut scratch = Scratch::default();
+    assert_eq!(without_offset(formats.read(lines[6], &mut scratch)), Ok(Line::Entry(second.entry())));
     let short = formats.read(lines[7], &mut scratch).unwrap_err();
     assert_eq!((short.column, &*short.expected), (24, "7 fields, as #Fields says"));
     assert_eq!(formats.shares()[0].name, "w3c");
@@ -1095,6 +1182,7 @@ proptest! {
             client: client.as_bytes(),
             status,
             bytes,
+            offset_s: Some(offset * 60),
             ..Entry::default()
         };
         // Local time before 1970 is nobody's.

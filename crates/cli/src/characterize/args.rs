@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// `brimful characterize`.
 #[derive(Debug, Args)]
 pub struct CharacterizeArgs {
-    /// Access logs in any order: files, compressed or not, rotated sets, and patterns like '/var/log/nginx/access.log*';
-    /// - is stdin
+    /// Access logs in any order: files, compressed or not, rotated sets, those of several servers, and patterns like
+    /// '/var/log/nginx/access.log*'; - is stdin
     #[arg(value_name = "LOG", required_unless_present = "list_formats")]
     pub logs: Vec<String>,
     /// How lines are written: one of --list-formats, an Apache LogFormat or an nginx log_format (repeatable) [default: what is
@@ -32,9 +32,9 @@ pub struct CharacterizeArgs {
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = window)]
     pub window: u64,
     /// Whose hours and days to count, and whose clocks the times in flags are: a name like Europe/Berlin, or an offset
-    /// from UTC like +01:00
-    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = zone, allow_hyphen_values = true)]
-    pub timezone: TimeZone,
+    /// from UTC like +01:00 [default: those of the logs' own stamps, else UTC]
+    #[arg(long, value_name = "ZONE", value_parser = zone, allow_hyphen_values = true)]
+    pub timezone: Option<TimeZone>,
     /// What becomes of requests of robots, by what they call themselves
     #[arg(long, value_enum, value_name = "POLICY", default_value = "keep")]
     pub robots: RobotPolicy,
@@ -51,6 +51,10 @@ pub struct CharacterizeArgs {
     /// Look for no sessions, which takes time and memory
     #[arg(long, conflicts_with = "session_gap")]
     pub no_sessions: bool,
+    /// How the Workload's calls come: in sessions, or one by one as an arrival process with the log's bursts [default:
+    /// in sessions where the log has enough of them]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub load: Option<ComingBy>,
     /// Leave out what came before, like 2026-03-01, 2026-03-01T14:00 or in RFC 3339
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
@@ -102,6 +106,15 @@ pub enum RobotPolicy {
     Only,
 }
 
+/// How the Workload's calls come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ComingBy {
+    /// Users come, and ask for pages with what these embed
+    Sessions,
+    /// One by one
+    Requests,
+}
+
 /// What classes are made by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassesBy {
@@ -127,7 +140,8 @@ fn window(text: &str) -> Result<u64, String> {
     }
 }
 
-fn zone(text: &str) -> Result<TimeZone, String> {
+/// Reads `--timezone`: a name of the IANA database, or an offset from UTC.
+pub fn zone(text: &str) -> Result<TimeZone, String> {
     let zone = DateTimeParser::new().parse_time_zone(text);
     zone.map_err(|_| {
         let text: String = text.chars().take(40).collect();

@@ -216,6 +216,54 @@ fn filters_count_what_they_leave_out() {
 }
 
 #[test]
+fn logs_of_several_servers_are_one_sites() {
+    let files = Files::new();
+    let whole = files.write("whole.log", log());
+    let part = |keep: fn(usize) -> bool| -> String {
+        log().lines().enumerate().filter(|(i, _)| keep(*i)).map(|(_, line)| line.to_owned() + "\n").collect()
+    };
+    // Of two servers, and the second one's log was rotated.
+    let paths = [
+        files.write("b.log", part(|i| i % 3 == 0 && i >= 2000)),
+        files.write("b.log.1", part(|i| i % 3 == 0 && i < 2000)),
+        files.write("a.log", part(|i| i % 3 != 0)),
+    ];
+    let (one, all) = (profile(&[&whole]), profile(&paths.each_ref().map(String::as_str)));
+    assert_eq!((all.lines.parsed, all.lines.out_of_order, all.sources.len()), (5400, 0, 3));
+    assert_eq!((all.requests, &all.from, &all.to, &all.peak), (one.requests, &one.from, &one.to, &one.peak));
+    assert_eq!((&all.sessions, &all.interarrival_s), (&one.sessions, &one.interarrival_s));
+    assert_eq!((all.arrivals, all.dispersion, all.status), (one.arrivals, one.dispersion, one.status));
+}
+
+#[test]
+fn hours_are_those_of_the_logs_own_clocks() {
+    let files = Files::new();
+    let path = files.write("access.log", log().replace(" +0000]", " +0200]"));
+    let here = profile(&[&path]);
+    assert_eq!((here.timezone.as_str(), here.arrivals.by_hour[14], here.arrivals.by_hour[15]), ("+02:00", 1800, 3600));
+    assert!(here.from.starts_with("2026-03-01T14:00:00") && here.from.ends_with("+02:00"), "{}", here.from);
+    assert!(here.notes.iter().any(|note| note.contains("the log's own clocks, UTC+2;")), "{:#?}", here.notes);
+    let later = profile(&[&path, "--since", "2026-03-01T15:00"]);
+    assert_eq!((later.requests, later.arrivals.by_hour[15]), (3600, 3600));
+    let utc = profile(&[&path, "--timezone", "UTC"]);
+    assert_eq!((utc.timezone.as_str(), utc.arrivals.by_hour[12], utc.arrivals.by_hour[13]), ("UTC", 1800, 3600));
+    assert!(!utc.notes.iter().any(|note| note.contains("own clocks")), "{:#?}", utc.notes);
+    assert_eq!(profile(&[&files.write("utc.log", log())]).timezone, "UTC");
+}
+
+#[test]
+fn what_docker_has_wrapped_up_is_read_as_before() {
+    let files = Files::new();
+    let plain = profile(&[&files.write("access.log", log())]);
+    let wrap = |line: &str| {
+        let line = serde_json::to_string(&format!("{line}\n")).unwrap();
+        format!("{{\"log\":{line},\"stream\":\"stdout\",\"time\":\"2026-03-01T14:00:00.5Z\"}}\n")
+    };
+    let wrapped = profile(&[&files.write("docker.log", log().lines().map(wrap).collect::<String>())]);
+    assert_eq!((wrapped.format, wrapped.lines, wrapped.classes), (plain.format, plain.lines, plain.classes));
+}
+
+#[test]
 fn robots_are_kept_left_out_or_all_there_is() {
     let files = Files::new();
     let robot = entry(7199, 99, "GET", "/robots.txt", 200, "20").replace("Mozilla/5.0", "ExampleBot/1.0");

@@ -1,7 +1,8 @@
-//! `brimful replay` against nginx: what a log says is asked for again.
+//! `brimful replay` against nginx: what a log says is asked for again, when and how. nginx's own log tells what came.
 
 use crate::documents;
 use crate::program::run;
+use brimful_core::record::Record;
 use brimful_core::workload::{Load, LogReplay};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::fmt::Write;
@@ -26,11 +27,65 @@ fn a_log() -> String {
 
 /// nginx with a log of its own, where it may write.
 fn nginx(dir: &Path) -> (Nginx, String) {
+    nginx_with(dir, "")
+}
+
+/// The same, with more directives for its server. Its log has what [`arrived`] reads.
+fn nginx_with(dir: &Path, more: &str) -> (Nginx, String) {
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let log = dir.join("second.log").to_str().unwrap().to_owned();
     let files = (0..3).map(|n| (format!("page{n}"), b"hello\n".to_vec())).collect();
-    let extra = format!("access_log {log} combined;");
-    (Nginx::start(NginxOptions { files, extra, ..NginxOptions::default() }), log)
+    let http = r#"log_format arrived '$msec "$request" $status $body_bytes_sent $request_time';"#.to_owned();
+    let extra = format!("access_log {log} arrived; {more}");
+    (Nginx::start(NginxOptions { files, extra, http, ..NginxOptions::default() }), log)
+}
+
+/// A request that came to nginx.
+struct Arrived {
+    /// When it came, in seconds since 1970.
+    at_s: f64,
+    method: String,
+    path: String,
+    bytes: u64,
+}
+
+/// All that came, once nginx has ended.
+fn arrived(nginx: Nginx, log: &str) -> Vec<Arrived> {
+    drop(nginx);
+    let text = fs::read_to_string(log).unwrap();
+    let one = |line: &str| {
+        let (before, rest) = line.split_once('"').unwrap();
+        let (request, after) = rest.split_once('"').unwrap();
+        let after: Vec<&str> = after.split_whitespace().collect();
+        let ended_s: f64 = before.trim().parse().unwrap();
+        let mut request = request.split(' ').map(str::to_owned);
+        Arrived {
+            at_s: ended_s - after[2].parse::<f64>().unwrap(),
+            method: request.next().unwrap(),
+            path: request.next().unwrap(),
+            bytes: after[1].parse().unwrap(),
+        }
+    };
+    text.lines().map(one).collect()
+}
+
+/// The number that a request has in its query.
+fn number(path: &str) -> Option<usize> {
+    path.split_once("n=")?.1.parse().ok()
+}
+
+/// A line of a log with milliseconds, so many of them after some instant.
+fn fine(ms: u64, request: &str, bytes: u64) -> String {
+    let at = 1_772_445_600_000 + ms;
+    let (second, ms) = (at / 1000, at % 1000);
+    let (method, uri) = request.split_once(' ').unwrap();
+    format!(r#"{{"ts":{second}.{ms:03},"method":"{method}","uri":"{uri}","status":200,"size":{bytes}}}"#) + "\n"
+}
+
+fn write(dir: &Path, name: &str, text: &str) -> String {
+    let path = dir.join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
 }
 
 #[test]
@@ -50,14 +105,97 @@ fn a_server_is_asked_what_its_log_says() {
     assert!(record.duration_s > 0.95, "{}", record.duration_s);
     let log = LogReplay { files: vec![first.clone()], speed: 20.0, flattened: false };
     assert_eq!(record.workload.unwrap().load, Some(Load::Log(log)));
-    drop(nginx);
-    let lines = fs::read_to_string(&second).unwrap();
-    let asked: Vec<&str> = lines.lines().filter_map(|line| line.split('"').nth(1)).collect();
+    let asked = arrived(nginx, &second);
     assert_eq!(asked.len(), 300);
-    let mut numbers: Vec<usize> =
-        asked.iter().filter_map(|request| request.split("n=").nth(1)?.split(' ').next()?.parse().ok()).collect();
+    let mut numbers: Vec<usize> = asked.iter().filter_map(|asked| number(&asked.path)).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..300).collect::<Vec<_>>(), "each once, with its own query");
+}
+
+#[test]
+fn what_is_asked_for_can_be_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = write(dir.path(), "first.log", &a_log());
+    let (server, second) = nginx(dir.path());
+    let args = ["replay", &log, &server.url(), "--speed", "20x", "--map", "/page=/new/page", "--methods", "POST,GET"];
+    let record = documents::record(&run(&[&args[..], &["--json"]].concat()).exits(&[0, 1, 4]).stdout);
+    assert_eq!(record.counts.completed, 301);
+    let asked = arrived(server, &second);
+    assert_eq!(asked.iter().filter(|asked| asked.path.starts_with("/new/page")).count(), 300);
+    let posts: Vec<&str> = asked.iter().filter(|a| a.method == "POST").map(|asked| asked.path.as_str()).collect();
+    assert_eq!(posts, ["/order"]);
+
+    let (server, second) = nginx(dir.path());
+    fs::write(&second, "").unwrap();
+    // A second of the log has 15 requests; at this speed there are six of them within the duration.
+    let args = ["replay", &log, &server.url(), "--speed", "20x", "--duration", "300ms", "--json"];
+    let record = documents::record(&run(&args).exits(&[0, 4]).stdout);
+    assert_eq!(record.counts.scheduled, 90);
+}
+
+#[test]
+fn answers_have_the_sizes_that_the_log_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let sizes = [0, 700, 5_000, 23_456, 1_234_567];
+    let log: String = (0..50).map(|i| fine(i * 20, &format!("GET /x/{i}"), sizes[i as usize % 5])).collect();
+    let log = write(dir.path(), "first.log", &log);
+    let root = dir.path().join("www");
+    fs::create_dir(&root).unwrap();
+    let root = root.to_str().unwrap();
+    let (server, second) = nginx_with(dir.path(), &format!("location /brimful/ {{ root {root}; }}"));
+    let args = ["replay", &log, &server.url(), "--fileset", root, "--json"];
+    let record = documents::record(&run(&args).exits(&[0, 4]).stdout);
+    assert_eq!((record.counts.completed, record.counts.status.s2xx), (50, 50));
+    let asked = arrived(server, &second);
+    for size in sizes {
+        let close = asked.iter().filter(|asked| asked.bytes.abs_diff(size) <= size / 100).count();
+        assert_eq!(close, 10, "{size}: {:?}", asked.iter().map(|asked| asked.bytes).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn logs_of_several_servers_are_merged() {
+    let dir = tempfile::tempdir().unwrap();
+    // Twenty seconds, every 10 ms in turn on one server or the other; the second one's log is rotated.
+    let part = |numbers: &mut dyn Iterator<Item = u64>| -> String {
+        numbers.map(|n| fine(10 * n, &format!("GET /page0?n={n}"), 6)).collect()
+    };
+    let a = write(dir.path(), "a.log", &part(&mut (0..2000).step_by(2)));
+    let b = write(dir.path(), "b.log", &part(&mut (1001..2000).step_by(2)));
+    let b_before = write(dir.path(), "b.log.1", &part(&mut (1..1001).step_by(2)));
+    let (server, second) = nginx(dir.path());
+    let done = run(&["replay", &b, &a, &b_before, &server.url(), "--speed", "20x", "--json"]).exits(&[0, 4]);
+    let record = documents::record(&done.stdout);
+    assert_eq!(record.counts.scheduled, 2000);
+    assert!(done.stderr.contains("2,000 lines read = 2,000 parsed + 0 malformed + 0 filtered"), "{}", done.stderr);
+    assert!(!done.stderr.contains("too far behind"), "{}", done.stderr);
+    assert!(record.duration_s > 0.95, "{}", record.duration_s);
+    let mut numbers: Vec<usize> = arrived(server, &second).iter().filter_map(|asked| number(&asked.path)).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..2000).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_replay_at_its_own_speed_comes_when_the_log_says() {
+    let dir = tempfile::tempdir().unwrap();
+    // Ten seconds: now and then a bunch of forty within some milliseconds, and one every 40 ms besides.
+    let mut times: Vec<u64> = (0..250).map(|i| 40 * i).collect();
+    times.extend((0..10).flat_map(|bunch| (0..40).map(move |i| 300 + bunch * 937 + i / 4)));
+    times.sort_unstable();
+    let log: String = times.iter().enumerate().map(|(n, ms)| fine(*ms, &format!("GET /page1?n={n}"), 6)).collect();
+    let log = write(dir.path(), "first.log", &log);
+    let (server, second) = nginx(dir.path());
+    let record = documents::record(&run(&["replay", &log, &server.url(), "--json"]).exits(&[0, 4]).stdout);
+    let asked = arrived(server, &second);
+    assert_eq!(asked.len(), times.len());
+    let mut behind: Vec<f64> =
+        asked.iter().map(|asked| asked.at_s - times[number(&asked.path).unwrap()] as f64 / 1e3).collect();
+    behind.sort_by(f64::total_cmp);
+    // nginx saw each between the instant at which it was due and that at which its answer was there, however busy the
+    // machine; its clock has milliseconds, and is read once a turn.
+    let spread_s = behind[behind.len() - 1] - behind[0];
+    let within_s = record.response_time_us.unwrap().max / 1e6 + 0.02;
+    assert!(spread_s <= within_s, "{spread_s} s, and answers took {within_s} s at most");
 }
 
 #[test]
@@ -71,6 +209,37 @@ fn a_flat_replay_has_the_same_requests_at_a_constant_rate() {
     assert_eq!(record.counts.completed, 300);
     assert!(matches!(&record.workload.unwrap().load, Some(Load::Log(log)) if log.flattened));
     run(&["replay", "-", &nginx.url(), "--flatten"]).fails(2, "--flatten reads the logs twice");
+}
+
+#[test]
+fn bursts_are_held_against_a_constant_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = write(dir.path(), "first.log", &a_log());
+    let (nginx, second) = nginx(dir.path());
+    let [out, flat] = ["a.json", "a.flat.json"].map(|name| dir.path().join(name).to_str().unwrap().to_owned());
+    let url = nginx.url();
+    let args = ["replay", &first, &url, "--speed", "20x", "--against-flat", "--out", &out, "--json"];
+    let done = run(&args).exits(&[0, 4]);
+    let pair: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let [as_logged, flattened] = [&out, &flat].map(|path| documents::record(&fs::read_to_string(path).unwrap()));
+    assert_eq!(pair["as_logged"], serde_json::to_value(&as_logged).unwrap());
+    assert_eq!(pair["flattened"], serde_json::to_value(&flattened).unwrap());
+    assert_eq!((as_logged.counts.scheduled, flattened.counts.scheduled), (300, 300));
+    assert_eq!(as_logged.classes["304"].counts.scheduled, flattened.classes["304"].counts.scheduled);
+    let is_flat =
+        |record: &Record| matches!(&record.workload.as_ref().unwrap().load, Some(Load::Log(l)) if l.flattened);
+    assert!(!is_flat(&as_logged) && is_flat(&flattened));
+    // The last call of both is due at the same instant.
+    let planned = |record: &Record| record.window_s;
+    assert!((planned(&as_logged) - planned(&flattened)).abs() < 0.2 * planned(&as_logged));
+    assert_eq!(pair["comparison"]["valid"], as_logged.verdict.valid && flattened.verdict.valid);
+    assert!(pair["comparison"]["verdict"].as_str().is_some_and(|verdict| !verdict.is_empty()), "{pair}");
+    assert_eq!(arrived(nginx, &second).len(), 600);
+
+    let nowhere = ["replay", &first, "http://127.0.0.1:1/", "--against-flat"];
+    run(&[&nowhere[..], &["--flatten"]].concat()).fails(2, "cannot be used with");
+    run(&["replay", "-", "http://127.0.0.1:1/", "--against-flat"]).fails(2, "--against-flat reads the logs twice");
+    run(&[&nowhere[..], &["--out", "-"]].concat()).fails(2, "give --out a file");
 }
 
 #[test]

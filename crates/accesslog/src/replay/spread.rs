@@ -1,0 +1,149 @@
+//! Where in its second a request came whose stamp is a whole second.
+//!
+//! Where other lines of the same logs are finer, those of another server or of another format, requests of whole
+//! seconds come as these do: the gaps between the fine ones of the last minute, one after another as they were, are
+//! laid into the second and stretched until they fill it. Which of them is the first, the second's number says, so the
+//! same logs are replayed alike. Of a Poisson process that makes a Poisson process again; bunches stay bunches. Where
+//! there are fewer than [`LEAST_FINE`] fine ones, requests of a second are at equal distances, in the log's order.
+//!
+//! Memory: 32 KiB.
+
+use super::SECOND_NS;
+use crate::profile::mix;
+use std::collections::VecDeque;
+
+/// Fewer say little about how requests come.
+pub const LEAST_FINE: usize = 16;
+/// More than these are not remembered.
+const MOST_FINE: usize = 4_096;
+/// For how long they are.
+const REMEMBERED_NS: i64 = 60 * SECOND_NS;
+
+/// When fine requests came of late.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spread {
+    /// In order.
+    recent: VecDeque<i64>,
+}
+
+impl Spread {
+    /// A fine request, later than those before.
+    pub fn learn(&mut self, time_ns: i64) {
+        if self.recent.back().is_some_and(|last| *last > time_ns) {
+            return;
+        }
+        if self.recent.len() >= MOST_FINE {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(time_ns);
+    }
+
+    /// In nanoseconds after the beginning of the second, when each of so many requests came.
+    pub fn places(&mut self, second_ns: i64, count: usize) -> Vec<i64> {
+        while self.recent.front().is_some_and(|first| *first < second_ns.saturating_sub(REMEMBERED_NS)) {
+            self.recent.pop_front();
+        }
+        self.as_the_fine_ones(second_ns, count).unwrap_or_else(|| equally(count))
+    }
+
+    fn as_the_fine_ones(&self, second_ns: i64, count: usize) -> Option<Vec<i64>> {
+        if self.recent.len() < LEAST_FINE {
+            return None;
+        }
+        let gaps = || self.recent.iter().zip(self.recent.iter().skip(1)).map(|(from, to)| to.saturating_sub(*from));
+        let first = mix(second_ns.unsigned_abs()) % (self.recent.len() as u64 - 1);
+        let mut sum_ns = 0.0;
+        let sums: Vec<f64> = gaps()
+            .cycle()
+            .skip(usize::try_from(first).ok()?)
+            .take(count + 1)
+            .map(|gap| {
+                sum_ns += gap as f64;
+                sum_ns
+            })
+            .collect();
+        let place = |sum: &f64| ((sum / sum_ns * SECOND_NS as f64) as i64).min(SECOND_NS - 1);
+        (sum_ns > 0.0).then(|| sums.iter().take(count).map(place).collect())
+    }
+}
+
+/// The middles of as many equal parts of the second.
+fn equally(count: usize) -> Vec<i64> {
+    let parts = i64::try_from(count).unwrap_or(i64::MAX).max(1);
+    (0..parts)
+        .take(count)
+        .map(|part| ((2 * i128::from(part) + 1) * i128::from(SECOND_NS) / (2 * i128::from(parts))) as i64)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64;
+
+    const MS: i64 = 1_000_000;
+
+    fn learnt(times: impl IntoIterator<Item = i64>) -> Spread {
+        let mut spread = Spread::default();
+        times.into_iter().for_each(|time| spread.learn(time));
+        spread
+    }
+
+    #[test]
+    fn without_fine_ones_distances_are_equal() {
+        assert_eq!(Spread::default().places(7 * SECOND_NS, 2), [250 * MS, 750 * MS]);
+        assert_eq!(Spread::default().places(7 * SECOND_NS, 0), [0; 0]);
+        let mut few = learnt((0..LEAST_FINE as i64 - 1).map(|i| i * MS));
+        assert_eq!(few.places(SECOND_NS, 1), [500 * MS]);
+        let mut old = learnt((0..1_000).map(|i| i * MS));
+        assert_eq!(old.places(100 * SECOND_NS, 1), [500 * MS], "those were there long ago");
+        let mut same = learnt([5; 100]);
+        assert_eq!(same.places(SECOND_NS, 1), [500 * MS], "they say nothing about gaps");
+    }
+
+    #[test]
+    fn bunches_stay_bunches() {
+        // Ten requests within ten milliseconds, every 100 ms.
+        let mut spread = learnt((0..200).map(|i| (i / 10) * 100 * MS + (i % 10) * MS));
+        let places = spread.places(3 * SECOND_NS, 99);
+        assert!(places.is_sorted() && places.iter().all(|place| (0..SECOND_NS).contains(place)), "{places:?}");
+        let gaps: Vec<i64> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let (short, long): (Vec<i64>, Vec<i64>) = gaps.iter().partition(|gap| **gap < 20 * MS);
+        assert!((8..=10).contains(&long.len()) && short.len() >= 88, "{gaps:?}");
+        assert!(long.iter().all(|gap| (80 * MS..110 * MS).contains(gap)), "{long:?}");
+    }
+
+    #[test]
+    fn of_poisson_arrivals_they_are_poisson_arrivals() {
+        let mut random = Pcg64::seed_from_u64(1);
+        let mut at = 0.0;
+        let times: Vec<i64> = (0..4_000)
+            .map(|_| {
+                at -= (1.0 - random.random::<f64>()).ln() * 10e6;
+                at as i64
+            })
+            .collect();
+        let mut spread = learnt(times);
+        let (mut first_tenth, mut all, mut squares) = (0, 0, 0.0);
+        for second in 41..100 {
+            let places = spread.places(second * SECOND_NS, 50);
+            first_tenth += places.iter().filter(|place| **place < 100 * MS).count();
+            all += places.len();
+            squares +=
+                places.windows(2).map(|pair| ((pair[1] - pair[0]) as f64 / 1e9 * 51.0).powi(2)).sum::<f64>() / 49.0;
+        }
+        let share = first_tenth as f64 / all as f64;
+        assert!((share - 0.1).abs() < 0.02, "{share}");
+        // The second moment of gaps of a Poisson process is twice the square of their mean, but for the 51 of a second.
+        let moment = squares / 59.0;
+        assert!((1.7..2.2).contains(&moment), "{moment}");
+    }
+
+    #[test]
+    fn the_same_logs_are_replayed_alike() {
+        let spread = || learnt((0..500).map(|i| i * i * 1_000));
+        assert_eq!(spread().places(SECOND_NS, 20), spread().places(SECOND_NS, 20));
+        assert_ne!(spread().places(SECOND_NS, 20), spread().places(2 * SECOND_NS, 20));
+    }
+}
