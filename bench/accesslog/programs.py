@@ -65,11 +65,11 @@ class Reader:
     command: Callable[[Log, bool, Path], list[str]]
     lines: Callable[[dict], int]
 
-    def read(self, log: Log, sessions: bool) -> Run:
-        """Failed if it does not say that it has read every line."""
+    def read(self, log: Log, sessions: bool, cpus: set[int]) -> Run:
+        """On these CPUs. Failed if it does not say that it has read every line."""
         with tempfile.TemporaryDirectory(dir=log.path.parent) as directory:
             report = Path(directory, "report.json")
-            run = timed(self.command(log, sessions, report), report)
+            run = timed(self.command(log, sessions, report), report, cpus)
             try:
                 lines = self.lines(json.loads(report.read_text()))
             except (OSError, ValueError, KeyError) as error:
@@ -108,12 +108,18 @@ def their_command(path: str) -> Callable[[Log, bool, Path], list[str]]:
     return command
 
 
-def timed(command: list[str], report: Path) -> Run:
+def timed(command: list[str], report: Path, cpus: set[int]) -> Run:
     """Runs a program to its end; what it prints becomes the report, if it does not write that itself."""
     printed = report.with_suffix(".printed")
     with printed.open("wb") as stdout, tempfile.TemporaryFile() as stderr:
         begun = time.monotonic()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            preexec_fn=lambda: os.sched_setaffinity(0, cpus),
+        )
         peak_kib = 0
         while True:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)

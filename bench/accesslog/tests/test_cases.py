@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 import tempfile
 import unittest
@@ -29,7 +30,7 @@ class FakeReader:
     def __init__(self, name: str, seconds: list, turns: list | None = None) -> None:
         self.name, self.seconds, self.reads, self.turns = name, seconds, 0, turns if turns is not None else []
 
-    def read(self, log: Log, sessions: bool) -> Run:
+    def read(self, log: Log, sessions: bool, cpus: set[int]) -> Run:
         self.turns.append(self.name)
         seconds = self.seconds[min(self.reads, len(self.seconds) - 1)]
         self.reads += 1
@@ -119,11 +120,11 @@ class Programs(WithDirectory):
         return programs.Reader("it", "1", lambda *_: [sys.executable, "-c", program], lambda report: report["lines"])
 
     def test_a_program_has_to_say_that_it_read_every_line(self) -> None:
-        run = self.reader('{"lines": 5}').read(self.log(), sessions=False)
+        run = self.reader('{"lines": 5}').read(self.log(), sessions=False, cpus=os.sched_getaffinity(0))
         self.assertGreater(run.wall_s, 0)
         for said, code, why in (('{"lines": 4}', 0, "read 4 lines of 5"), ("{}", 0, "cannot be read"), ("x", 3, "exit 3")):
             with self.assertRaisesRegex(Failed, why):
-                self.reader(said, code).read(self.log(), sessions=False)
+                self.reader(said, code).read(self.log(), sessions=False, cpus=os.sched_getaffinity(0))
 
     def test_commands(self) -> None:
         report_path = Path("report.json")
