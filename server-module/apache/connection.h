@@ -1,0 +1,432 @@
+/*
+ * A client's connection: when the head of its next request came, and how long the client has let the server wait. Two
+ * filters see all that goes through it, right above those that read and write the socket, so below TLS.
+ *
+ * HEAD begins with the read that finds the first byte. Whether a read had to wait is seen by asking first without
+ * waiting, so lines that are here already cost no look at the clock; the head's end is the last read that had to wait.
+ *
+ * Waiting until the client reads is told in three ways. Of the event MPM: the connection is handed back to the MPM
+ * with answers that are not sent, until it is resumed. Of blocking writes, which are those of the other MPMs and of
+ * handlers that stream: a call into the network filter while it holds data that the socket did not take, or with more
+ * than a socket takes, less the CPU time of the thread in it, if that leaves a tenth of a millisecond. On a machine
+ * whose CPUs are all busy that includes how long the thread waited for one of them after the client had read. Of a
+ * stream of HTTP/2, which other threads send: calls that took a millisecond, and the time from its last byte to its
+ * log line if that is as long; other streams of the same connection are in it.
+ */
+#ifndef BRIMFUL_APACHE_CONNECTION_H
+#define BRIMFUL_APACHE_CONNECTION_H
+
+#include "worker.h"
+
+#include "http_connection.h"
+#include "http_request.h"
+#include "httpd.h"
+#include "util_filter.h"
+
+#define CONNECTION_WAIT_LEAST_NS UINT64_C(100000)
+#define CONNECTION_STREAM_WAIT_LEAST_NS UINT64_C(1000000)
+#define CONNECTION_BODY_WAIT_LEAST_NS UINT64_C(20000)
+
+/* Apache's network filter keeps less than this without trying to send it, and may wait when it holds more than the
+ * other (THRESHOLD_MIN_WRITE and THRESHOLD_MAX_BUFFER of httpd 2.4, server/core_filters.c). Less than the third fits
+ * any socket that has nothing to send yet. */
+#define CONNECTION_KEPT 4096
+#define CONNECTION_HELD_MOST 65536
+#define CONNECTION_FITS 16384
+
+struct request;
+
+struct connection {
+    int is_stream;        /* of HTTP/2, which Apache gives a connection of its own */
+    int in_request;       /* a head has been read, and its answer is not complete: what is read is its body */
+    int drained;          /* the latest read found nothing, and nothing can have come unnoticed */
+    int waited;           /* the head's latest read found nothing */
+    int head_here;        /* neither of these, and some of a head has been read: as far as is known, it all is here */
+    int recorded;         /* when the next request began, or could, it was on */
+    int sampled;          /* CPU time is measured of the request whose head is being read */
+    uint64_t begun_ns;    /* when a worker took it up, unless a request has begun since; 0 otherwise */
+    uint64_t first_ns;    /* when the head that is being read began; 0: nothing of it is here */
+    uint64_t last_ns;     /* its latest read that had to wait, or when it began */
+    uint64_t cpu_ns;      /* of the worker at that time, if sampled */
+    uint64_t body_ns;     /* waited for the request's body */
+    uint64_t client_ns;   /* waited until the client reads, of all requests */
+    uint64_t waits_since_ns; /* not in that yet; 0: it does not wait */
+    uint64_t waits_cpu_ns;   /* of the worker at that time, of a blocking write; 0 otherwise */
+    apr_size_t unsent;    /* bytes passed on since the network filter last held none */
+    unsigned unlogged;    /* requests that have begun and have no log line yet */
+    struct request *current; /* of in_request, if it is recorded */
+    apr_bucket_brigade *byte;
+};
+
+static ap_filter_rec_t *connection_read_filter;
+static ap_filter_rec_t *connection_write_filter;
+
+/* In request.h. The answer has been passed on whole; log line and the end of its memory may come at once. */
+static void request_is_answered(struct request *request, struct connection *connection);
+
+static struct connection *connection_of(conn_rec *c)
+{
+    return ap_get_module_config(c->conn_config, &brimful_module);
+}
+
+/* Of the wait that goes on: how long it has lasted, and is the client's own. */
+static uint64_t connection_waits(const struct connection *connection, uint64_t now)
+{
+    uint64_t waits = worker_since(connection->waits_since_ns, now);
+    uint64_t worked;
+
+    if (connection->waits_since_ns == 0) {
+        return 0;
+    }
+    if (connection->is_stream) {
+        return waits >= CONNECTION_STREAM_WAIT_LEAST_NS ? waits : 0;
+    }
+    if (connection->waits_cpu_ns == 0) {
+        return waits;
+    }
+    worked = brimful_thread_cpu() - connection->waits_cpu_ns;
+    return waits > worked && waits - worked >= CONNECTION_WAIT_LEAST_NS ? waits - worked : 0;
+}
+
+/* How long this connection has waited for its client to read, until now. */
+static uint64_t connection_waited(const struct connection *connection, uint64_t now)
+{
+    return connection->client_ns + connection_waits(connection, now);
+}
+
+static void connection_wait_ends(struct connection *connection)
+{
+    if (connection->waits_since_ns != 0) {
+        connection->client_ns += connection_waits(connection, brimful_now());
+        connection->waits_since_ns = 0;
+    }
+}
+
+/* ---- Reading ---- */
+
+static int connection_has_bytes(apr_status_t status, apr_bucket_brigade *brigade)
+{
+    return status == APR_SUCCESS && !APR_BRIGADE_EMPTY(brigade) && APR_BRIGADE_FIRST(brigade)->length != 0;
+}
+
+/* Nothing yet, nor the connection's end. */
+static int connection_has_nothing(apr_status_t status, apr_bucket_brigade *brigade)
+{
+    return APR_STATUS_IS_EAGAIN(status) || (status == APR_SUCCESS && APR_BRIGADE_EMPTY(brigade));
+}
+
+/* Bytes of a head have come; or its end, which is the client's own as well. */
+static void connection_head(struct connection *connection, int waited)
+{
+    connection->drained = 0;
+    connection->waited = 0;
+    connection->head_here = 1;
+    if (connection->first_ns == 0) {
+        connection->first_ns = !waited && connection->begun_ns != 0 ? connection->begun_ns : brimful_now();
+        connection->last_ns = connection->first_ns;
+        connection->sampled = brimful_is_sampled(&this_worker.chance, settings.cpu_one_in);
+    } else if (waited) {
+        connection->last_ns = brimful_now();
+    } else {
+        return;
+    }
+    if (connection->sampled) {
+        connection->cpu_ns = brimful_thread_cpu();
+    }
+}
+
+/* Waits for a byte, and leaves it where it is. */
+static apr_status_t connection_await(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
+                                     apr_off_t bytes)
+{
+    apr_status_t status;
+    int waited = connection->drained;
+
+    if (!waited) {
+        status = ap_get_brigade(f->next, brigade, AP_MODE_SPECULATIVE, APR_NONBLOCK_READ, bytes);
+        if (status != APR_SUCCESS && !APR_STATUS_IS_EAGAIN(status)) {
+            return status;
+        }
+        waited = !connection_has_bytes(status, brigade);
+    }
+    if (waited) {
+        apr_brigade_cleanup(brigade);
+        status = ap_get_brigade(f->next, brigade, AP_MODE_SPECULATIVE, APR_BLOCK_READ, bytes);
+    } else {
+        status = APR_SUCCESS;
+    }
+    if (connection_has_bytes(status, brigade)) {
+        connection_head(connection, waited);
+    }
+    return status;
+}
+
+/* Waits for a line of a head, as there is none yet, or only a part of one. */
+static apr_status_t connection_await_line(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
+                                          apr_off_t bytes)
+{
+    apr_status_t status;
+
+    if (connection->first_ns == 0) {
+        status = connection_await(connection, f, connection->byte, 1);
+        apr_brigade_cleanup(connection->byte);
+        if (status != APR_SUCCESS) {
+            return status;
+        }
+        status = ap_get_brigade(f->next, brigade, AP_MODE_GETLINE, APR_NONBLOCK_READ, bytes);
+        if (!connection_has_nothing(status, brigade)) {
+            return status;
+        }
+    }
+    status = ap_get_brigade(f->next, brigade, AP_MODE_GETLINE, APR_BLOCK_READ, bytes);
+    if (connection->first_ns != 0 || connection_has_bytes(status, brigade)) {
+        connection_head(connection, 1);
+    }
+    return status;
+}
+
+/* Reads a line of a head, or what is here of it. `status` is what a read without waiting has said. */
+static __attribute__((noinline)) apr_status_t connection_read_line(struct connection *connection, ap_filter_t *f,
+                                                                   apr_bucket_brigade *brigade, apr_read_type_e block,
+                                                                   apr_off_t bytes, apr_status_t status)
+{
+    if (connection_has_nothing(status, brigade)) {
+        connection->drained = 1;
+        connection->waited = 1;
+        connection->head_here = 0;
+        return block == APR_BLOCK_READ ? connection_await_line(connection, f, brigade, bytes) : status;
+    }
+    if (connection->first_ns != 0 || connection_has_bytes(status, brigade)) {
+        connection_head(connection, connection->waited);
+    }
+    return status;
+}
+
+/* Reads of a body: what takes long is the client's own. */
+static apr_status_t connection_read_body(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
+                                         ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes)
+{
+    apr_status_t status;
+    uint64_t from, waited;
+
+    if (block != APR_BLOCK_READ) {
+        return ap_get_brigade(f->next, brigade, mode, block, bytes);
+    }
+    from = brimful_now();
+    status = ap_get_brigade(f->next, brigade, mode, block, bytes);
+    waited = brimful_now() - from;
+    if (waited >= CONNECTION_BODY_WAIT_LEAST_NS) {
+        connection->body_ns += waited;
+    }
+    return status;
+}
+
+/* Any read but that of a line which is here. */
+static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t *f, apr_bucket_brigade *brigade,
+                                                                    ap_input_mode_t mode, apr_read_type_e block,
+                                                                    apr_off_t bytes)
+{
+    struct connection *connection = f->ctx;
+    apr_status_t status;
+
+    if (!brimful_is_on(&memory)) {
+        return ap_get_brigade(f->next, brigade, mode, block, bytes);
+    }
+    if (connection->in_request) {
+        return connection_read_body(connection, f, brigade, mode, block, bytes);
+    }
+    if (block == APR_BLOCK_READ && connection->first_ns == 0) {
+        if (mode == AP_MODE_SPECULATIVE) {
+            return connection_await(connection, f, brigade, bytes);
+        }
+        if (mode == AP_MODE_GETLINE && connection->drained) {
+            return connection_await_line(connection, f, brigade, bytes);
+        }
+    }
+    if (mode == AP_MODE_GETLINE) {
+        status = ap_get_brigade(f->next, brigade, mode, APR_NONBLOCK_READ, bytes);
+        return connection_read_line(connection, f, brigade, block, bytes, status);
+    }
+    status = ap_get_brigade(f->next, brigade, mode, block, bytes);
+    if (connection_has_nothing(status, brigade)) {
+        connection->drained = 1;
+        connection->waited = 1;
+        connection->head_here = 0;
+    } else if (mode == AP_MODE_SPECULATIVE) {
+        /* A look whether more requests are here, while an answer is on its way, is no beginning yet. */
+        connection->drained = 0;
+    } else if (connection->first_ns != 0 || connection_has_bytes(status, brigade)) {
+        connection_head(connection, connection->waited || block == APR_BLOCK_READ);
+    }
+    return status;
+}
+
+static apr_status_t connection_read(ap_filter_t *f, apr_bucket_brigade *brigade, ap_input_mode_t mode,
+                                    apr_read_type_e block, apr_off_t bytes)
+{
+    struct connection *connection = f->ctx;
+    apr_status_t status;
+
+    if (mode != AP_MODE_GETLINE || !connection->head_here) {
+        return connection_read_other(f, brigade, mode, block, bytes);
+    }
+    status = ap_get_brigade(f->next, brigade, AP_MODE_GETLINE, APR_NONBLOCK_READ, bytes);
+    if (status == APR_SUCCESS && !APR_BRIGADE_EMPTY(brigade)) {
+        return status;
+    }
+    return connection_read_line(connection, f, brigade, block, bytes, status);
+}
+
+/* ---- Writing ---- */
+
+/* What a brigade holds that matters here. */
+struct passing {
+    int ends_request, flushes;
+    apr_size_t bytes;
+};
+
+static struct passing connection_look(const apr_bucket_brigade *brigade)
+{
+    struct passing passing = {0, 0, 0};
+    const apr_bucket *bucket = APR_BRIGADE_FIRST(brigade);
+
+    for (; bucket != APR_BRIGADE_SENTINEL(brigade); bucket = APR_BUCKET_NEXT(bucket)) {
+        if (APR_BUCKET_IS_METADATA(bucket)) {
+            passing.ends_request |= AP_BUCKET_IS_EOR(bucket);
+            passing.flushes |= APR_BUCKET_IS_FLUSH(bucket);
+        } else if (bucket->length != (apr_size_t) -1) {
+            passing.bytes += bucket->length;
+        }
+    }
+    return passing;
+}
+
+/* Whether passing this on may have to wait until the client reads. */
+static int connection_may_wait(const struct connection *connection, const conn_rec *c, const struct passing *passing)
+{
+    return connection->is_stream || (c->data_in_output_filters && connection->unsent >= CONNECTION_KEPT)
+        || passing->bytes >= CONNECTION_HELD_MOST || (passing->flushes && passing->bytes >= CONNECTION_FITS);
+}
+
+static apr_status_t connection_write(ap_filter_t *f, apr_bucket_brigade *brigade)
+{
+    struct connection *connection = f->ctx;
+    struct passing passing = connection_look(brigade);
+    apr_status_t status;
+
+    if (passing.ends_request) {
+        connection->in_request = 0;
+        connection->recorded = brimful_is_on(&memory);
+        if (connection->current != NULL) {
+            request_is_answered(connection->current, connection);
+        }
+    }
+    if (!brimful_is_on(&memory)) {
+        return ap_pass_brigade(f->next, brigade);
+    }
+    if (connection->is_stream && !connection->in_request) {
+        if (passing.ends_request) {
+            connection->waits_since_ns = brimful_now();
+        }
+        return ap_pass_brigade(f->next, brigade);
+    }
+    if (!f->c->data_in_output_filters) {
+        connection->unsent = 0;
+    }
+    if (!connection_may_wait(connection, f->c, &passing)) {
+        connection->unsent += passing.bytes;
+        return ap_pass_brigade(f->next, brigade);
+    }
+    connection->unsent += passing.bytes;
+    connection->waits_cpu_ns = connection->is_stream ? 0 : brimful_thread_cpu();
+    connection->waits_since_ns = brimful_now();
+    status = ap_pass_brigade(f->next, brigade);
+    connection_wait_ends(connection);
+    return status;
+}
+
+/* ---- Its life ---- */
+
+/* A worker takes the connection up. */
+static void connection_begins(struct connection *connection)
+{
+    uint64_t now;
+
+    connection->drained = 0;
+    connection->waited = 0;
+    connection->recorded = brimful_is_on(&memory);
+    if (connection->recorded) {
+        now = brimful_now();
+        connection->begun_ns = now;
+        worker_is_busy(&this_worker, connection, now);
+    }
+}
+
+static apr_status_t connection_ends(void *ended)
+{
+    worker_is_idle(&this_worker, ended);
+    return APR_SUCCESS;
+}
+
+static void connection_accepted(conn_rec *c)
+{
+    struct connection *connection = apr_pcalloc(c->pool, sizeof(*connection));
+
+    ap_set_module_config(c->conn_config, &brimful_module, connection);
+    connection->is_stream = c->master != NULL;
+    ap_add_output_filter_handle(connection_write_filter, connection, NULL, c);
+    if (connection->is_stream) {
+        return;
+    }
+    connection->byte = apr_brigade_create(c->pool, c->bucket_alloc);
+    ap_add_input_filter_handle(connection_read_filter, connection, NULL, c);
+    apr_pool_cleanup_register(c->pool, connection, connection_ends, apr_pool_cleanup_null);
+    connection_begins(connection);
+    if (this_worker.slot != NULL && this_worker.busy_with == connection) {
+        brimful_add(&this_worker.slot->connections, 1);
+    }
+}
+
+/* The connection's protocol takes over: whatever has been read is the handshake of TLS. */
+static int connection_is_processed(conn_rec *c)
+{
+    struct connection *connection = connection_of(c);
+
+    if (connection != NULL && connection->first_ns != 0 && !connection->in_request) {
+        connection->first_ns = 0;
+        connection->head_here = 0;
+        connection->begun_ns = brimful_now();
+    }
+    return DECLINED;
+}
+
+/* The event MPM: the worker leaves the connection, which goes on when its client has sent or read something. */
+static void connection_suspended(conn_rec *c, request_rec *r)
+{
+    struct connection *connection = connection_of(c);
+
+    (void) r;
+    if (connection == NULL) {
+        return;
+    }
+    /* Of its own accord a handler suspends a request for other reasons. */
+    if (connection->unlogged != 0 && connection->waits_since_ns == 0 && c->cs != NULL
+        && c->cs->state != CONN_STATE_SUSPENDED) {
+        connection->waits_cpu_ns = 0;
+        connection->waits_since_ns = brimful_now();
+    }
+    worker_is_idle(&this_worker, connection);
+}
+
+static void connection_resumed(conn_rec *c, request_rec *r)
+{
+    struct connection *connection = connection_of(c);
+
+    (void) r;
+    if (connection != NULL) {
+        connection_wait_ends(connection);
+        connection_begins(connection);
+    }
+}
+
+#endif

@@ -1,0 +1,288 @@
+/*
+ * A request, from its first byte to its log line. Apache runs the hook log_transaction exactly once for each line of
+ * the access log, on the request that the client sent, whether it was answered, redirected inside the server, refused
+ * for its head or broken off by its client: there it is counted. Subrequests have no such hook.
+ *
+ * HEAD      from the read that found its first byte to the last that had to wait; and waits for its body, which are the
+ *           client's own as well. Not known of HTTP/2.
+ * PARSE     from there until all modules have seen the head. If it was refused: until its log line. Neither is known of
+ *           a request that came in one record of TLS with the one before.
+ * PROCESS   from there to the log line, less what follows.
+ * UPSTREAM  see upstream.h. SEND  see connection.h.
+ * LOG       from the first of the modules that log to the last.
+ *
+ * CPU time is that of one thread. If it has taken up something else in between, or if the log line is another's, it is
+ * mixed.
+ */
+#ifndef BRIMFUL_APACHE_REQUEST_H
+#define BRIMFUL_APACHE_REQUEST_H
+
+#include "connection.h"
+
+#include "apr_optional.h"
+#include "http_protocol.h"
+#include "mod_log_config.h"
+
+struct request {
+    struct worker *worker;   /* that has read the head */
+    uint64_t turn;           /* of it */
+    uint64_t first_ns, last_ns, read_ns, log_ns; /* HEAD, PARSE, PROCESS and LOG begin */
+    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the latter three */
+    uint64_t client_ns;      /* what the connection had waited for the client at read_ns, and then: since */
+    uint64_t upstream_ns;    /* the same of its worker, for servers behind this one */
+    uint64_t body_ns;
+    int head_known;
+    int sampled;             /* CPU time is measured */
+    int refused;             /* for its head, or for the lack of one */
+    int answered;            /* upstream_ns and body_ns are complete */
+};
+
+/* In place of one that began while nothing was recorded. */
+static struct request request_not_recorded;
+
+static struct request *request_of(request_rec *r)
+{
+    return ap_get_module_config(r->request_config, &brimful_module);
+}
+
+static int request_is_same_turn(const struct request *request)
+{
+    return request->worker == &this_worker && request->turn == this_worker.turn;
+}
+
+/* What is known of a request when its head, or what there was of it, has been read. */
+static struct request *request_make(request_rec *r, struct connection *connection, uint64_t now)
+{
+    struct request *request = apr_pcalloc(r->pool, sizeof(*request));
+    struct worker *worker = &this_worker;
+
+    request->worker = worker;
+    request->turn = ++worker->turn;
+    request->read_ns = now;
+    request->upstream_ns = worker->upstream_ns;
+    if (connection != NULL) {
+        request->head_known = connection->first_ns != 0;
+        request->first_ns = request->head_known ? connection->first_ns : connection->begun_ns;
+        request->last_ns = request->head_known ? connection->last_ns : connection->begun_ns;
+        request->sampled = request->head_known && connection->sampled;
+        request->cpu_last_ns = connection->cpu_ns;
+        request->client_ns = connection->client_ns;
+        connection->body_ns = 0;
+    }
+    if (request->last_ns == 0) {
+        request->last_ns = now;
+    }
+    ap_set_module_config(r->request_config, &brimful_module, request);
+    return request;
+}
+
+/* Hook create_request. A stream of HTTP/2 begins here: what was read of it is the connection's. */
+static int request_created(request_rec *r)
+{
+    struct connection *connection = connection_of(r->connection);
+
+    if (connection != NULL && connection->is_stream && !connection->in_request && brimful_is_on(&memory)) {
+        connection->recorded = 1;
+        connection->begun_ns = brimful_now();
+    }
+    return OK;
+}
+
+/* Hook post_read_request, which internal redirects run too. */
+static int request_read(request_rec *r)
+{
+    struct connection *connection = connection_of(r->connection);
+    struct request *request;
+    struct brimful_slot *slot;
+    uint64_t now;
+
+    if (connection == NULL || r->prev != NULL || r->main != NULL) {
+        return DECLINED;
+    }
+    connection->in_request = 1;
+    if (!brimful_is_on(&memory) || (connection->first_ns == 0 && !connection->recorded)) {
+        ap_set_module_config(r->request_config, &brimful_module, &request_not_recorded);
+        connection->current = NULL;
+    } else {
+        now = brimful_now();
+        request = request_make(r, connection, now);
+        if (request->sampled) {
+            request->cpu_read_ns = brimful_thread_cpu();
+        }
+        connection->current = request;
+        connection->unlogged++;
+        slot = worker_slot(&this_worker, now);
+        if (slot != NULL && !connection->is_stream) {
+            brimful_set(&slot->in_progress, 1);
+        }
+    }
+    connection->first_ns = 0;
+    connection->begun_ns = 0;
+    connection->head_here = 0;
+    return DECLINED;
+}
+
+static void request_is_answered(struct request *request, struct connection *connection)
+{
+    request->answered = 1;
+    connection->in_request = 0;
+    request->upstream_ns =
+        request->worker == &this_worker ? worker_since(request->upstream_ns, this_worker.upstream_ns) : 0;
+    request->body_ns = connection->body_ns;
+    connection->current = NULL;
+}
+
+/* A request that no module has seen the head of: it was refused. */
+static struct request *request_refused(request_rec *r, struct connection *connection, uint64_t now)
+{
+    struct request *request;
+
+    if (connection != NULL && connection->first_ns == 0) {
+        /* Nothing has come; how long the server has waited for it is no phase. */
+        connection->begun_ns = 0;
+    } else if (connection != NULL && r->status == HTTP_REQUEST_TIME_OUT) {
+        connection->last_ns = now;
+    }
+    request = request_make(r, connection, now);
+    request->sampled = 0;
+    request->refused = 1;
+    request->answered = 1;
+    request->upstream_ns = 0;
+    if (connection != NULL) {
+        connection->first_ns = 0;
+        connection->begun_ns = 0;
+        connection->head_here = 0;
+    }
+    return request;
+}
+
+/* How long each phase was, up to its log line. */
+static void request_phases(const struct request *request, struct brimful_request *record)
+{
+    uint64_t process = worker_since(request->read_ns, request->log_ns);
+    uint64_t others = request->body_ns + request->client_ns + request->upstream_ns;
+
+    record->has[BRIMFUL_HEAD] = request->head_known || request->body_ns != 0;
+    record->time_ns[BRIMFUL_HEAD] = worker_since(request->first_ns, request->last_ns) + request->body_ns;
+    record->has[BRIMFUL_PARSE] = request->first_ns != 0 || request->refused;
+    record->time_ns[BRIMFUL_PARSE] = worker_since(request->last_ns, request->read_ns);
+    record->has[BRIMFUL_PROCESS] = !request->refused;
+    record->time_ns[BRIMFUL_PROCESS] = worker_since(others, process);
+    record->has[BRIMFUL_UPSTREAM] = request->upstream_ns != 0;
+    record->time_ns[BRIMFUL_UPSTREAM] = request->upstream_ns;
+    record->has[BRIMFUL_SEND] = !request->refused;
+    record->time_ns[BRIMFUL_SEND] = request->client_ns;
+    record->has[BRIMFUL_LOG] = 1;
+}
+
+/* Counts the request whose log line has been written, at once: a worker that is killed before has neither, later both.
+ * Not earlier, as a worker spends most of its logging waiting for its turn to write to the file, and the kernel
+ * writes no more for one that is killed while it waits. */
+static void request_count(struct worker *worker)
+{
+    if (worker->uncounted) {
+        worker->uncounted = 0;
+        brimful_count(worker->slot, worker->class_index, &worker->record);
+    }
+}
+
+static ap_log_writer *request_write_line;
+
+/* In place of the function of mod_log_config that writes lines. */
+static apr_status_t request_count_and_write(request_rec *r, void *file, const char **parts, int *lengths, int count,
+                                            apr_size_t length)
+{
+    apr_status_t status = request_write_line(r, file, parts, lengths, count, length);
+
+    request_count(&this_worker);
+    return status;
+}
+
+/* When the configuration has been read: it says who writes. */
+static void request_hook_writer(void)
+{
+    APR_OPTIONAL_FN_TYPE(ap_log_set_writer) *set_writer = APR_RETRIEVE_OPTIONAL_FN(ap_log_set_writer);
+    ap_log_writer *writer = set_writer != NULL ? set_writer(request_count_and_write) : NULL;
+
+    if (writer != request_count_and_write) {
+        request_write_line = writer;
+    }
+}
+
+/* Hook log_transaction, the first. */
+static int request_is_logged(request_rec *r)
+{
+    struct connection *connection = connection_of(r->connection);
+    struct request *request = request_of(r);
+    struct worker *worker = &this_worker;
+    struct brimful_request *record = &worker->record;
+    const char *path = r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
+    const request_rec *answer = r;
+    const struct brimful_slot *slot;
+    uint64_t now;
+
+    if (request == &request_not_recorded || (request == NULL && !brimful_is_on(&memory))) {
+        return DECLINED;
+    }
+    now = brimful_now();
+    if (request == NULL) {
+        request = request_refused(r, connection, now);
+    } else if (connection != NULL) {
+        connection->unlogged -= connection->unlogged != 0;
+        if (!request->answered) {
+            request_is_answered(request, connection);
+        }
+    }
+    request->log_ns = now;
+    request->client_ns = connection != NULL ? worker_since(request->client_ns, connection_waited(connection, now)) : 0;
+    while (answer->next != NULL) {
+        answer = answer->next;
+    }
+    record->status = (unsigned) answer->status;
+    record->bytes = answer->sent_bodyct ? (uint64_t) answer->bytes_sent : 0;
+    record->aborted = r->connection->aborted;
+    request_phases(request, record);
+    worker->class_index = brimful_classify(&settings, path, strlen(path), record->bytes);
+    slot = worker_slot(worker, now);
+    worker->uncounted = slot != NULL;
+    record->cpu_sampled = request->sampled == 0 ? 0 : request_is_same_turn(request) ? 1 : 2;
+    if (record->cpu_sampled != 0) {
+        request->cpu_log_ns = brimful_thread_cpu();
+    }
+    return DECLINED;
+}
+
+/* Its CPU time, and that of its worker. */
+static void request_cpu(const struct request *request, struct worker *worker, uint64_t now)
+{
+    uint64_t cpu = brimful_thread_cpu();
+    uint64_t *cpu_ns = worker->record.cpu_ns;
+
+    cpu_ns[BRIMFUL_CPU_PARSE] = brimful_cpu_between(request->cpu_last_ns, request->cpu_read_ns);
+    cpu_ns[BRIMFUL_CPU_PROCESS] = brimful_cpu_between(request->cpu_read_ns, request->cpu_log_ns);
+    cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_log_ns, cpu);
+    brimful_note_cpu(worker->slot, cpu, now);
+}
+
+/* Hook log_transaction, the last. */
+static int request_ends(request_rec *r)
+{
+    const struct request *request = request_of(r);
+    struct worker *worker = &this_worker;
+    uint64_t now;
+
+    if (request == NULL || request == &request_not_recorded || worker->slot == NULL) {
+        return DECLINED;
+    }
+    now = brimful_now();
+    worker->record.time_ns[BRIMFUL_LOG] = worker_since(request->log_ns, now);
+    if (worker->record.cpu_sampled != 0) {
+        request_cpu(request, worker, now);
+    }
+    request_count(worker);
+    brimful_record_times(worker->slot, worker->class_index, &worker->record);
+    brimful_set(&worker->slot->in_progress, 0);
+    return DECLINED;
+}
+
+#endif

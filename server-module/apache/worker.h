@@ -1,0 +1,128 @@
+/*
+ * A worker: a thread of the server, or a process of the prefork MPM. It has a slot of the recorder's memory for
+ * itself, which it claims when it first has something to put there and gives back when it ends.
+ *
+ * All times are nanoseconds of CLOCK_MONOTONIC, CPU times those of the thread.
+ */
+#ifndef BRIMFUL_APACHE_WORKER_H
+#define BRIMFUL_APACHE_WORKER_H
+
+#include "../recorder.h"
+
+#include <pthread.h>
+
+#include "httpd.h"
+#include "http_config.h"
+
+extern module AP_MODULE_DECLARE_DATA brimful_module;
+
+#define WORKER_CLAIM_AGAIN_NS UINT64_C(1000000000)
+
+/* The recorder's memory, mapped before the server forks; all zero without. */
+static struct brimful_memory memory;
+
+/* What the configuration says. */
+static struct brimful_settings settings;
+
+struct worker {
+    struct brimful_slot *slot;
+    uint64_t claim_at;    /* not before, if there was no slot free */
+    uint64_t chance;      /* of brimful_is_sampled */
+    uint64_t turn;        /* grows whenever the worker takes up other work: CPU time from one to the next is mixed */
+    const void *busy_with; /* the connection that it is occupied by */
+
+    /* Servers behind this one, see upstream.h. */
+    uint64_t upstream_ns; /* waited for them, in all */
+    uint64_t proxied_at;  /* since when mod_proxy is at work; 0: it is not */
+    uint64_t proxied_client_ns; /* what the client's connection had waited for its client then */
+    int upstream_seen;    /* mod_proxy has a connection that is watched */
+
+    /* The request whose log line is being written, see request.h. */
+    struct brimful_request record;
+    unsigned class_index;
+    int uncounted;        /* it has not been counted so far */
+};
+
+static __thread struct worker this_worker;
+
+/* Two threads may differ by some nanoseconds about what the time is: what is not later is no time at all. */
+static uint64_t worker_since(uint64_t from, uint64_t to)
+{
+    return to > from ? to - from : 0;
+}
+
+static uint32_t worker_process;
+static pthread_key_t worker_key;
+static int worker_has_key;
+
+/* The slot of the calling thread; NULL if all are taken. */
+static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
+{
+    if (worker->slot == NULL && worker_has_key && now >= worker->claim_at) {
+        worker->slot = brimful_claim(&memory, worker_process, (uint32_t) syscall(SYS_gettid));
+        worker->claim_at = now + WORKER_CLAIM_AGAIN_NS;
+        worker->chance = now;
+        if (worker->slot != NULL) {
+            (void) pthread_setspecific(worker_key, worker);
+        }
+    }
+    return worker->slot;
+}
+
+/* The worker is occupied by this connection from now on. */
+static void worker_is_busy(struct worker *worker, const void *connection, uint64_t now)
+{
+    struct brimful_slot *slot = worker_slot(worker, now);
+
+    worker->turn++;
+    worker->busy_with = connection;
+    if (slot != NULL) {
+        brimful_busy(slot, now);
+    }
+}
+
+/* And by none from now on, unless it has gone on to another. */
+static void worker_is_idle(struct worker *worker, const void *connection)
+{
+    if (worker->busy_with == NULL || worker->busy_with != connection) {
+        return;
+    }
+    worker->busy_with = NULL;
+    worker->turn++;
+    if (worker->slot != NULL) {
+        brimful_set(&worker->slot->in_progress, 0);
+        brimful_idle(worker->slot, brimful_now());
+    }
+}
+
+/* At the end of a thread. */
+static void worker_ends(void *ended)
+{
+    struct worker *worker = ended;
+
+    if (worker->slot != NULL) {
+        brimful_release(worker->slot);
+        worker->slot = NULL;
+    }
+}
+
+/* At the end of a process, for its first thread, which ends in no other way. Threads that go on until the process is
+ * gone keep their slots: who finds the owner dead takes them. */
+static apr_status_t workers_end(void *unused)
+{
+    (void) unused;
+    worker_ends(&this_worker);
+    return APR_SUCCESS;
+}
+
+/* In each new child. */
+static void workers_begin(apr_pool_t *child)
+{
+    worker_process = (uint32_t) getpid();
+    if (memory.header != NULL && pthread_key_create(&worker_key, worker_ends) == 0) {
+        worker_has_key = 1;
+        apr_pool_cleanup_register(child, NULL, workers_end, apr_pool_cleanup_null);
+    }
+}
+
+#endif

@@ -1,0 +1,459 @@
+/*
+ * Tests of the recorder: prints what fails, and how many checks there were. Wants a directory to write to:
+ * recorder_test DIR. To be compiled with -pthread.
+ */
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "../recorder.h"
+
+static unsigned checks, failures;
+
+#define CHECK(condition)                                                       \
+    do {                                                                       \
+        checks++;                                                              \
+        if (!(condition)) {                                                    \
+            failures++;                                                        \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+        }                                                                      \
+    } while (0)
+
+static const char *directory;
+
+/* The path of a file in the directory; the same memory each time. */
+static const char *path_of(const char *name)
+{
+    static char path[PATH_MAX];
+
+    (void) snprintf(path, sizeof(path), "%s/%s", directory, name);
+    return path;
+}
+
+static struct brimful_settings settings_for(const char *name)
+{
+    struct brimful_settings settings = {.server = "test/1.0", .slots = 3, .cpu_one_in = 1};
+
+    settings.path = path_of(name);
+    brimful_default_rules(&settings);
+    return settings;
+}
+
+static void rules_are_read(void)
+{
+    struct brimful_settings settings = {0};
+    char name[BRIMFUL_NAME_BYTES + 1], pattern[300];
+    unsigned i;
+
+    CHECK(brimful_classify(&settings, "/", 1, 5) == 0);
+    CHECK(brimful_add_rule(&settings, "small", "size 0-4999") == NULL);
+    CHECK(brimful_add_rule(&settings, "other", "size 7-7") == NULL);
+    CHECK(brimful_add_rule(&settings, "images", "url /images/*") == NULL);
+    CHECK(brimful_add_rule(&settings, "images", "url *.png") == NULL);
+    CHECK(brimful_add_rule(&settings, "large", "size 5000000-") == NULL);
+    CHECK(settings.classes == 4 && strcmp(settings.class_names[3], "other") == 0);
+    CHECK(strcmp(settings.class_names[1], "images") == 0 && strcmp(settings.class_names[2], "large") == 0);
+    CHECK(brimful_classify(&settings, "/images/a", 9, 100) == 0); /* the first that matches */
+    CHECK(brimful_classify(&settings, "/images/a", 9, 5000) == 1);
+    CHECK(brimful_classify(&settings, "/a.png", 6, 5000) == 1);
+    CHECK(brimful_classify(&settings, "/a.png?", 7, 5000) == 3);
+    CHECK(brimful_classify(&settings, "", 0, 5000) == 3);
+    CHECK(brimful_classify(&settings, "/a", 2, UINT64_MAX) == 2);
+
+    CHECK(brimful_add_rule(&settings, "bad", "size") != NULL);
+    CHECK(brimful_add_rule(&settings, "bad", "size 5") != NULL);
+    CHECK(brimful_add_rule(&settings, "bad", "size -5") != NULL);
+    CHECK(brimful_add_rule(&settings, "bad", "size 6-5") != NULL);
+    CHECK(brimful_add_rule(&settings, "bad", "size 1-2k") != NULL);
+    CHECK(brimful_add_rule(&settings, "bad", "size 1-9999999999999999999999") != NULL);
+    CHECK(brimful_add_rule(&settings, "bad", "url images") != NULL);
+    CHECK(brimful_add_rule(&settings, "", "url /") != NULL);
+    CHECK(brimful_add_rule(&settings, "a b", "url /") != NULL);
+    memset(name, 'n', sizeof(name) - 1);
+    name[BRIMFUL_NAME_BYTES] = '\0';
+    CHECK(brimful_add_rule(&settings, name, "url /") != NULL);
+    name[BRIMFUL_NAME_BYTES - 1] = '\0';
+    CHECK(brimful_add_rule(&settings, name, "url /") == NULL);
+    memset(pattern, '*', sizeof(pattern));
+    memcpy(pattern, "url ", 4);
+    pattern[260] = '\0';
+    CHECK(brimful_add_rule(&settings, "long", pattern) != NULL);
+    pattern[259] = '\0';
+    CHECK(brimful_add_rule(&settings, "long", pattern) == NULL);
+
+    for (i = 0; i < 20; i++) {
+        (void) snprintf(name, sizeof(name), "class-%u", i);
+        CHECK((brimful_add_rule(&settings, name, "size 1-2") == NULL) == (i < 10));
+    }
+    CHECK(settings.classes == BRIMFUL_CLASSES_MOST && strcmp(settings.class_names[15], "other") == 0);
+    for (i = settings.rules; i < BRIMFUL_RULES_MOST; i++) {
+        CHECK(brimful_add_rule(&settings, "small", "size 3-4") == NULL);
+    }
+    CHECK(brimful_add_rule(&settings, "small", "size 3-4") != NULL);
+    CHECK(brimful_classify(&settings, "/", 1, 7) == 0);
+    CHECK(brimful_classify(&settings, "/q", 2, 6000) == 4); /* `long` matches anything */
+}
+
+static int matches(const char *pattern, const char *path)
+{
+    return brimful_matches(pattern, path, strlen(path));
+}
+
+static void patterns_match(void)
+{
+    char path[4096];
+
+    CHECK(matches("/a", "/a") && !matches("/a", "/ab") && !matches("/ab", "/a") && !matches("/a", ""));
+    CHECK(matches("*", "") && matches("*", "/x/y") && matches("/a*", "/a") && matches("**a**", "bab"));
+    CHECK(matches("/a*b*c", "/abbbcc") && !matches("/a*b*c", "/abbbcd") && matches("*ab", "aaab"));
+    CHECK(matches("", "") && !matches("", "a") && matches("/*.png", "/x/y.png") && !matches("/*.png", "/x.pngx"));
+    memset(path, 'a', sizeof(path));
+    CHECK(!brimful_matches("*a*a*a*a*a*a*a*a*b", path, sizeof(path)));
+}
+
+static void squares_and_buckets_hold_extremes(void)
+{
+    CHECK(brimful_square_us2(0) == 0 && brimful_square_us2(1000) == 1 && brimful_square_us2(1500) == 2);
+    CHECK(brimful_square_us2(999999999) == UINT64_C(999999998000));
+    CHECK(brimful_square_us2(1000000000) == UINT64_C(1000000000000));
+    CHECK(brimful_square_us2(UINT64_MAX) == UINT64_C(0x7fffffff) * UINT64_C(0x7fffffff));
+    CHECK(brimful_bucket(0) == 0 && brimful_bucket(255) == 0 && brimful_bucket(319) == 0 && brimful_bucket(320) == 1);
+    CHECK(brimful_bucket(512) == 4 && brimful_bucket(UINT64_MAX) == BRIMFUL_BUCKETS - 1);
+}
+
+static void what_is_recorded_adds_up(void)
+{
+    struct brimful_settings settings = settings_for("sums");
+    struct brimful_memory memory;
+    struct brimful_request request = {.time_ns = {1000, 2000, 3000, 4000, 5000, 6000},
+                                      .has = {1, 1, 1, 0, 1, 1},
+                                      .cpu_ns = {1000, 2000, 3000},
+                                      .cpu_user_ns = 1500,
+                                      .cpu_sampled = 1,
+                                      .bytes = 10,
+                                      .status = 500,
+                                      .aborted = 1};
+    struct brimful_class *class_;
+    struct brimful_slot *slot;
+    char why[BRIMFUL_WHY_BYTES];
+
+    CHECK(brimful_map(&memory, &settings, why) == 0);
+    slot = brimful_claim(&memory, (uint32_t) getpid(), (uint32_t) getpid());
+    CHECK(slot != NULL && ((uintptr_t) slot - (uintptr_t) memory.header) % BRIMFUL_SLOT_ALIGN == 0);
+    brimful_record(slot, 6, &request);
+    request.cpu_sampled = 2;
+    request.status = 200;
+    request.aborted = 0;
+    request.time_ns[BRIMFUL_PARSE] = 1000;
+    brimful_record(slot, 6, &request);
+    class_ = &slot->classes[6];
+    CHECK(class_->requests == 2 && class_->bytes == 20 && class_->failed == 1 && class_->aborted == 1);
+    CHECK(class_->cpu_count == 1 && class_->cpu_mixed == 1 && class_->cpu_ns[BRIMFUL_CPU_LOG] == 3000);
+    CHECK(class_->cpu_sum_us2 == 36 && class_->cpu_user_ns == 1500);
+    CHECK(class_->times[BRIMFUL_PARSE].count == 2 && class_->times[BRIMFUL_PARSE].sum_ns == 3000);
+    CHECK(class_->times[BRIMFUL_PARSE].sum_us2 == 5 && class_->times[BRIMFUL_PARSE].most_ns == 2000);
+    CHECK(class_->times[BRIMFUL_PARSE].buckets[brimful_bucket(2000)] == 1);
+    CHECK(class_->times[BRIMFUL_UPSTREAM].count == 0 && slot->classes[5].requests == 0);
+    CHECK((char *) (class_ + 1) <= (char *) memory.header + memory.size);
+
+    brimful_begin(slot, 100);
+    brimful_begin(slot, 150);
+    CHECK(slot->in_progress == 2 && slot->busy_since_ns == 100 && slot->busy_ns == 0);
+    brimful_end(slot, 200);
+    CHECK(slot->in_progress == 1 && slot->busy_since_ns == 100);
+    brimful_end(slot, 300);
+    brimful_end(slot, 400);
+    CHECK(slot->in_progress == 0 && slot->busy_since_ns == 0 && slot->busy_ns == 200);
+    CHECK(brimful_is_on(&memory));
+    memory.header->enabled = 0;
+    CHECK(!brimful_is_on(&memory));
+    brimful_unmap(&memory);
+    CHECK(!brimful_is_on(&memory));
+}
+
+static void a_reload_goes_on_with_the_same_file(void)
+{
+    struct brimful_settings settings = settings_for("reload");
+    struct brimful_memory memory, again;
+    struct brimful_slot *slot;
+    char why[BRIMFUL_WHY_BYTES];
+
+    CHECK(brimful_map(&memory, &settings, why) == 0 && memory.slots == 3);
+    slot = brimful_claim(&memory, (uint32_t) getpid(), (uint32_t) getpid());
+    brimful_add(&slot->connections, 5);
+    memory.header->enabled = 0;
+    settings.server = "test/2.0";
+    settings.slots = 2; /* fewer will do */
+    settings.cpu_one_in = 9;
+    CHECK(brimful_map(&again, &settings, why) == 0 && again.slots == 3 && again.header->enabled == 0);
+    CHECK(strcmp(memory.header->server, "test/2.0") == 0 && memory.header->cpu_one_in == 9);
+    brimful_release(slot);
+    slot = brimful_claim(&again, (uint32_t) getpid(), (uint32_t) getpid());
+    CHECK(slot != NULL && slot->connections == 5 && slot->owners == 2);
+    brimful_unmap(&again);
+
+    settings.slots = 4; /* more will not, so there is a new one, and the old one stays as it is */
+    CHECK(brimful_map(&again, &settings, why) == 0 && again.slots == 4 && again.header->enabled == 1);
+    CHECK(memory.header->magic == BRIMFUL_MAGIC && memory.header->enabled == 0);
+    brimful_unmap(&again);
+    settings.server = "another/2.0";
+    CHECK(brimful_map(&again, &settings, why) == 0 && strcmp(memory.header->server, "test/2.0") == 0);
+    brimful_unmap(&again);
+    CHECK(brimful_add_rule(&settings, "new", "size 1-2") == NULL);
+    CHECK(brimful_map(&again, &settings, why) == 0 && again.header->classes == 8);
+    brimful_unmap(&again);
+    brimful_unmap(&memory);
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    CHECK(file >= 0 && write(file, bytes, size) == (ssize_t) size);
+    (void) close(file);
+}
+
+static void foreign_files_are_refused_or_replaced(void)
+{
+    struct brimful_settings settings = settings_for("foreign");
+    struct brimful_header header = {.magic = BRIMFUL_MAGIC, .layout = BRIMFUL_LAYOUT, .classes = 7, .slots = 1000};
+    struct brimful_memory memory;
+    char why[BRIMFUL_WHY_BYTES], other[PATH_MAX];
+    struct stat about;
+
+    write_file(settings.path, "garbage", 7);
+    CHECK(brimful_map(&memory, &settings, why) == 0);
+    CHECK(stat(settings.path, &about) == 0 && (size_t) about.st_size == memory.size && (about.st_mode & 0777) == 0644);
+    CHECK(about.st_blocks * 512 >= about.st_size); /* all of it is there, whatever becomes of the file system */
+    brimful_unmap(&memory);
+
+    header.header_size = (uint32_t) brimful_header_size();
+    header.slot_size = (uint32_t) brimful_slot_size(7);
+    memcpy(header.class_names, settings.class_names, sizeof(header.class_names));
+    memcpy(header.server, "test/1.0", sizeof("test/1.0"));
+    write_file(settings.path, &header, sizeof(header)); /* truncated */
+    CHECK(brimful_map(&memory, &settings, why) == 0 && memory.slots == 3);
+    brimful_unmap(&memory);
+
+    (void) snprintf(other, sizeof(other), "%s.link", settings.path);
+    (void) unlink(other);
+    CHECK(symlink(settings.path, other) == 0);
+    settings.path = other;
+    CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "symbolic link") != NULL && memory.header == NULL);
+    CHECK(unlink(other) == 0 && link(path_of("foreign"), other) == 0);
+    CHECK(brimful_map(&memory, &settings, why) == -1);
+    CHECK(unlink(other) == 0 && mkfifo(other, 0600) == 0);
+    CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "not a file") != NULL);
+    CHECK(unlink(other) == 0 && mkdir(other, 0700) == 0);
+    CHECK(brimful_map(&memory, &settings, why) == -1 && why[0] != '\0');
+    CHECK(rmdir(other) == 0);
+    settings.path = "/does/not/exist/at-all";
+    CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "/does/not/exist/at-all") != NULL);
+    CHECK(brimful_claim(&memory, 1, 1) == NULL);
+}
+
+static void another_owner_is_refused(void)
+{
+    struct brimful_settings settings = settings_for("owner");
+    struct brimful_memory memory;
+    char why[BRIMFUL_WHY_BYTES];
+
+    write_file(settings.path, "", 0);
+    if (geteuid() != 0) {
+        return; /* only root can make a file of another */
+    }
+    CHECK(chown(settings.path, 65534, 65534) == 0);
+    CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "another user") != NULL);
+}
+
+static void counts_of_slots_are_bounded(void)
+{
+    struct brimful_settings settings = {.slots = UINT32_MAX};
+
+    CHECK(brimful_slot_count(&settings, 1) == BRIMFUL_SLOTS_MOST);
+    CHECK(brimful_slot_count(&settings, 16) < BRIMFUL_SLOTS_MOST);
+    CHECK(brimful_header_size() + brimful_slot_count(&settings, 16) * brimful_slot_size(16) <= BRIMFUL_FILE_MOST);
+    settings.slots = 0;
+    CHECK(brimful_slot_count(&settings, 1) == 1);
+}
+
+/* Claims a slot in a process that then dies without a word. */
+static pid_t claim_and_die(struct brimful_memory *memory)
+{
+    pid_t child = fork();
+    int status = 1;
+
+    if (child == 0) {
+        struct brimful_slot *slot = brimful_claim(memory, (uint32_t) getpid(), (uint32_t) getpid());
+
+        if (slot != NULL) {
+            brimful_add(&slot->connections, 1);
+            brimful_begin(slot, brimful_now());
+        }
+        _exit(slot == NULL);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    return child;
+}
+
+static void slots_of_the_dead_are_taken_over(void)
+{
+    struct brimful_settings settings = settings_for("dead");
+    struct brimful_memory memory;
+    struct brimful_slot *slot[4];
+    char why[BRIMFUL_WHY_BYTES];
+    uint32_t self = (uint32_t) getpid();
+    int i;
+
+    CHECK(brimful_map(&memory, &settings, why) == 0 && memory.slots == 3);
+    slot[0] = brimful_claim(&memory, self, self);
+    for (i = 0; i < 5; i++) {
+        pid_t child = claim_and_die(&memory);
+
+        CHECK(i > 0 || ((struct brimful_slot *) (void *) ((char *) slot[0] + memory.slot_size))->owner
+                           == (uint32_t) child);
+    }
+    for (i = 1; i < 4; i++) {
+        slot[i] = brimful_claim(&memory, self, self);
+    }
+    CHECK(slot[1] != NULL && slot[2] != NULL && slot[3] == NULL && memory.header->lost == 1);
+    CHECK(slot[1]->connections + slot[2]->connections == 5 && slot[1]->in_progress == 0);
+    CHECK(slot[1]->busy_since_ns == 0 && slot[1]->owners + slot[2]->owners == 7);
+    brimful_release(slot[1]);
+    CHECK(brimful_claim(&memory, self, self) == slot[1]);
+    brimful_unmap(&memory);
+}
+
+static struct brimful_memory shared;
+
+/* Claims a slot, records 20,000 requests, and gives it back. */
+static void *work(void *unused)
+{
+    struct brimful_request request = {.has = {1, 1, 1, 0, 0, 1}, .bytes = 3, .status = 200};
+    struct brimful_slot *slot = brimful_claim(&shared, (uint32_t) getpid(), (uint32_t) syscall(SYS_gettid));
+    unsigned i;
+
+    (void) unused;
+    for (i = 0; slot != NULL && i < 20000; i++) {
+        brimful_begin(slot, i);
+        request.time_ns[BRIMFUL_PARSE] = i;
+        brimful_record(slot, 0, &request);
+        brimful_end(slot, i + 1);
+    }
+    if (slot != NULL) {
+        brimful_release(slot);
+    }
+    return slot;
+}
+
+static uint64_t requests_of(const struct brimful_memory *memory)
+{
+    uint64_t sum = 0;
+    uint32_t i;
+
+    for (i = 0; i < memory->slots; i++) {
+        const char *at = (const char *) memory->header + memory->header_size + i * memory->slot_size;
+
+        sum += brimful_get(&((const struct brimful_slot *) (const void *) at)->classes[0].requests);
+    }
+    return sum;
+}
+
+static void threads_have_slots_of_their_own(void)
+{
+    struct brimful_settings settings = settings_for("threads");
+    char why[BRIMFUL_WHY_BYTES];
+    pthread_t threads[8];
+    unsigned i, had = 0;
+    uint64_t seen = 0, now;
+    void *slot;
+
+    settings.slots = 6;
+    CHECK(brimful_map(&shared, &settings, why) == 0);
+    for (i = 0; i < 8; i++) {
+        CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
+    }
+    for (i = 0; i < 1000; i++) {
+        now = requests_of(&shared); /* as a reader would, while they write */
+        CHECK(now >= seen);
+        seen = now;
+    }
+    for (i = 0; i < 8; i++) {
+        CHECK(pthread_join(threads[i], &slot) == 0);
+        had += slot != NULL;
+    }
+    CHECK(had >= 6 && requests_of(&shared) == had * UINT64_C(20000) && shared.header->lost == 8 - had);
+    brimful_unmap(&shared);
+}
+
+static void time_is_that_of_the_kernel(void)
+{
+    uint64_t begin = brimful_read_clock(CLOCK_MONOTONIC), before, now, after, last = 0;
+    int has_ticks = brimful_has_ticks;
+
+    for (brimful_has_ticks = 0; brimful_has_ticks < 2; brimful_has_ticks++) {
+        do {
+            before = brimful_read_clock(CLOCK_MONOTONIC);
+            now = brimful_now();
+            after = brimful_read_clock(CLOCK_MONOTONIC);
+            /* Ticks are read a little before or after their place, and the length of one is known to some 10^-6. */
+            if (now + 10000 < before || now > after + 10000 || now < last) {
+                CHECK(now == 0);
+                return;
+            }
+            last = now;
+        } while (after - begin < (brimful_has_ticks ? 300000000u : 50000000u));
+    }
+    CHECK(brimful_ticks.valid_ticks > 0 || !has_ticks);
+    brimful_has_ticks = has_ticks;
+}
+
+static void samples_are_of_one_in_so_many(void)
+{
+    uint64_t chance = 0;
+    unsigned i, sampled = 0, of_phase[16] = {0};
+
+    for (i = 0; i < 160000; i++) {
+        if (brimful_is_sampled(&chance, 16)) {
+            sampled++;
+            of_phase[i % 16]++;
+        }
+    }
+    CHECK(sampled > 9500 && sampled < 10500);
+    for (i = 0; i < 16; i++) {
+        CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* whatever the period of a workload */
+    }
+    chance = 0;
+    for (i = 0; i < 1000; i++) {
+        CHECK(brimful_is_sampled(&chance, 1));
+    }
+    for (i = 0; i < 1000; i++) {
+        CHECK(!brimful_is_sampled(&chance, 0));
+    }
+    CHECK(brimful_is_sampled(&chance, UINT32_MAX) && !brimful_is_sampled(&chance, UINT32_MAX));
+    brimful_start_cpu_clock();
+    CHECK(brimful_cpu_between(5, 3) == 0 && brimful_cpu_between(0, brimful_cpu_clock.cost_ns) == 0);
+    CHECK(brimful_cpu_between(0, brimful_cpu_clock.cost_ns + 70) == 70);
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 2) {
+        fprintf(stderr, "error: name a directory to write to\n");
+        return 2;
+    }
+    directory = arguments[1];
+    rules_are_read();
+    patterns_match();
+    squares_and_buckets_hold_extremes();
+    what_is_recorded_adds_up();
+    a_reload_goes_on_with_the_same_file();
+    foreign_files_are_refused_or_replaced();
+    another_owner_is_refused();
+    counts_of_slots_are_bounded();
+    slots_of_the_dead_are_taken_over();
+    threads_have_slots_of_their_own();
+    time_is_that_of_the_kernel();
+    samples_are_of_one_in_so_many();
+    printf("%u checks, %u failed\n", checks, failures);
+    return failures == 0 ? 0 : 1;
+}
