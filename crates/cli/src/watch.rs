@@ -23,7 +23,7 @@ use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;
-use brimful_core::text::one_line;
+use brimful_core::text::{one_line, visible};
 use brimful_monitor::Finding;
 use display::Display;
 use events::{Event, Events, Flow};
@@ -47,7 +47,7 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
         // It was said below the screen.
         screen.mention(serving.words.clone());
     }
-    if let Some(exporter) = exporter.as_ref().filter(|_| !args.quiet && !args.json) {
+    if let Some(exporter) = exporter.as_ref().filter(|_| !args.quiet && !args.json && !args.paper_tables) {
         display.mention(format!("metrics are at http://{}/metrics", exporter.address));
     }
     let ended = run(&options, &mut session, &events, &mut display, logs.as_mut(), exporter.as_ref());
@@ -58,6 +58,7 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let json = serde_json::to_string_pretty(&server).context("cannot write what was seen as JSON")? + "\n";
     let shown = match options {
         WatchOptions { json: true, .. } => json.clone(),
+        WatchOptions { paper_tables: true, .. } => visible(&brimful_report::server::paper_tables(&server)).into_owned(),
         WatchOptions { once: true, .. } => words(&findings) + "\n" + &brimful_report::server::text(&server),
         _ => summary(&options, &server, &findings),
     };
@@ -120,6 +121,9 @@ fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> Str
     let mut text = format!("{} for {}: {}", options.what, seconds.rounded(), words(findings));
     for (what, figures) in brimful_report::server::digest(server) {
         text += &format!("{what:<10}{figures}\n");
+    }
+    if let Some(classes) = server.module.as_ref().and_then(brimful_report::server::module_table) {
+        text += &classes;
     }
     let cost = server.overhead.monitor_cpu_s / seconds.as_secs_f64().max(f64::MIN_POSITIVE);
     let us = server.overhead.per_sample_us;

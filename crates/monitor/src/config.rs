@@ -3,6 +3,7 @@
 use crate::schedule::Intervals;
 use crate::{NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
+use std::path::PathBuf;
 
 /// What to watch, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct MonitorConfig {
     pub ports: Vec<u16>,
     /// The CPUs whose shares are averaged; all of them if empty.
     pub cpus: Vec<usize>,
+    /// Files of the Server Module that are read whoever has them mapped; those of the programs are found.
+    pub modules: Vec<PathBuf>,
     /// Whose network is watched.
     pub netns: NetNamespace,
     /// How often each group is sampled.
@@ -30,6 +33,7 @@ impl Default for MonitorConfig {
             processes: Vec::new(),
             ports: Vec::new(),
             cpus: Vec::new(),
+            modules: Vec::new(),
             netns: NetNamespace::Server,
             intervals,
             pin: None,

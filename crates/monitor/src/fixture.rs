@@ -1,6 +1,7 @@
-//! For tests: a made-up run, and made-up processes, that is a directory in place of /proc. Its pids are larger than any
-//! that Linux gives out, so their clocks do not exist and ticks of 10 ms stand in.
+//! For tests: a made-up run, of a server with the module in it, and made-up processes, that is a directory in place of
+//! /proc. Its pids are larger than any that Linux gives out, so their clocks do not exist and ticks of 10 ms stand in.
 
+use crate::module::{ClassSample, IoSample, ModuleSample, ServerSample};
 use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample};
 use crate::{PerGroup, Sample};
 use brimful_core::Nanos;
@@ -53,6 +54,25 @@ pub fn run(n: u64) -> Vec<Sample> {
         PortSample { port: 80, listener: Some(listener), drops: Some(3 * k), ..PortSample::default() }
     };
     let ticks = |k: u64| CpuTicks { user: 20 * k, system: 30 * k, idle: 140 * k, steal: 10 * k, ..CpuTicks::default() };
+    let class = |k: u64| {
+        let mut class =
+            ClassSample { name: "small".to_owned(), requests: 30 * k, cpu_count: 2 * k, ..ClassSample::default() };
+        class.cpu_ns[1] = 2_000 * k;
+        class.times[2].count = 30 * k;
+        class.times[2].buckets = vec![(3, 30 * k)];
+        class
+    };
+    let server = |k: u64| ServerSample {
+        at: Nanos::from_secs(10 + k),
+        name: "nginx/1".to_owned(),
+        enabled: true,
+        cpu_one_in: 16,
+        workers: 1,
+        busy: Nanos::from_millis(500 * k),
+        io: Some(IoSample { reads: 60 * k, read_bytes: 0, requests: 30 * k }),
+        classes: vec![class(k)],
+        ..ServerSample::default()
+    };
     let sample = |k: u64| Sample {
         at: Nanos::from_secs(10 + k),
         groups: PerGroup {
@@ -63,6 +83,7 @@ pub fn run(n: u64) -> Vec<Sample> {
             }),
             process: Some(vec![program(k)]),
             connections: Some(ConnectionsSample { ports: vec![port(k)], passive_opens: Some(100 + 40 * k) }),
+            module: Some(ModuleSample { servers: vec![server(k).into()] }),
             ..PerGroup::default()
         },
         ..Sample::default()

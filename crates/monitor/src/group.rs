@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Figures that are read together: a watch reads samples, and two samples make figures.
 pub trait Group {
@@ -61,6 +61,8 @@ pub struct Site<'s> {
     pub(crate) cpus: &'s [usize],
     pub(crate) processes: &'s [ProcessSelector],
     pub(crate) ports: &'s [u16],
+    /// Files of the Server Module that were named.
+    pub(crate) modules: &'s [PathBuf],
     pub(crate) netns: &'s NetNamespace,
     /// What `netns` stands for.
     pub(crate) place: &'s Place,

@@ -86,6 +86,8 @@ groups! { $
     network Network crate::network::NetworkGroup,
     /// The server's ports: listening sockets and connections.
     connections Connections crate::connections::ConnectionsGroup,
+    /// The servers' own requests, where a module inside tells of them.
+    module Module crate::module::ModuleGroup,
 }
 
 impl fmt::Display for GroupName {
@@ -114,7 +116,7 @@ mod tests {
         for group in GroupName::ALL {
             assert_eq!(group.name().parse(), Ok(group));
         }
-        assert!("disk".parse::<GroupName>().unwrap_err().contains("kernel, process, network and connections"));
+        assert!("disk".parse::<GroupName>().unwrap_err().contains("kernel, process, network, connections and module"));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What the server's kernel saw while it was under load, on the same clock as the load (`CLOCK_MONOTONIC`).
 //!
 //! The Kernel Module of WebMonitor (Almeida, Almeida & Yates 1997) in today's Linux: descriptors on /proc that are kept
-//! open, `sock_diag`, and eBPF where it is allowed. Its four [groups](GroupName) stay, each enabled and timed on its
-//! own. A raw [`Sample`] holds counters only; [`Rates::between`] two samples is a pure function. Every figure degrades
-//! visibly: [`Server::sources`](brimful_core::server::Server::sources) says where it comes from, or why it is absent
-//! and what would bring it. The monitor measures its own cost.
+//! open, `sock_diag`, and eBPF where it is allowed; and its Server Module: what servers say of their own requests. Its
+//! [groups](GroupName) stay, each enabled and timed on its own. A raw [`Sample`] holds counters only;
+//! [`Rates::between`] two samples is a pure function. Every figure degrades visibly:
+//! [`Server::sources`](brimful_core::server::Server::sources) says where it comes from, or why it is absent and what
+//! would bring it. The monitor measures its own cost.
 //!
 //! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time,
 //!   for callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`], keep a [`History`], and say
@@ -18,8 +19,8 @@
 //! - [`host::examine`]: what this host allows, and the command that mends each shortfall. [`host::probe`]: how fast it
 //!   is just now.
 //!
-//! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`) with one implementation of [`Group`]
-//! in it, and one entry in the list of `groups.rs`.
+//! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`, `module.rs`) with one implementation
+//! of [`Group`] in it, and one entry in the list of `groups.rs`.
 
 #[macro_use]
 mod groups;
@@ -40,6 +41,7 @@ mod kernel;
 mod limit;
 mod listener;
 mod meter;
+pub mod module;
 mod monitor;
 mod netns;
 mod network;
@@ -70,6 +72,7 @@ pub use kernel::{CpuTicks, DiskSample, KernelSample, PagingSample, PressureSampl
 pub use limit::{LimitGuard, Moved, limit_tree, quota_period_s};
 pub use listener::ListenerSample;
 pub use meter::Meter;
+pub use module::ModuleSample;
 pub use monitor::Monitor;
 pub use netns::NetNamespace;
 pub use network::{InterfaceSample, NetworkSample, TcpSample};
@@ -130,6 +133,14 @@ pub enum MonitorError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// A file of the Server Module that cannot be read.
+    #[error("cannot read {path}: {why}")]
+    Module {
+        /// Which.
+        path: PathBuf,
+        /// Why not, and what to do about it.
+        why: String,
     },
     /// A network namespace that cannot be watched.
     #[error("cannot enter {which}: {source}; {remedy}")]

@@ -100,9 +100,9 @@ impl Sampler {
 
     /// Opens the groups that are of a network namespace, or the others.
     fn open_groups(&mut self, place: Place, of_netns: bool) -> Result<(), MonitorError> {
-        let MonitorConfig { processes, ports, cpus, netns, intervals, ebpf, .. } = &self.config;
+        let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, .. } = &self.config;
         let (root, enabled, lacking) = (&*self.root, intervals.enabled(), &mut self.lacking);
-        let mut site = Site { root, cpus, processes, ports, netns, place: &place, ebpf: *ebpf, lacking };
+        let mut site = Site { root, cpus, processes, ports, modules, netns, place: &place, ebpf: *ebpf, lacking };
         let mut opened: PerGroup<Watches> = per_group!(G => match G::OF_NETNS == of_netns && enabled.has(G::NAME) {
             true => G::open(&mut site)?,
             false => None,
@@ -164,8 +164,12 @@ impl Sampler {
             tree.search();
             self.follow();
         }
+        if due.has(GroupName::Module) {
+            let pids = self.pids();
+            self.watches.module.iter_mut().for_each(|module| module.search(&pids));
+        }
         let Sampler { watches, place, buffer, .. } = self;
-        Sample {
+        let mut sample = Sample {
             at: sys::now(),
             suspended: sys::suspended(),
             netns: place.identity,
@@ -173,7 +177,10 @@ impl Sampler {
                 let watch = G::of_mut(watches).as_mut().filter(|_| due.has(G::NAME));
                 watch.map(|watch| G::read(watch, buffer))
             }),
-        }
+        };
+        // A server without the module has no such group, rather than an empty one.
+        sample.groups.module = sample.groups.module.filter(|module| !module.servers.is_empty());
+        sample
     }
 
     /// Where each kind of figures comes from, or `none: …` with the reason and what to do about it.

@@ -5,6 +5,11 @@
 
 mod groups;
 mod layout;
+mod module;
+mod paper;
+
+pub use module::table as module_table;
+pub use paper::tables as paper_tables;
 
 use brimful_core::quantity::{self, bytes, count, number, percent, rate};
 use brimful_core::server::{
@@ -34,6 +39,7 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
         );
         ("disk", words)
     }));
+    lines.extend(server.module.iter().flat_map(module::in_words).map(|words| ("requests", words)));
     lines.extend(server.host_probe.map(|probe| ("host", probe_in_words(&probe) + " when the watch began")));
     // Others have chosen the names in it.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
@@ -86,6 +92,7 @@ pub fn text(server: &Server) -> String {
     groups.extend(process(&server.process));
     groups.extend(server.network.as_ref().map(network).unwrap_or_default());
     groups.extend(connections(&server.connections));
+    groups.extend(server.module.as_ref().map(module::text).unwrap_or_default());
     if let Some(clock) = &server.clock {
         let cells = [("offset_s", clock.offset_s), ("uncertainty_s", clock.uncertainty_s)];
         groups.push(facts("clock", &[], cells.map(|(name, s)| (name, vec![seconds(Some(s))])).to_vec()));
@@ -185,7 +192,7 @@ mod tests {
             process: vec![process.clone(), Program { name: "php-fpm".to_owned(), quota: None, ..process }],
             network,
             connections: Connections { listener, connections, ports },
-            module: None,
+            module: Some(module::tests::module()),
             host_probe: Some(HostProbe { arithmetic_mops: 2_310.0, memory_mreads: 25.3 }),
             intervals: Vec::new(),
         }
@@ -259,6 +266,8 @@ mod tests {
             "listener: 5,210 SYN/s, 1,210/s dropped; accept queue at most 4,097 of 4,096",
             "network: 1.00 MB/s received, 12.3 MB/s sent; 1.50 segments/s sent again",
             "disk: vda 50.0 % busy, 12.0 reads/s, 0.00 writes/s",
+            "requests: nginx/1.22.1 500/s, processing 95.0 µs (p99 437 µs) of under-5k, CPU 23.5 µs a request, \
+             1.85 of 2 workers busy",
             "host: 2,310 million operations/s, 25.3 million memory reads/s when the watch began",
         ];
         assert_eq!(lines, expected);

@@ -2,8 +2,8 @@
 
 use brimful_core::Nanos;
 use brimful_core::server::{
-    AcceptQueue, Connections, Core, CpuShares, Disk, Interrupts, Kernel, Listener, Memory, Network, Paging, Port,
-    Pressure, Program, Programs, Stall, State, Tcp, Traffic,
+    AcceptQueue, Connections, Core, CpuDemand, CpuShares, Disk, Elapsed, Interrupts, Kernel, Listener, Memory, Module,
+    ModuleClass, ModuleServer, Network, Paging, Phases, Port, Pressure, Program, Programs, Stall, State, Tcp, Traffic,
 };
 use brimful_monitor::{Rates, Stretch};
 
@@ -90,11 +90,48 @@ pub fn busy() -> Rates {
     let states = Some(states.into());
     let ports = vec![Port { port: 80, listener, connections: states.clone() }];
     Rates {
+        module: None,
         kernel: second(kernel),
         process: second(Programs { process: vec![nginx, php] }),
         network: second(network),
         connections: second(Connections { listener, connections: states, ports }),
     }
+}
+
+/// The same of a server that tells of its own requests.
+pub fn telling() -> Rates {
+    let elapsed =
+        |mean: f64| Some(Elapsed { count: 4_000, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });
+    let class = |name: &str, requests: u64| ModuleClass {
+        name: name.to_owned(),
+        requests,
+        requests_per_s: requests as f64,
+        bytes_per_s: 2.5e6,
+        failed: 12,
+        phases_us: Phases {
+            parse: elapsed(5.0),
+            process: elapsed(95.0),
+            send: elapsed(40.0),
+            log: elapsed(3.0),
+            ..Phases::default()
+        },
+        demand_us: Some(CpuDemand { mean: 123.0, ci95_half_width: 1.0, stddev: 20.0 }),
+        ..ModuleClass::default()
+    };
+    let server = ModuleServer {
+        name: "nginx/1.22.1".to_owned(),
+        recording: true,
+        requests_per_s: 4_000.0,
+        requests_in_progress: 31,
+        workers: 2,
+        workers_busy: Some(1.85),
+        ..ModuleServer::default()
+    };
+    let module = Module {
+        servers: vec![server],
+        classes: vec![class("under-5k", 3_900), class("images", 100), class("other", 0)],
+    };
+    Rates { module: second(module), ..busy() }
 }
 
 fn second<T>(figures: T) -> Option<Stretch<T>> {

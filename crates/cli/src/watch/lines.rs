@@ -5,7 +5,7 @@ use super::options::WatchOptions;
 use super::session::Session;
 use crate::output;
 use brimful_core::quantity::three_digits;
-use brimful_core::server::{Connections, Kernel, Network, Program, State};
+use brimful_core::server::{Connections, Kernel, Module, Network, Program, State};
 use brimful_monitor::{GroupName, Rates};
 use std::io::ErrorKind;
 use std::time::SystemTime;
@@ -19,7 +19,10 @@ pub const UNKNOWN: &str = "–";
 /// The lines so far.
 pub struct Lines {
     columns: Vec<&'static Column>,
+    /// Lines below the latest header.
     shown: u64,
+    /// Whether a server tells of its requests: those columns are left out where none does.
+    module: bool,
 }
 
 /// A figure with its title and unit.
@@ -31,7 +34,7 @@ struct Column {
     figure: fn(&Rates) -> Option<f64>,
 }
 
-const COLUMNS: [Column; 23] = [
+const COLUMNS: [Column; 24] = [
     of(GroupName::Kernel, "user", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.user)),
     of(GroupName::Kernel, "system", "%", 6, |r| Some(100.0 * kernel(r)?.cpu?.system)),
     of(GroupName::Kernel, "intr", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.interrupt?)),
@@ -55,6 +58,7 @@ const COLUMNS: [Column; 23] = [
     of(GroupName::Connections, "limit", "", 5, |r| Some(connections(r)?.listener?.fullest.limit as f64)),
     of(GroupName::Connections, "estab", "", 6, |r| in_state(r, State::Established)),
     of(GroupName::Connections, "t-wait", "", 6, |r| in_state(r, State::TimeWait)),
+    of(GroupName::Module, "served", "/s", 6, |r| Some(module(r)?.servers.iter().map(|s| s.requests_per_s).sum())),
 ];
 
 impl Lines {
@@ -65,11 +69,15 @@ impl Lines {
             GroupName::Connections => enabled.has(GroupName::Connections) && !options.config.ports.is_empty(),
             group => enabled.has(group),
         };
-        Lines { columns: COLUMNS.iter().filter(shown).collect(), shown: 0 }
+        Lines { columns: COLUMNS.iter().filter(shown).collect(), shown: 0, module: false }
     }
 
     /// Adds a line; the end is where nobody reads it.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<Flow> {
+        let module = module(session.current()).is_some();
+        if std::mem::replace(&mut self.module, module) != module {
+            self.shown = 0;
+        }
         let mut text = if self.shown.is_multiple_of(PER_HEADER) { self.header() } else { String::new() };
         self.shown += 1;
         let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -80,17 +88,22 @@ impl Lines {
         }
     }
 
+    fn columns(&self) -> impl Iterator<Item = &'static Column> {
+        let module = self.module;
+        self.columns.iter().copied().filter(move |column| module || column.group != GroupName::Module)
+    }
+
     /// Titles and units; those of programs and ports are of all together.
     fn header(&self) -> String {
         let row = |first: &str, word: fn(&Column) -> &'static str| {
-            let cells = self.columns.iter().map(|column| format!(" {:>1$}", word(column), column.width));
+            let cells = self.columns().map(|column| format!(" {:>1$}", word(column), column.width));
             format!("{first:<8}{}\n", cells.collect::<String>())
         };
         row("time", |column| column.title) + &row("UTC", |column| column.unit)
     }
 
     fn line(&self, time: &str, rates: &Rates) -> String {
-        let cells = self.columns.iter().map(|column| {
+        let cells = self.columns().map(|column| {
             let cell = (column.figure)(rates).map_or(UNKNOWN.to_owned(), |x| short(x, column.width));
             format!(" {cell:>0$}", column.width)
         });
@@ -140,6 +153,10 @@ fn connections(rates: &Rates) -> Option<&Connections> {
     Some(&rates.connections.as_ref()?.figures)
 }
 
+fn module(rates: &Rates) -> Option<&Module> {
+    Some(&rates.module.as_ref()?.figures).filter(|module| !module.servers.is_empty())
+}
+
 fn in_state(rates: &Rates, state: State) -> Option<f64> {
     connections(rates)?.connections.as_ref()?.get(&state).map(|&n| n as f64)
 }
@@ -151,8 +168,8 @@ mod tests {
 
     #[test]
     fn header_and_lines_have_the_same_columns() {
-        let lines = Lines { columns: COLUMNS.iter().collect(), shown: 0 };
-        let busy = lines.line("12:00:00", &fixture::busy());
+        let lines = Lines { columns: COLUMNS.iter().collect(), shown: 0, module: true };
+        let busy = lines.line("12:00:00", &fixture::telling());
         let unknown = lines.line("12:00:01", &Rates::default());
         let text = lines.header() + &busy + &unknown;
         let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
@@ -160,6 +177,7 @@ mod tests {
         assert_eq!(unknown.matches(UNKNOWN).count(), COLUMNS.len());
         let figures: Vec<&str> = busy.split_ascii_whitespace().collect();
         assert_eq!(figures[..6], ["12:00:00", "31.0", "52.5", "5.00", "1.50", "15.0"]);
+        assert_eq!(figures.last(), Some(&"4000"));
         assert!(busy.contains(" 1,210 ") || busy.contains(" 1210 "), "{busy}");
     }
 

@@ -21,6 +21,7 @@ pub struct WatchOptions {
     pub count: u64,
     pub once: bool,
     pub json: bool,
+    pub paper_tables: bool,
     pub view: View,
 }
 
@@ -63,6 +64,7 @@ impl WatchOptions {
         let config = MonitorConfig {
             processes: processes(args),
             ports: args.port.clone(),
+            modules: args.module.clone(),
             cpus: args.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
             netns: args.netns.clone().unwrap_or(NetNamespace::Server),
             intervals,
@@ -76,6 +78,7 @@ impl WatchOptions {
             count: if args.once { 1 } else { args.count.map_or(u64::MAX, |count| count.0) },
             once: args.once,
             json: args.json,
+            paper_tables: args.paper_tables,
             view: view(args),
         })
     }
@@ -129,7 +132,8 @@ fn what(args: &WatchArgs) -> String {
         ProcessSelector::Port(port) => format!("who listens on {port}"),
         ProcessSelector::Cgroup(path) => format!("cgroup {}", path.display()),
     };
-    let parts: Vec<String> = ports.into_iter().chain(args.process.iter().map(name)).collect();
+    let modules = args.module.iter().map(|file| file.display().to_string());
+    let parts: Vec<String> = ports.into_iter().chain(args.process.iter().map(name)).chain(modules).collect();
     if parts.is_empty() { "this machine".to_owned() } else { parts.join(", ") }
 }
 
@@ -138,6 +142,7 @@ fn view(args: &WatchArgs) -> View {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     match args {
+        _ if args.paper_tables => View::Nothing,
         // Stdout is the document's.
         _ if args.out.as_ref().is_some_and(|out| out.as_os_str() == "-") => View::Nothing,
         WatchArgs { json: false, once: false, quiet: false, .. } if terminal && !dumb => View::Screen,

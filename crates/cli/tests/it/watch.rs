@@ -3,6 +3,7 @@
 mod bad_input;
 mod logs;
 mod prometheus;
+mod requests;
 mod screen;
 
 use crate::documents;

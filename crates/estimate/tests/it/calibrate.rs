@@ -252,7 +252,7 @@ const EDITS: [Edit; 16] = [
     |r, x| {
         let cpu_us = Some(Sampled { count: x as u64, mean: x, stddev: x });
         let class = |name: &str| ModuleClass { name: name.to_owned(), cpu_us, ..ModuleClass::default() };
-        let module = Module { classes: vec![class("light"), class("heavy")] };
+        let module = Module { classes: vec![class("light"), class("heavy")], ..Module::default() };
         r.server.iter_mut().for_each(|s| s.module = Some(module.clone()));
     },
 ];

@@ -4,6 +4,7 @@
 
 mod connections;
 mod listeners;
+mod module;
 mod netns;
 mod processes;
 mod remote;

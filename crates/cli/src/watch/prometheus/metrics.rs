@@ -1,6 +1,9 @@
 //! A sample in Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
 //!
-//! Counters are the kernel's own, in base units; what is not known is left out. Of programs they begin with the watch.
+//! Counters are the kernel's own, or the server's, in base units; what is not known is left out. Of programs they begin
+//! with the watch.
+
+mod requests;
 
 use brimful_core::Nanos;
 use brimful_core::server::BLOCK_BYTES;
@@ -10,6 +13,7 @@ use brimful_monitor::{
     PortSample, ProgramSample, Sample, StallSample, TcpSample,
 };
 use brimful_os::clock;
+use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
 /// All metrics of which something is known.
@@ -28,6 +32,9 @@ pub fn text(sample: &Sample) -> String {
     }
     if let Some(sample) = &sample.groups.connections {
         connections(&mut page, sample);
+    }
+    if let Some(sample) = &sample.groups.module {
+        requests::requests(&mut page, sample);
     }
     page.0
 }
@@ -57,24 +64,45 @@ impl Page {
     fn gauge(&mut self, name: &'static str, help: &'static str) -> Metric<'_> {
         Metric { page: self, name, kind: "gauge", help, begun: false }
     }
+
+    fn histogram(&mut self, name: &'static str, help: &'static str) -> Metric<'_> {
+        Metric { page: self, name, kind: "histogram", help, begun: false }
+    }
 }
 
 impl Metric<'_> {
     /// Adds a sample if its value is known.
     fn of(&mut self, labels: Labels<'_>, value: Option<impl Display>) -> &mut Self {
-        let Some(value) = value else { return self };
+        if let Some(value) = value {
+            self.series("", labels, value);
+        }
+        self
+    }
+
+    /// Adds a histogram: how many values are no greater than each bound, how many there are in all, and their sum.
+    fn of_buckets(&mut self, labels: Labels<'_>, buckets: &[(f64, u64)], count: u64, sum: f64) {
+        let with = |bound| labels.iter().copied().chain([("le", bound)]).collect::<Vec<(&str, &dyn Display)>>();
+        for (bound, up_to) in buckets {
+            self.series("_bucket", &with(bound), up_to);
+        }
+        self.series("_bucket", &with(&"+Inf"), count);
+        self.series("_sum", labels, sum);
+        self.series("_count", labels, count);
+    }
+
+    fn series(&mut self, suffix: &str, labels: Labels<'_>, value: impl Display) {
         let Metric { page: Page(text), name, kind, help, begun } = self;
         if !std::mem::replace(begun, true) {
             *text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
         }
         *text += name;
+        *text += suffix;
         for (i, (label, value)) in labels.iter().enumerate() {
             let value = visible(&value.to_string()).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
             // Writing to a string cannot fail.
             let _ = write!(text, "{}{label}=\"{value}\"", if i == 0 { '{' } else { ',' });
         }
         let _ = writeln!(text, "{} {value}", if labels.is_empty() { "" } else { "}" });
-        self
     }
 }
 
@@ -151,7 +179,7 @@ fn disks(page: &mut Page, sample: &KernelSample) {
 }
 
 fn process(page: &mut Page, programs: &[&ProgramSample]) {
-    let names = names(programs);
+    let names = distinct(programs.iter().map(|program| &*program.name));
     let named = || names.iter().zip(programs.iter().copied());
     let mut seconds = page.counter("brimful_process_cpu_seconds_total", "CPU time of a program's processes.");
     for (name, ProgramSample { cpu, .. }) in named() {
@@ -188,14 +216,15 @@ fn process(page: &mut Page, programs: &[&ProgramSample]) {
     });
 }
 
-/// Each program's name, told apart where two have the same.
-fn names(programs: &[&ProgramSample]) -> Vec<String> {
-    let earlier = |i: usize| programs[..i].iter().filter(|earlier| earlier.name == programs[i].name).count();
-    let name = |(i, program): (usize, &&ProgramSample)| match earlier(i) {
-        0 => program.name.to_string(),
-        n => format!("{} ({})", program.name, n + 1),
+/// Names, told apart where two are the same.
+fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let name = |name: &str| {
+        let numbered = (2_u64..).map(|n| format!("{name} ({n})"));
+        let free = [name.to_owned()].into_iter().chain(numbered).find(|name| taken.insert(name.clone()));
+        free.unwrap_or_default()
     };
-    programs.iter().enumerate().map(name).collect()
+    names.map(name).collect()
 }
 
 fn network(page: &mut Page, sample: &NetworkSample) {
@@ -273,7 +302,7 @@ fn connections(page: &mut Page, ConnectionsSample { ports, .. }: &ConnectionsSam
 mod tests {
     use super::*;
     use brimful_monitor::PerGroup;
-    use std::collections::BTreeSet;
+    use brimful_monitor::module::{ClassSample, ModuleSample, ServerSample, TimesSample};
 
     fn page() -> String {
         let program = |name: &str| ProgramSample { name: name.into(), pids: [7].into(), ..ProgramSample::default() };
@@ -305,8 +334,30 @@ mod tests {
                 ],
                 ..ConnectionsSample::default()
             }),
+            module: Some(module()),
         };
         text(&Sample { groups, ..Sample::default() })
+    }
+
+    /// Two servers of the same name, whose classes have the same name too.
+    fn module() -> ModuleSample {
+        let mut class = ClassSample {
+            name: "a\"\n".to_owned(),
+            requests: 7,
+            cpu_ns: [0, 1_500_000_000, 0],
+            ..ClassSample::default()
+        };
+        // One of 300 ns, two of 1 ms, and one of an hour.
+        let buckets = vec![(0, 1), (47, 2), (111, 1)];
+        class.times[2] = TimesSample { count: 4, sum_ns: 3_000_000_000, buckets, ..TimesSample::default() };
+        let server = ServerSample {
+            name: "nginx/1".to_owned(),
+            enabled: true,
+            workers: 2,
+            classes: vec![class.clone(), class],
+            ..ServerSample::default()
+        };
+        ModuleSample { servers: vec![server.clone().into(), server.into()] }
     }
 
     #[test]
@@ -324,6 +375,14 @@ mod tests {
             "brimful_tcp_time_wait_sockets 4",
             "brimful_listener_drops_total{port=\"80\"} 17",
             "brimful_connections{port=\"80\",state=\"established\"} 12",
+            "brimful_workers{server=\"nginx/1 (2)\"} 2",
+            "brimful_requests_total{server=\"nginx/1\",class=\"a\\\"\\n\"} 7",
+            "brimful_request_cpu_seconds_total{server=\"nginx/1\",class=\"a\\\"\\n (2)\",phase=\"process\"} 1.5",
+            "brimful_request_phase_seconds_bucket{server=\"nginx/1\",class=\"a\\\"\\n\",phase=\"process\",le=\"0.000001024\"} 1",
+            "brimful_request_phase_seconds_bucket{server=\"nginx/1\",class=\"a\\\"\\n\",phase=\"process\",le=\"0.001048576\"} 3",
+            "brimful_request_phase_seconds_bucket{server=\"nginx/1\",class=\"a\\\"\\n\",phase=\"process\",le=\"+Inf\"} 4",
+            "brimful_request_phase_seconds_sum{server=\"nginx/1\",class=\"a\\\"\\n\",phase=\"process\"} 3",
+            "brimful_request_phase_seconds_count{server=\"nginx/1\",class=\"a\\\"\\n\",phase=\"process\"} 4",
         ] {
             assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
         }
@@ -360,11 +419,16 @@ mod tests {
                 current = help.split(' ').next().unwrap();
                 assert!(seen.insert(current) && help.ends_with('.'), "{line}");
             } else if let Some(kind) = line.strip_prefix("# TYPE ") {
-                let expected = if current.ends_with("_total") { "counter" } else { "gauge" };
+                let expected = match current {
+                    "brimful_request_phase_seconds" => "histogram",
+                    current if current.ends_with("_total") => "counter",
+                    _ => "gauge",
+                };
                 assert_eq!(kind, format!("{current} {expected}"));
             } else {
                 let (name, value) = line.rsplit_once(' ').unwrap();
-                assert_eq!(name.split('{').next().unwrap(), current);
+                let suffix = name.split('{').next().unwrap().strip_prefix(current).unwrap();
+                assert!(matches!(suffix, "" | "_bucket" | "_sum" | "_count"), "{line}");
                 assert!(series.insert(name) && value.parse::<f64>().is_ok(), "{line}");
             }
         }

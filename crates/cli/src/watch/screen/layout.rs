@@ -16,15 +16,16 @@ const WIDE: u16 = 150;
 /// Panels are cut to this height before any is left out: a heading, and one line.
 const LEAST: usize = 2;
 
-const HELP: [&str; 14] = [
+const HELP: [&str; 15] = [
     "q, Esc, Ctrl-C   leave, and print what was seen in all the time",
     "space            hold the picture; sampling goes on",
-    "k  p  n  c       show or hide kernel, process, network, connections",
+    "k  p  n  c  m    show or hide kernel, process, network, connections, module",
     "?                this",
     "",
     "CPUs             █ user  ▓ system  ▒ interrupts  ░ stolen by the hypervisor",
     "ready            a program's time spent waiting for a CPU it could use",
     "accept queue     connections that wait to be accepted, of how many may",
+    "requests         mean times in the server; client: what it waits for clients",
     "SYN              attempts to connect: accepted and dropped",
     "again            segments sent again, for want of an acknowledgement",
     "waits (PSI)      share of time in which something waited for it",
@@ -49,14 +50,14 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     frame.render_widget(paragraph(vec![title(picture, width)]), title_area);
     frame.render_widget(paragraph(findings), findings_area);
     frame.render_widget(paragraph(footer), footer_area);
-    use panels::{cpus, disks, machine, network, ports, programs};
+    use panels::{cpus, disks, machine, network, ports, programs, requests};
     if area.width >= WIDE {
         let halves = [Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)];
         let [left, _, right] = Layout::horizontal(halves).areas(body);
         column(frame, left, picture, &[cpus, programs, disks, machine]);
-        column(frame, right, picture, &[ports, network]);
+        column(frame, right, picture, &[requests, ports, network]);
     } else {
-        column(frame, body, picture, &[cpus, programs, ports, network, disks, machine]);
+        column(frame, body, picture, &[cpus, requests, programs, ports, network, disks, machine]);
     }
     if picture.help {
         help(frame, area, picture);
@@ -97,7 +98,7 @@ fn findings(picture: &Picture, width: usize, most: usize) -> Vec<Line<'static>> 
 
 fn footer(picture: &Picture, width: usize) -> Vec<Line<'static>> {
     let style = picture.style;
-    let keys = " q leave   space hold   k p n c groups   ? help";
+    let keys = " q leave   space hold   k p n c m groups   ? help";
     let mut lines = Vec::new();
     if let Some(notice) = picture.notice() {
         lines.push(Line::styled(format!(" {notice}"), style.of(Severity::Near)));
@@ -225,7 +226,7 @@ mod tests {
                 "2.10 of 4.12 GB left",
                 "waits: CPU 45.0 %",
                 "switches 12,345/s",
-                "q leave   space hold   k p n c groups   ? help",
+                "q leave   space hold   k p n c m groups   ? help",
             ],
         );
     }
@@ -255,6 +256,31 @@ mod tests {
         assert!(line.contains("ports   accept queue"), "{line}");
         shows(&screen, &["CPUs", "programs", "disks", "memory, waits"]);
         shows(&screen, &["ports", "network", "TCP in"]);
+    }
+
+    #[test]
+    fn a_servers_own_requests_have_a_line_for_each_class_that_had_any() {
+        let shown = [
+            "requests",
+            "req/s",
+            "process",
+            "p99",
+            "nginx/1.22.1   1.85 of 2 workers busy   31 in progress",
+            "under-5k",
+            "3,900",
+            "95.0 µs",
+            "475 µs",
+            "123 µs",
+            "12.0",
+            "images",
+            "100",
+        ];
+        let screen = drawn(&picture(fixture::telling()), 80, 40);
+        shows(&screen, &shown);
+        assert!(!screen.concat().contains("other"), "{screen:#?}");
+        let mut hidden = picture(fixture::telling());
+        hidden.press('m');
+        assert!(!drawn(&hidden, 80, 40).concat().contains("under-5k"));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The panels: a heading, and lines below it.
 
 mod cpus;
+mod requests;
 
 pub use cpus::cpus;
+pub use requests::requests;
 
 use super::picture::Picture;
 use super::style::{Style, cell, flow, known};

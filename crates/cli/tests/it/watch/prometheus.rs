@@ -29,7 +29,8 @@ fn series(page: &str) -> BTreeMap<String, f64> {
             metric = name;
         } else if !line.starts_with("# HELP ") {
             let (name, value) = line.rsplit_once(' ').unwrap();
-            assert!(name.split('{').next() == Some(metric) && is_name(metric), "{line}");
+            let suffix = name.split('{').next().unwrap().strip_prefix(metric);
+            assert!(matches!(suffix, Some("" | "_bucket" | "_sum" | "_count")) && is_name(metric), "{line}");
             assert!(series.insert(name.to_owned(), value.parse().unwrap()).is_none(), "twice: {line}");
         }
     }

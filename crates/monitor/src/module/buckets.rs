@@ -1,0 +1,111 @@
+//! Percentiles out of buckets, four to an octave: bucket 4o + q holds times from 256 ns · 2ᵒ · (1 + q/4) up to where
+//! the next begins. The first holds whatever is shorter as well, the last whatever is longer.
+
+use super::layout::BUCKETS;
+
+/// Where the second bucket's neighbour to the left begins, in nanoseconds.
+const LEAST_NS: f64 = 256.0;
+
+/// Where a bucket begins, in nanoseconds; [`BUCKETS`] stands for where the last one would end.
+pub fn start_ns(bucket: usize) -> f64 {
+    let (octave, quarter) = (bucket / 4, bucket % 4);
+    LEAST_NS * 2_f64.powi(octave as i32) * (1.0 + quarter as f64 / 4.0)
+}
+
+/// The time that a share of all of these does not exceed, in nanoseconds: interpolated within its bucket as if the
+/// logarithms of times were spread evenly there. None is longer than `most_ns`, if that is known. `None` of nothing.
+pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64, most_ns: Option<u64>) -> Option<f64> {
+    // As floating-point numbers they cannot overflow, whatever they are.
+    let total: f64 = counts.iter().map(|&count| count as f64).sum();
+    let rank = share * total;
+    let mut below = 0.0;
+    for (bucket, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let count = count as f64;
+        if below + count >= rank {
+            let time = inside(bucket, ((rank - below) / count).clamp(0.0, 1.0), most_ns);
+            return Some(most_ns.map_or(time, |most| time.min(most as f64)));
+        }
+        below += count;
+    }
+    None
+}
+
+/// So far into a bucket, from 0 to 1.
+fn inside(bucket: usize, way: f64, most_ns: Option<u64>) -> f64 {
+    let (start, end) = (start_ns(bucket), start_ns(bucket + 1));
+    match bucket {
+        // It begins at zero, and a logarithm does not.
+        0 => end * way,
+        last if last + 1 == BUCKETS => start * (most_ns.map_or(end, |most| most as f64).max(end) / start).powf(way),
+        _ => start * (end / start).powf(way),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(counts: &[(usize, u64)]) -> [u64; BUCKETS] {
+        let mut all = [0; BUCKETS];
+        counts.iter().for_each(|&(bucket, count)| all[bucket] = count);
+        all
+    }
+
+    #[test]
+    fn buckets_are_quarters_of_octaves() {
+        assert_eq!([0, 1, 3, 4, 6].map(start_ns), [256.0, 320.0, 448.0, 512.0, 768.0]);
+        assert_eq!(start_ns(BUCKETS), 256.0 * f64::from(1 << 28));
+    }
+
+    #[test]
+    fn percentiles_lie_in_the_bucket_of_their_rank() {
+        let counts = of(&[(20, 90), (40, 9), (60, 1)]);
+        let at = |share| percentile_ns(&counts, share, None).unwrap();
+        assert!(at(0.5) > start_ns(20) && at(0.5) < start_ns(21));
+        assert_eq!([at(0.9), at(0.99), at(1.0)], [start_ns(21), start_ns(41), start_ns(61)]);
+        assert!((at(0.945) - (start_ns(40) * start_ns(41)).sqrt()).abs() < 1.0, "{}", at(0.945));
+        assert_eq!(percentile_ns(&counts, 1.0, Some(12_345_678)), Some(start_ns(61).min(12_345_678.0)));
+        assert_eq!(percentile_ns(&of(&[]), 0.5, None), None);
+    }
+
+    #[test]
+    fn what_is_shorter_or_longer_than_all_buckets_is_in_the_first_or_last() {
+        assert_eq!(percentile_ns(&of(&[(0, 10)]), 0.5, None), Some(160.0));
+        assert_eq!(percentile_ns(&of(&[(0, 10)]), 0.9, Some(90)), Some(90.0));
+        let long = percentile_ns(&of(&[(111, 2)]), 1.0, Some(100_000_000_000)).unwrap();
+        assert!((long / 1e11 - 1.0).abs() < 1e-9, "{long}");
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_rise_and_are_finite_whatever_the_counts_are(
+            counts in proptest::collection::vec((0..BUCKETS, prop_oneof![0_u64..5, any::<u64>()]), 1..20),
+            most in proptest::option::of(any::<u64>()),
+        ) {
+            let counts = of(&counts);
+            let all = [0.0, 0.5, 0.9, 0.99, 1.0].map(|share| percentile_ns(&counts, share, most));
+            if counts.iter().any(|&count| count > 0) {
+                prop_assert!(all.iter().all(|time| time.is_some_and(|time| time.is_finite() && time >= 0.0)), "{:?}", all);
+                prop_assert!(all.windows(2).all(|pair| pair[0] <= pair[1]), "{:?}", all);
+            } else {
+                prop_assert_eq!(all, [None; 5]);
+            }
+        }
+
+        /// Exponential times, drawn by their own distribution: what is interpolated is near what was drawn.
+        #[test]
+        fn percentiles_of_known_times_are_within_a_quarter_of_an_octave(mean_us in 5.0..50_000.0) {
+            let mut counts = [0; BUCKETS];
+            let times: Vec<f64> = (0..5000).map(|i| -1000.0 * mean_us * (1.0 - (f64::from(i) + 0.5) / 5000.0_f64).ln()).collect();
+            for &time in &times {
+                let bucket = (1..BUCKETS).rev().find(|&bucket| time >= start_ns(bucket)).unwrap_or(0);
+                counts[bucket] += 1;
+            }
+            for share in [0.5, 0.9, 0.99] {
+                let (found, truth) = (percentile_ns(&counts, share, None).unwrap(), times[(share * 5000.0) as usize]);
+                prop_assert!((found / truth - 1.0).abs() < 0.12, "{share}: {found} ns, {truth} ns");
+            }
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! From counters to figures: means and deviations of sums, percentiles of buckets, and what the sampled CPU time leaves
+//! unexplained.
+//!
+//! A figure is of the growth of counters from the first to the last sample that has the server. All numbers may be
+//! anybody's: what falls has no growth, and nothing is divided by zero.
+
+use super::layout::{BUCKETS, CPUS, PHASES};
+use super::{ClassSample, IoSample, ModuleSample, ServerSample, TimesSample, buckets};
+use brimful_core::server::{
+    BLOCK_BYTES, CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled,
+};
+use std::sync::Arc;
+
+/// The 97.5th percentile of the normal distribution.
+const NORMAL_975: f64 = 1.96;
+/// If no more than this share of requests is of classes without any sampled CPU time, they are taken for mean ones.
+const UNSAMPLED: f64 = 0.01;
+
+/// How far the counters of a server have come.
+struct Growth<'s> {
+    earlier: &'s ServerSample,
+    later: &'s ServerSample,
+    seconds: f64,
+    classes: Vec<ClassGrowth>,
+}
+
+struct ClassGrowth {
+    requests: u64,
+    bytes: u64,
+    failed: u64,
+    aborted: u64,
+    cpu: Option<CpuGrowth>,
+    mixed: u64,
+    times: [Option<TimesGrowth>; PHASES],
+}
+
+/// Of at least two sampled requests, in microseconds.
+struct CpuGrowth {
+    sampled: Sampled,
+    /// Means by phase.
+    phases: [f64; CPUS],
+    /// Mean outside the kernel.
+    user: Option<f64>,
+}
+
+struct TimesGrowth {
+    count: u64,
+    sum_ns: u64,
+    sum_us2: u64,
+    most_ns: u64,
+    buckets: [u64; BUCKETS],
+}
+
+/// What the sampled CPU time leaves to be explained.
+struct Unexplained {
+    /// Per request, in microseconds.
+    us: f64,
+    /// Variance of that for want of readings at the ends.
+    ends_us2: f64,
+    requests: f64,
+}
+
+/// The figures of each server over samples, of which those that have it may be some.
+pub(super) fn over(samples: &[&ModuleSample]) -> Module {
+    let mut seen: Vec<(&Arc<ServerSample>, &Arc<ServerSample>)> = Vec::new();
+    for server in samples.iter().flat_map(|sample| &sample.servers) {
+        match seen.iter_mut().find(|(first, _)| first.identity == server.identity) {
+            Some((_, last)) => *last = server,
+            None => seen.push((server, server)),
+        }
+    }
+    let mut module = Module::default();
+    for growth in seen.into_iter().filter_map(|(earlier, later)| Growth::between(earlier, later)) {
+        let server = module.servers.len() as u64;
+        module.classes.extend(growth.classes(server));
+        module.servers.push(growth.server());
+    }
+    module
+}
+
+impl<'s> Growth<'s> {
+    /// `None` if a counter fell, or no time has passed.
+    fn between(earlier: &'s ServerSample, later: &'s ServerSample) -> Option<Growth<'s>> {
+        let seconds = (later.at - earlier.at).as_secs_f64();
+        if seconds <= 0.0 || earlier.classes.len() != later.classes.len() {
+            return None;
+        }
+        let pairs = earlier.classes.iter().zip(&later.classes);
+        let classes = pairs.map(|(earlier, later)| ClassGrowth::between(earlier, later)).collect::<Option<_>>()?;
+        Some(Growth { earlier, later, seconds, classes })
+    }
+
+    fn server(&self) -> ModuleServer {
+        let Growth { earlier, later, seconds, .. } = *self;
+        let per_s = |from: u64, to: u64| to.checked_sub(from).map(|grown| grown as f64 / seconds);
+        let io = earlier.io.zip(later.io);
+        let per_request = |figure: fn(&IoSample) -> u64| {
+            let (from, to) = io?;
+            let requests = to.requests.checked_sub(from.requests).filter(|&requests| requests > 0)?;
+            Some(figure(&to).checked_sub(figure(&from))? as f64 / requests as f64)
+        };
+        ModuleServer {
+            name: later.name.clone(),
+            file: later.file.clone(),
+            recording: later.enabled,
+            requests_per_s: self.requests() / seconds,
+            connections_per_s: per_s(earlier.connections, later.connections),
+            requests_in_progress: later.in_progress,
+            workers: later.workers,
+            workers_busy: per_s(earlier.busy.0, later.busy.0).map(|ns| ns / 1e9),
+            workers_most: Some(u64::from(later.workers_most)).filter(|&most| most > 0),
+            workers_lost: later.lost.into(),
+            cores: per_s(earlier.cpu.0, later.cpu.0).map(|ns| ns / 1e9).filter(|_| later.cpu_one_in > 0),
+            cpu_one_in: later.cpu_one_in.into(),
+            unexplained_cpu_us: self.unexplained().map(|unexplained| unexplained.us),
+            reads_per_request: per_request(|io| io.reads),
+            blocks_read_per_request: per_request(|io| io.read_bytes).map(|bytes| bytes / BLOCK_BYTES as f64),
+        }
+    }
+
+    fn classes(&self, server: u64) -> impl Iterator<Item = ModuleClass> {
+        let unexplained = self.unexplained();
+        let demand = |index: usize, cpu: &CpuGrowth| unexplained.as_ref().map(|rest| self.demand(index, cpu, rest));
+        let figures = |(index, (class, growth)): (usize, (&ClassSample, &ClassGrowth))| ModuleClass {
+            name: class.name.clone(),
+            server,
+            requests: growth.requests,
+            requests_per_s: growth.requests as f64 / self.seconds,
+            bytes_per_s: growth.bytes as f64 / self.seconds,
+            failed: growth.failed,
+            aborted: growth.aborted,
+            phases_us: growth.phases(),
+            cpu_us: growth.cpu.as_ref().map(|cpu| cpu.sampled),
+            cpu_ci95_half_width_us: growth.cpu.as_ref().map(|cpu| NORMAL_975 * cpu.variance().sqrt()),
+            cpu_parts_us: growth.cpu.as_ref().map(CpuGrowth::parts),
+            cpu_mixed: growth.mixed_share(),
+            demand_us: growth.cpu.as_ref().and_then(|cpu| demand(index, cpu)),
+        };
+        let classes: Vec<ModuleClass> = self.later.classes.iter().zip(&self.classes).enumerate().map(figures).collect();
+        classes.into_iter()
+    }
+
+    fn requests(&self) -> f64 {
+        self.classes.iter().map(|class| class.requests as f64).sum()
+    }
+
+    /// The CPU time of all workers less that of all requests, as far as that was sampled, per request. `None` where
+    /// that would say little: too few requests, or too many of classes that were never sampled.
+    fn unexplained(&self) -> Option<Unexplained> {
+        let requests = self.requests();
+        let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
+        let one_in = f64::from(self.later.cpu_one_in);
+        let workers = self.earlier.workers.max(self.later.workers).max(1) as f64;
+        let (mut sampled, mut explained_us) = (0.0, 0.0);
+        for class in &self.classes {
+            if let Some(cpu) = &class.cpu {
+                sampled += class.requests as f64;
+                explained_us += class.requests as f64 * cpu.sampled.mean;
+            }
+        }
+        if one_in == 0.0 || requests < one_in * workers || sampled < (1.0 - UNSAMPLED) * requests {
+            return None;
+        }
+        let mean_us = explained_us / sampled;
+        // A worker's CPU time is read at each sampled request: at either end what it did since is missing, the CPU time
+        // of one_in requests on average, spread as the gaps of a random choice are (geometrically).
+        let ends_us2 = 2.0 * workers * (one_in * mean_us).powi(2) / requests.powi(2);
+        Some(Unexplained { us: total_us / requests - mean_us, ends_us2, requests })
+    }
+
+    /// See [`CpuDemand`]. With shares p = n/N of the requests, D = (1 − p) m − Σ pⱼ mⱼ over the other classes + C/N.
+    fn demand(&self, index: usize, cpu: &CpuGrowth, unexplained: &Unexplained) -> CpuDemand {
+        let weight = |other: usize, class: &ClassGrowth| {
+            let share = class.requests as f64 / unexplained.requests;
+            if other == index { 1.0 - share } else { share }
+        };
+        let of_class =
+            |(other, class): (usize, &ClassGrowth)| Some(weight(other, class).powi(2) * class.cpu.as_ref()?.variance());
+        let variance: f64 = self.classes.iter().enumerate().filter_map(of_class).sum();
+        CpuDemand {
+            mean: (cpu.sampled.mean + unexplained.us).max(0.0),
+            ci95_half_width: NORMAL_975 * (variance + unexplained.ends_us2).sqrt(),
+            stddev: cpu.sampled.stddev,
+        }
+    }
+}
+
+impl ClassGrowth {
+    fn between(earlier: &ClassSample, later: &ClassSample) -> Option<ClassGrowth> {
+        let grown = |figure: fn(&ClassSample) -> u64| figure(later).checked_sub(figure(earlier));
+        let mut times = [const { None }; PHASES];
+        for (growth, (earlier, later)) in times.iter_mut().zip(earlier.times.iter().zip(&later.times)) {
+            *growth = TimesGrowth::between(earlier, later)?;
+        }
+        Some(ClassGrowth {
+            requests: grown(|class| class.requests)?,
+            bytes: grown(|class| class.bytes)?,
+            failed: grown(|class| class.failed)?,
+            aborted: grown(|class| class.aborted)?,
+            cpu: CpuGrowth::between(earlier, later)?,
+            mixed: grown(|class| class.cpu_mixed)?,
+            times,
+        })
+    }
+
+    fn phases(&self) -> Phases {
+        let [head, parse, process, upstream, send, log] =
+            self.times.each_ref().map(|times| times.as_ref().map(TimesGrowth::elapsed));
+        Phases { head, parse, process, upstream, send, log }
+    }
+
+    fn mixed_share(&self) -> Option<f64> {
+        let measured = self.cpu.as_ref().map_or(0.0, |cpu| cpu.sampled.count as f64);
+        let chosen = measured + self.mixed as f64;
+        (chosen > 0.0).then(|| self.mixed as f64 / chosen)
+    }
+}
+
+impl CpuGrowth {
+    /// The outer `None`: a counter fell.
+    fn between(earlier: &ClassSample, later: &ClassSample) -> Option<Option<CpuGrowth>> {
+        let grown = |figure: fn(&ClassSample) -> u64| figure(later).checked_sub(figure(earlier));
+        let count = grown(|class| class.cpu_count)?;
+        let squares = grown(|class| class.cpu_sum_us2)?;
+        let user = grown(|class| class.cpu_user_ns)?;
+        let mut phases = [0.0; CPUS];
+        for (mean, (from, to)) in phases.iter_mut().zip(earlier.cpu_ns.iter().zip(&later.cpu_ns)) {
+            *mean = to.checked_sub(*from)? as f64 / 1e3 / count.max(1) as f64;
+        }
+        if count < 2 {
+            return Some(None);
+        }
+        let mean = phases.iter().sum();
+        let sampled = Sampled { count, mean, stddev: stddev(count, mean, squares) };
+        let user = (user > 0).then(|| user as f64 / 1e3 / count as f64);
+        Some(Some(CpuGrowth { sampled, phases, user }))
+    }
+
+    /// Of the mean.
+    fn variance(&self) -> f64 {
+        self.sampled.stddev.powi(2) / self.sampled.count as f64
+    }
+
+    fn parts(&self) -> CpuParts {
+        let [parse, process, log] = self.phases;
+        let system = self.user.map(|user| (self.sampled.mean - user).max(0.0));
+        CpuParts { parse, process, log, user: self.user, system }
+    }
+}
+
+impl TimesGrowth {
+    /// The outer `None`: a counter fell. The inner: no request had this phase.
+    fn between(earlier: &TimesSample, later: &TimesSample) -> Option<Option<TimesGrowth>> {
+        let mut counts = dense(later);
+        for (count, before) in counts.iter_mut().zip(dense(earlier)) {
+            *count = count.checked_sub(before)?;
+        }
+        let count = later.count.checked_sub(earlier.count)?;
+        let (sum_ns, sum_us2) =
+            (later.sum_ns.checked_sub(earlier.sum_ns)?, later.sum_us2.checked_sub(earlier.sum_us2)?);
+        let growth = TimesGrowth { count, sum_ns, sum_us2, most_ns: later.most_ns, buckets: counts };
+        Some((count > 0).then_some(growth))
+    }
+
+    fn elapsed(&self) -> Elapsed {
+        let mean = self.sum_ns as f64 / 1e3 / self.count as f64;
+        let most = Some(self.most_ns).filter(|&most| most > 0);
+        let percentile = |share| buckets::percentile_ns(&self.buckets, share, most).map_or(mean, |ns| ns / 1e3);
+        Elapsed {
+            count: self.count,
+            mean,
+            stddev: stddev(self.count, mean, self.sum_us2),
+            p50: percentile(0.5),
+            p90: percentile(0.9),
+            p99: percentile(0.99),
+        }
+    }
+}
+
+/// Of so many with this mean, given the sum of their squares; 0 of one.
+fn stddev(count: u64, mean: f64, squares: u64) -> f64 {
+    let n = count as f64;
+    // What is rounded in the squares may leave less than nothing.
+    let variance = (squares as f64 / n - mean * mean).max(0.0);
+    if count > 1 { (variance * n / (n - 1.0)).sqrt() } else { 0.0 }
+}
+
+fn dense(times: &TimesSample) -> [u64; BUCKETS] {
+    let mut counts = [0_u64; BUCKETS];
+    for &(bucket, count) in &times.buckets {
+        if let Some(sum) = counts.get_mut(usize::from(bucket)) {
+            *sum = sum.saturating_add(count);
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::Nanos;
+
+    /// Of a class whose requests took 100 µs each in the phase process, and of whose sampled ones half took 10 µs of
+    /// CPU time and half 30 µs.
+    fn class(requests: u64, sampled: u64) -> ClassSample {
+        let mut class = ClassSample {
+            name: "small".to_owned(),
+            requests,
+            bytes: 1000 * requests,
+            failed: requests / 10,
+            aborted: requests / 100,
+            cpu_count: sampled,
+            cpu_ns: [2_000 * sampled, 17_000 * sampled, 1_000 * sampled],
+            cpu_sum_us2: (100 + 900) / 2 * sampled,
+            cpu_user_ns: 5_000 * sampled,
+            cpu_mixed: sampled,
+            ..ClassSample::default()
+        };
+        let bucket = (0..BUCKETS).rfind(|&bucket| buckets::start_ns(bucket) <= 100_000.0).unwrap();
+        class.times[2] = TimesSample {
+            count: requests,
+            sum_ns: 100_000 * requests,
+            sum_us2: 10_000 * requests,
+            most_ns: 100_000,
+            buckets: vec![(bucket as u8, requests)],
+        };
+        class
+    }
+
+    fn server(at_s: u64, cpu_us: u64, classes: Vec<ClassSample>) -> ServerSample {
+        ServerSample {
+            identity: [1, 2, 3],
+            at: Nanos::from_secs(at_s),
+            name: "test/1".to_owned(),
+            enabled: true,
+            cpu_one_in: 16,
+            workers_most: 150,
+            workers: 2,
+            in_progress: 3,
+            connections: 7 * at_s,
+            busy: Nanos::from_millis(1500 * at_s),
+            cpu: Nanos(1000 * cpu_us),
+            classes,
+            ..ServerSample::default()
+        }
+    }
+
+    fn figures(servers: &[ServerSample]) -> Module {
+        let samples: Vec<ModuleSample> =
+            servers.iter().map(|server| ModuleSample { servers: vec![Arc::new(server.clone())] }).collect();
+        over(&samples.iter().collect::<Vec<_>>())
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn growth_becomes_rates_means_and_percentiles() {
+        let found = figures(&[server(10, 0, vec![class(1_000, 100)]), server(12, 100_000, vec![class(5_000, 400)])]);
+        let [server] = found.servers.as_slice() else { panic!("{found:?}") };
+        assert_eq!(
+            (server.requests_per_s, server.connections_per_s, server.requests_in_progress),
+            (2_000.0, Some(7.0), 3)
+        );
+        assert_eq!((server.workers_busy, server.workers_most, server.workers), (Some(1.5), Some(150), 2));
+        near(server.cores.unwrap(), 0.05);
+        near(server.unexplained_cpu_us.unwrap(), 100_000.0 / 4_000.0 - 20.0);
+        let [class] = found.classes.as_slice() else { panic!("{found:?}") };
+        assert_eq!((class.requests, class.failed, class.aborted, class.bytes_per_s), (4_000, 400, 40, 2e6));
+        let process = class.phases_us.process.unwrap();
+        assert_eq!((process.count, process.mean, process.stddev), (4_000, 100.0, 0.0));
+        assert!(process.p50 > 98.0 && process.p99 <= 100.0, "none is longer than the longest: {process:?}");
+        assert_eq!((class.phases_us.parse, class.cpu_mixed), (None, Some(0.5)));
+        let (cpu, parts) = (class.cpu_us.unwrap(), class.cpu_parts_us.unwrap());
+        assert_eq!((cpu.count, cpu.mean), (300, 20.0));
+        near(cpu.stddev, (100.0_f64 * 300.0 / 299.0).sqrt());
+        assert_eq!((parts.parse, parts.process, parts.log), (2.0, 17.0, 1.0));
+        assert_eq!((parts.user, parts.system), (Some(5.0), Some(15.0)));
+        near(class.cpu_ci95_half_width_us.unwrap(), 1.96 * (100.0_f64 / 299.0).sqrt());
+    }
+
+    /// Of one class the demand is all CPU time by all requests, whatever was sampled; what remains uncertain is at the
+    /// ends.
+    #[test]
+    fn demands_add_up_to_the_cpu_time_of_all_workers() {
+        let small = |n, sampled| ClassSample { name: "small".to_owned(), ..class(n, sampled) };
+        let mut large = class(1_000, 100);
+        large.cpu_ns[1] *= 10;
+        let none =
+            || server(10, 0, vec![small(0, 0), ClassSample { name: "large".to_owned(), ..ClassSample::default() }]);
+        let found = figures(&[none(), server(20, 300_000, vec![small(3_000, 300), large])]);
+        let demand = |class: usize| found.classes[class].demand_us.unwrap();
+        near(3_000.0 * demand(0).mean + 1_000.0 * demand(1).mean, 300_000.0);
+        near(demand(1).mean - demand(0).mean, 17.0 * 9.0);
+        let alone = figures(&[none(), server(20, 75_000, vec![small(3_000, 300), ClassSample::default()])]);
+        let demand = alone.classes[0].demand_us.unwrap();
+        near(demand.mean, 25.0);
+        near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0).sqrt() * 16.0 * 20.0 / 3_000.0);
+        near(demand.stddev, alone.classes[0].cpu_us.unwrap().stddev);
+    }
+
+    #[test]
+    fn what_was_sampled_too_little_has_no_demand() {
+        let of = |later: ServerSample| figures(&[server(10, 0, vec![class(0, 0), class(0, 0)]), later]);
+        let unexplained = |later| of(later).servers[0].unexplained_cpu_us;
+        assert!(unexplained(server(11, 1_000_000, vec![class(1_000, 60), class(9, 0)])).is_some());
+        assert_eq!(unexplained(server(11, 1_000_000, vec![class(1_000, 60), class(30, 0)])), None, "another class");
+        assert_eq!(unexplained(server(11, 1_000_000, vec![class(31, 31), class(0, 0)])), None, "few requests");
+        let off = ServerSample { cpu_one_in: 0, ..server(11, 0, vec![class(1_000, 0), class(0, 0)]) };
+        let off = of(off);
+        assert_eq!((off.servers[0].unexplained_cpu_us, off.servers[0].cores), (None, None));
+        assert_eq!((off.classes[0].cpu_us, off.classes[0].demand_us, off.classes[0].cpu_mixed), (None, None, None));
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_has_figures_of_its_own_and_none_wraps() {
+        let old = [server(10, 0, vec![class(9_000, 0)]), server(11, 0, vec![class(9_100, 0)])];
+        let new = [12, 13].map(|at| ServerSample { identity: [1, 2, 4], ..server(at, 0, vec![class(100 * at, 0)]) });
+        let found = figures(&[old[0].clone(), old[1].clone(), new[0].clone(), new[1].clone()]);
+        assert_eq!(found.classes.iter().map(|class| class.requests).collect::<Vec<_>>(), [100, 100]);
+        assert_eq!(found.classes.iter().map(|class| class.server).collect::<Vec<_>>(), [0, 1]);
+        // Between one of the old and one of the new there is nothing to be told, nor where a counter fell.
+        assert_eq!(figures(&[old[1].clone(), new[0].clone()]), Module::default());
+        assert_eq!(figures(&[old[1].clone(), old[0].clone()]), Module::default());
+        let mut fallen = server(12, 0, vec![class(9_200, 0)]);
+        fallen.classes[0].times[2].buckets[0].1 = 1;
+        assert_eq!(figures(&[old[1].clone(), fallen]), Module::default());
+    }
+
+    #[test]
+    fn reads_are_of_the_requests_between_two_looks() {
+        let with = |at, reads, read_bytes, requests| {
+            let io = Some(IoSample { reads, read_bytes, requests });
+            ServerSample { io, ..server(at, 0, vec![class(100 * at, 0)]) }
+        };
+        let found = |later| {
+            let server = figures(&[with(10, 50, 0, 1000), later]).servers.remove(0);
+            (server.reads_per_request, server.blocks_read_per_request)
+        };
+        assert_eq!(found(with(20, 350, 512 * 50, 1100)), (Some(3.0), Some(0.5)));
+        assert_eq!(found(with(20, 50, 0, 1000)), (None, None), "not looked at again");
+        assert_eq!(found(ServerSample { io: None, ..with(20, 1, 1, 1) }), (None, None));
+    }
+}

@@ -1,0 +1,442 @@
+//! One file of the Server Module: opened, checked, and read again and again.
+
+use super::layout::{self, BUCKETS, CPUS, Header, Misfit, PHASES, class, header, slot, times, word32, word64};
+use super::{ClassSample, ServerSample, TimesSample};
+use crate::sys;
+use brimful_core::Nanos;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Why a file of the Server Module cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ModuleFileError {
+    /// It cannot be opened or read.
+    #[error("{source}: {remedy}", source = .0, remedy = remedy(.0))]
+    Io(#[from] io::Error),
+    /// It is a directory, a pipe, a device.
+    #[error("it is no regular file: name the file that the server's `brimful` directive names")]
+    Irregular,
+    /// Its contents are not those of one.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+}
+
+/// A file of the Server Module.
+#[derive(Debug)]
+pub struct ModuleFile {
+    file: File,
+    path: String,
+    /// Device and inode.
+    place: [u64; 2],
+    totals: Totals,
+}
+
+/// Bytes that somebody else may change or cut off at any moment.
+pub(super) trait Bytes {
+    fn length(&self) -> io::Result<u64>;
+    /// Fills all of the buffer, or fails.
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
+}
+
+/// Sums over slots, and buckets as they are in the file.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    workers: u64,
+    in_progress: u64,
+    connections: u64,
+    busy_ns: u64,
+    cpu_ns: u64,
+    classes: Vec<ClassTotals>,
+}
+
+#[derive(Clone, Debug)]
+struct ClassTotals {
+    /// Those of [`ClassSample`] up to `times`, in the order of the file.
+    counters: [u64; COUNTERS],
+    times: [TimesTotals; PHASES],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TimesTotals {
+    count: u64,
+    sum_ns: u64,
+    sum_us2: u64,
+    most_ns: u64,
+    buckets: [u64; BUCKETS],
+}
+
+/// Words of a class before its times.
+const COUNTERS: usize = class::TIMES / 8;
+/// Whether a worker of this process id lives.
+type Lives<'a> = &'a dyn Fn(u32) -> bool;
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "run as root or as the server's user",
+        io::ErrorKind::NotFound => {
+            "start the server with the module first, or name the file that its `brimful` directive names"
+        }
+        _ => "name the file that the server's `brimful` directive names",
+    }
+}
+
+impl ModuleFile {
+    /// Opens a file by its name. One that is a symbolic link is not followed.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is something else.
+    pub fn open(path: &Path) -> Result<ModuleFile, ModuleFileError> {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let file = File::options().read(true).custom_flags(flags).open(path)?;
+        ModuleFile::new(file, path.display().to_string())
+    }
+
+    /// Takes an open file over, which is called so.
+    pub(super) fn new(file: File, path: String) -> Result<ModuleFile, ModuleFileError> {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(ModuleFileError::Irregular);
+        }
+        read_header(&file)?;
+        Ok(ModuleFile { file, path, place: [metadata.dev(), metadata.ino()], totals: Totals::default() })
+    }
+
+    /// What it is called.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Device and inode.
+    pub(super) fn place(&self) -> [u64; 2] {
+        self.place
+    }
+
+    /// What its header says now.
+    ///
+    /// # Errors
+    /// It cannot be read any more, or has become something else.
+    pub fn header(&self) -> Result<Header, ModuleFileError> {
+        read_header(&self.file)
+    }
+
+    /// All counters now; of workers that do not live any more, those that have ended.
+    pub(super) fn read(&mut self, buffer: &mut Vec<u8>, lives: Lives<'_>) -> Result<ServerSample, ModuleFileError> {
+        let mut sample = read(&self.file, &mut self.totals, buffer, lives, sys::now())?;
+        let [device, inode] = self.place;
+        (sample.identity[0], sample.identity[1]) = (device, inode);
+        sample.file.clone_from(&self.path);
+        Ok(sample)
+    }
+
+    /// Process ids of its workers, in the server's namespace.
+    pub(super) fn owners(&self) -> Result<Vec<u32>, ModuleFileError> {
+        let header = self.header()?;
+        let mut owners = Vec::new();
+        for index in 0..header.slots {
+            let mut head = [0; slot::THREAD];
+            self.file.fill(&mut head, header.slot_at(index))?;
+            owners.extend(word32(&head, slot::OWNER).filter(|&owner| owner != 0));
+        }
+        owners.sort_unstable();
+        owners.dedup();
+        Ok(owners)
+    }
+}
+
+impl ServerSample {
+    /// What a file with these bytes says; all its workers are taken to live.
+    ///
+    /// # Errors
+    /// The bytes are no file of the Server Module.
+    pub fn from_bytes(bytes: &[u8], now: Nanos) -> Result<ServerSample, ModuleFileError> {
+        read(&bytes, &mut Totals::default(), &mut Vec::new(), &|_| true, now)
+    }
+}
+
+impl Bytes for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        self.read_exact_at(buffer, at)
+    }
+}
+
+impl Bytes for &[u8] {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let found = self.get(at..at.saturating_add(buffer.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(found);
+        Ok(())
+    }
+}
+
+fn read_header(bytes: &impl Bytes) -> Result<Header, ModuleFileError> {
+    let length = bytes.length()?;
+    let mut head = [0; header::SIZE];
+    if length < head.len() as u64 {
+        return Err(Misfit::Foreign.into());
+    }
+    bytes.fill(&mut head, 0)?;
+    Ok(Header::parse(&head, length)?)
+}
+
+fn read(
+    bytes: &impl Bytes,
+    totals: &mut Totals,
+    buffer: &mut Vec<u8>,
+    lives: Lives<'_>,
+    now: Nanos,
+) -> Result<ServerSample, ModuleFileError> {
+    let header = read_header(bytes)?;
+    totals.clear(header.classes.len());
+    if buffer.len() < header.slot_size {
+        buffer.resize(header.slot_size, 0);
+    }
+    for index in 0..header.slots {
+        let at = header.slot_at(index);
+        let (head, rest) = buffer[..header.slot_size].split_at_mut(slot::CLASSES);
+        bytes.fill(head, at)?;
+        // Most slots of most servers were never used.
+        if word64(head, slot::OWNERS).is_some_and(|owners| owners > 0) {
+            bytes.fill(rest, at + slot::CLASSES as u64)?;
+            totals.add_worker(head, lives, now);
+            totals.add_classes(rest);
+        }
+    }
+    let classes = header.classes.into_iter().zip(&totals.classes);
+    Ok(ServerSample {
+        identity: [0, 0, header.made_ns],
+        at: now,
+        name: header.server,
+        file: String::new(),
+        enabled: header.enabled,
+        cpu_one_in: header.cpu_one_in,
+        workers_most: header.workers_most,
+        lost: header.lost,
+        workers: totals.workers,
+        in_progress: totals.in_progress,
+        connections: totals.connections,
+        busy: Nanos(totals.busy_ns),
+        cpu: Nanos(totals.cpu_ns),
+        io: None,
+        classes: classes.map(|(name, totals)| totals.sample(name)).collect(),
+    })
+}
+
+impl Totals {
+    fn clear(&mut self, classes: usize) {
+        self.classes.clear();
+        self.classes.resize(classes, ClassTotals::ZERO);
+        *self = Totals { classes: std::mem::take(&mut self.classes), ..Totals::default() };
+    }
+
+    /// The first bytes of a slot. One whose worker was killed stays busy, with a request in progress, until it is given
+    /// to another.
+    fn add_worker(&mut self, head: &[u8], lives: Lives<'_>, now: Nanos) {
+        let word = |at| word64(head, at).unwrap_or_default();
+        add(&mut self.connections, word(slot::CONNECTIONS));
+        add(&mut self.busy_ns, word(slot::BUSY_NS));
+        add(&mut self.cpu_ns, word(slot::CPU_NS));
+        let owner = word32(head, slot::OWNER).filter(|&owner| owner != 0);
+        if owner.is_some_and(lives) {
+            add(&mut self.workers, 1);
+            add(&mut self.in_progress, word(slot::IN_PROGRESS));
+            let since = word(slot::BUSY_SINCE_NS);
+            if since > 0 {
+                add(&mut self.busy_ns, now.0.saturating_sub(since));
+            }
+        }
+    }
+
+    /// What follows them.
+    fn add_classes(&mut self, rest: &[u8]) {
+        for (totals, bytes) in self.classes.iter_mut().zip(rest.chunks_exact(class::SIZE)) {
+            let (counters, times) = bytes.split_at(class::TIMES);
+            let any = word64(counters, class::REQUESTS).is_some_and(|requests| requests > 0);
+            for (sum, word) in totals.counters.iter_mut().zip(words(counters)) {
+                add(sum, word);
+            }
+            if any {
+                totals.times.iter_mut().zip(times.chunks_exact(times::SIZE)).for_each(|(sum, times)| sum.add(times));
+            }
+        }
+    }
+}
+
+impl ClassTotals {
+    const ZERO: ClassTotals = ClassTotals { counters: [0; COUNTERS], times: [TimesTotals::ZERO; PHASES] };
+
+    fn sample(&self, name: String) -> ClassSample {
+        let counter = |at: usize| self.counters.get(at / 8).copied().unwrap_or_default();
+        let mut cpu_ns = [0; CPUS];
+        cpu_ns.iter_mut().enumerate().for_each(|(cpu, ns)| *ns = counter(class::CPU_NS + 8 * cpu));
+        ClassSample {
+            name,
+            requests: counter(class::REQUESTS),
+            bytes: counter(class::BYTES),
+            failed: counter(class::FAILED),
+            aborted: counter(class::ABORTED),
+            cpu_count: counter(class::CPU_COUNT),
+            cpu_ns,
+            cpu_sum_us2: counter(class::CPU_SUM_US2),
+            cpu_user_ns: counter(class::CPU_USER_NS),
+            cpu_mixed: counter(class::CPU_MIXED),
+            times: self.times.map(|times| times.sample()),
+        }
+    }
+}
+
+impl TimesTotals {
+    const ZERO: TimesTotals = TimesTotals { count: 0, sum_ns: 0, sum_us2: 0, most_ns: 0, buckets: [0; BUCKETS] };
+
+    fn add(&mut self, bytes: &[u8]) {
+        let word = |at| word64(bytes, at).unwrap_or_default();
+        let count = word(times::COUNT);
+        if count == 0 {
+            return;
+        }
+        add(&mut self.count, count);
+        add(&mut self.sum_ns, word(times::SUM_NS));
+        add(&mut self.sum_us2, word(times::SUM_US2));
+        self.most_ns = self.most_ns.max(word(times::MOST_NS));
+        for (sum, word) in self.buckets.iter_mut().zip(words(&bytes[times::BUCKETS..])) {
+            add(sum, word);
+        }
+    }
+
+    fn sample(&self) -> TimesSample {
+        let used = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        TimesSample {
+            count: self.count,
+            sum_ns: self.sum_ns,
+            sum_us2: self.sum_us2,
+            most_ns: self.most_ns,
+            buckets: used.map(|(bucket, &count)| (bucket as u8, count)).collect(),
+        }
+    }
+}
+
+/// The last bytes, if they are less than a word, are none.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).filter_map(|word| layout::word64(word, 0))
+}
+
+/// Whoever writes nonsense gets nonsense.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::tests::header_bytes;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A file of so many slots with two classes, all zero.
+    fn empty(slots: u32) -> Vec<u8> {
+        let mut bytes = header_bytes(slots, 2);
+        let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);
+        bytes.resize(bytes.len() + slots as usize * slot_size, 0);
+        bytes
+    }
+
+    fn put(bytes: &mut [u8], slot: usize, at: usize, word: u64) {
+        let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);
+        let at = 896 + slot * slot_size + at;
+        bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
+    }
+
+    #[test]
+    fn slots_are_summed_and_those_never_used_left_out() {
+        let mut bytes = empty(3);
+        let (first, second) = (slot::CLASSES, slot::CLASSES + class::SIZE);
+        let process = class::TIMES + 2 * times::SIZE;
+        for (slot, requests) in [(0, 5), (1, 70), (2, 900)] {
+            put(&mut bytes, slot, second + class::REQUESTS, requests);
+            put(&mut bytes, slot, second + process + times::COUNT, requests);
+            put(&mut bytes, slot, second + process + times::SUM_NS, 1000 * requests);
+            put(&mut bytes, slot, second + process + times::MOST_NS, 10 * requests);
+            put(&mut bytes, slot, second + process + times::BUCKETS + 8 * 7, requests);
+            put(&mut bytes, slot, slot::BUSY_NS, 100);
+            put(&mut bytes, slot, slot::BUSY_SINCE_NS, 1000);
+            put(&mut bytes, slot, slot::IN_PROGRESS, 1);
+            put(&mut bytes, slot, slot::OWNERS, u64::from(slot < 2));
+        }
+        // Low half: the process id.
+        put(&mut bytes, 0, slot::OWNER, u64::from_ne_bytes([7, 0, 0, 0, 8, 0, 0, 0]));
+        put(&mut bytes, 1, first + class::CPU_MIXED, 3);
+        let sample = ServerSample::from_bytes(&bytes, Nanos(1500)).unwrap();
+        assert_eq!((sample.workers, sample.in_progress, sample.busy), (1, 1, Nanos(100 + 500 + 100)));
+        let [a, b] = sample.classes.as_slice() else { panic!("{sample:?}") };
+        assert_eq!((a.requests, a.cpu_mixed, b.requests), (0, 3, 75));
+        let process = &b.times[2];
+        assert_eq!((process.count, process.sum_ns, process.most_ns), (75, 75_000, 700));
+        assert_eq!(process.buckets, [(7, 75)]);
+        assert!(b.times[1].buckets.is_empty());
+    }
+
+    #[test]
+    fn a_worker_that_was_killed_is_not_busy_for_ever() {
+        let mut bytes = empty(1);
+        put(&mut bytes, 0, slot::OWNERS, 1);
+        put(&mut bytes, 0, slot::OWNER, 7);
+        put(&mut bytes, 0, slot::IN_PROGRESS, 1);
+        put(&mut bytes, 0, slot::BUSY_SINCE_NS, 1);
+        put(&mut bytes, 0, slot::BUSY_NS, 3);
+        let read = |lives: Lives<'_>| {
+            let sample = read(&&bytes[..], &mut Totals::default(), &mut Vec::new(), lives, Nanos(100)).unwrap();
+            (sample.workers, sample.in_progress, sample.busy.0)
+        };
+        assert_eq!(read(&|pid| pid == 7), (1, 1, 102));
+        assert_eq!(read(&|_| false), (0, 0, 3));
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_is_now_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("brimful");
+        let mut bytes = empty(2);
+        std::fs::write(&path, &bytes).unwrap();
+        let mut file = ModuleFile::open(&path).unwrap();
+        let mut requests = || file.read(&mut Vec::new(), &|_| true).map(|sample| sample.requests());
+        assert_eq!(requests().unwrap(), 0);
+        put(&mut bytes, 1, slot::OWNERS, 1);
+        put(&mut bytes, 1, slot::CLASSES + class::REQUESTS, 9);
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(requests().unwrap(), 9);
+        for length in [bytes.len() - 1, 900, 895, 3, 0] {
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
+            assert!(matches!(requests(), Err(ModuleFileError::Misfit(_))), "{length}");
+        }
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(ModuleFile::open(&link).is_err());
+        assert!(matches!(ModuleFile::open(directory.path()), Err(ModuleFileError::Irregular)));
+        let missing = ModuleFile::open(&directory.path().join("none")).unwrap_err().to_string();
+        assert!(missing.contains("start the server with the module first"), "{missing}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_make_a_sample(
+            words in proptest::collection::vec((0_usize..3, 0_usize..1430, any::<u64>()), 0..300),
+            head in proptest::collection::vec((0_usize..896, any::<u8>()), 0..4), now: u64,
+        ) {
+            let mut bytes = empty(3);
+            words.iter().for_each(|&(slot, word, value)| put(&mut bytes, slot, 8 * word, value));
+            (0..3).for_each(|slot| put(&mut bytes, slot, slot::OWNERS, 1));
+            head.iter().for_each(|&(at, byte)| bytes[at] = byte);
+            if let Ok(sample) = ServerSample::from_bytes(&bytes, Nanos(now)) {
+                prop_assert!(sample.classes.len() <= layout::CLASSES_MOST);
+            }
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Finds the files of the watched servers: those that their processes share memory through, or those that were named.
+//!
+//! A file is opened by what a process has mapped (/proc/PID/map_files), so that it is the very one, in a container too
+//! and after it was removed or replaced; or by its path below the process's own root, where no symbolic link leads out
+//! of that, and then it has to be the one that is mapped. A server may have two files for a while: old workers go on
+//! with the one that a reload has replaced.
+
+use super::file::{ModuleFile, ModuleFileError};
+use super::io::IoAccount;
+use super::maps::{Mapping, innermost_pid, shared};
+use super::{ModuleSample, ServerSample};
+use crate::MonitorError;
+use crate::search::Search;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What the paths of all such files contain.
+const WORD: &str = "brimful";
+/// Files at a time; more than that nobody watches at once.
+const MOST_FILES: usize = 16;
+
+/// Reads the files of the watched servers.
+#[derive(Debug)]
+pub struct ModuleWatch {
+    proc: PathBuf,
+    servers: Vec<Watched>,
+    /// Those that were named.
+    named: Vec<PathBuf>,
+    /// Why a file that was found is not read, by its path.
+    refused: BTreeMap<String, String>,
+    /// Whether there were any processes to look into.
+    looked: bool,
+    /// Whether looking into one was refused.
+    closed: bool,
+    search: Search,
+}
+
+/// A server's file.
+#[derive(Debug)]
+struct Watched {
+    file: ModuleFile,
+    /// As maps tell it; none of a file that was only named.
+    place: Option<(String, u64)>,
+    /// Which of the named files this is.
+    named: Option<usize>,
+    /// Processes that have it mapped.
+    pids: BTreeSet<u32>,
+    /// Of its workers, those that do not live any more.
+    dead: BTreeSet<u32>,
+    io: IoAccount,
+    latest: Option<Arc<ServerSample>>,
+}
+
+/// What the processes have mapped.
+#[derive(Debug, Default)]
+struct Found {
+    /// By place as maps tell it: a mapping of it, and who has one.
+    files: BTreeMap<(String, u64), Sharing>,
+    /// The processes by their ids in their own namespaces.
+    living: BTreeSet<u32>,
+    /// Looking into one was refused.
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Sharing {
+    range: String,
+    path: String,
+    deleted: bool,
+    pids: BTreeSet<u32>,
+}
+
+impl ModuleWatch {
+    /// `root` is where /proc is.
+    ///
+    /// # Errors
+    /// A file that was named cannot be read.
+    pub(super) fn open(root: &Path, named: &[PathBuf]) -> Result<ModuleWatch, MonitorError> {
+        let mut watch = ModuleWatch {
+            proc: root.join("proc"),
+            servers: Vec::new(),
+            named: named.to_vec(),
+            refused: BTreeMap::new(),
+            looked: false,
+            closed: false,
+            search: Search::default(),
+        };
+        for (index, path) in named.iter().enumerate() {
+            let file = ModuleFile::open(path)
+                .map_err(|error| MonitorError::Module { path: path.clone(), why: error.to_string() })?;
+            watch.add(file, None, Some(index));
+        }
+        Ok(watch)
+    }
+
+    /// The slow part, to be done before reading: looks into the watched processes, as far as that is due.
+    pub(crate) fn search(&mut self, pids: &[u32]) {
+        if !self.search.due() {
+            return;
+        }
+        let begun = Search::begin();
+        // Who owns a slot before the look and is not found by it is dead.
+        let owners: Vec<Vec<u32>> =
+            self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
+        let found = Found::look(&self.proc, pids);
+        self.looked |= !pids.is_empty();
+        self.closed = found.closed;
+        self.refused.clear();
+        for (server, owners) in self.servers.iter_mut().zip(owners) {
+            let lives = |owner: &u32| found.living.contains(owner) || self.proc.join(owner.to_string()).exists();
+            server.dead = owners.into_iter().filter(|owner| !lives(owner)).collect();
+        }
+        self.renew_named();
+        self.take(found);
+        self.search.rest(begun);
+    }
+
+    /// A named file that has been replaced by another is read too.
+    fn renew_named(&mut self) {
+        for (index, path) in self.named.clone().iter().enumerate() {
+            let there = fs::symlink_metadata(path).ok().map(|now| [now.dev(), now.ino()]);
+            let known = |server: &Watched| Some(server.file.place()) == there;
+            let Some(place) = there.filter(|_| !self.servers.iter().any(known)) else { continue };
+            if let Ok(file) = ModuleFile::open(path).map_err(|error| self.refuse(&path.display().to_string(), &error))
+                && file.place() == place
+            {
+                // The old one stays as long as a process has it.
+                self.servers.iter_mut().filter(|server| server.named == Some(index)).for_each(|old| old.named = None);
+                self.add(file, None, Some(index));
+            }
+        }
+    }
+
+    /// Opens what is new, and lets go of what no process has any more.
+    fn take(&mut self, found: Found) {
+        for server in &mut self.servers {
+            server.pids.clear();
+        }
+        for (place, sharing) in found.files {
+            if !self.servers.iter().any(|server| server.place.as_ref() == Some(&place)) {
+                match open_mapped(&self.proc, &place, &sharing) {
+                    Ok(file) => self.add(file, Some(place.clone()), None),
+                    Err(error) => self.refuse(&sharing.path, &error),
+                }
+            }
+            let known = self.servers.iter_mut().find(|server| server.place.as_ref() == Some(&place));
+            known.into_iter().for_each(|server| server.pids.clone_from(&sharing.pids));
+        }
+        self.servers.retain(|server| server.named.is_some() || !server.pids.is_empty());
+    }
+
+    /// One that is there already, under a name that was given, is the same.
+    fn add(&mut self, file: ModuleFile, place: Option<(String, u64)>, named: Option<usize>) {
+        if let Some(known) = self.servers.iter_mut().find(|server| server.file.place() == file.place()) {
+            known.place = known.place.take().or(place);
+            known.named = known.named.or(named);
+        } else if self.servers.len() < MOST_FILES {
+            let (pids, dead, io) = Default::default();
+            self.servers.push(Watched { file, place, named, pids, dead, io, latest: None });
+        }
+    }
+
+    fn refuse(&mut self, path: &str, why: &ModuleFileError) {
+        if self.refused.len() < MOST_FILES {
+            self.refused.insert(path.to_owned(), why.to_string());
+        }
+    }
+
+    pub(super) fn read(&mut self, buffer: &mut Vec<u8>) -> ModuleSample {
+        let proc = &self.proc;
+        let mut servers = Vec::with_capacity(self.servers.len());
+        for server in &mut self.servers {
+            let dead = &server.dead;
+            server.latest = match server.file.read(buffer, &|owner| !dead.contains(&owner)) {
+                Ok(mut sample) => {
+                    sample.io = server.io.read(proc, server.pids.iter().copied(), sample.requests());
+                    Some(Arc::new(sample))
+                }
+                Err(error) => {
+                    self.refused.insert(server.file.path().to_owned(), error.to_string());
+                    None
+                }
+            };
+            servers.extend(server.latest.clone());
+        }
+        ModuleSample { servers }
+    }
+
+    /// Where the figures come from, or why there are none.
+    pub(super) fn source(&self) -> String {
+        let one = |server: &ServerSample| {
+            let ServerSample { name, file, enabled, cpu_one_in, lost, .. } = server;
+            let off = if *enabled { "" } else { "; it is turned off, `brimful module on` turns it on" };
+            let lost = match lost {
+                0 => String::new(),
+                n => format!("; {n} workers have found no place in it: raise `brimful_slots`"),
+            };
+            let cpu = match cpu_one_in {
+                0 => "no CPU time".to_owned(),
+                1 => "CPU time of each request".to_owned(),
+                n => format!("CPU time of 1 request in {n}"),
+            };
+            format!("{file} of {name}, {cpu}{off}{lost}")
+        };
+        let read: Vec<String> = self.servers.iter().filter_map(|server| server.latest.as_deref().map(one)).collect();
+        let refused = self.refused.iter().map(|(path, why)| format!("{path}: {why}"));
+        match read.is_empty() {
+            false => read.into_iter().chain(refused).collect::<Vec<_>>().join("; "),
+            true if !self.refused.is_empty() => format!("none: {}", refused.collect::<Vec<_>>().join("; ")),
+            true if self.closed => "none: this user may not look into the server's processes: run as root".to_owned(),
+            true if !self.looked => "none: the watched processes are not known yet; --module names a file".to_owned(),
+            true => {
+                "none: no watched process has the module loaded: `brimful module install` brings it to nginx and Apache"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl Found {
+    fn look(proc: &Path, pids: &[u32]) -> Found {
+        let mut found = Found::default();
+        for &pid in pids {
+            match fs::read(proc.join(format!("{pid}/maps"))) {
+                Ok(maps) => found.add(proc, pid, &String::from_utf8_lossy(&maps)),
+                Err(error) => found.closed |= error.kind() == io::ErrorKind::PermissionDenied,
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, proc: &Path, pid: u32, maps: &str) {
+        let mut any = false;
+        for Mapping { range, place: (device, inode), path, deleted } in shared(maps, WORD) {
+            let place = (device.to_owned(), inode);
+            if self.files.len() < MOST_FILES || self.files.contains_key(&place) {
+                let (range, path) = (range.to_owned(), path.to_owned());
+                let new = || Sharing { range, path, deleted, pids: BTreeSet::new() };
+                any |= self.files.entry(place).or_insert_with(new).pids.insert(pid);
+            }
+        }
+        if any {
+            let status = fs::read_to_string(proc.join(format!("{pid}/status"))).unwrap_or_default();
+            self.living.insert(innermost_pid(&status).unwrap_or(pid));
+        }
+    }
+}
+
+/// What a process has mapped: by any of those that have it.
+fn open_mapped(proc: &Path, place: &(String, u64), sharing: &Sharing) -> Result<ModuleFile, ModuleFileError> {
+    let Sharing { range, path, deleted, pids } = sharing;
+    let gone = || io::Error::new(io::ErrorKind::NotFound, "the process that has it has ended");
+    let mut last = ModuleFileError::Io(gone());
+    for pid in pids {
+        let process = proc.join(pid.to_string());
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        // Its addresses are those of the first process; workers have it at the same ones as the process they were
+        // forked from.
+        let exact = File::options().read(true).custom_flags(flags).open(process.join("map_files").join(range));
+        let opened = match exact {
+            Ok(file) => same_inode(file, place),
+            Err(_) if *deleted => Err(ModuleFileError::Io(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "it was removed or replaced, and only root may read what is left of it",
+            ))),
+            Err(_) => {
+                below_root(&process.join("root"), path).map_err(Into::into).and_then(|file| same_inode(file, place))
+            }
+        };
+        match opened.and_then(|file| ModuleFile::new(file, path.clone())) {
+            Ok(file) => return Ok(file),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Refuses a file that is another than the one that is mapped.
+fn same_inode(file: File, place: &(String, u64)) -> Result<File, ModuleFileError> {
+    match file.metadata()?.ino() == place.1 {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::NotFound, "another file has taken its place").into()),
+    }
+}
+
+/// Opens a path as a process with this root would, whatever symbolic links are on the way.
+fn below_root(root: &Path, path: &str) -> io::Result<File> {
+    let root = openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let relative = path.trim_start_matches('/');
+    let opened = openat2(&root, relative, flags, Mode::empty(), ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS);
+    match opened {
+        // Linux before 5.6, or a sandbox that does not know it. What is opened is compared with what is mapped in any
+        // case.
+        Err(Errno::NOSYS | Errno::PERM) => Ok(openat(&root, relative, flags, Mode::empty())?.into()),
+        opened => Ok(opened?.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::tests::header_bytes;
+    use super::super::layout::{SLOT_ALIGN, class, slot};
+    use super::*;
+    use crate::fixture::{Fixture, P};
+
+    /// A file of two slots, the first of which belongs to a worker.
+    fn module_file(owner: u32, requests: u64) -> Vec<u8> {
+        let mut bytes = header_bytes(2, 2);
+        let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(SLOT_ALIGN);
+        bytes.resize(896 + 2 * slot_size, 0);
+        bytes[896 + slot::OWNER..][..4].copy_from_slice(&owner.to_ne_bytes());
+        bytes[896 + slot::OWNERS..][..8].copy_from_slice(&1_u64.to_ne_bytes());
+        bytes[896 + slot::CLASSES + class::REQUESTS..][..8].copy_from_slice(&requests.to_ne_bytes());
+        bytes
+    }
+
+    /// A process, whose root is a directory of its own, with such a file mapped.
+    fn process(fixture: &Fixture, pid: u32, bytes: &[u8], inner_pid: u32) -> PathBuf {
+        fixture.process(pid, 1, "nginx", [0; 4]);
+        let process = fixture.root().join(pid.to_string());
+        let shm = process.join("root/dev/shm");
+        fs::create_dir_all(&shm).unwrap();
+        let path = shm.join("brimful-nginx");
+        fs::write(&path, bytes).unwrap();
+        map(fixture, pid, &path, "");
+        fs::write(process.join("status"), format!("NSpid:\t{pid}\t{inner_pid}\n")).unwrap();
+        path
+    }
+
+    fn map(fixture: &Fixture, pid: u32, path: &Path, deleted: &str) {
+        let inode = fs::metadata(path).unwrap().ino();
+        let maps = format!("7f00-7f10 rw-s 00000000 00:1a {inode} /dev/shm/brimful-nginx{deleted}\n");
+        fs::write(fixture.root().join(format!("{pid}/maps")), maps).unwrap();
+    }
+
+    fn sample(watch: &mut ModuleWatch, pids: &[u32]) -> Vec<(u64, u64)> {
+        watch.search = Search::default();
+        watch.search(pids);
+        let servers = watch.read(&mut Vec::new()).servers;
+        servers.iter().map(|server| (server.requests(), server.workers)).collect()
+    }
+
+    #[test]
+    fn files_are_found_by_what_processes_have_mapped_in_their_own_roots() {
+        let fixture = Fixture::new();
+        process(&fixture, P + 1, &module_file(12, 5), 12);
+        process(&fixture, P + 2, &module_file(12, 7), 13);
+        fixture.process(P + 3, 1, "nginx", [0; 4]);
+        let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
+        assert!(watch.source().starts_with("none: the watched processes"), "{}", watch.source());
+        assert_eq!(sample(&mut watch, &[P + 3]), []);
+        assert!(watch.source().starts_with("none: no watched process has the module"), "{}", watch.source());
+        // Who owns a slot is known to be dead only from the second look on.
+        sample(&mut watch, &[P + 1, P + 2, P + 3]);
+        let mut found = sample(&mut watch, &[P + 1, P + 2, P + 3]);
+        found.sort_unstable();
+        assert_eq!(found, [(5, 1), (7, 1)], "process 12 lives, be it another server's");
+        assert!(watch.source().starts_with("/dev/shm/brimful-nginx of test/1"), "{}", watch.source());
+        assert_eq!(sample(&mut watch, &[P + 2]), [(7, 0)], "one has ended, the other's worker has too");
+        assert_eq!(sample(&mut watch, &[]), []);
+    }
+
+    #[test]
+    fn no_link_leads_out_of_a_servers_root_and_no_other_file_is_taken_for_its_own() {
+        let fixture = Fixture::new();
+        let path = process(&fixture, P + 1, &module_file(1, 5), 1);
+        let ours = fixture.system().join("brimful-ours");
+        fs::rename(&path, &ours).unwrap();
+        std::os::unix::fs::symlink(&ours, &path).unwrap();
+        let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
+        assert_eq!(sample(&mut watch, &[P + 1]), []);
+        assert!(watch.source().starts_with("none: /dev/shm/brimful-nginx: "), "{}", watch.source());
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, module_file(1, 6)).unwrap();
+        assert_eq!(sample(&mut watch, &[P + 1]), []);
+        assert!(watch.source().contains("another file has taken its place"), "{}", watch.source());
+        map(&fixture, P + 1, &path, " (deleted)");
+        assert_eq!(sample(&mut watch, &[P + 1]), []);
+        assert!(watch.source().contains("only root may read what is left of it"), "{}", watch.source());
+        map(&fixture, P + 1, &path, "");
+        assert_eq!(sample(&mut watch, &[P + 1]), [(6, 1)]);
+    }
+
+    #[test]
+    fn a_named_file_is_read_without_any_process_and_followed_when_it_is_replaced() {
+        let fixture = Fixture::new();
+        let path = fixture.system().join("brimful-x");
+        let error = ModuleWatch::open(fixture.system(), std::slice::from_ref(&path)).unwrap_err().to_string();
+        assert!(error.contains("brimful-x") && error.contains("start the server"), "{error}");
+        fs::write(&path, b"something else").unwrap();
+        let error = ModuleWatch::open(fixture.system(), std::slice::from_ref(&path)).unwrap_err().to_string();
+        assert!(error.contains("no file of the Server Module"), "{error}");
+        fs::write(&path, module_file(0, 5)).unwrap();
+        let mut watch = ModuleWatch::open(fixture.system(), std::slice::from_ref(&path)).unwrap();
+        assert_eq!(sample(&mut watch, &[]), [(5, 0)]);
+        let other = fixture.system().join("brimful-y");
+        fs::write(&other, module_file(0, 1)).unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert_eq!(sample(&mut watch, &[]), [(1, 0)]);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(sample(&mut watch, &[]), [(1, 0)], "what is left of it is still read");
+    }
+}

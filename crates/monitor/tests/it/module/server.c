@@ -1,0 +1,59 @@
+/*
+ * A server in name only: server FILE. It maps the file as a module does, with the classes "small" (to 4999 bytes) and "other", claims
+ * a slot, prints "ready", and for each number on stdin records so many requests of class small, then prints "done":
+ *
+ *   1000 bytes; PARSE 10 µs, PROCESS 1000 + i µs for the i-th of this number, LOG 2 µs; every tenth with CPU time 5 + 20 + 2 µs, of
+ *   which 9 µs in user mode; the CPU time of the thread grows by 30 µs with each
+ */
+#include "recorder.h"
+
+static void record(const struct brimful_settings *settings, struct brimful_slot *slot, unsigned long count)
+{
+    unsigned long i;
+
+    for (i = 0; i < count; i++) {
+        struct brimful_request request = {
+            .time_ns = {0, 10000, 1000000 + i * 1000, 0, 0, 2000},
+            .has = {0, 1, 1, 0, 0, 1},
+            .bytes = 1000,
+            .status = 200,
+            .cpu_sampled = i % 10 == 0,
+            .cpu_ns = {5000, 20000, 2000},
+            .cpu_user_ns = 9000,
+        };
+
+        brimful_record(slot, brimful_classify(settings, "/", 1, request.bytes), &request);
+        brimful_add(&slot->cpu_ns, 30000);
+    }
+}
+
+int main(int count, char **arguments)
+{
+    struct brimful_settings settings = {.server = "made-up/1.0", .slots = 4, .cpu_one_in = 10, .workers_most = 8};
+    struct brimful_memory memory;
+    struct brimful_slot *slot;
+    char why[BRIMFUL_WHY_BYTES];
+    char line[32];
+
+    if (count != 2 || brimful_add_rule(&settings, "small", "size 0-4999") != NULL) {
+        return 2;
+    }
+    settings.path = arguments[1];
+    if (brimful_map(&memory, &settings, why) != 0) {
+        fprintf(stderr, "%s\n", why);
+        return 3;
+    }
+    slot = brimful_claim(&memory, (uint32_t) getpid(), (uint32_t) getpid());
+    if (slot == NULL) {
+        return 3;
+    }
+    brimful_begin(slot, brimful_now());
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        record(&settings, slot, strtoul(line, NULL, 10));
+        puts("done");
+        fflush(stdout);
+    }
+    return 0;
+}

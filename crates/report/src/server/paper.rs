@@ -1,0 +1,247 @@
+//! What was seen of a server, in the rows of WebMonitor's results (Almeida, Almeida & Yates 1997, Tables 4 to 8).
+//!
+//! The paper's connection is a request: it kept none alive. Its processing lasts until the client has the answer: here
+//! it is the phases process, upstream and send.
+
+use super::layout::{UNKNOWN, rows};
+use super::module::label;
+use brimful_core::server::{Elapsed, Module, ModuleClass, Program, Server};
+
+/// The tables, one below the other.
+pub fn tables(server: &Server) -> String {
+    let mut parts = Vec::new();
+    match server.module.as_ref().filter(|module| module.classes.iter().any(|class| class.requests > 0)) {
+        Some(module) => parts.push(server_module(module)),
+        None => parts.push(format!(
+            "Server Module (Tables 4 and 5 of the paper): no requests seen\n  {}\n",
+            server.sources.get("module").map_or("none: it was not watched", String::as_str)
+        )),
+    }
+    parts.push(kernel_module(server));
+    parts.push(network(server));
+    parts.join("\n")
+}
+
+/// A row's figure, of a class or of all requests.
+type Figure = fn(&Requests<'_>) -> Option<f64>;
+
+/// The requests of some classes of some servers.
+struct Requests<'m> {
+    module: &'m Module,
+    classes: Vec<&'m ModuleClass>,
+    /// Whether these are all there are.
+    all: bool,
+}
+
+const ROWS: [(&str, Figure); 13] = [
+    ("conn/s", |r| Some(r.classes.iter().map(|class| class.requests_per_s).sum())),
+    ("Mbit/s", |r| Some(r.classes.iter().map(|class| class.bytes_per_s * 8e-6).sum())),
+    ("reads/conn", |r| r.of_servers(|s| s.reads_per_request)),
+    ("rblk/conn", |r| r.of_servers(|s| s.blocks_read_per_request)),
+    ("CPU parsetime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.parse))),
+    ("CPU processingtime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.process))),
+    ("CPU logtime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.log))),
+    ("elapsed parsetime(ms)/conn", |r| r.elapsed_ms(|class| [class.phases_us.parse, None, None])),
+    ("elapsed processingtime(ms)/conn", |r| {
+        r.elapsed_ms(|class| [class.phases_us.process, class.phases_us.upstream, class.phases_us.send])
+    }),
+    ("elapsed logtime(ms)/conn", |r| r.elapsed_ms(|class| [class.phases_us.log, None, None])),
+    ("CPU user(ms)/conn", |r| r.cpu_ms(|class| class.cpu_parts_us?.user)),
+    ("CPU system(ms)/conn", |r| r.cpu_ms(|class| class.cpu_parts_us?.system)),
+    ("CPU demand(ms)/conn", |r| r.cpu_ms(|class| Some(class.demand_us?.mean))),
+];
+
+impl Requests<'_> {
+    /// The mean over requests of what is known of servers only.
+    fn of_servers(&self, figure: fn(&brimful_core::server::ModuleServer) -> Option<f64>) -> Option<f64> {
+        let servers = &self.module.servers;
+        let weighted = servers.iter().map(|server| Some((server.requests_per_s, figure(server)?)));
+        weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| mean(&known))
+    }
+
+    /// The mean over requests of what is known of classes, in milliseconds.
+    fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
+        let known: Vec<_> =
+            self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)? / 1e3))).collect();
+        mean(&known)
+    }
+
+    /// The sum of some phases per request, in milliseconds. A phase that a request did not have took it no time.
+    fn elapsed_ms(&self, phases: fn(&ModuleClass) -> [Option<Elapsed>; 3]) -> Option<f64> {
+        let of_class = |class: &&ModuleClass| {
+            let phases: Vec<Elapsed> = phases(class).into_iter().flatten().collect();
+            let us: f64 = phases.iter().map(|phase| super::module::per_request(phase, class)).sum();
+            (!phases.is_empty()).then_some((class.requests as f64, us / 1e3))
+        };
+        mean(&self.classes.iter().filter_map(of_class).collect::<Vec<_>>())
+    }
+}
+
+fn mean(weighted: &[(f64, f64)]) -> Option<f64> {
+    let weight: f64 = weighted.iter().map(|(weight, _)| weight).sum();
+    (weight > 0.0).then(|| weighted.iter().map(|(weight, x)| weight * x).sum::<f64>() / weight)
+}
+
+fn server_module(module: &Module) -> String {
+    let classes: Vec<&ModuleClass> = module.classes.iter().filter(|class| class.requests > 0).collect();
+    let each = classes.iter().map(|&class| Requests { module, classes: vec![class], all: classes.len() == 1 });
+    let mut columns: Vec<Requests<'_>> = each.collect();
+    let mut titles = vec!["per class".to_owned()];
+    titles.extend(classes.iter().map(|class| label(module, class)));
+    if classes.len() > 1 {
+        titles.push("all".to_owned());
+        columns.push(Requests { module, classes, all: true });
+    }
+    let cells = |figure: Figure| columns.iter().map(move |requests| precise(figure(requests)));
+    let table = ROWS.iter().map(|(name, figure)| [(*name).to_owned()].into_iter().chain(cells(*figure)).collect());
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    "Server Module (Tables 4 and 5 of the paper)\n".to_owned()
+        + &rows(&titles, &table.collect::<Vec<_>>())
+        + "  A connection is a request, as in the paper, which kept none alive. Elapsed processing includes waiting for the\n  \
+           client and for servers behind this one. Reads are known of all requests together only. The last three rows are\n  \
+           not in the paper's tables; demand is CPU time with what no phase explains.\n"
+}
+
+fn kernel_module(server: &Server) -> String {
+    let kernel = &server.kernel;
+    let share = |figure: Option<f64>| precise(figure.map(|share| 100.0 * share));
+    let (paging, interrupts) = (kernel.paging.unwrap_or_default(), kernel.interrupts.unwrap_or_default());
+    let cpus = kernel.cpus.len().max(1) as f64;
+    let sum = |figure: fn(&Program) -> Option<f64>| {
+        let known = server.process.iter().map(figure).sum::<Option<f64>>();
+        known.filter(|_| !server.process.is_empty())
+    };
+    let system = [
+        ("cpu_idle(%)", share(kernel.cpu.map(|cpu| cpu.idle))),
+        ("cpu_user(%)", share(kernel.cpu.map(|cpu| cpu.user))),
+        ("cpu_system(%)", share(kernel.cpu.map(|cpu| cpu.system))),
+        ("interrupts/s", precise(interrupts.all_per_s)),
+        ("net_interrupts/s", precise(interrupts.network_per_s)),
+        ("disk_interrupts/s", precise(interrupts.disk_per_s)),
+        ("page-in/s", precise(paging.page_ins_per_s)),
+        ("page-out/s", precise(paging.page_outs_per_s)),
+        ("reads/s", precise(kernel.disk.map(|disk| disk.reads_per_s))),
+        ("writes/s", precise(kernel.disk.map(|disk| disk.writes_per_s))),
+        ("ctxt/s", precise(kernel.context_switches_per_s)),
+    ];
+    let processes = [
+        ("cpu(%)", share(sum(|program| Some(program.cores)).map(|cores| cores / cpus))),
+        ("mem(%)", share(sum(|program| program.memory_share))),
+        ("started processes", precise(sum(|program| Some(program.processes as f64)))),
+        ("running processes", precise(sum(|program| program.running.map(|n| n as f64)))),
+    ];
+    let table = |title: &str, figures: &[(&str, String)]| {
+        let figures: Vec<Vec<String>> =
+            figures.iter().map(|(name, cell)| vec![(*name).to_owned(), cell.clone()]).collect();
+        trimmed(&rows(&[title, ""], &figures))
+    };
+    "Kernel Module (Tables 6 and 7 of the paper)\n".to_owned()
+        + &table("the system as a whole", &system)
+        + &table("the watched programs", &processes)
+}
+
+fn network(server: &Server) -> String {
+    let all = server.network.as_ref().and_then(|network| network.all);
+    let figures = [
+        ("Packets transmitted per second", precise(all.map(|all| all.tx_packets_per_s))),
+        ("Packets received per second", precise(all.map(|all| all.rx_packets_per_s))),
+    ];
+    let figures = figures.map(|(name, cell)| vec![name.to_owned(), cell]);
+    "Kernel Module, network (Table 8 of the paper)\n".to_owned() + &trimmed(&rows(&["all interfaces", ""], &figures))
+}
+
+/// Without what a column without a title leaves at the ends of lines.
+fn trimmed(table: &str) -> String {
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// With three significant digits, however small: milliseconds of today's CPUs are.
+fn precise(x: Option<f64>) -> String {
+    match x {
+        None => UNKNOWN.to_owned(),
+        Some(x) if x.abs() >= 0.995 || x == 0.0 => brimful_core::quantity::number(x),
+        Some(x) => {
+            let decimals = (2.0 - x.abs().log10().floor()).clamp(0.0, 9.0) as usize;
+            format!("{x:.decimals$}").replacen('-', "\u{2212}", 1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::module::tests::module;
+    use super::*;
+    use brimful_core::server::{CpuShares, Disk, Kernel, Network, Traffic};
+
+    fn server() -> Server {
+        let mut module = module();
+        let mut large = module.classes[0].clone();
+        (large.name, large.requests, large.requests_per_s) = ("over-500k".to_owned(), 3_000, 1_500.0);
+        large.cpu_parts_us.iter_mut().for_each(|parts| parts.process = 116.5);
+        module.classes.push(large);
+        let cpu = Some(CpuShares { user: 0.09, system: 0.903, idle: 0.007, ..CpuShares::default() });
+        let disk = Some(Disk { reads_per_s: 7.29, ..Disk::default() });
+        let program = |cores, processes| Program { cores, processes, running: Some(1), ..Program::default() };
+        Server {
+            kernel: Kernel { cpu, cpus: vec![0, 1], disk, context_switches_per_s: Some(51.94), ..Kernel::default() },
+            process: vec![program(1.5, 3), program(0.25, 2)],
+            network: Some(Network {
+                all: Some(Traffic { tx_packets_per_s: 442.82, rx_packets_per_s: 317.75, ..Traffic::default() }),
+                ..Network::default()
+            }),
+            module: Some(module),
+            ..Server::default()
+        }
+    }
+
+    /// The cells of a row.
+    fn row<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(name))
+            .unwrap_or_else(|| panic!("{name} in\n{text}"));
+        line.trim_start()[name.len()..].split_ascii_whitespace().collect()
+    }
+
+    #[test]
+    fn the_rows_of_the_papers_tables_are_there() {
+        let text = tables(&server());
+        for (name, cells) in [
+            ("per class", &["under-5k", "over-500k", "all"][..]),
+            ("conn/s", &["500", "1,500", "2,000"]),
+            ("Mbit/s", &["16.0", "16.0", "32.0"]),
+            ("reads/conn", &["–", "–", "1.25"]),
+            ("CPU parsetime(ms)/conn", &["0.00200", "0.00200", "0.00200"]),
+            ("CPU processingtime(ms)/conn", &["0.0165", "0.117", "0.0915"]),
+            ("elapsed processingtime(ms)/conn", &["0.105", "0.105", "0.105"]),
+            ("elapsed logtime(ms)/conn", &["0.00310", "0.00310", "0.00310"]),
+            ("CPU system(ms)/conn", &["0.0150", "0.0150", "0.0150"]),
+            ("cpu_idle(%)", &["0.700"]),
+            ("reads/s", &["7.29"]),
+            ("ctxt/s", &["51.9"]),
+            ("interrupts/s", &["–"]),
+            ("cpu(%)", &["87.5"]),
+            ("mem(%)", &["–"]),
+            ("started processes", &["5.00"]),
+            ("Packets transmitted per second", &["443"]),
+        ] {
+            assert_eq!(row(&text, name), cells, "{name} in\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    }
+
+    #[test]
+    fn without_the_module_it_is_said_what_would_bring_it() {
+        let mut server = server();
+        server.module = None;
+        server.sources.insert("module".to_owned(), "none: no module".to_owned());
+        let text = tables(&server);
+        assert!(text.contains("no requests seen\n  none: no module\n") && text.contains("ctxt/s"), "{text}");
+    }
+
+    #[test]
+    fn small_figures_keep_three_digits() {
+        let shown = [0.0, 1234.5, 1.234, 0.5, 0.012_34, 0.000_002_346].map(|x| precise(Some(x)));
+        assert_eq!(shown, ["0.00", "1,234", "1.23", "0.500", "0.0123", "0.00000235"]);
+    }
+}
