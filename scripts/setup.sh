@@ -65,6 +65,8 @@ look_for_test_tools() {
     runs python3 --version || package python3 "scripts/check-dependencies is written in it" python3
     [[ -x /usr/sbin/nginx ]] || package nginx "tests measure it" nginx
     [[ -x /usr/sbin/apache2 ]] || package Apache "tests measure it" apache2-bin
+    [[ -f /usr/share/nginx/src/src/core/nginx.h ]] || package "nginx's headers" "tests build a module for it" nginx-dev
+    runs apxs -q INCLUDEDIR || package "Apache's headers" "tests build a module for it" apache2-dev
     runs openssl version || package openssl "tests make certificates with it" openssl
     runs ip -Version || package iproute2 "tests make networks of their own with it" iproute2
     [[ -x ${CHROMIUM:-/usr/bin/chromium} ]] || package chromium "tests read the report page in it" chromium

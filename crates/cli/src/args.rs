@@ -2,6 +2,7 @@
 
 use crate::characterize::args::{CharacterizeArgs, FilesetArgs};
 use crate::exit::UsageError;
+use crate::module::args::ModuleArgs;
 use crate::plan::args::PlanArgs;
 use crate::replay::ReplayArgs;
 use brimful_core::cpus::CpuList;
@@ -42,6 +43,8 @@ pub enum Command {
     Replay(Box<ReplayArgs>),
     /// Watch a server: its programs, its port, the network and the machine
     Watch(Box<WatchArgs>),
+    /// Let nginx or Apache say where a request's time goes inside it
+    Module(ModuleArgs),
     /// Find out from access logs what a site's traffic is like, and the load that has it
     Characterize(Box<CharacterizeArgs>),
     /// Make the files that the requests of a Workload ask for
@@ -285,7 +288,10 @@ pub struct WatchArgs {
     /// listens on --port]
     #[arg(long, value_name = "PROGRAM")]
     pub process: Vec<ProcessSelector>,
-    /// Groups of figures to read: kernel, process, network, connections [default: all]
+    /// Read this file of a Server Module, whoever writes it (repeatable) [default: those of the watched programs]
+    #[arg(long, value_name = "FILE")]
+    pub module: Vec<PathBuf>,
+    /// Groups of figures to read: kernel, process, network, connections, module [default: all]
     #[arg(long, value_name = "GROUP,…", value_delimiter = ',')]
     pub groups: Vec<GroupName>,
     /// How often, like 1s; of one group, like process=5s (repeatable) [default: 1s]
@@ -332,6 +338,9 @@ pub struct WatchArgs {
     /// Print the `server` object of a Record as JSON at the end, and nothing else
     #[arg(long)]
     pub json: bool,
+    /// Print what was seen as the tables of WebMonitor's results (1997) have it, at the end, and nothing else
+    #[arg(long, conflicts_with_all = ["json", "once"])]
+    pub paper_tables: bool,
     /// Write that object to a file as well; - is stdout, and stderr has the rest then
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,

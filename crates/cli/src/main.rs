@@ -12,6 +12,7 @@ mod exit;
 mod fileset;
 mod load;
 mod merge;
+mod module;
 mod output;
 mod plan;
 mod progress;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => merge::main(&args),
         Command::Replay(args) => replay::main(&args),
         Command::Watch(args) => watch::main(&args),
+        Command::Module(args) => module::main(&args),
         Command::Characterize(args) => characterize::main(&args),
         Command::Fileset(args) => fileset::main(&args),
         Command::Plan(args) => plan::main(&args),

@@ -26,11 +26,13 @@ pub struct ApacheOptions {
     pub max_workers: usize,
     /// Served files: path below the document root, content.
     pub files: Vec<(String, Vec<u8>)>,
+    /// Directives added at the end, such as `IncludeOptional conf.d/*.conf`, where paths begin in the private directory.
+    pub extra: String,
 }
 
 impl Default for ApacheOptions {
     fn default() -> Self {
-        ApacheOptions { mpm: Mpm::Event, max_workers: 16, files: default_files() }
+        ApacheOptions { mpm: Mpm::Event, max_workers: 16, files: default_files(), extra: String::new() }
     }
 }
 
@@ -57,6 +59,7 @@ impl Deref for Apache {
 
 fn configuration(options: &ApacheOptions, dir: &str, port: u16) -> String {
     let n = options.max_workers;
+    let extra = &options.extra;
     let (module, pool) = match options.mpm {
         Mpm::Prefork => (
             "prefork",
@@ -92,6 +95,7 @@ DirectoryIndex index.html
 KeepAlive On
 KeepAliveTimeout 75
 MaxKeepAliveRequests 0
+{extra}
 "#
     )
 }

@@ -111,6 +111,11 @@ impl Daemon {
         false
     }
 
+    /// Its private directory.
+    pub fn directory(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// The listening address.
     pub fn addr(&self) -> SocketAddr {
         self.addr

@@ -19,13 +19,22 @@ pub struct NginxOptions {
     pub files: Vec<(String, Vec<u8>)>,
     /// Directives added to the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
     pub extra: String,
-    /// Directives added to the `http` block before it, such as `log_format`.
+    /// Directives added at the top, such as `include modules.d/*.conf;`, where paths begin in the private directory.
+    pub main: String,
+    /// Directives added to the `http` block.
     pub http: String,
 }
 
 impl Default for NginxOptions {
     fn default() -> Self {
-        NginxOptions { workers: 1, keepalive: true, files: default_files(), extra: String::new(), http: String::new() }
+        NginxOptions {
+            workers: 1,
+            keepalive: true,
+            files: default_files(),
+            extra: String::new(),
+            main: String::new(),
+            http: String::new(),
+        }
     }
 }
 
@@ -50,7 +59,7 @@ impl Deref for Nginx {
 }
 
 fn configuration(options: &NginxOptions, dir: &str, port: u16) -> String {
-    let NginxOptions { workers, keepalive, extra, http, .. } = options;
+    let NginxOptions { workers, keepalive, extra, main, http, .. } = options;
     let user = if is_root() { "user www-data;" } else { "" };
     let keepalive_timeout = if *keepalive { 75 } else { 0 };
     format!(
@@ -59,6 +68,7 @@ fn configuration(options: &NginxOptions, dir: &str, port: u16) -> String {
 worker_processes {workers};
 pid "{dir}/server.pid";
 error_log "{dir}/error.log" warn;
+{main}
 events {{ worker_connections 4096; }}
 http {{
     access_log off;

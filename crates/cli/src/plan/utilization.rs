@@ -15,7 +15,6 @@ mod table;
 mod tests;
 mod vmstat;
 
-
 use jiff::tz::TimeZone;
 
 /// What a CPU resource is called.

@@ -15,6 +15,8 @@ fn help_is_what_was_reviewed() {
         ("help-characterize.txt", &["characterize", "--help"]),
         ("help-fileset.txt", &["fileset", "--help"]),
         ("help-replay.txt", &["replay", "--help"]),
+        ("help-module.txt", &["module", "--help"]),
+        ("help-module-install.txt", &["module", "install", "--help"]),
         ("help-plan.txt", &["plan", "--help"]),
         ("help-plan-calibrate.txt", &["plan", "calibrate", "--help"]),
         ("help-plan-forecast.txt", &["plan", "forecast", "--help"]),

@@ -18,6 +18,7 @@ mod help;
 mod limits;
 mod load;
 mod merge;
+mod module;
 mod output;
 mod plan;
 mod plan_calibrate;

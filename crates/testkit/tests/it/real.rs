@@ -89,7 +89,7 @@ fn a_served_file_cannot_leave_the_private_directory() {
 }
 
 fn apache_serves_and_leaves_nothing_behind(mpm: Mpm, max_workers: usize, processes: usize) {
-    let server = Apache::start(ApacheOptions { mpm, max_workers, files: files() });
+    let server = Apache::start(ApacheOptions { mpm, max_workers, files: files(), ..Default::default() });
     let addr = server.addr();
     // The master writes its pid file before it starts the children; an answer proves that one exists.
     assert!(answers(addr, LAST_GET).ends_with("\r\n\r\nfront"), "{}", server.log());

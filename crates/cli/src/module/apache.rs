@@ -1,0 +1,269 @@
+//! Apache 2.4: what `apache2 -V` says of it, and where its configuration takes a file in.
+//!
+//! Debian's configuration refers to variables that a shell script sets, so its `apache2ctl` is asked in place of the
+//! program wherever the server's own directories are meant.
+
+mod build;
+mod config;
+
+use super::command::{QUESTION, Ran, find, named, run};
+use super::server::{Piece, Server, Settings, config_in, quoted};
+use super::sources::Scratch;
+use crate::exit::UsageError;
+use anyhow::Context;
+use config::{available, directory, includes};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MODULE: &str = "mod_brimful.so";
+/// Where distributions have modules, if not in the server's own directory.
+const MODULES: [&str; 4] =
+    ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/local/apache2/modules"];
+
+/// An installed Apache.
+#[derive(Debug)]
+pub struct Apache {
+    binary: PathBuf,
+    /// `Apache/2.4.66`.
+    version: String,
+    /// Which modules it loads: those built with headers of the same first number.
+    magic: String,
+    /// Its control script, where that has to be asked.
+    control: Option<PathBuf>,
+    /// `-d` and `-f`, where they were given.
+    flags: Vec<OsString>,
+    modules: PathBuf,
+    root: PathBuf,
+    config: PathBuf,
+}
+
+impl Apache {
+    /// Finds it, and what it was built with.
+    ///
+    /// # Errors
+    /// When there is none, or it says nothing of itself.
+    pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Apache> {
+        let binary = match binary {
+            Some(path) => named(path)?,
+            None => {
+                find(&["apache2", "httpd"]).context("no Apache is installed here; name its program with --binary")?
+            }
+        };
+        let ran = run(&binary, &["-V"], None, QUESTION)?;
+        let said = |start: &str| ran.stdout.lines().find_map(|line| line.trim().strip_prefix(start).map(str::trim));
+        let compiled = |name: &str| said(&format!("-D {name}=")).map(|value| PathBuf::from(value.trim_matches('"')));
+        let version = said("Server version:").and_then(|version| version.split(' ').next());
+        let (Some(version), Some(magic)) = (version, said("Server's Module Magic Number:")) else {
+            let words = format!("{}: no Apache, it does not answer to -V as one; check --binary", binary.display());
+            return Err(UsageError(words).into());
+        };
+        let own = compiled("HTTPD_ROOT").unwrap_or_else(|| "/usr/local/apache2".into());
+        let root = prefix.clone().unwrap_or_else(|| own.clone());
+        let is_own = prefix.is_none() && config.is_none();
+        let config = match (config, &prefix) {
+            (Some(config), _) => config,
+            (None, Some(prefix)) => config_in(prefix, &["apache2.conf", "httpd.conf", "conf/httpd.conf"])?,
+            (None, None) => own.join(compiled("SERVER_CONFIG_FILE").unwrap_or_else(|| "conf/httpd.conf".into())),
+        };
+        let control = find(&["apache2ctl"]).filter(|_| is_own && own.join("envvars").is_file());
+        let flags = if is_own {
+            Vec::new()
+        } else {
+            vec!["-d".into(), root.clone().into(), "-f".into(), config.clone().into()]
+        };
+        Ok(Apache {
+            modules: modules(&root, prefix.is_some()),
+            version: version.to_owned(),
+            magic: magic.to_owned(),
+            binary,
+            control,
+            flags,
+            root,
+            config,
+        })
+    }
+
+    fn ask(&self, flags: &[OsString], more: &[&str]) -> anyhow::Result<Ran> {
+        let arguments: Vec<OsString> = flags.iter().cloned().chain(more.iter().map(OsString::from)).collect();
+        run(self.control.as_ref().unwrap_or(&self.binary), &arguments, None, QUESTION)
+    }
+
+    fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
+        let ran = self.ask(flags, &["-t"])?;
+        Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
+    }
+}
+
+impl Server for Apache {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    fn module(&self) -> PathBuf {
+        self.modules.join(MODULE)
+    }
+
+    fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
+        if source.is_some() {
+            return Err(UsageError("--source is for nginx; Apache's modules are built by apxs".to_owned()).into());
+        }
+        build::build(&self.magic, &self.version, scratch)
+    }
+
+    fn check(&self, module: &[u8]) -> anyhow::Result<()> {
+        // Which Apache it is for, its structure `brimful_module` says, and the server's own test compares.
+        let is_module = module.starts_with(b"\x7fELF") && module.windows(14).any(|window| window == b"brimful_module");
+        match is_module {
+            true => Ok(()),
+            false => Err(UsageError("it is no brimful module of Apache; check --module".to_owned()).into()),
+        }
+    }
+
+    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<Piece>> {
+        let name = self.config.display();
+        let text = fs::read(&self.config)
+            .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
+        let (root, patterns) = includes(&String::from_utf8_lossy(&text), &self.root);
+        let head = "# Written by `brimful module install apache`; `brimful module remove apache` takes it away.\n";
+        let load = format!("{head}LoadModule brimful_module {}\n", quoted(&self.module())?);
+        let mut text = format!("Brimful {}\nBrimfulCpuOneIn {}\n", quoted(&settings.memory)?, settings.cpu_one_in);
+        settings.classes.iter().for_each(|class| text += &format!("BrimfulClass {class}\n"));
+        let directory = |ending: &str| patterns.iter().find_map(|pattern| directory(&root.join(pattern), ending));
+        if let (Some(loads), Some(configurations)) = (directory("*.load"), directory("*.conf")) {
+            return Ok(vec![
+                available(&loads, "brimful.load", load),
+                available(&configurations, "brimful.conf", format!("{head}{text}")),
+            ]);
+        }
+        let both = load + &text;
+        if let Some(directory) = directory("*.conf") {
+            return Ok(vec![Piece { path: directory.join("brimful.conf"), text: both, link: None, by_hand: None }]);
+        }
+        let beside = self.config.with_file_name("brimful.conf");
+        let is_included = patterns.iter().any(|pattern| root.join(pattern) == beside);
+        let line = format!("at the end of {name}:  Include {}", quoted(&beside)?);
+        Ok(vec![Piece { path: beside, text: both, link: None, by_hand: (!is_included).then_some(line) }])
+    }
+
+    fn test(&self) -> anyhow::Result<Result<(), String>> {
+        self.run_test(&self.flags)
+    }
+
+    fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
+        // What serves at all is in the configuration that there is.
+        let mut text = format!("Include {}\n", quoted(&self.config)?);
+        for piece in pieces {
+            text += &format!("Include {}\n", quoted(&piece.path)?);
+        }
+        let config = scratch.join("alone.conf");
+        fs::write(&config, text).with_context(|| format!("cannot write {}", config.display()))?;
+        self.run_test(&["-d".into(), self.root.clone().into(), "-f".into(), config.into()])
+    }
+
+    fn reload(&self) -> anyhow::Result<()> {
+        let ran = self.ask(&self.flags, &["-t", "-D", "DUMP_RUN_CFG"])?;
+        let path =
+            ran.stdout.lines().find_map(|line| line.strip_prefix("PidFile:")).map(|path| path.trim().trim_matches('"'));
+        let path = path.with_context(|| format!("{} does not say where its pid file is", self.version))?;
+        let text = fs::read_to_string(path)
+            .map_err(|error| anyhow::anyhow!("cannot read {path}: {error}; start Apache, which then has the module"))?;
+        let pid = text.trim().parse().ok().and_then(Pid::from_raw).with_context(|| format!("no pid is in {path}"))?;
+        let program = fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero()));
+        let is_it = program.is_ok_and(|program| program.file_name() == self.binary.file_name());
+        anyhow::ensure!(
+            is_it,
+            "process {} of {path} is not {}; does Apache run?",
+            pid.as_raw_nonzero(),
+            self.binary.display()
+        );
+        // `-k graceful` would do the same, but start a server that does not run.
+        kill_process(pid, Signal::USR1).with_context(|| format!("cannot signal process {}", pid.as_raw_nonzero()))
+    }
+
+    fn reload_command(&self) -> String {
+        match &self.control {
+            Some(control) => format!("{} graceful", control.display()),
+            None => {
+                let flags: String = self.flags.iter().map(|flag| format!(" {}", flag.display())).collect();
+                format!("{}{flags} -k graceful", self.binary.display())
+            }
+        }
+    }
+}
+
+/// Where the server of this directory has its modules.
+fn modules(root: &Path, is_named: bool) -> PathBuf {
+    let own = root.join("modules");
+    if is_named || own.is_dir() {
+        return own;
+    }
+    MODULES.iter().map(PathBuf::from).find(|directory| directory.is_dir()).unwrap_or(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(directory: &Path, config: &str) -> Vec<Piece> {
+        fs::write(directory.join("httpd.conf"), config).unwrap();
+        let apache = Apache {
+            binary: "/usr/sbin/apache2".into(),
+            version: "Apache/2.4.66".to_owned(),
+            magic: "20120211:142".to_owned(),
+            control: None,
+            flags: Vec::new(),
+            modules: directory.join("modules"),
+            root: directory.to_owned(),
+            config: directory.join("httpd.conf"),
+        };
+        let classes = vec!["small=size 0-4999".parse().unwrap()];
+        apache.pieces(&Settings { memory: "/dev/shm/mine".into(), cpu_one_in: 4, classes }).unwrap()
+    }
+
+    #[test]
+    fn debian_has_them_enabled_by_links() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("mods-available")).unwrap();
+        fs::create_dir(at("mods-enabled")).unwrap();
+        let found =
+            pieces(directory.path(), "IncludeOptional mods-enabled/*.load\nIncludeOptional mods-enabled/*.conf\n");
+        assert_eq!(found[0].path, at("mods-available/brimful.load"));
+        assert_eq!(found[0].link, Some((at("mods-enabled/brimful.load"), "../mods-available/brimful.load".into())));
+        assert_eq!(found[1].path, at("mods-available/brimful.conf"));
+        let text = &found[1].text;
+        assert!(
+            text.ends_with("\nBrimful /dev/shm/mine\nBrimfulCpuOneIn 4\nBrimfulClass small size 0-4999\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn others_have_one_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("conf.d")).unwrap();
+        let config = "<VirtualHost *:80>\n Include sites/*.conf\n</VirtualHost>\n include \"conf.d/*.conf\"\n";
+        let found = pieces(directory.path(), config);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].path, at("conf.d/brimful.conf"));
+        assert!(found[0].text.contains("\nLoadModule brimful_module ") && found[0].text.contains("\nBrimful "));
+        assert_eq!(found[0].by_hand, None);
+    }
+
+    #[test]
+    fn nobodys_configuration_is_edited() {
+        let directory = tempfile::tempdir().unwrap();
+        let found = pieces(directory.path(), "Listen 80\n");
+        assert_eq!(found[0].path, directory.path().join("brimful.conf"));
+        assert!(found[0].by_hand.as_deref().unwrap().contains("Include "));
+        let found = pieces(directory.path(), "Include brimful.conf\n");
+        assert_eq!(found[0].by_hand, None);
+    }
+}

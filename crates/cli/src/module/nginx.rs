@@ -1,0 +1,244 @@
+//! nginx: what `nginx -V` says of it, and where its configuration takes a file in.
+
+mod build;
+mod config;
+
+use super::command::{QUESTION, find, named, run};
+use super::server::{Piece, Server, Settings, config_in, quoted};
+use super::sources::Scratch;
+use crate::exit::UsageError;
+use anyhow::Context;
+use config::{Include, includes, words};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MODULE: &str = "ngx_http_brimful_module.so";
+
+/// An installed nginx.
+#[derive(Debug)]
+pub struct Nginx {
+    binary: PathBuf,
+    /// `nginx/1.22.1`.
+    version: String,
+    /// Those of `configure`.
+    arguments: Vec<String>,
+    /// `-p` and `-c`, where they were given.
+    flags: Vec<OsString>,
+    modules: PathBuf,
+    config: PathBuf,
+}
+
+impl Nginx {
+    /// Finds it, and what it was built with.
+    ///
+    /// # Errors
+    /// When there is none, or it says nothing of itself.
+    pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Nginx> {
+        let binary = match binary {
+            Some(path) => named(path)?,
+            None => find(&["nginx"]).context("no nginx is installed here; name its program with --binary")?,
+        };
+        let ran = run(&binary, &["-V"], None, QUESTION)?;
+        let said = |start: &str| ran.stderr.lines().find_map(|line| line.strip_prefix(start).map(str::trim));
+        let version = said("nginx version:").map(|version| version.split(' ').next().unwrap_or_default().to_owned());
+        let Some(version) = version else {
+            let words = format!("{}: no nginx, it does not answer to -V as one; check --binary", binary.display());
+            return Err(UsageError(words).into());
+        };
+        let arguments = words(said("configure arguments:").unwrap_or_default());
+        let own = argument(&arguments, "--prefix").unwrap_or("/usr/local/nginx");
+        let own = prefix.clone().unwrap_or_else(|| PathBuf::from(own));
+        let modules = argument(&arguments, "--modules-path").filter(|_| prefix.is_none()).unwrap_or("modules");
+        let config = match (config, &prefix) {
+            (Some(config), _) => Some(config),
+            (None, Some(prefix)) => Some(config_in(prefix, &["nginx.conf", "conf/nginx.conf"])?),
+            (None, None) => None,
+        };
+        let flag = |flag: &str, path: &PathBuf| [OsString::from(flag), path.clone().into_os_string()];
+        let flags =
+            prefix.iter().flat_map(|path| flag("-p", path)).chain(config.iter().flat_map(|path| flag("-c", path)));
+        Ok(Nginx {
+            flags: flags.collect(),
+            modules: own.join(modules),
+            config: config
+                .unwrap_or_else(|| own.join(argument(&arguments, "--conf-path").unwrap_or("conf/nginx.conf"))),
+            binary,
+            version,
+            arguments,
+        })
+    }
+
+    fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
+        let arguments: Vec<OsString> = [OsString::from("-t")].into_iter().chain(flags.iter().cloned()).collect();
+        let ran = run(&self.binary, &arguments, None, QUESTION)?;
+        Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
+    }
+
+    /// The piece that belongs into a block: in a directory that the configuration includes there, or beside it.
+    fn piece(
+        &self,
+        included: &[Include],
+        block: &str,
+        name: &str,
+        where_to: &str,
+        text: String,
+    ) -> anyhow::Result<Piece> {
+        let base = self.config.parent().unwrap_or(Path::new("/"));
+        let of_block: Vec<&Include> = included.iter().filter(|include| include.block == block).collect();
+        if let Some(directory) = of_block.iter().find_map(|include| include.directory(base)) {
+            return Ok(Piece { path: directory.join(name), text, link: None, by_hand: None });
+        }
+        let beside = base.join(format!("brimful-{}.conf", if block.is_empty() { "load" } else { block }));
+        let is_included = of_block.iter().any(|include| base.join(&include.pattern) == beside);
+        let line = format!("{where_to} {}:  include {};", self.config.display(), quoted(&beside)?);
+        Ok(Piece { path: beside, text, link: None, by_hand: (!is_included).then_some(line) })
+    }
+}
+
+impl Server for Nginx {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    fn module(&self) -> PathBuf {
+        self.modules.join(MODULE)
+    }
+
+    fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
+        build::build(&self.version, &self.arguments, scratch, source)
+    }
+
+    fn check(&self, module: &[u8]) -> anyhow::Result<()> {
+        let name = self.binary.display();
+        let server = fs::read(&self.binary).with_context(|| format!("cannot read {name}"))?;
+        let Some(wanted) = build::signature(&server) else {
+            anyhow::bail!("{name} has no signature of modules, so that it loads none: it needs nginx 1.9.11 or newer");
+        };
+        match build::signature(module) {
+            Some(found) if found == wanted => Ok(()),
+            Some(found) => Err(UsageError(format!(
+                "the module was built for another nginx: its signature is {found}, that of {name} is {wanted}; build \
+                 it here, without --module"
+            ))
+            .into()),
+            None => Err(UsageError("it is no module of nginx: it has no signature; check --module".to_owned()).into()),
+        }
+    }
+
+    fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<Piece>> {
+        let name = self.config.display();
+        let text = fs::read(&self.config)
+            .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
+        let included = includes(&String::from_utf8_lossy(&text));
+        let head = "# Written by `brimful module install nginx`; `brimful module remove nginx` takes it away.\n";
+        let load = format!("{head}load_module {};\n", quoted(&self.module())?);
+        let mut http =
+            format!("{head}brimful {};\nbrimful_cpu_one_in {};\n", quoted(&settings.memory)?, settings.cpu_one_in);
+        settings.classes.iter().for_each(|class| http += &format!("brimful_class {class};\n"));
+        Ok(vec![
+            self.piece(&included, "", "50-brimful.conf", "at the top of", load)?,
+            self.piece(&included, "http", "brimful.conf", "within `http { … }` of", http)?,
+        ])
+    }
+
+    fn test(&self) -> anyhow::Result<Result<(), String>> {
+        self.run_test(&self.flags)
+    }
+
+    fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
+        let mut text = String::new();
+        let mut http = String::new();
+        for piece in pieces {
+            let line = format!("include {};\n", quoted(&piece.path)?);
+            *(if piece.text.contains("load_module") { &mut text } else { &mut http }) += &line;
+        }
+        let config = scratch.join("alone.conf");
+        let pid = quoted(&scratch.join("alone.pid"))?;
+        fs::write(&config, format!("{text}pid {pid};\nevents {{}}\nhttp {{\naccess_log off;\n{http}}}\n"))
+            .with_context(|| format!("cannot write {}", config.display()))?;
+        let flags = ["-p".into(), scratch.path().into(), "-c".into(), config.into()];
+        self.run_test(&flags)
+    }
+
+    fn reload(&self) -> anyhow::Result<()> {
+        let arguments: Vec<OsString> =
+            ["-s", "reload"].map(OsString::from).into_iter().chain(self.flags.clone()).collect();
+        let ran = run(&self.binary, &arguments, None, QUESTION)?;
+        match ran.ok {
+            true => Ok(()),
+            false => anyhow::bail!("nginx was not reloaded: {}; does it run?", ran.complaint()),
+        }
+    }
+
+    fn reload_command(&self) -> String {
+        let flags: String = self.flags.iter().map(|flag| format!(" {}", flag.display())).collect();
+        format!("{}{flags} -s reload", self.binary.display())
+    }
+}
+
+/// The value of an argument like `--prefix=/usr`; the last one counts.
+fn argument<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
+    arguments.iter().rev().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nginx(directory: &Path, config: &str) -> Nginx {
+        fs::write(directory.join("nginx.conf"), config).unwrap();
+        Nginx {
+            binary: "/usr/sbin/nginx".into(),
+            version: "nginx/1.22.1".to_owned(),
+            arguments: Vec::new(),
+            flags: vec!["-p".into(), directory.into()],
+            modules: directory.join("modules"),
+            config: directory.join("nginx.conf"),
+        }
+    }
+
+    fn settings() -> Settings {
+        let classes = vec!["small=size 0-4999".parse().unwrap(), "images=url /images/*".parse().unwrap()];
+        Settings { memory: "/dev/shm/mine".into(), cpu_one_in: 8, classes }
+    }
+
+    #[test]
+    fn pieces_go_where_the_configuration_includes_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("conf.d")).unwrap();
+        fs::create_dir(at("modules-enabled")).unwrap();
+        let nginx = nginx(
+            directory.path(),
+            "include modules-enabled/*.conf;\nhttp { include absent/*.conf; include conf.d/*.conf; }",
+        );
+        let pieces = nginx.pieces(&settings()).unwrap();
+        let paths: Vec<&Path> = pieces.iter().map(|piece| piece.path.as_path()).collect();
+        assert_eq!(paths, [at("modules-enabled/50-brimful.conf"), at("conf.d/brimful.conf")]);
+        assert!(pieces.iter().all(|piece| piece.by_hand.is_none()));
+        let load = format!("\nload_module {};\n", at("modules/ngx_http_brimful_module.so").display());
+        assert!(pieces[0].text.ends_with(&load), "{}", pieces[0].text);
+        let expected = "\nbrimful /dev/shm/mine;\nbrimful_cpu_one_in 8;\nbrimful_class small size 0-4999;\n\
+                        brimful_class images url /images/*;\n";
+        assert!(pieces[1].text.ends_with(expected), "{}", pieces[1].text);
+    }
+
+    #[test]
+    fn nobodys_configuration_is_edited() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        // The first include is in no block that it would belong to.
+        let nginx =
+            nginx(directory.path(), "events {}\nhttp { server { include *.conf; } include brimful-http.conf; }");
+        let pieces = nginx.pieces(&settings()).unwrap();
+        assert_eq!(pieces[0].path, at("brimful-load.conf"));
+        let line = pieces[0].by_hand.as_deref().unwrap();
+        assert!(line.starts_with("at the top of ") && line.ends_with("brimful-load.conf;"), "{line}");
+        assert_eq!((pieces[1].path.clone(), pieces[1].by_hand.clone()), (at("brimful-http.conf"), None));
+    }
+}

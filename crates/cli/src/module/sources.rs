@@ -1,0 +1,104 @@
+//! The module's sources, which this program has inside it, and a directory of our own in which they are compiled.
+
+use anyhow::Context;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::SystemTime;
+
+/// Path below `server-module/`, content.
+const SOURCES: [(&str, &str); 8] = [
+    ("recorder.h", include_str!("../../../../server-module/recorder.h")),
+    ("nginx/config", include_str!("../../../../server-module/nginx/config")),
+    ("nginx/ngx_http_brimful_module.c", include_str!("../../../../server-module/nginx/ngx_http_brimful_module.c")),
+    ("apache/mod_brimful.c", include_str!("../../../../server-module/apache/mod_brimful.c")),
+    ("apache/connection.h", include_str!("../../../../server-module/apache/connection.h")),
+    ("apache/request.h", include_str!("../../../../server-module/apache/request.h")),
+    ("apache/upstream.h", include_str!("../../../../server-module/apache/upstream.h")),
+    ("apache/worker.h", include_str!("../../../../server-module/apache/worker.h")),
+];
+
+/// A directory that nobody else may enter, with the sources in it as they are in `server-module/`. Dropped, it is
+/// removed.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// When there is no place for it.
+    pub fn new() -> anyhow::Result<Scratch> {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        let path = std::env::temp_dir().join(format!("brimful-module-{}-{now}", process::id()));
+        let cannot = || format!("cannot write to {}; make room, or choose another place with TMPDIR", path.display());
+        // Fails if anything has that name, a link included.
+        DirBuilder::new().mode(0o700).create(&path).with_context(cannot)?;
+        let scratch = Scratch(path.clone());
+        for (name, text) in SOURCES {
+            let file = scratch.0.join(name);
+            file.parent().map_or(Ok(()), fs::create_dir_all).with_context(cannot)?;
+            fs::write(file, text).with_context(cannot)?;
+        }
+        Ok(scratch)
+    }
+
+    /// Something in it.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left there is in nobody's way.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The one file with this ending in a directory.
+pub fn only(directory: &Path, ending: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut found = entries.filter(|path| path.extension().is_some_and(|found| found == ending));
+    found.next().filter(|_| found.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is not inside this program cannot be compiled by it.
+    #[test]
+    fn every_source_is_inside() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");
+        for directory in ["", "nginx", "apache"] {
+            for entry in fs::read_dir(root.join(directory)).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(&root).unwrap().to_str().unwrap();
+                let is_source =
+                    path.extension().is_some_and(|ending| ending == "c" || ending == "h") || name.ends_with("config");
+                assert!(
+                    !is_source || SOURCES.iter().any(|(source, _)| *source == name),
+                    "{name} is missing in SOURCES"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_sources_are_there_until_the_end() {
+        let scratch = Scratch::new().unwrap();
+        let header = scratch.join("recorder.h");
+        assert!(fs::read_to_string(&header).unwrap().contains("struct brimful_header"));
+        assert_eq!(only(&scratch.join("nginx"), "c"), Some(scratch.join("nginx/ngx_http_brimful_module.c")));
+        assert_eq!(only(scratch.path(), "so"), None);
+        drop(scratch);
+        assert!(!header.exists());
+    }
+}
