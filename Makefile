@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog fmt clean tools rules
+.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -16,7 +16,7 @@ MODULES := web/node_modules/.package-lock.json
 WEB_SOURCES := $(shell find web \( -name node_modules -o -name dist -o -name test \) -prune -o -type f -print)
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## Install what building and testing need (Debian packages; see scripts/setup.sh)
 	scripts/setup.sh test
@@ -57,6 +57,9 @@ bench-planner: ## Time the planner's solvers and compare them with others (bench
 bench-accesslog: build ## Time the reading of access logs, beside GoAccess (bench/accesslog/README.md)
 	cargo build --locked --release --package brimful-bench-accesslog
 	python3 -m bench.accesslog --build $(TARGET_DIR)/release $(BENCH)
+
+bench-server-module: build ## Measure what the Server Module costs nginx and Apache (bench/server_module/README.md)
+	python3 -m bench.server_module --build $(TARGET_DIR)/release $(BENCH)
 
 tools:
 	scripts/setup.sh build

@@ -1,0 +1,1 @@
+"""What the Server Module costs, and whether what it says is so."""

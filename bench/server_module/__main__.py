@@ -1,0 +1,100 @@
+"""Measures what the Server Module costs nginx and Apache, and whether what it says is so; prints tables and stores the
+results.
+
+python3 -m bench.server_module --help
+"""
+
+import argparse
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from .. import command
+from ..monitor import report
+from ..monitor.case import Case
+from ..side_by_side.tools import Failed
+from . import counts, demands, overhead, phases, webstone
+from .bed import Bed, find, own_network, versions
+
+CASES = [
+    overhead.NGINX,
+    overhead.APACHE,
+    webstone.NGINX,
+    webstone.APACHE,
+    webstone.KERNEL,
+    counts.NGINX,
+    counts.APACHE,
+    phases.NGINX,
+    phases.APACHE,
+    demands.NGINX,
+    demands.APACHE,
+]
+SECONDS, QUICK_SECONDS = 600, 15
+
+
+def main() -> int:
+    options = parse()
+    if options.report:
+        print(report.text(CASES, json.loads(options.report.read_text())))
+        return 0
+    build = options.build.resolve()
+    if find("brimful", build) is None:
+        return command.missing("server-module", "brimful", options.build, "make build")
+    if not own_network():
+        command.say("server-module: a network of its own takes root: run it as root")
+        return 3
+    command.raise_descriptor_limit()
+    seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS)
+    document = command.head("brimful.bench-server-module/1") | {
+        "versions": versions(build),
+        "settings": {
+            "quick": options.quick,
+            "seconds": seconds,
+            "server_cpu": options.server_cpu,
+            "generator_cpu": options.generator_cpu,
+        },
+        "cases": [],
+    }
+    print(report.header(document), end="\n\n", flush=True)
+    out = options.out or (None if options.quick else command.RESULTS / "server-module.json")
+    with tempfile.TemporaryDirectory(prefix="brimful-bench-") as directory:
+        os.chmod(directory, 0o755)
+        bed = Bed(build, Path(directory), options.server_cpu, options.generator_cpu, options.quick, seconds)
+        for case in CASES:
+            if options.case and case.name not in options.case:
+                continue
+            document["cases"].append(run(case, bed))
+            print(report.case_text(case, document["cases"][-1]), end="\n\n", flush=True)
+            if out:
+                command.write(out, document)
+    print(report.requirements_text(CASES, document))
+    if out:
+        command.say(f"\nraw results: {out}")
+    return 0
+
+
+def run(case: Case, bed: Bed) -> dict:
+    try:
+        return {"name": case.name} | case.measure(bed).document()
+    except Failed as failure:
+        return {"name": case.name, "error": str(failure)}
+
+
+def parse() -> argparse.Namespace:
+    parser = command.parser("server-module", __doc__, "brimful", "bench/results/server-module.json")
+    command.add_choice(parser, "--case", [case.name for case in CASES])
+    command.add_cpus(parser)
+    parser.add_argument(
+        "--quick", action="store_true", help="everything much shorter, to see that it works; stores nothing"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=command.positive,
+        help=f"length of each case that toggles [default: {SECONDS}, quick {QUICK_SECONDS}]",
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    command.run(main)

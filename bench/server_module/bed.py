@@ -1,0 +1,147 @@
+"""What all cases share: programs, CPUs, a network namespace of our own, and the load."""
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..side_by_side.tools import PLACES, Failed, version
+from .memory import Memory
+from .servers import Server
+
+CLONE_NEWNET = 0x40000000
+KNOWN = {
+    "brimful": (["brimful"], ["--version"], "make build"),
+    "nginx": (["nginx"], ["-v"], "Debian package nginx"),
+    "apache": (["apache2", "httpd"], ["-v"], "Debian package apache2-bin"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Bed:
+    """Where things are, and how long to take. There is one."""
+
+    build: Path
+    directory: Path
+    server_cpu: int
+    generator_cpu: int
+    quick: bool
+    seconds: int
+
+    def program(self, name: str) -> str:
+        if path := find(name, self.build):
+            return path
+        raise Failed(f"{name} is absent ({KNOWN[name][2]})")
+
+    def scratch(self, name: str) -> Path:
+        """An empty directory."""
+        path = self.directory / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        return path
+
+    def server(self, kind: str, files: dict[str, int] | None = None, **more: object) -> Server:
+        return Server(self, kind, files or {}, **more)
+
+    def load(self, url: str, *flags: object) -> "Load":
+        return Load([self.program("brimful"), "load", url, *map(str, flags), "--json"], self.generator_cpu)
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Keeps this program off the server's CPU."""
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {self.generator_cpu})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
+
+class Load:
+    """`brimful load`, which runs on its CPU until it ends or this is left."""
+
+    def __init__(self, command: list[str], cpu: int) -> None:
+        self._output, self._errors = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
+        self._process = subprocess.Popen(
+            ["taskset", "-c", str(cpu), *command], stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._errors
+        )
+
+    def check(self) -> None:
+        """Complains if it has ended, which it should not have."""
+        if self._process.poll() is not None:
+            raise Failed(f"the load has ended too early: {self._said(self._errors)}")
+
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def record(self, within_s: float = 900) -> dict:
+        """Its Record, at its end."""
+        try:
+            code = self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            raise Failed("the load does not end") from None
+        # 1: calls failed, which killed workers make them; 4: the generator was the limit. Either is in the Record.
+        if code not in (0, 1, 4):
+            raise Failed(f"brimful load: exit {code}: {self._said(self._errors)}")
+        return json.loads(self._said(self._output))
+
+    @staticmethod
+    def _said(file: object) -> str:
+        file.seek(0)
+        return file.read()
+
+    def __enter__(self) -> "Load":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+        self._output.close()
+        self._errors.close()
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What has gone over the loopback device of this network namespace."""
+
+    bytes: int
+    connections: int
+
+    @staticmethod
+    def now() -> "Traffic":
+        devices = Path("/proc/self/net/dev").read_text().splitlines()
+        device = next(line for line in devices if line.strip().startswith("lo:"))
+        names, values = (
+            line.split() for line in Path("/proc/self/net/snmp").read_text().splitlines() if line.startswith("Tcp:")
+        )
+        return Traffic(int(device.split(":")[1].split()[0]), int(values[names.index("PassiveOpens")]))
+
+
+def own_network() -> bool:
+    """Leaves the network that others use as well; whether that may be done."""
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
+        return False
+    return subprocess.run(["ip", "link", "set", "lo", "up"], check=False).returncode == 0
+
+
+def find(name: str, build: Path) -> str | None:
+    names = KNOWN[name][0]
+    places = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.expanduser(place) for place in PLACES)])
+    path = str(build) if name == "brimful" else places
+    return next(filter(None, (shutil.which(candidate, path=path) for candidate in names)), None)
+
+
+def versions(build: Path) -> dict[str, str | None]:
+    found = {name: find(name, build) for name in KNOWN}
+    return {name: version(path, KNOWN[name][1]) if path else None for name, path in found.items()}
+
+
+__all__ = ["Bed", "Load", "Memory", "Traffic", "find", "own_network", "versions"]

@@ -1,0 +1,120 @@
+"""The module's shared memory, as server-module/recorder.h describes it: read, and switched on and off.
+
+This is not how brimful reads it (crates/monitor/src/module): what two programs read alike is there.
+"""
+
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC = 0x316C75666D697262
+PHASES = ("head", "parse", "process", "upstream", "send", "log")
+HEADER = struct.Struct("=Q10IQ48s")
+NAME_BYTES, CLASSES_MOST, BUCKETS = 48, 16, 112
+SLOT = struct.Struct("=2I7Q64x")
+CLASS = struct.Struct("=11Q")
+TIMES = struct.Struct(f"=4Q{8 * BUCKETS}x")
+ENABLED = 28
+# After the names of the classes the header is filled up; a word there means nothing, and shares the other's page.
+MEANINGLESS = HEADER.size + CLASSES_MOST * NAME_BYTES
+
+
+@dataclass(frozen=True)
+class Class:
+    """The requests of one class since the memory was made."""
+
+    requests: int
+    bytes: int
+    cpu_count: int
+    cpu_ns: int
+    cpu_user_ns: int
+    cpu_mixed: int
+    phase_ns: tuple[int, ...]
+    phase_count: tuple[int, ...]
+
+    def __sub__(self, other: "Class") -> "Class":
+        return Class(
+            *(getattr(self, name) - getattr(other, name) for name in list(Class.__annotations__)[:6]),
+            tuple(a - b for a, b in zip(self.phase_ns, other.phase_ns, strict=True)),
+            tuple(a - b for a, b in zip(self.phase_count, other.phase_count, strict=True)),
+        )
+
+    @property
+    def cpu_us(self) -> float:
+        """Per request, of the phases that are the server's own."""
+        return self.cpu_ns / 1000 / self.cpu_count
+
+
+@dataclass(frozen=True)
+class Counted:
+    """All of it."""
+
+    classes: dict[str, Class]
+    thread_cpu_ns: int
+    lost: int
+
+    @property
+    def requests(self) -> int:
+        return sum(one.requests for one in self.classes.values())
+
+    def __sub__(self, other: "Counted") -> "Counted":
+        classes = {name: one - other.classes[name] for name, one in self.classes.items()}
+        return Counted(classes, self.thread_cpu_ns - other.thread_cpu_ns, self.lost - other.lost)
+
+
+class Memory:
+    """Mapped, so that switching costs nothing but the word itself."""
+
+    def __init__(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            self._map = mmap.mmap(descriptor, 0)
+        finally:
+            os.close(descriptor)
+
+    def switch(self, on: bool) -> None:
+        struct.pack_into("=I", self._map, ENABLED, on)
+
+    def switch_nothing(self, on: bool) -> None:
+        struct.pack_into("=I", self._map, MEANINGLESS, on)
+
+    def counted(self) -> Counted:
+        return counted(self._map)
+
+
+def counted(data: bytes | mmap.mmap) -> Counted:
+    magic, layout, header_size, slot_size, slots, classes, *_, lost, _made, _server = HEADER.unpack_from(data)
+    if magic != MAGIC or layout != 1:
+        raise ValueError("not the Server Module's memory, or of another layout")
+    names = [name_at(data, HEADER.size + NAME_BYTES * i) for i in range(classes)]
+    sums = {name: Class(0, 0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES)) for name in names}
+    cpu_ns = 0
+    for slot in range(slots):
+        at = header_size + slot * slot_size
+        head = SLOT.unpack_from(data, at)
+        if head[2] == 0:
+            continue
+        cpu_ns += head[7]
+        for i, name in enumerate(names):
+            size = CLASS.size + len(PHASES) * TIMES.size
+            sums[name] = added(sums[name], class_at(data, at + SLOT.size + i * size))
+    return Counted(sums, cpu_ns, lost)
+
+
+def class_at(data: bytes | mmap.mmap, at: int) -> Class:
+    words = CLASS.unpack_from(data, at)
+    requests, size, _failed, _aborted, cpu_count, parse, process, log, _squares, user, mixed = words
+    times = [TIMES.unpack_from(data, at + CLASS.size + i * TIMES.size) for i in range(len(PHASES))]
+    sums, counts = tuple(one[1] for one in times), tuple(one[0] for one in times)
+    return Class(requests, size, cpu_count, parse + process + log, user, mixed, sums, counts)
+
+
+def added(one: Class, other: Class) -> Class:
+    nothing = Class(0, 0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES))
+    return one - (nothing - other)
+
+
+def name_at(data: bytes | mmap.mmap, at: int) -> str:
+    return bytes(data[at : at + NAME_BYTES]).split(b"\0", 1)[0].decode("utf-8", "replace")

@@ -1,0 +1,53 @@
+import unittest
+
+from ...monitor import report
+from ...monitor.case import Outcome
+from ...monitor.stats import Estimate
+from ..__main__ import CASES
+from ..demands import CLASSES, PREDICTED, WATCHED, demands_us
+from ..memory import PHASES, Class, Counted
+from ..overhead import judge
+from ..toggle import CONTROL, MODULE, PATTERN, Slice
+from ..webstone import FILES, files, inverse
+
+
+def quartets(number: int, cost: float) -> list[list[Slice]]:
+    """The module costs so many percent of throughput."""
+    slower = {True: 1 - cost / 100, False: 1.0}
+    return [
+        [Slice(on, 0.2, round(1e9 * slower[on] * (1 + 1e-5 * i)), round(1e5 * slower[on]), 0.2) for on in PATTERN]
+        for i in range(number)
+    ]
+
+
+class ReportTest(unittest.TestCase):
+    def test_a_loss_is_judged_by_the_end_of_its_interval(self) -> None:
+        for cost, words in ((0.2, "aim met"), (0.8, "met"), (3, "NOT MET")):
+            outcome = Outcome()
+            judge(outcome, "nginx", {MODULE: quartets(20, cost), CONTROL: quartets(20, 0)})
+            self.assertAlmostEqual(outcome.measured["throughput"].value, cost, places=3)
+            measured = {"throughput": vars(outcome.measured["throughput"])}
+            document = {"cases": [{"name": "overhead-nginx", "measured": measured}]}
+            line = next(line for line in report.requirements_text(CASES, document).splitlines() if "throughput" in line)
+            self.assertIn(words, line)
+
+    def test_less_throughput_is_a_longer_response(self) -> None:
+        found = inverse(Estimate(50, 0, 75, 9, interval=True))
+        self.assertEqual((found.value, found.low, found.high), (100, 0, 300))
+
+    def test_demands_have_their_share_of_the_rest(self) -> None:
+        nothing = (0,) * len(PHASES)
+        classes = {name: Class(10, 0, 1, 1000 * (i + 1), 0, 0, nothing, nothing) for i, name in enumerate(CLASSES)}
+        # Within the phases 10 × (1 + 2 + 3 + 4) µs; outside as much again, for 40 requests.
+        found = demands_us(Counted(classes, 200_000, 0))
+        self.assertEqual(list(found.values()), [3.5, 4.5, 5.5, 6.5])
+
+    def test_mixes_and_files_are_whole(self) -> None:
+        for mix in (WATCHED, *PREDICTED):
+            self.assertAlmostEqual(sum(mix), 1)
+        self.assertAlmostEqual(sum(share for *_, share in FILES), 1)
+        self.assertEqual((len(files(1)), files(1)["video/0"], files(4)["video/0"]), (77, 2359296, 589824))
+
+
+if __name__ == "__main__":
+    unittest.main()
