@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import socket
-import socketserver
 import ssl
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import threading
 import time
 
 import dump
+from behind import Threaded, free_port
 
 CONFIGURATION = """
 load_module {module};
@@ -76,16 +76,6 @@ class Behind(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
-
-
-class Threaded(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Nginx:

@@ -18,7 +18,7 @@ const LEAST_REQUESTS: f64 = 1.2;
 const KEPT_OPEN_S: f64 = 5.0;
 /// As many connections to one server as browsers open.
 const CONNECTIONS: u32 = 6;
-/// Probability of the quantile by which the mean of the longest is brought about.
+/// Probability of the one quantile that is not the log's own: it is set so that the mean is.
 const RARE: f64 = 0.999;
 
 /// The sessions of the peak window, and why; or why there are none.
