@@ -65,6 +65,8 @@ look_for_test_tools() {
     runs python3 --version || package python3 "scripts/check-dependencies is written in it" python3
     [[ -x /usr/sbin/nginx ]] || package nginx "tests measure it" nginx
     [[ -x /usr/sbin/apache2 ]] || package Apache "tests measure it" apache2-bin
+    [[ -x /usr/bin/caddy ]] || package Caddy "tests measure HTTP/2 with it" caddy
+    [[ -x /usr/sbin/nghttpd ]] || package nghttpd "tests measure HTTP/2 with it" nghttp2-server
     [[ -f /usr/share/nginx/src/src/core/nginx.h ]] || package "nginx's headers" "tests build a module for it" nginx-dev
     runs apxs -q INCLUDEDIR || package "Apache's headers" "tests build a module for it" apache2-dev
     runs openssl version || package openssl "tests make certificates with it" openssl
@@ -126,10 +128,13 @@ install_packages() {
         say "apt-get failed, see above; when it is repaired, run: apt-get install --no-install-recommends $*"
         exit 3
     }
-    # The policy holds for the installation; the unit would still start nginx on port 80 at the next boot.
-    if [[ " $* " == *" nginx "* ]] && command -v systemctl >/dev/null; then
-        runs systemctl disable nginx.service || say "nginx is enabled; to keep it from starting: systemctl disable nginx"
-    fi
+    # The policy holds for the installation; the units would still start them on port 80 at the next boot.
+    local unit
+    for unit in nginx caddy; do
+        if [[ " $* " == *" $unit "* ]] && command -v systemctl >/dev/null; then
+            runs systemctl disable $unit.service || say "$unit is enabled; to keep it from starting: systemctl disable $unit"
+        fi
+    done
 }
 
 # Debian asks this program before it starts a service; 101 means no. A policy that the machine already has stays.

@@ -88,7 +88,7 @@ def auto_engine(bench: Bench, case: Case) -> str | None:
     try:
         server = bench.start(case.server, room=2 * case.rate)
         try:
-            finished = bench.run(case.probe, Setting(server.port, 1, connections=1))
+            finished = bench.run(case.probe, Setting(server.port, 1, connections=1, authority=server.authority))
         finally:
             server.stop()
         return json.loads(finished.output)["generator"]["engine"]

@@ -6,6 +6,7 @@ from .entry import (
     ab,
     brimful,
     h2load,
+    h2load_http2,
     hey,
     httperf,
     httperf_keep_alive,
@@ -41,6 +42,8 @@ KEEP_ALIVE = (
     k6("closed.js", CLIENTS=64),
 )
 PIPELINED = (*brimful("--clients", "1024", "--pipeline", "16"), wrk(64, "-s", "pipeline.lua"), h2load(64, "-m16"))
+# 64 connections.
+STREAMS = (*brimful("--http", "2", "--clients", "1024", "--streams", "16"), h2load_http2(64, 16))
 # More than one core can make, so that the rate found is the most it makes.
 ATTEMPTS = ("--s-clients", "2000", "--connect-timeout", "20ms")
 HTTPERF_ATTEMPTS = httperf(60_000, "--timeout=0.02")
@@ -134,6 +137,55 @@ CASES = (
         ("connections", *COST),
         (CPU, "requests_per_s"),
         (ratio("wrk", 0.82, 0.72), ratio("httperf", 0.65, 0.55)),
+        measure=measure.load,
+    ),
+    Case(
+        "tls-keep-alive",
+        "TLS 1.3, keep-alive, 64 connections, nginx",
+        "nginx-tls",
+        (*brimful("--clients", "64"), wrk(64), h2load(64), hey(64), oha(64)),
+        COST,
+        (CPU, "requests_per_s", "peak_rss_mib"),
+        (ratio("wrk", 1.0, 0.85), ratio("h2load", 1.0, 0.85)),
+        measure=measure.load,
+    ),
+    Case(
+        "tls-handshake",
+        "TLS 1.3, a full handshake per request, nginx",
+        "nginx-tls",
+        (*brimful("--new-connection", "--close", "server", "--clients", "64"), wrk(64, "-H", CLOSE)),
+        ("connections", *COST),
+        (CPU, "requests_per_s"),
+        (ratio("wrk", 1.1, 0.9),),
+        measure=measure.load,
+    ),
+    Case(
+        "tls-resumed",
+        "TLS 1.3, a resumed handshake per request, nginx (wrk makes full ones)",
+        "nginx-tls",
+        (*brimful("--new-connection", "--close", "server", "--clients", "64", "--tls-resume"), wrk(64, "-H", CLOSE)),
+        ("connections", *COST),
+        (CPU, "requests_per_s"),
+        measure=measure.load,
+    ),
+    Case(
+        "http2-tls",
+        "HTTP/2 by TLS 1.3, 64 connections x 16 streams, nginx",
+        "nginx-tls",
+        STREAMS,
+        COST,
+        (CPU, "requests_per_s", "peak_rss_mib"),
+        (ratio("h2load", 1.2, 0.9),),
+        measure=measure.load,
+    ),
+    Case(
+        "http2-clear",
+        "HTTP/2 without TLS, 64 connections x 16 streams, nginx",
+        "nginx-http2",
+        STREAMS,
+        COST,
+        (CPU, "requests_per_s", "peak_rss_mib"),
+        (ratio("h2load", 1.0, 0.8),),
         measure=measure.load,
     ),
     Case(

@@ -16,10 +16,12 @@ class Setting:
     port: int
     seconds: int
     connections: int = 0
+    # The certificate that vouches for a server by TLS.
+    authority: Path | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
+        return f"{'https' if self.authority else 'http'}://127.0.0.1:{self.port}/"
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,15 @@ def h2load(connections: int, *flags: str, rate: int | None = None) -> Entry:
     return Entry(
         "h2load",
         lambda s: ["h2load", "--h1", "-t1", f"-c{connections}", f"-D{s.seconds}", *flags, *paced, s.url],
+        connections=connections,
+    )
+
+
+def h2load_http2(connections: int, streams: int) -> Entry:
+    """HTTP/2, agreed on by TLS, or by prior knowledge where there is none."""
+    return Entry(
+        "h2load",
+        lambda s: ["h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-D{s.seconds}", s.url],
         connections=connections,
     )
 

@@ -59,10 +59,11 @@ class Bench:
 
     def start(self, kind: str, room: int = 0) -> Server:
         """A server; `room` is how many requests the stamping one can note."""
-        if kind == "nginx":
+        if kind in ("nginx", "nginx-tls", "nginx-http2"):
             if (path := self.programs.path("nginx")) is None:
                 raise Failed("nginx is absent")
-            return Nginx(path, self.directory, self.server_cpu)
+            secure, http2 = kind == "nginx-tls", kind == "nginx-http2"
+            return Nginx(path, self.directory, self.server_cpu, secure=secure, http2=http2)
         mode = {
             "trivial": ["answer"],
             "stamp": ["stamp", "--limit", str(room), "--out", str(self.stamps)],
@@ -99,6 +100,8 @@ class Generator:
         self._process = subprocess.Popen(
             real,
             cwd=SCRIPTS,
+            # Where brimful finds whom to trust; the others trust anybody.
+            env=os.environ | ({"SSL_CERT_FILE": str(setting.authority)} if setting.authority else {}),
             stdin=subprocess.PIPE if entry.stdin else subprocess.DEVNULL,
             stdout=self._output,
             stderr=self._errors,
@@ -185,7 +188,7 @@ def loaded(bench: Bench, case: Case, entry: Entry, seconds: int) -> tuple[Finish
     server = bench.start(case.server)
     try:
         before, attempts, ignored = server.counted(), host.connection_attempts(), host.ignored_attempts()
-        finished = bench.run(entry, Setting(server.port, seconds + entry.extra_seconds))
+        finished = bench.run(entry, Setting(server.port, seconds + entry.extra_seconds, authority=server.authority))
         attempts, ignored = host.connection_attempts() - attempts, host.ignored_attempts() - ignored
         after = server.counted()
     finally:
@@ -205,7 +208,7 @@ def late(bench: Bench, case: Case, entry: Entry, seconds: int) -> dict:
     seconds += entry.extra_seconds
     server = bench.start("stamp", room=round(case.rate * seconds * 1.2) + 1000)
     try:
-        finished = bench.run(entry, Setting(server.port, seconds))
+        finished = bench.run(entry, Setting(server.port, seconds, authority=server.authority))
         requests = server.counted().requests
     finally:
         server.stop()

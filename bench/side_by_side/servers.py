@@ -15,6 +15,8 @@ from .tools import Failed
 
 # Small enough to fit into one segment with its head, and not trivial: the page of the httperf era.
 PAGE_BYTES = 1294
+# The file with the private key of a server by TLS.
+KEY = "key.pem"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Counted:
 
 class Server(Protocol):
     port: int
+    # Of a server by TLS.
+    authority: Path | None
 
     def counted(self) -> Counted: ...
 
@@ -35,6 +39,8 @@ class Server(Protocol):
 
 class Trivial:
     """brimful-bench-server in one of its modes. Talks over its stdin and stdout; the end of stdin ends it."""
+
+    authority = None
 
     def __init__(self, path: str, mode: list[str], cpu: int) -> None:
         self._process = subprocess.Popen(
@@ -79,7 +85,7 @@ http {{
     fastcgi_temp_path {directory}/fastcgi;
     scgi_temp_path {directory}/scgi;
     uwsgi_temp_path {directory}/uwsgi;
-    server {{ listen 127.0.0.1:{port} backlog=4096; root {directory}/www; }}
+    server {{ listen 127.0.0.1:{port} {secure} backlog=4096; root {directory}/www; {identity} }}
     server {{ listen 127.0.0.1:{status}; location / {{ stub_status; }} }}
 }}
 """
@@ -88,16 +94,21 @@ http {{
 class Nginx:
     """One worker on one CPU, one small file, no log, connections kept for ever."""
 
-    def __init__(self, path: str, directory: Path, cpu: int) -> None:
+    def __init__(self, path: str, directory: Path, cpu: int, secure: bool = False, http2: bool = False) -> None:
         directory = directory / "nginx"
         (directory / "www").mkdir(parents=True, exist_ok=True)
         # Its worker is another user.
         os.chmod(directory.parent, 0o755)
         (directory / "www" / "index.html").write_text("x" * PAGE_BYTES)
         self.port, self._status = free_port(), free_port()
-        user = "user www-data;" if os.geteuid() == 0 else ""
+        self.authority = certificate(directory) if secure else None
+        settings = {
+            "user": "user www-data;" if os.geteuid() == 0 else "",
+            "secure": "ssl http2" if secure else "http2" if http2 else "",
+            "identity": f"ssl_protocols TLSv1.3; ssl_certificate {self.authority}; ssl_certificate_key {directory / KEY};" if secure else "",
+        }
         (directory / "nginx.conf").write_text(
-            NGINX.format(user=user, directory=directory, port=self.port, status=self._status, connections=16384)
+            NGINX.format(**settings, directory=directory, port=self.port, status=self._status, connections=16384)
         )
         command = [
             "taskset",
@@ -123,6 +134,19 @@ class Nginx:
     def stop(self) -> None:
         self._process.terminate()
         self._process.wait()
+
+
+def certificate(directory: Path) -> Path:
+    """One for 127.0.0.1 that vouches for itself, beside its key: on P-256, as most sites have them."""
+    made = directory / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=bench", "-addext", "basicConstraints=critical,CA:FALSE"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(directory / KEY), "-out", str(made)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as failure:
+        raise Failed(f"openssl makes no certificate: {failure}") from failure
+    return made
 
 
 def status(page: str) -> Counted:

@@ -67,7 +67,7 @@ pub fn workload(profile: &Profile, coming: Coming) -> Result<Chosen, LogError> {
         ));
     }
     let (load, why) = load(profile, coming)?;
-    Ok(Chosen { workload: Workload { classes, load: Some(load) }, why })
+    Ok(Chosen { workload: Workload { classes, load: Some(load), tls: None }, why })
 }
 
 fn load(profile: &Profile, coming: Coming) -> Result<(Load, String), LogError> {

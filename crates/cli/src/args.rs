@@ -6,6 +6,7 @@ use crate::module::args::ModuleArgs;
 use crate::plan::args::PlanArgs;
 use crate::replay::ReplayArgs;
 use brimful_core::cpus::CpuList;
+use brimful_core::tls::{Tls, TlsVersion};
 use brimful_core::units::{Count, ParseUnitError};
 use brimful_core::workload::{Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
@@ -140,6 +141,10 @@ pub struct LoadArgs {
     /// Go to this rate over this time, from the one before it; the first from --rate or 0 (repeatable)
     #[arg(long = "stage", value_name = "TIME:CALLS/S")]
     pub stages: Vec<Stage>,
+    /// Begin the calls of an open loop only once in so much time, like 1ms, all that have come due together: cheap at high
+    /// rates. Calls are up to that late, and the lateness is reported
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["clients", "s_clients"])]
+    pub tick: Option<Nanos>,
     /// Divide the gaps of a trace by this, like 2x
     #[arg(long, value_name = "FACTOR")]
     pub speed: Option<Speed>,
@@ -222,14 +227,37 @@ pub struct RequestArgs {
     /// HTTP version
     #[arg(long, default_value = "1.1", value_parser = http_version())]
     pub http: Version,
+    /// Take any certificate of an https:// server, and check neither it nor who has its key
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
+    /// Trust the certificates in this PEM file, in place of this host's store
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Show this client's certificate to a server that asks for one: a PEM file, with the certificates that lead to its authority
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// That certificate's private key, a PEM file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// Resume TLS sessions: a new connection uses a ticket of an earlier one, as a browser's do [default: every handshake is a full
+    /// one]
+    #[arg(long)]
+    pub tls_resume: bool,
+    /// The oldest version of TLS to speak
+    #[arg(long, value_name = "VERSION", value_parser = tls_version())]
+    pub tls_min: Option<TlsVersion>,
+    /// Ask for the server by this name, and expect it in its certificate [default: the URL's host]
+    #[arg(long, value_name = "NAME")]
+    pub sni: Option<String>,
     /// A new connection for every call [default: keep connections alive]
     #[arg(long, conflicts_with = "calls_per_connection")]
     pub new_connection: bool,
     /// Close a connection after this many calls
     #[arg(long, value_name = "N")]
     pub calls_per_connection: Option<Count>,
-    /// Have up to this many calls under way on one connection
-    #[arg(long, value_name = "N", default_value = "1")]
+    /// Have up to this many calls under way on one connection: one behind the other or, with --http 2, on as many streams, of
+    /// which the server may allow fewer
+    #[arg(long, value_name = "N", default_value = "1", visible_alias = "streams")]
     pub pipeline: Count,
     /// Who closes a connection after its last call
     #[arg(long, default_value = "server", value_parser = close())]
@@ -443,6 +471,30 @@ impl RequestArgs {
         Ok(Some(workload))
     }
 
+    /// How TLS is asked for: by the workload, unless flags say otherwise.
+    pub fn tls(&self, workload: Option<&Tls>) -> Tls {
+        let said = workload.cloned().unwrap_or_default();
+        Tls {
+            resume: said.resume || self.tls_resume,
+            minimum: self.tls_min.unwrap_or(said.minimum),
+            sni: self.sni.clone().or(said.sni),
+            insecure: said.insecure && self.ca.is_none() || self.insecure,
+        }
+    }
+
+    /// The first flag that only https:// URLs have a use for, if one was given.
+    pub fn tls_flag(&self) -> Option<&'static str> {
+        let flags = [
+            ("--insecure", self.insecure),
+            ("--ca", self.ca.is_some()),
+            ("--cert", self.cert.is_some()),
+            ("--tls-resume", self.tls_resume),
+            ("--tls-min", self.tls_min.is_some()),
+            ("--sni", self.sni.is_some()),
+        ];
+        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
     /// The CPUs of the generator.
     pub fn cpus(&self) -> Vec<usize> {
         self.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default()
@@ -451,7 +503,16 @@ impl RequestArgs {
 
 /// HTTP versions.
 fn http_version() -> impl TypedValueParser<Value = Version> {
-    one_of([("1.0", "HTTP/1.0", Version::Http10), ("1.1", "HTTP/1.1", Version::Http11)])
+    one_of([
+        ("1.0", "HTTP/1.0", Version::Http10),
+        ("1.1", "HTTP/1.1", Version::Http11),
+        ("2", "HTTP/2: agreed on by TLS (ALPN) or, for http:// URLs, by prior knowledge", Version::Http2),
+    ])
+}
+
+/// Versions of TLS.
+fn tls_version() -> impl TypedValueParser<Value = TlsVersion> {
+    one_of([("1.2", "TLS 1.2 or 1.3", TlsVersion::V12), ("1.3", "TLS 1.3", TlsVersion::V13)])
 }
 
 /// Who closes.

@@ -5,11 +5,13 @@ use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, deliver, say};
 use crate::{command_line, progress, token};
 use brimful_core::record::Record;
+use brimful_core::tls::{Tls, TlsSpoken};
 use brimful_core::workload::{self, Load, Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::ConnectionPolicy;
+use brimful_engine::{ConnectionPolicy, Security, SecurityOptions};
+use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
-use brimful_run::{Endpoint, RunPlan, Watched, client_limit, run};
+use brimful_run::{Endpoint, RunError, RunPlan, Watched, client_limit, run};
 use brimful_workload::{Speed, Trace};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -117,6 +119,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         class.method.clone_from(&args.method);
         class.body.clone_from(&args.data);
     }
+    plan.tick = args.tick;
     plan.shard = args.shard;
     plan.start_at = args.start_at;
     plan.monitor = watched(args, plan.endpoint.address.port())?;
@@ -191,7 +194,8 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
     let workload = args.workload()?;
     let connect_timeout = args.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let endpoint = Endpoint::resolve(url, connect_timeout)?;
-    let workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
+    let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
+    let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
     let cpus = args.cpus();
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_micros() as u64);
     Ok(RunPlan {
@@ -201,11 +205,14 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         window: DEFAULT_DURATION,
         calls: u64::MAX,
         version: args.http,
+        tls,
+        tls_spoken,
         headers: args.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect(),
         secret_headers: args.secret_headers.clone(),
         connections: ConnectionPolicy {
             calls_per_connection: if args.new_connection { Some(1) } else { args.calls_per_connection.map(|n| n.0) },
             pipeline: args.pipeline.0 as usize,
+            http2: args.http == Version::Http2,
             close: args.close,
             connect_timeout: Some(connect_timeout),
             response_timeout: args.timeout,
@@ -215,6 +222,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
             warm_connections: 0,
         },
         engine: args.engine,
+        tick: None,
         client_max: None,
         threads: args.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,
@@ -226,6 +234,35 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         monitor: None,
         command: command_line::for_documents(args),
     })
+}
+
+/// How connections to this server are secured, if they are, and what was agreed on in a first handshake.
+fn secured(
+    endpoint: &Endpoint,
+    args: &RequestArgs,
+    workload: &mut Workload,
+    patience: Nanos,
+) -> anyhow::Result<(Option<Arc<Security>>, Option<TlsSpoken>)> {
+    if !endpoint.is_secure {
+        return match args.tls_flag() {
+            None => Ok((None, None)),
+            Some(flag) => Err(UsageError(format!("{flag} is for https:// URLs, and {} is none", endpoint.url)).into()),
+        };
+    }
+    let tls = args.tls(workload.tls.as_ref());
+    let security = Security::new(&SecurityOptions {
+        name: tls.sni.clone().unwrap_or_else(|| endpoint.host().to_owned()),
+        authorities: args.ca.clone(),
+        identity: args.cert.clone().zip(args.key.clone()),
+        insecure: tls.insecure,
+        minimum: tls.minimum,
+        resume: tls.resume,
+        http2: args.http == Version::Http2,
+    })
+    .map_err(RunError::from)?;
+    let spoken = endpoint.check(&security, patience)?;
+    workload.tls = (tls != Tls::default()).then_some(tls);
+    Ok((Some(Arc::new(security)), spoken))
 }
 
 fn buffer(size: Option<Bytes>) -> anyhow::Result<Option<u32>> {

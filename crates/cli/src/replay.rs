@@ -122,6 +122,7 @@ fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
             .map(|name| brimful_core::workload::Class { name: (*name).to_owned(), ..class.clone() })
             .collect(),
         load: Some(Load::Log(log)),
+        tls: plan.workload.tls.take(),
     };
     plan.window = args.duration.unwrap_or(Nanos::MAX);
     Ok(plan)

@@ -2,8 +2,10 @@
 //! so that Records of shards can be merged and derived anew. Histograms are base64 of HdrHistogram V2.
 
 use crate::counts::{Counts, Traffic};
+use crate::tls::TlsFault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The whole Account.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +16,12 @@ pub struct PackedAccount {
     pub classes: Vec<PackedClass>,
     /// From the start of an attempt to its establishment; `None` where there is none, like all times.
     pub connect_time: Option<PackedTimes>,
+    /// From the establishment of a connection to the end of its TLS handshake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_time: Option<PackedTimes>,
+    /// Calls that TLS failed, by why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tls_faults: BTreeMap<TlsFault, u64>,
     /// Calls that were completed within the window.
     pub completed_in_window: u64,
     /// What this host had no means for.

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What became of every call. `scheduled = sent + client_limited + abandoned + refused + reset_before_sending +
-/// unsent_at_end`, and `sent = completed + timed_out + (reset − reset_before_sending) + malformed + in_flight_at_end`.
+/// tls_failed_before_sending + unsent_at_end`, and `sent = completed + timed_out + (reset − reset_before_sending) +
+/// malformed + stream_reset + gone_away + (tls_failed − tls_failed_before_sending) + in_flight_at_end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Calls the schedule brought.
@@ -29,12 +30,35 @@ pub struct Counts {
     pub timed_out: u64,
     /// Responses that are not HTTP.
     pub malformed: u64,
+    /// HTTP/2: calls whose streams the server gave up (RST_STREAM). This and the next are left out where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stream_reset: u64,
+    /// HTTP/2: calls that a server that goes away has not looked at (GOAWAY).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gone_away: u64,
+    /// Calls whose TLS handshake failed, or whose TLS stream broke its rules. This and the next three are left out
+    /// where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tls_failed: u64,
+    /// Those of `tls_failed` that happened before anything was sent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tls_failed_before_sending: u64,
+    /// TLS handshakes that succeeded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handshakes: u64,
+    /// Those of `handshakes` that resumed an earlier session.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handshakes_resumed: u64,
     /// Calls this host had no descriptor, port or memory for.
     pub client_limited: u64,
     /// Calls in flight when the run ended.
     pub in_flight_at_end: u64,
     /// Calls not yet sent when the run ended.
     pub unsent_at_end: u64,
+    /// Empty lines before whole responses, where none belongs: a server that ends a body with a line break which its
+    /// length does not count. They are skipped. Left out where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub empty_lines: u64,
     /// Whole responses by status class.
     pub status: StatusCounts,
 }
@@ -42,6 +66,10 @@ pub struct Counts {
 /// Whole responses by status class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusCounts {
+    /// The protocol was switched (101), which spends the connection. Other informational responses are passed over. Left
+    /// out where there is none.
+    #[serde(rename = "1xx", default, skip_serializing_if = "is_zero")]
+    pub s1xx: u64,
     /// Success.
     #[serde(rename = "2xx")]
     pub s2xx: u64,
@@ -54,7 +82,7 @@ pub struct StatusCounts {
     /// Of those, "too many requests": the server limits the rate of its clients. Left out where there is none.
     #[serde(rename = "429", default, skip_serializing_if = "is_zero")]
     pub s429: u64,
-    /// The server's error.
+    /// The server's error; invalid codes from 600 on are taken for such (RFC 9110 §15).
     #[serde(rename = "5xx")]
     pub s5xx: u64,
 }
@@ -83,16 +111,29 @@ impl Counts {
             self.abandoned,
             self.refused,
             self.reset_before_sending,
+            self.tls_failed_before_sending,
             self.unsent_at_end,
         ];
-        let reset_after = self.reset - self.reset_before_sending.min(self.reset);
-        let after_sending = [self.completed, self.timed_out, reset_after, self.malformed, self.in_flight_at_end];
+        let reset_after = self.reset.saturating_sub(self.reset_before_sending);
+        let tls_failed_after = self.tls_failed.saturating_sub(self.tls_failed_before_sending);
+        let after_sending = [
+            self.completed,
+            self.timed_out,
+            reset_after,
+            self.malformed,
+            self.stream_reset,
+            self.gone_away,
+            tls_failed_after,
+            self.in_flight_at_end,
+        ];
         (balance(self.scheduled, &before_sending), balance(self.sent, &after_sending))
     }
 
     /// Calls that failed for a reason other than the end of the run.
     pub fn errors(&self) -> u64 {
-        self.abandoned + self.refused + self.reset + self.timed_out + self.malformed + self.client_limited
+        let of_http2 = self.stream_reset + self.gone_away;
+        let answers = self.reset + self.timed_out + self.malformed + of_http2 + self.tls_failed;
+        self.abandoned + self.refused + answers + self.client_limited
     }
 
     /// The share of the scheduled calls that these are; `None` when there was no call.

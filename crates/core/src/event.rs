@@ -3,6 +3,7 @@
 //!
 //! Every instant is in [`Nanos`] since the start of the run, on `CLOCK_MONOTONIC`.
 
+use crate::tls::TlsFault;
 use crate::units::Nanos;
 
 /// Index of a request class in the run's class table.
@@ -129,8 +130,8 @@ pub enum Event {
         /// When the schedule wanted it to begin.
         due: Nanos,
     },
-    /// It could begin, having been due before: it has waited for a connection of its session. Left out where it did
-    /// not.
+    /// It could begin, having been due before: it has waited for a connection of its session, or for its pipeline to be
+    /// refilled. Left out where it did not.
     Ready {
         /// When.
         at: Nanos,
@@ -150,6 +151,13 @@ pub enum Event {
         /// When.
         at: Nanos,
     },
+    /// Its connection is secured: the TLS handshake, which began when it was established, is over.
+    Secured {
+        /// When.
+        at: Nanos,
+        /// Whether an earlier session was resumed.
+        resumed: bool,
+    },
     /// The first byte of the request was handed to the kernel.
     Sent {
         /// When.
@@ -159,6 +167,11 @@ pub enum Event {
     FirstByte {
         /// When.
         at: Nanos,
+    },
+    /// Empty lines came before its response, where none belongs, and were skipped. Left out where there was none.
+    EmptyLines {
+        /// How many.
+        lines: u32,
     },
     /// The call is over.
     Ended(Outcome),
@@ -202,6 +215,17 @@ pub enum End {
     TimedOut,
     /// What arrived is not HTTP.
     Malformed,
+    /// HTTP/2: the server gave the call's stream up before the response was whole (RST_STREAM).
+    StreamReset,
+    /// HTTP/2: the server goes away and has not looked at the call (GOAWAY).
+    GoneAway,
+    /// The TLS handshake failed, or the TLS stream broke its rules.
+    TlsFailed {
+        /// Whether any byte of the request had been sent.
+        sent: bool,
+        /// Why.
+        why: TlsFault,
+    },
     /// This host had no descriptor, port or memory left for it: the generator's failure, not the server's.
     ClientLimited(Limit),
     /// The run ended first.

@@ -5,6 +5,7 @@
 //! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`], [`profile`]: the documents that travel between
 //!   the parts.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
+//! - [`tls`]: how connections are secured, and how that fails.
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
 //! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
@@ -28,6 +29,7 @@ pub mod server;
 pub mod slo;
 pub mod survey;
 pub mod text;
+pub mod tls;
 pub mod units;
 pub mod workload;
 
@@ -36,4 +38,5 @@ pub use event::{
     Workload,
 };
 pub use slo::Slo;
+pub use tls::TlsFault;
 pub use units::{Bytes, Nanos, Rate};

@@ -6,6 +6,7 @@
 use crate::account::PackedAccount;
 use crate::counts::{Counts, Traffic};
 use crate::server::{HostProbe, Server};
+use crate::tls::{TlsFailure, TlsSpoken};
 use crate::workload::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,11 +54,23 @@ pub struct Record {
     pub service_time_us: Option<Summary>,
     /// From the start of an attempt to its establishment.
     pub connect_time_us: Option<Summary>,
+    /// From the establishment of a connection to the end of its TLS handshake; left out where there is no TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_time_us: Option<Summary>,
     /// From the first byte sent to the first byte received.
     pub first_byte_us: Option<Summary>,
     /// From due to the moment the generator acted.
     pub lateness_us: Option<Summary>,
-    /// Bytes on the wire, heads included.
+    /// The version of HTTP that was spoken: `1.0`, `1.1` or `2`. Absent from Records of versions that did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// What client and server agreed on in the handshake before the run, where there is TLS and one succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsSpoken>,
+    /// Why calls failed that TLS failed, if any did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tls_failures: Vec<TlsFailure>,
+    /// Bytes on the wire, heads included; those of TLS itself are not.
     pub bytes: Traffic,
     /// Throughput sampled every five seconds (Mosberger & Jin 1998, §3.2).
     pub reply_rate: ReplyRate,
@@ -179,8 +192,18 @@ pub struct Rates {
     pub connect_attempts: f64,
     /// Connections established.
     pub established: f64,
+    /// TLS handshakes that succeeded; left out where there is none, as is the next.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handshakes: f64,
+    /// Those of them that resumed an earlier session.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handshakes_resumed: f64,
     /// Whole responses received inside the window.
     pub completed: f64,
+}
+
+fn is_zero(rate: &f64) -> bool {
+    *rate == 0.0
 }
 
 /// A distribution of times, in microseconds.
@@ -322,6 +345,9 @@ pub struct Generator {
     pub max_open_connections: u64,
     /// Which I/O engine ran.
     pub engine: String,
+    /// Calls began only once in so many seconds, and so up to that late, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_s: Option<f64>,
     /// The highest rate this client was found to offer without being the limit itself, if that was measured.
     pub max_rate: Option<f64>,
     /// What its host kept from it.

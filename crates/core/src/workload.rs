@@ -12,7 +12,7 @@
 //! method = "POST"
 //! path = "/search"
 //! headers = { Content-Type = "application/json" }
-//! body = '{"q":"brim"}'
+//! body = '{"q":"brim"}'                 # or body_file = "query.json"
 //!
 //! [[class]]
 //! name = "images"
@@ -29,6 +29,7 @@ pub use sessions::{BetweenBursts, SessionArrivals, Sessions};
 pub use spread::{Spread, SpreadError};
 
 use crate::secret::{self, MASK};
+use crate::tls::Tls;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,6 +44,9 @@ pub struct Workload {
     /// How calls come; absent where a command line says it, or where it is the command's own business.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
+    /// How connections to an `https://` URL are secured, where that is not as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
 }
 
 /// One class of request.
@@ -69,6 +73,10 @@ pub struct Class {
     /// Request body.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
+    /// A file with the request body, in place of `body`; its path from the working directory. It is sent piece by piece as
+    /// the server takes it, with its size at the start of the run as `Content-Length`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body_file: String,
 }
 
 /// One of the URLs of a class.
@@ -113,6 +121,9 @@ pub enum WorkloadError {
     /// Both, or neither.
     #[error("class `{0}` needs either a `path` or `urls`")]
     PathOrUrls(String),
+    /// Two bodies.
+    #[error("class `{0}` has both a `body` and a `body_file`: leave out one of them")]
+    BodyOrFile(String),
     /// Weights of URLs that nothing can be chosen by.
     #[error(
         "class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero"
@@ -168,8 +179,10 @@ impl Workload {
                 urls: Vec::new(),
                 headers: BTreeMap::new(),
                 body: String::new(),
+                body_file: String::new(),
             }],
             load: None,
+            tls: None,
         }
     }
 
@@ -249,6 +262,9 @@ impl Class {
         if self.path.is_empty() == self.urls.is_empty() {
             return Err(WorkloadError::PathOrUrls(self.name.clone()));
         }
+        if !self.body.is_empty() && !self.body_file.is_empty() {
+            return Err(WorkloadError::BodyOrFile(self.name.clone()));
+        }
         let none = self.targets().all(|(_, weight)| weight == 0.0);
         for (path, weight) in self.targets() {
             let (name, path) = (self.name.clone(), path.to_owned());
@@ -307,6 +323,10 @@ mod tests {
         let mut workload = Workload::single("GET", "nowhere");
         assert!(matches!(workload.validate(), Err(WorkloadError::BadPath { .. })));
         workload.classes[0].path = "/".to_owned();
+        (workload.classes[0].body, workload.classes[0].body_file) = ("x".to_owned(), "x.bin".to_owned());
+        assert_eq!(workload.validate(), Err(WorkloadError::BodyOrFile("all".to_owned())));
+        workload.classes[0].body.clear();
+        assert_eq!(workload.validate(), Ok(()));
         workload.classes[0].weight = -1.0;
         assert!(matches!(workload.validate(), Err(WorkloadError::BadWeight { .. })));
         workload.classes.clear();

@@ -1,8 +1,9 @@
 //! The connections of one shard: slots that are used again, and which of them can take a call.
 
+use crate::deadlines::Armed;
 use crate::io::Token;
 use brimful_core::{CallSpec, Nanos, SessionId};
-use brimful_http::ResponseParser;
+use brimful_http::Protocol;
 use std::collections::{HashMap, VecDeque};
 
 /// Where a connection is in its life.
@@ -10,6 +11,8 @@ use std::collections::{HashMap, VecDeque};
 pub enum Phase {
     /// Not established yet.
     Connecting,
+    /// Established, with its TLS handshake under way.
+    Securing,
     /// Established; with calls under way, or idle.
     Open,
     /// Waiting for the server to close.
@@ -66,9 +69,18 @@ pub struct Connection<P> {
     pub stamp: u32,
     /// Calls begun on it.
     pub begun: u64,
-    /// Calls under way on it, the oldest first: responses come in the order of the requests.
+    /// Calls under way on it, the oldest first: responses come in the order of the requests. With HTTP/2, those that wait for a
+    /// stream.
     pub calls: VecDeque<Call<P>>,
-    pub parser: ResponseParser,
+    /// The last so many of them are kept back, and the first of these since then.
+    pub kept: usize,
+    pub kept_since: Nanos,
+    /// What it speaks; with HTTP/2, the calls under way are kept with their streams.
+    pub protocol: Protocol<Call<P>>,
+    /// With HTTP/2: when something last came on it.
+    pub heard_at: Nanos,
+    /// It bears no further call.
+    pub spent: bool,
     /// When its attempt began, and from which source address.
     pub attempted_at: Nanos,
     pub source: usize,
@@ -96,7 +108,11 @@ impl<P> Connection<P> {
             stamp: 0,
             begun: 0,
             calls: VecDeque::with_capacity(depth.min(64)),
-            parser: ResponseParser::new(),
+            kept: 0,
+            kept_since: Nanos::ZERO,
+            protocol: Protocol::new(false),
+            heard_at: Nanos::ZERO,
+            spent: false,
             attempted_at: Nanos::ZERO,
             source: 0,
             tries: 1,
@@ -104,7 +120,30 @@ impl<P> Connection<P> {
         }
     }
 
-    /// Whether a call that bears this stamp is under way. Stamps grow along the queue, and may wrap.
+    /// The same, to speak HTTP/2 or not.
+    pub fn speaking(self, http2: bool) -> Connection<P> {
+        if http2 { Connection { protocol: Protocol::new(true), ..self } } else { self }
+    }
+
+    /// How many calls are under way on it.
+    pub fn under_way(&self) -> usize {
+        self.calls.len() + self.protocol.http2().map_or(0, |http2| http2.streams())
+    }
+
+    /// Whether it has seen its last call begin.
+    fn has_begun_its_last(&self, lifetime: u64) -> bool {
+        self.spent || self.begun >= lifetime || self.protocol.http2().is_some_and(|http2| http2.is_spent())
+    }
+
+    /// Whether the call that this deadline was set for is under way.
+    pub fn bears(&self, armed: Armed) -> bool {
+        match self.protocol.http2().filter(|_| armed.stream != 0) {
+            Some(http2) => http2.get(armed.stream).is_some_and(|call| call.stamp == armed.stamp),
+            None => self.awaits(armed.stamp),
+        }
+    }
+
+    /// Whether a call that bears this stamp is in the queue. Stamps grow along the queue, and may wrap.
     pub fn awaits(&self, stamp: u32) -> bool {
         match (self.calls.front(), self.calls.back()) {
             (Some(first), Some(last)) => stamp.wrapping_sub(first.stamp) <= last.stamp.wrapping_sub(first.stamp),
@@ -273,13 +312,20 @@ impl<P> Connections<P> {
 
     /// Where a connection belongs that can take a call.
     fn room(&self, connection: &Connection<P>) -> Option<List> {
-        let calls = connection.calls.len();
+        let calls = connection.under_way();
+        let depth = connection.protocol.http2().map_or(self.depth, |http2| http2.max_streams().min(self.depth));
         match connection.phase {
             Phase::Closing => None,
-            _ if calls >= self.depth || connection.begun >= self.lifetime => None,
+            _ if calls >= depth || connection.has_begun_its_last(self.lifetime) => None,
             Phase::Open if calls == 0 => Some(List::Idle),
             _ => Some(List::Roomy),
         }
+    }
+
+    /// Whether the connection in this slot has borne its last call.
+    pub fn is_over(&self, slot: u32) -> bool {
+        self.get(slot)
+            .is_some_and(|connection| connection.under_way() == 0 && connection.has_begun_its_last(self.lifetime))
     }
 
     /// Notes anew whether the connection can take a call, after its calls or its phase have changed.

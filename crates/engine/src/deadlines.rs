@@ -15,8 +15,10 @@ const FEW: usize = 1024;
 pub struct Armed {
     /// Slot of the connection.
     pub slot: u32,
-    /// The connection's stamp when the deadline was set.
+    /// The connection's stamp when the deadline was set, or its call's.
     pub stamp: u32,
+    /// The stream of HTTP/2 that the call is on, or 0.
+    pub stream: u32,
 }
 
 /// A queue of deadlines `after` a moment that never goes backwards.
@@ -78,7 +80,7 @@ mod tests {
     use super::*;
 
     fn armed(stamp: u32) -> Armed {
-        Armed { slot: 0, stamp }
+        Armed { slot: 0, stamp, stream: 0 }
     }
 
     #[test]

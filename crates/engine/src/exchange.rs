@@ -5,8 +5,8 @@ use crate::deadlines::Armed;
 use crate::io::{Happened, Io, Token, end_of_attempt};
 use crate::shard::{RESET, Shard};
 use crate::{Close, Requests};
-use brimful_core::{End, Event, Limit, Nanos, Observer, Workload};
-use brimful_http::{Progress as Parsed, Response};
+use brimful_core::{End, Event, Limit, Nanos, Observer, TlsFault, Workload};
+use brimful_http::{Progress as Parsed, Protocol, Response};
 use rustix::io::Errno;
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         match self.io.connect(token, source) {
             Ok(()) => {
                 if self.config.connections.connect_timeout.is_some() {
-                    self.connecting.arm(now, Armed { slot: token.slot, stamp });
+                    self.connecting.arm(now, Armed { slot: token.slot, stamp, stream: 0 });
                 }
                 self.hold();
             }
@@ -54,19 +54,67 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.not_established(slot, errno);
             }
             (Phase::Connecting, _) => {}
+            (Phase::Securing, Happened::Secured { resumed, .. }) => self.secured(slot, resumed, now),
+            (Phase::Securing | Phase::Open, Happened::Broken(why)) => {
+                self.drop_connection(slot, |_, _| End::TlsFailed { sent: true, why });
+            }
+            (Phase::Securing, _) => self.close(slot),
             (Phase::Open, Happened::Received { last }) => self.received(slot, last),
             (Phase::Open, Happened::EndOfStream) => self.end_of_stream(slot),
             (Phase::Open, Happened::Reset) => self.close(slot),
+            (Phase::Open, Happened::Finished) => self.finished(slot),
+            (Phase::Open, Happened::Truncated) => self.truncated(slot),
+            (Phase::Closing, Happened::Finished) => {}
+            (_, Happened::Sent) => self.send_on(slot),
             // A server that keeps talking after its last response is not waited for.
+            (Phase::Closing, Happened::Received { last: false }) => {
+                let bytes = self.io.received();
+                if connection.protocol.skip_empty_lines(bytes) < bytes.len() {
+                    self.close(slot);
+                }
+            }
             (Phase::Closing, _) => self.close(slot),
-            (Phase::Open, Happened::Established | Happened::NotEstablished(_)) => {}
+            (Phase::Open, Happened::Established | Happened::NotEstablished(_) | Happened::Secured { .. }) => {}
         }
     }
 
     fn established(&mut self, slot: u32, now: Nanos) {
         let calls = self.open(slot, now);
+        if self.config.tls.is_some() {
+            return self.await_secured(slot);
+        }
+        self.begin_to_speak(slot, calls, now);
+    }
+
+    /// Begins to speak, for so many calls.
+    fn begin_to_speak(&mut self, slot: u32, calls: usize, now: Nanos) {
+        if self.config.connections.http2 {
+            return self.begin_streams(slot, now);
+        }
         (0..calls).for_each(|nth| self.send(slot, nth, now));
         self.expect_response(slot);
+    }
+
+    /// The TLS handshake has begun. It has as long as a response.
+    fn await_secured(&mut self, slot: u32) {
+        let stamp = self.connections.fresh_stamp();
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.phase = Phase::Securing;
+            connection.stamp = stamp;
+            self.securing.arm(self.now, Armed { slot, stamp, stream: 0 });
+        }
+    }
+
+    /// The TLS handshake is over: the calls that have waited for it are made.
+    fn secured(&mut self, slot: u32, resumed: bool, now: Nanos) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        connection.phase = Phase::Open;
+        let calls = connection.calls.len();
+        if let Some(call) = connection.calls.front_mut() {
+            self.observer.on(&mut call.observed, &Event::Secured { at: now, resumed });
+        }
+        self.begin_to_speak(slot, calls, now);
+        self.connections.list(slot);
     }
 
     /// Tells that the connection is established. Returns how many calls it bears.
@@ -123,7 +171,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(crate) fn expect_response(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if let Some(call) = connection.calls.front() {
-            connection.parser.start(call.is_head);
+            connection.protocol.start(call.is_head);
         }
     }
 
@@ -133,7 +181,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send(slot, calls.saturating_sub(1), now);
     }
 
-    fn send(&mut self, slot: u32, nth: usize, now: Nanos) {
+    pub(crate) fn send(&mut self, slot: u32, nth: usize, now: Nanos) {
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(call) = connection.calls.get_mut(nth) else { return };
@@ -141,7 +189,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         call.sent_at = Some(now);
         call.length = request.bytes().len();
         call.is_head = request.is_head();
-        self.responding.arm(now, Armed { slot, stamp: call.stamp });
+        self.responding.arm(now, Armed { slot, stamp: call.stamp, stream: 0 });
+        if self.config.connections.pipeline == 1 && (request.streamed_bytes() > 0 || request.expects_continue()) {
+            let file = if request.streamed_bytes() > 0 { self.requests.body(&call.spec) } else { None };
+            return self.send_in_parts(slot, request, file);
+        }
         let bytes = match request {
             Cow::Borrowed(shared) => Cow::Borrowed(shared.bytes()),
             Cow::Owned(own) => Cow::Owned(own.into_bytes()),
@@ -155,9 +207,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         loop {
             let bytes = self.io.received().get(from..).unwrap_or_default();
             let Some(connection) = self.connections.get_mut(slot) else { return };
+            let Protocol::Http1(parser) = &mut connection.protocol else {
+                return self.received_on_streams(slot, end_follows);
+            };
             let Some(call) = connection.calls.front_mut() else {
-                // Nothing is owed on an idle connection: whatever comes, it is of no more use.
-                if !bytes.is_empty() {
+                // Nothing is owed on an idle connection: whatever comes but empty lines, it is of no more use.
+                if parser.skip_empty_lines(bytes) < bytes.len() {
                     self.close(slot);
                 }
                 return;
@@ -165,22 +220,34 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             if bytes.is_empty() {
                 return;
             }
-            if call.received == 0 {
-                call.first_byte_at = Some(self.now);
-            }
             let requests = &mut self.requests;
             let on_head = |head: &[u8]| requests.answered(&call.spec, head);
-            match connection.parser.feed_with(&mut self.recent_head, bytes, on_head) {
+            match parser.feed_with(&mut self.recent_head, bytes, on_head) {
                 Err(_) => {
                     call.received += bytes.len() as u64;
+                    call.first_byte_at = call.first_byte_at.or(Some(self.now));
                     return self.drop_malformed(slot);
                 }
                 Ok(fed) => {
-                    call.received += fed.consumed as u64;
                     from += fed.consumed;
-                    let Parsed::Complete(response) = fed.state else { return };
-                    // Bytes beyond the last response: what follows on this connection cannot be trusted.
-                    let excess = fed.consumed < bytes.len() && connection.calls.len() == 1;
+                    call.received = parser.received();
+                    if call.received > 0 && call.first_byte_at.is_none() {
+                        call.first_byte_at = Some(self.now);
+                    }
+                    let Parsed::Complete(response) = fed.state else {
+                        if parser.continued() {
+                            self.send_body(slot);
+                        }
+                        return;
+                    };
+                    let behind = bytes.get(fed.consumed..).unwrap_or_default();
+                    let mut excess = false;
+                    if connection.calls.len() == 1 {
+                        let empty = parser.skip_empty_lines(behind);
+                        from += empty;
+                        // Bytes beyond the last response: what follows on this connection cannot be trusted.
+                        excess = empty < behind.len();
+                    }
                     self.complete(slot, response, end_follows || excess);
                 }
             }
@@ -189,29 +256,59 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     fn end_of_stream(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        if connection.calls.is_empty() {
+        if connection.under_way() == 0 {
             return self.close(slot);
         }
-        match connection.parser.finish() {
+        match connection.protocol.finish() {
             Ok(response) => self.complete(slot, response, true),
             Err(_) => self.close(slot),
         }
+    }
+
+    /// TLS: nothing more comes on a connection that has not ended yet.
+    fn finished(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if connection.under_way() == 0 {
+            return match self.config.connections.close {
+                Close::Server if connection.protocol.http2().is_none() => self.await_close(slot),
+                Close::Server => self.close(slot),
+                Close::Fin | Close::Rst => self.close(slot),
+            };
+        }
+        self.end_of_stream(slot);
+    }
+
+    /// TLS: the connection has ended, and whoever ended it may not have been the server. A response that would be whole by
+    /// that may be cut short.
+    fn truncated(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if !connection.calls.is_empty() && connection.protocol.finish().is_ok() {
+            let why = TlsFault::Truncated;
+            return self.drop_connection(slot, |nth, _| if nth == 0 { End::TlsFailed { sent: true, why } } else { RESET });
+        }
+        self.close(slot);
     }
 
     /// The oldest call's response is whole. A `spent` connection bears no further call.
     fn complete(&mut self, slot: u32, response: Response, spent: bool) {
         let unsent = self.io.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        let Some(call) = connection.calls.pop_front() else { return };
+        let Some(mut call) = connection.calls.pop_front() else { return };
         let unsent_behind: usize = if unsent == 0 { 0 } else { connection.calls.iter().map(|call| call.length).sum() };
         let unsent = unsent.saturating_sub(unsent_behind);
         let bytes = call.length.saturating_sub(unsent) as u64;
         let goes_on = response.keep_alive && !call.last;
         let behind = connection.calls.len();
-        let whole = unsent == 0;
+        let whole = !self.bodies.forget(slot) && unsent == 0;
+        if connection.protocol.empty_lines() > 0 {
+            self.observer.on(&mut call.observed, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
+        }
         self.end(call, End::Completed { status: response.status }, bytes);
         match (behind > 0, whole && goes_on, spent) {
+            // Another protocol is spoken there now, in which nobody would close it.
+            _ if response.status == 101 => self.close(slot),
             (true, true, _) => {
+                self.refill(slot, self.now);
                 self.expect_response(slot);
                 self.connections.list(slot);
             }
@@ -219,6 +316,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (true, false, _) => self.close(slot),
             (false, true, false) => self.connections.list(slot),
             (false, false, false) if whole && self.config.connections.close == Close::Server => self.await_close(slot),
+            // By TLS a server says that it will close before it does.
+            (false, _, true)
+                if whole && self.config.tls.is_some() && self.config.connections.close == Close::Server =>
+            {
+                self.await_close(slot);
+            }
             _ => self.close(slot),
         }
     }
@@ -229,7 +332,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
-            self.responding.arm(self.now, Armed { slot, stamp });
+            self.responding.arm(self.now, Armed { slot, stamp, stream: 0 });
             // It was listed while it had room behind other calls.
             self.connections.list(slot);
         }
@@ -242,13 +345,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Closes a connection and ends its calls, the oldest first, as `how` says of the nth.
     pub(crate) fn drop_connection(&mut self, slot: u32, how: impl Fn(usize, &Call<O::PerCall>) -> End) {
-        if self.connections.get(slot).is_none() {
-            return;
+        let Some(connection) = self.connections.get(slot) else { return };
+        if connection.protocol.http2().is_some() {
+            return self.drop_streams(slot, how);
         }
         let mut unsent = self.io.unsent(slot);
         self.io.close(self.connections.token(slot));
         self.hold();
         let Some(mut connection) = self.connections.remove(slot) else { return };
+        self.bodies.forget(slot);
         let sent = |call: &Call<O::PerCall>| {
             let missing = unsent.min(call.length);
             unsent -= missing;

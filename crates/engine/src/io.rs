@@ -1,8 +1,9 @@
 //! What a shard asks of the kernel, and what it hears back. The engines are two ways to do this and share all the rest.
 //!
 //! A shard names its connections by [`Token`]s. It asks for a connection, hands over requests, and closes; it hears of each
-//! connection, in order: `Established` or `NotEstablished`, then `Received` any number of times, then `EndOfStream` or
-//! `Reset`. After it has closed a connection it hears of it no more.
+//! connection, in order: `Established` or `NotEstablished`, with TLS then `Secured`, then `Received` any number of times, then
+//! `EndOfStream` or `Reset`, with TLS also `Finished` before that, or `Truncated` or `Broken` in place of it. After it has closed
+//! a connection it hears of it no more.
 //!
 //! What is asked for reaches the kernel at the latest with [`Io::flush`] or [`Io::wait`]. No engine waits for more than one
 //! thing to have happened: batching would make every answer look late.
@@ -12,21 +13,26 @@ mod chain;
 mod epoll;
 mod operation;
 mod socket;
+mod tls;
 mod unsent;
 mod uring;
 
 pub use epoll::Epoll;
-pub use socket::{SocketOptions, open_established};
+pub use socket::SocketOptions;
+#[cfg(fuzzing)]
+pub use tls::scripted;
+pub use tls::{Handshake, Security, SecurityError, SecurityOptions, Tls};
 pub use uring::Uring;
 
 use crate::EngineError;
 use crate::clock::Clock;
 use crate::pacing::Waited;
-use brimful_core::{End, Limit, Nanos};
+use brimful_core::{End, Limit, Nanos, TlsFault};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// A slot and its generation, so that what happened to a connection that is gone never reaches the one that took its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +63,26 @@ pub struct Settings {
     pub options: SocketOptions,
     /// Several requests may be under way on one connection, and those handed over together leave together.
     pub pipelined: bool,
+    /// How connections are secured, if they are.
+    pub tls: Option<Arc<Security>>,
+    /// This side closes by FIN: secured connections are told so before.
+    pub says_farewell: bool,
+}
+
+/// A connection that was opened before the run.
+pub struct Warm {
+    pub socket: OwnedFd,
+    /// Its TLS, and what of the server's data came with the end of the handshake.
+    pub session: Option<(Box<tls::Session>, Vec<u8>)>,
+}
+
+/// Opens up to `count` connections, one after another, and stops at the first that is not established, and secured where
+/// they are, in time.
+pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
+    match &settings.tls {
+        Some(security) => tls::open_secured(settings, security, timeout, count),
+        None => socket::open_established(settings, timeout, count),
+    }
 }
 
 /// What happened to a connection.
@@ -66,6 +92,13 @@ pub enum Happened {
     Established,
     /// Its attempt failed; it still has to be closed.
     NotEstablished(Errno),
+    /// Its TLS handshake is over: requests may be handed over from now on. Not without TLS.
+    Secured {
+        /// An earlier session was resumed.
+        resumed: bool,
+        /// Client and server have agreed on HTTP/2.
+        http2: bool,
+    },
     /// Bytes came, to be had from [`Io::received`] until the next call.
     Received {
         /// The server is known to have closed its side, though more bytes may come before that.
@@ -75,6 +108,14 @@ pub enum Happened {
     EndOfStream,
     /// The connection is broken.
     Reset,
+    /// TLS: the server has said that nothing more comes. The connection has not ended yet.
+    Finished,
+    /// TLS: the connection has ended, and whether everything had come, the server has not said.
+    Truncated,
+    /// TLS: the handshake failed, or the stream broke its rules. It still has to be closed.
+    Broken(TlsFault),
+    /// Everything that was handed over for it has been taken by the kernel, as [`Io::tell_when_sent`] asked to be told.
+    Sent,
 }
 
 /// One way to do it. `'a` is the life of the bytes that requests share.
@@ -86,7 +127,7 @@ pub trait Io<'a>: Sized {
     fn new(settings: &Settings) -> Result<Self, EngineError>;
 
     /// Takes in a connection that is established already.
-    fn adopt(&mut self, token: Token, socket: OwnedFd) -> Result<(), Errno>;
+    fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno>;
 
     /// Starts a connection attempt, from the `source`-th source address if there are any. An error here is like
     /// `NotEstablished`, but nothing has to be closed.
@@ -94,6 +135,15 @@ pub trait Io<'a>: Sized {
 
     /// Sends `request` after everything that was handed over before it.
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>);
+
+    /// The same of bytes that are the caller's again when this returns.
+    fn send_copied(&mut self, token: Token, bytes: &[u8]) {
+        self.send(token, Cow::Owned(bytes.to_vec()));
+    }
+
+    /// Asks for one [`Happened::Sent`] once the kernel has taken everything handed over so far, the last of which was one
+    /// call's own. A connection that takes no more brings none.
+    fn tell_when_sent(&mut self, token: Token);
 
     /// How many of the bytes handed over for this slot's connection the kernel is known not to have taken.
     fn unsent(&self, slot: u32) -> usize;
@@ -106,6 +156,9 @@ pub trait Io<'a>: Sized {
 
     /// Flushes, then returns when something has happened, `until` has come or a short while has passed.
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError>;
+
+    /// Whether waits are to end exactly when they should, as they do at first, or with as little effort as can be.
+    fn pace(&mut self, exactly: bool);
 
     /// The next thing that has happened.
     fn next(&mut self) -> Option<(Token, Happened)>;
@@ -154,7 +207,8 @@ mod tests {
     fn connected<'a, I: Io<'a>>(pipelined: bool) -> Option<(I, Clock, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
-        let mut io = match I::new(&Settings { address, sources: Vec::new(), options, pipelined }) {
+        let settings = Settings { address, sources: Vec::new(), options, pipelined, tls: None, says_farewell: false };
+        let mut io = match I::new(&settings) {
             Ok(io) => io,
             Err(error) => {
                 assert!(std::env::var_os("CI").is_none() && I::NAME == "uring", "{error}");
@@ -165,7 +219,7 @@ mod tests {
         let client = TcpStream::connect(address).unwrap();
         let (server, _) = listener.accept().unwrap();
         server.set_nodelay(true).unwrap();
-        io.adopt(TOKEN, client.into()).unwrap();
+        io.adopt(TOKEN, Warm { socket: client.into(), session: None }).unwrap();
         let clock = Clock::starting_in(Nanos::ZERO);
         io.wait(clock, Nanos::ZERO).unwrap();
         while io.next().is_some() {}

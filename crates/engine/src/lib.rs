@@ -13,32 +13,43 @@
 //! [`End::ClientLimited`]: brimful_core::End::ClientLimited
 //! [`Outcome`]: brimful_core::Outcome
 
+mod bodies;
 mod clock;
 mod connection;
 mod contention;
 mod deadlines;
+mod density;
 mod exchange;
 mod host;
 mod io;
+mod keeping;
 mod pacing;
 mod requests;
 #[cfg(test)]
 mod scripted;
 mod shard;
 mod sources;
+mod streams;
 mod sweep;
 mod turns;
 
+/// What the fuzz target of TLS drives.
+#[cfg(fuzzing)]
+pub use io::scripted as fuzzing;
+
+pub use bodies::BodyFile;
 pub use clock::Clock;
 pub use host::CpuTime;
+pub use io::{Handshake, Security, SecurityError, SecurityOptions};
 pub use requests::{FixedRequests, Requests, Wire};
 pub use sources::{Cidr, CidrError};
 
 use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload};
-use io::{Epoll, Io, Settings, SocketOptions, Uring};
+use io::{Epoll, Io, Settings, SocketOptions, Tls, Uring};
 use shard::Shard;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use turns::ShardUse;
 
@@ -47,6 +58,8 @@ use turns::ShardUse;
 pub struct Config {
     /// Where to connect.
     pub address: SocketAddr,
+    /// How connections are secured, if they are.
+    pub tls: Option<Arc<Security>>,
     /// How connections are used.
     pub connections: ConnectionPolicy,
     /// When to start, on `CLOCK_MONOTONIC`; where that is over before all threads are up, as soon as they are.
@@ -57,6 +70,12 @@ pub struct Config {
     pub cpus: Vec<usize>,
     /// How sockets are driven.
     pub engine: Engine,
+    /// Calls begin only once in so much time, all that came due in it together, and answers are read as they come: each
+    /// sleep until an instant costs more than a call, and this is one for many. Calls are up to that late.
+    pub tick: Option<Nanos>,
+    /// A pipeline is refilled once half of it has been answered, or a moment later, and not answer by answer. For clients
+    /// who call again as soon as they are answered: what has a schedule keeps it.
+    pub keeps_back: bool,
 }
 
 /// How a client uses connections.
@@ -64,14 +83,17 @@ pub struct Config {
 pub struct ConnectionPolicy {
     /// Calls after which a connection is closed; `1` is a new connection per call, `None` keeps it while the server does.
     pub calls_per_connection: Option<u64>,
-    /// Calls that may be under way on one connection, at least 1.
+    /// Calls that may be under way on one connection, at least 1: as a pipeline or, with HTTP/2, on as many streams, of
+    /// which the server may allow fewer.
     pub pipeline: usize,
+    /// Connections speak HTTP/2. The requests must have been rendered for it.
+    pub http2: bool,
     /// Who closes, and how.
     pub close: Close,
     /// A connection attempt older than this is abandoned; `None` leaves it to the kernel, which repeats its SYN after 1, 2, 4 …
     /// seconds.
     pub connect_timeout: Option<Nanos>,
-    /// A call without a whole response this long after its first byte was sent has timed out.
+    /// A call without a whole response this long after its first byte was sent has timed out. A TLS handshake has as long.
     pub response_timeout: Nanos,
     /// Addresses of this host to connect from, in turn; `None` leaves it to the kernel.
     pub source: Option<Cidr>,
@@ -90,6 +112,7 @@ impl Default for ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
             pipeline: 1,
+            http2: false,
             close: Close::Server,
             connect_timeout: None,
             response_timeout: Nanos::from_secs(5),
@@ -178,6 +201,14 @@ pub enum EngineError {
     /// A thread of the engine could not be started or has panicked.
     #[error("a shard of the engine failed: {0}")]
     Thread(String),
+    /// A file with a request's body that cannot be sent.
+    #[error("cannot send the body in {path}: {why}; check `body_file`, and that nobody writes to that file meanwhile")]
+    BodyFile {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A request that cannot be sent as HTTP.
     #[error("the request of class `{class}` is not valid: {source}")]
     Request {
@@ -206,10 +237,11 @@ where
         Engine::Auto => Uring::new(&settings).is_ok(),
         Engine::Uring => Uring::new(&settings).map(|_| true)?,
     };
-    if uring {
-        run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop)
-    } else {
-        run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop)
+    match (uring, &config.tls) {
+        (true, None) => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
+        (true, Some(_)) => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
+        (false, None) => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
+        (false, Some(_)) => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
     }
 }
 
@@ -269,11 +301,13 @@ impl Config {
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
-                no_delay: policy.pipeline > 1 || long,
+                no_delay: policy.pipeline > 1 || policy.http2 || long,
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,
             },
-            pipelined: policy.pipeline > 1,
+            pipelined: policy.pipeline > 1 || policy.http2,
+            tls: self.tls.clone(),
+            says_farewell: policy.close == Close::Fin,
         })
     }
 }

@@ -4,6 +4,7 @@
 //! has to be asked for it. One that spins burns a core. So: sleep until a margin before the instant, then spin, and learn the
 //! margin from how late the sleeps end. It is learnt for short and for long sleeps apart, as a CPU that rests longer rests
 //! deeper; and a margin that would leave no time to sleep shrinks until it does, or at high rates one would spin all the time.
+//! Who would rather be a little late than spin says so.
 
 use crate::clock::Clock;
 use brimful_core::Nanos;
@@ -43,11 +44,18 @@ pub struct Pacer {
     margins_ns: [f64; OCTAVES],
     /// Which of them the latest sleep took.
     octave: usize,
+    /// Whether to spin at all: else a wait ends when its sleep does, late.
+    exactly: bool,
 }
 
 impl Pacer {
     pub fn new() -> Pacer {
-        Pacer { margins_ns: [FIRST; OCTAVES], octave: 0 }
+        Pacer { margins_ns: [FIRST; OCTAVES], octave: 0, exactly: true }
+    }
+
+    /// Whether waits are to end when they should, which costs the CPU time of spinning.
+    pub fn pace(&mut self, exactly: bool) {
+        self.exactly = exactly;
     }
 
     /// Waits until something has happened, `until` has come or a short while has passed. `look` says whether something has; it
@@ -73,7 +81,8 @@ impl Pacer {
             overslept = overslept.max(woke - (now + sleep.unwrap_or_default()));
             match sleep {
                 _ if happened => return Ok(Waited { total: woke - began, spun, looked, overslept }),
-                Some(sleep) => self.woke(woke - (now + sleep)),
+                Some(sleep) if self.exactly => self.woke(woke - (now + sleep)),
+                Some(_) => {}
                 // The first look may do work that was asked for before.
                 None if first => {}
                 None => spun += woke - now,
@@ -88,6 +97,9 @@ impl Pacer {
 
     /// How long to sleep when there is `left` to wait; `None` when it is time to spin.
     fn sleep(&mut self, left: Nanos) -> Option<Nanos> {
+        if !self.exactly {
+            return Some(left);
+        }
         let log2 = u64::BITS - left.0.leading_zeros();
         self.octave = (log2.saturating_sub(SHORTEST) as usize).min(OCTAVES - 1);
         left.0.checked_sub(self.margins_ns[self.octave] as u64).map(Nanos).filter(|sleep| *sleep > WORTHWHILE)
@@ -135,6 +147,23 @@ mod tests {
         assert!((margin(&mut pacer, WAIT) - 18_000.0).abs() < 4_000.0, "{pacer:?}");
         assert_eq!(margin(&mut pacer, Nanos::from_millis(5)), FIRST, "longer waits are learnt apart");
         assert_eq!(pacer.sleep(Nanos::from_micros(1)), None);
+    }
+
+    #[test]
+    fn who_need_not_be_exact_sleeps_to_the_end() {
+        let mut pacer = Pacer::new();
+        pacer.pace(false);
+        let clock = Clock::starting_in(Nanos::ZERO);
+        let (mut slept, until) = (Vec::new(), clock.now() + Nanos::from_millis(2));
+        let waited = pacer.wait(clock, until, |sleep| {
+            slept.push(sleep);
+            std::thread::sleep(std::time::Duration::from_nanos(sleep.unwrap_or_default().0));
+            Ok::<bool, ()>(false)
+        });
+        assert!(slept.iter().all(Option::is_some), "{slept:?}");
+        assert_eq!(waited.unwrap().spun, Nanos::ZERO);
+        pacer.pace(true);
+        assert!(pacer.sleep(WAIT).is_some_and(|sleep| sleep < WAIT));
     }
 
     #[test]

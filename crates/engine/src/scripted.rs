@@ -2,14 +2,13 @@
 //! fast a host is.
 
 use crate::clock::Clock;
-use crate::io::{Happened, Io, Settings, Token};
+use crate::io::{Happened, Io, Settings, Token, Warm};
 use crate::pacing::Waited;
 use crate::shard::Shard;
 use crate::turns::ShardUse;
 use crate::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Wire};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -49,7 +48,7 @@ impl<'a> Io<'a> for Scripted {
         unreachable!("made from its turns")
     }
 
-    fn adopt(&mut self, _: Token, _: OwnedFd) -> Result<(), Errno> {
+    fn adopt(&mut self, _: Token, _: Warm) -> Result<(), Errno> {
         Ok(())
     }
 
@@ -61,6 +60,8 @@ impl<'a> Io<'a> for Scripted {
     fn send(&mut self, token: Token, _: Cow<'a, [u8]>) {
         self.sent.push_back(token);
     }
+
+    fn tell_when_sent(&mut self, _: Token) {}
 
     fn unsent(&self, _: u32) -> usize {
         0
@@ -105,6 +106,8 @@ impl<'a> Io<'a> for Scripted {
         }
         Ok(Waited { looked: clock.now(), total: clock.now() - began, ..waited })
     }
+
+    fn pace(&mut self, _: bool) {}
 
     fn next(&mut self) -> Option<(Token, Happened)> {
         self.happened.pop_front()
@@ -159,15 +162,18 @@ impl Observer for Ends {
 fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
-    let wire = Wire { authority: address.to_string(), version, headers: Vec::new(), close };
+    let wire = Wire { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
     let requests = FixedRequests::render(&WorkloadDoc::single("GET", "/"), &wire).unwrap();
     let config = Config {
         address,
+        tls: None,
         connections: ConnectionPolicy { response_timeout: TIMEOUT, ..ConnectionPolicy::default() },
         window: Nanos::from_secs(60),
         start: Nanos::ZERO,
         cpus: Vec::new(),
         engine: Engine::Auto,
+        tick: None,
+        keeps_back: false,
     };
     let (connecting, sent, happened) = (Vec::new(), VecDeque::new(), VecDeque::new());
     let io = Scripted { turns: turns.into_iter().collect(), connecting, sent, happened, left: false };

@@ -1,17 +1,19 @@
 //! One shard: what it knows and keeps, and how a call ends. `turns.rs` begins calls and waits, `exchange.rs` says what becomes of
 //! them.
 
+use crate::bodies::Bodies;
 use crate::clock::Clock;
 use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::Deadlines;
-use crate::io::{Io, Settings};
+use crate::density::Density;
+use crate::io::{Io, Settings, Warm};
+use crate::keeping::Kept;
 use crate::pacing::Waited;
 use crate::sources::Turns;
 use crate::sweep::Sweep;
-use crate::{Config, Requests};
+use crate::{Config, EngineError, Requests};
 use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionEnded, SessionId, Workload};
-use brimful_http::RecentHead;
-use rustix::fd::OwnedFd;
+use brimful_http::{RecentBlock, RecentHead};
 
 /// The connection was lost; whether before anything was sent, [`Shard::end`] knows.
 pub(crate) const RESET: End = End::Reset { sent: true };
@@ -28,10 +30,24 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     pub(crate) connections: Connections<O::PerCall>,
     pub(crate) connecting: Deadlines,
     pub(crate) responding: Deadlines,
+    pub(crate) securing: Deadlines,
+    pub(crate) bodies: Bodies<'a>,
+    pub(crate) kept: Kept,
     pub(crate) sources: Turns,
     pub(crate) recent_head: RecentHead,
+    pub(crate) recent_block: RecentBlock,
+    /// Slots of connections that speak HTTP/2 and have something to say.
+    pub(crate) speaking: Vec<u32>,
+    /// Why nothing can be sent any more.
+    pub(crate) failed: Option<EngineError>,
     /// When the workload wants to be asked again.
     pub(crate) next_due: Nanos,
+    /// Not before this tick is it asked, where calls begin in ticks.
+    pub(crate) next_tick: Nanos,
+    /// How closely calls come due.
+    pub(crate) density: Density,
+    /// Whether waits end when they should.
+    pub(crate) exactly: bool,
     /// When the oldest thing was asked for that the kernel may not know of yet.
     pub(crate) held_since: Option<Nanos>,
     pub(crate) done: bool,
@@ -56,7 +72,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         clock: Clock,
         (workload, requests, observer): (W, R, O),
         io: I,
-        warm: Vec<OwnedFd>,
+        warm: Vec<Warm>,
     ) -> Self {
         let lifetime = config.connections.calls_per_connection.unwrap_or(u64::MAX);
         let mut shard = Shard {
@@ -70,9 +86,18 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             connections: Connections::new(config.connections.pipeline, lifetime),
             connecting: Deadlines::new(config.connections.connect_timeout.unwrap_or(Nanos::MAX)),
             responding: Deadlines::new(config.connections.response_timeout),
+            securing: Deadlines::new(config.connections.response_timeout),
+            bodies: Bodies::new(),
+            kept: Kept::default(),
             sources: Turns::new(settings.sources.len()),
             recent_head: RecentHead::default(),
+            recent_block: RecentBlock::default(),
+            speaking: Vec::new(),
+            failed: None,
             next_due: Nanos::ZERO,
+            next_tick: Nanos::ZERO,
+            density: Density::default(),
+            exactly: true,
             held_since: None,
             done: false,
             behind: false,
@@ -84,9 +109,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             cpu_before: Nanos::ZERO,
             cpu_wait_before: None,
         };
-        for socket in warm {
-            let token = shard.connections.insert(Connection::new(Phase::Open, config.connections.pipeline, None));
-            if shard.io.adopt(token, socket).is_err() {
+        for warm in warm {
+            let policy = &config.connections;
+            let connection = Connection::new(Phase::Open, policy.pipeline, None).speaking(policy.http2);
+            let token = shard.connections.insert(connection);
+            shard.speaking.extend(policy.http2.then_some(token.slot));
+            if shard.io.adopt(token, warm).is_err() {
                 drop(shard.connections.remove(token.slot));
             }
         }
@@ -139,9 +167,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Closes the connections of a session that has no call under way.
     fn leave(&mut self, session: SessionId) {
-        let idle = |slot: &u32| self.connections.get(*slot).is_some_and(|connection| connection.calls.is_empty());
+        let idle = |slot: &u32| self.connections.get(*slot).is_some_and(|connection| connection.under_way() == 0);
         let slots: Vec<u32> = self.connections.of_session(session).iter().copied().filter(idle).collect();
-        slots.into_iter().for_each(|slot| self.close(slot));
+        slots.into_iter().for_each(|slot| self.part(slot));
     }
 }
 
@@ -150,7 +178,10 @@ fn possible(end: End, sent: bool) -> End {
     match end {
         End::Reset { .. } => End::Reset { sent },
         End::Unfinished { .. } => End::Unfinished { sent },
-        End::Completed { .. } | End::TimedOut | End::Malformed if !sent => End::Reset { sent },
+        End::TlsFailed { why, .. } => End::TlsFailed { sent, why },
+        End::Completed { .. } | End::TimedOut | End::Malformed | End::StreamReset | End::GoneAway if !sent => {
+            End::Reset { sent }
+        }
         _ => end,
     }
 }

@@ -12,12 +12,14 @@ use crate::io::Io;
 use crate::pacing::Waited;
 use crate::shard::{RESET, Shard};
 use crate::{EngineError, Requests};
-use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, Workload};
+use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
 use brimful_os::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Calls begun in a row before the sockets are looked at.
 const BURST: usize = 8;
+/// The same at a tick, unless the generator is behind.
+const TICK_BURST: usize = 32;
 /// A call that has not begun this long after the window's end never will: the load stays bounded in time.
 const OVERRUN: Nanos = Nanos::from_secs(1);
 /// How often the live figures are refreshed.
@@ -48,7 +50,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.cpu_before = clock::thread_cpu();
         let (mut published, mut busy) = (Nanos::ZERO, None);
         let interrupted = loop {
-            self.behind = self.begin_due(BURST);
+            self.behind = self.begin_due(if self.config.tick.is_some() && !self.behind { TICK_BURST } else { BURST });
+            self.send_overdue();
             self.expire();
             if self.done && (self.in_flight == 0 || self.nothing_more_to_wait_for()) {
                 break false;
@@ -103,6 +106,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Begins at most `limit` of the calls that are due, and learns when to ask again. Returns whether more may be due.
     fn begin_due(&mut self, limit: usize) -> bool {
+        let Some(tick) = self.config.tick else { return self.begin_all_due(limit) };
+        if self.tick() < self.next_tick {
+            self.next_due = self.next_tick;
+            return false;
+        }
+        let more = self.begin_all_due(limit);
+        if !more {
+            self.next_tick = next_tick(self.now, tick);
+            self.next_due = self.next_due.max(self.next_tick);
+        }
+        more
+    }
+
+    fn begin_all_due(&mut self, limit: usize) -> bool {
         self.next_due = Nanos::ZERO;
         for nth in 0..limit {
             // Pipelined calls begin within a fraction of a microsecond, and to look at the clock for each is much of that.
@@ -132,21 +149,26 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let mut call: Call<O::PerCall> = Call::new(spec, due, self.connections.fresh_stamp());
         self.in_flight += 1;
         self.observer.on(&mut call.observed, &Event::Scheduled { class: spec.class, due });
+        self.density.note(due);
         if now > self.config.window + OVERRUN {
             return self.end(call, End::Unfinished { sent: false }, 0);
         }
         if ready > due {
             self.observer.on(&mut call.observed, &Event::Ready { at: ready });
         }
-        self.observer.on(&mut call.observed, &Event::Begun { at: now });
         let available = match spec.session {
             None => self.connections.available(),
             Some(session) => self.connections.available_to(session),
         };
+        if !available.is_some_and(|slot| self.keeps_back(slot)) {
+            self.observer.on(&mut call.observed, &Event::Begun { at: now });
+        }
         match available {
             Some(slot) => self.give(slot, call, now),
             None => {
-                let mut connection = Connection::new(Phase::Connecting, self.config.connections.pipeline, spec.session);
+                let policy = &self.config.connections;
+                let mut connection =
+                    Connection::new(Phase::Connecting, policy.pipeline, spec.session).speaking(policy.http2);
                 load(&mut connection, call, self.config.connections.calls_per_connection);
                 self.attempt(connection, now);
             }
@@ -156,13 +178,21 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Has an existing connection bear the call.
     fn give(&mut self, slot: u32, call: Call<O::PerCall>, now: Nanos) {
         let lifetime = self.config.connections.calls_per_connection;
+        let keeps_back = self.keeps_back(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         load(connection, call, lifetime);
         let open = connection.phase == Phase::Open;
         let first = connection.calls.len() == 1;
         self.connections.list(slot);
-        if open {
-            self.send_last(slot, now);
+        if open && self.config.connections.http2 {
+            self.send_last_on_stream(slot, now);
+        } else if open {
+            if keeps_back {
+                self.keep_back(slot, now);
+            } else {
+                self.send_last(slot, now);
+                self.note_unkept();
+            }
             if first {
                 self.expect_response(slot);
             }
@@ -170,8 +200,21 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     fn wait(&mut self) -> Result<(), EngineError> {
-        let until =
-            [self.connecting.next(), self.responding.next()].into_iter().flatten().fold(self.next_due, Nanos::min);
+        self.hand_over();
+        let deadlines = [
+            self.connecting.next(),
+            self.securing.next(),
+            self.responding.next(),
+            self.bodies.next(),
+            self.next_overdue(),
+        ];
+        let due = if self.config.tick.is_some() { self.next_due } else { self.density.wake_at(self.next_due) };
+        let until = deadlines.into_iter().flatten().fold(due, Nanos::min);
+        let exactly = self.config.tick.is_none() && !self.density.is_dense();
+        if exactly != self.exactly {
+            self.io.pace(exactly);
+            self.exactly = exactly;
+        }
         self.held_since = None;
         let waited = self.io.wait(self.clock, until)?;
         self.waited.total += waited.total;
@@ -185,10 +228,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.begin_due(self.config.connections.pipeline);
             }
             if self.held_since.is_some_and(|since| self.now > since + HELD) {
+                self.hand_over();
                 self.io.flush()?;
                 self.held_since = None;
             }
         }
+        self.bodies.check()?;
+        self.failed.take().map_or(Ok(()), Err)?;
         self.connections.count_open(open, known);
         self.sweep.looked(waited.looked, self.io.left_unread(), open);
         Ok(())
@@ -204,6 +250,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             // What was to be sent in this turn may have left that much later; not later still, as no turn sleeps before it has
             // sent what it was to send.
             self.connecting.postpone(self.turn_began, self.turn_began + gap);
+            self.securing.postpone(self.turn_began, self.turn_began + gap);
             self.responding.postpone(self.turn_began, self.turn_began + gap);
         }
         self.turn_began = ended;
@@ -212,22 +259,33 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Ends what is overdue. What came in time may still lie in the sockets, after the generator was kept from reading: a
     /// deadline counts once everything has been read that was there when it passed.
     fn expire(&mut self) {
+        self.lose_patience();
         let read_until = self.sweep.read_until();
         loop {
             let connections = &self.connections;
             let attempt = |armed: Armed| {
                 connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Connecting && c.stamp == armed.stamp)
             };
+            let handshake = |armed: Armed| {
+                connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Securing && c.stamp == armed.stamp)
+            };
             let answer = |armed: Armed| {
                 connections.get(armed.slot).is_some_and(|c| match c.phase {
-                    Phase::Open => c.awaits(armed.stamp),
+                    Phase::Open => c.bears(armed),
                     Phase::Closing => c.stamp == armed.stamp,
-                    Phase::Connecting => false,
+                    Phase::Connecting | Phase::Securing => false,
                 })
             };
             if let Some(armed) = self.connecting.expired(read_until, attempt) {
                 self.drop_attempt(armed.slot, End::Abandoned);
+            } else if let Some(armed) = self.securing.expired(read_until, handshake) {
+                let why = TlsFault::TimedOut;
+                self.drop_connection(armed.slot, |_, _| End::TlsFailed { sent: false, why });
             } else if let Some(armed) = self.responding.expired(read_until, answer) {
+                if self.config.connections.http2 {
+                    self.time_out_on_stream(armed);
+                    continue;
+                }
                 // The calls behind the one that is overdue lose their connection.
                 let sent_by = read_until - self.config.connections.response_timeout;
                 self.drop_connection(armed.slot, |nth, call| {
@@ -245,6 +303,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.tick();
         // What was begun since the last look has not been counted.
         self.connections.count_open(self.connections.open(), true);
+        self.say_goodbyes();
         for slot in self.connections.slots() {
             match self.connections.get(slot).map(|connection| connection.phase) {
                 Some(Phase::Connecting) => self.drop_attempt(slot, End::Unfinished { sent: false }),
@@ -252,6 +311,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
         }
     }
+}
+
+/// The first whole number of ticks after `now`.
+fn next_tick(now: Nanos, tick: Nanos) -> Nanos {
+    let tick = tick.0.max(1);
+    Nanos((now.0 / tick + 1).saturating_mul(tick))
 }
 
 /// Puts a call into a connection's queue.

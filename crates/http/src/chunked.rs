@@ -1,9 +1,14 @@
 //! Finds the end of a chunked body (RFC 9112 §7.1), byte by byte but for the data, which it skips.
 //!
 //! Chunk lines end in CRLF and nothing else, as the grammar has it. The trailer section is made of fields, where a bare
-//! LF will do (§2.2); its fields are skipped unread. Nothing is kept but a state and two counts.
+//! LF will do (§2.2); its fields are skipped unread. Nothing is kept but a state and some counts, and both kinds of line
+//! are bounded, as a server that never ends one would otherwise look as if it were still answering.
 
 use crate::error::ParseError;
+use crate::head::{MAX_FIELDS, MAX_HEAD_BYTES};
+
+/// The longest line before a chunk, its size, extensions and CRLF together, in bytes.
+pub const MAX_CHUNK_LINE_BYTES: usize = 16 * 1024;
 
 /// Where in a chunked body the next byte falls.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +18,10 @@ pub(crate) struct Chunked {
     left: u64,
     /// Bytes of data so far.
     data_bytes: u64,
+    /// Bytes so far of the chunk line at hand, or of the trailer section.
+    line_bytes: usize,
+    /// Lines of the trailer section so far.
+    trailers: usize,
 }
 
 /// What the next byte belongs to.
@@ -47,7 +56,7 @@ enum State {
 impl Chunked {
     /// At the start of a body.
     pub(crate) const fn new() -> Chunked {
-        Chunked { state: State::SizeStart, left: 0, data_bytes: 0 }
+        Chunked { state: State::SizeStart, left: 0, data_bytes: 0, line_bytes: 0, trailers: 0 }
     }
 
     /// Consumes what belongs to the body and says how many bytes that was.
@@ -63,7 +72,9 @@ impl Chunked {
                     self.state = State::DataCr;
                 }
             } else {
+                let before = self.state;
                 self.state = self.after(bytes[at])?;
+                self.count(before)?;
                 at += 1;
             }
         }
@@ -78,6 +89,32 @@ impl Chunked {
     /// Bytes of data so far, without sizes, extensions and trailers.
     pub(crate) fn data_bytes(&self) -> u64 {
         self.data_bytes
+    }
+
+    /// Counts a byte that is not data, and was met in the state `before` the present one.
+    fn count(&mut self, before: State) -> Result<(), ParseError> {
+        use State::*;
+        match before {
+            SizeStart => self.line_bytes = 1,
+            Size | Padding | Extension | SizeLf => {
+                self.line_bytes += 1;
+                if self.line_bytes > MAX_CHUNK_LINE_BYTES {
+                    return Err(ParseError::BadChunk("the line with its size exceeds 16 KiB"));
+                }
+                if self.state == LineStart {
+                    self.line_bytes = 0;
+                }
+            }
+            LineStart | Line | LastLf => {
+                self.line_bytes += 1;
+                self.trailers += usize::from(before == Line && self.state == LineStart);
+                if self.line_bytes > MAX_HEAD_BYTES || self.trailers > MAX_FIELDS {
+                    return Err(ParseError::BadChunk("the trailers exceed 64 KiB or 256 fields"));
+                }
+            }
+            Data | DataCr | DataLf | Done => {}
+        }
+        Ok(())
     }
 
     /// The state after a byte that is not data.
@@ -181,6 +218,28 @@ mod tests {
             let error = feed(body).expect_err("a fault");
             assert!(error.to_string().contains(reason), "{:?} said: {error}", String::from_utf8_lossy(body));
         }
+    }
+
+    #[test]
+    fn lines_are_bounded() {
+        let extended = |bytes: usize| format!("1;{}\r\nx\r\n0\r\n\r\n", "e".repeat(bytes - 4));
+        let zeros = |bytes: usize| format!("{}1\r\nx\r\n0\r\n\r\n", "0".repeat(bytes - 3));
+        let trailer = |bytes: usize| format!("1\r\nx\r\n0\r\nA: {}\r\n\r\n", "a".repeat(bytes - 7));
+        let trailers = |fields: usize| format!("0\r\n{}\r\n", "A: b\r\n".repeat(fields));
+        let bounds: [(&dyn Fn(usize) -> String, usize, &str); 4] = [
+            (&extended, MAX_CHUNK_LINE_BYTES, "16 KiB"),
+            (&zeros, MAX_CHUNK_LINE_BYTES, "16 KiB"),
+            (&trailer, MAX_HEAD_BYTES, "64 KiB"),
+            (&trailers, MAX_FIELDS, "256 fields"),
+        ];
+        for (body, most, reason) in bounds {
+            assert!(feed(body(most).as_bytes()).is_ok_and(|(_, _, done)| done), "{most} with {reason}");
+            let error = feed(body(most + 1).as_bytes()).expect_err("one too many");
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+        // The bound is each line's, not all lines' together.
+        let many = format!("1;{}\r\nx\r\n", "e".repeat(9_000)).repeat(10) + "0\r\n\r\n";
+        assert_eq!(feed(many.as_bytes()), Ok((many.len(), 10, true)));
     }
 
     #[test]

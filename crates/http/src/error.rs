@@ -8,6 +8,21 @@ pub enum ParseError {
         "what the server sent is not HTTP/1: check the URL's scheme and port, for a TLS port does not speak plain HTTP"
     )]
     NotHttp,
+    /// The first frame is not the one by which a server of HTTP/2 begins.
+    #[error(
+        "what the server sent is not HTTP/2: switch HTTP/2 on at the server, for connections without TLS as well where \
+         there is none, or leave out --http 2"
+    )]
+    NotHttp2,
+    /// The server breaks the protocol of an HTTP/2 connection.
+    #[error("the server breaks HTTP/2, {0}: see what it sends with `nghttp --verbose`")]
+    BadFrame(&'static str),
+    /// What it sends on one stream of HTTP/2 is not an answer.
+    #[error("an answer by HTTP/2 is malformed, {0}: see what the server sends with `nghttp --verbose`")]
+    BadAnswer(&'static str),
+    /// It sends without end what is of no use.
+    #[error("the server floods the HTTP/2 connection with {0}: look for the reason in its error log")]
+    Flood(&'static str),
     /// The head breaks the grammar.
     #[error("the response head is malformed, {0}: see what the server sends with `curl --include`")]
     BadHead(&'static str),

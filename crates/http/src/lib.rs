@@ -1,12 +1,14 @@
-//! A sans-I/O HTTP/1 client codec: the bytes of a request out, the bytes of a response in.
+//! Sans-I/O client codecs of HTTP/1 and HTTP/2: the bytes of a request out, the bytes of a response in.
 //!
 //! - [`Request`]: rendered once, sent as it stands for every call of a class.
-//! - [`ResponseParser`]: finds where each response ends and what it says, under any fragmentation.
+//! - [`ResponseParser`]: finds where each response of HTTP/1 ends and what it says, under any fragmentation.
+//! - [`Http2`]: the same for all the streams of a connection of HTTP/2. [`Protocol`] is either.
 //!
 //! It opens no socket and reads no clock. It keeps nothing of a body and, of a head, only what has arrived while the
 //! rest has not; once its buffer has grown to the largest such part, parsing allocates nothing.
 //!
-//! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022; section numbers in comments are its own.
+//! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022; section numbers in comments are its own, but in
+//! `http2` those of RFC 9113 (HTTP/2), Thomson & Benfield 2022.
 //!
 //! ```
 //! use brimful_http::{Progress, Request, ResponseParser, Version};
@@ -26,10 +28,15 @@
 mod chunked;
 mod error;
 mod head;
+mod http2;
+mod protocol;
 mod request;
 mod response;
 
+pub use chunked::MAX_CHUNK_LINE_BYTES;
 pub use error::ParseError;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
+pub use http2::{Carried, Ended, Heard, Http2, Listener, MOST_IDLE_FRAMES, RecentBlock};
+pub use protocol::Protocol;
 pub use request::{Request, RequestError, Version};
-pub use response::{Fed, Progress, Response, ResponseParser};
+pub use response::{Fed, MAX_EMPTY_LINES, Progress, Response, ResponseParser};

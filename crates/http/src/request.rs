@@ -3,20 +3,32 @@
 //! Invariant: the bytes are exactly one request, whatever the arguments hold. What could end a line early, or make the
 //! server see another length than ours, is refused (request splitting; RFC 9112 §11.1 and §11.2).
 
+use crate::http2::render::block;
+use std::sync::Arc;
+
 /// A request, ready to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     bytes: Vec<u8>,
     is_head: bool,
+    /// Of `bytes`, those before the content.
+    head_bytes: usize,
+    /// Bytes of content that are not among `bytes`.
+    streamed: u64,
+    expects_continue: bool,
+    /// The content of a request of HTTP/2, which goes in frames of its own; `bytes` are then its header block.
+    framed: Option<Arc<[u8]>>,
 }
 
-/// The version of HTTP/1 that a request claims.
+/// The version of HTTP that a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// One request per connection, unless `Connection: keep-alive` says otherwise.
     Http10,
     /// Many requests per connection, unless `Connection: close` says otherwise.
     Http11,
+    /// Many requests at once on a connection.
+    Http2,
 }
 
 /// Why a request cannot be sent.
@@ -51,7 +63,7 @@ pub enum RequestError {
         /// What the header says.
         given: String,
         /// What the body has.
-        actual: usize,
+        actual: u64,
     },
     /// A Transfer-Encoding was given, but bodies are sent plain.
     #[error("header Transfer-Encoding cannot be sent, because bodies go with a Content-Length: leave the header out")]
@@ -71,14 +83,83 @@ impl Request {
         version: Version,
         close: bool,
     ) -> Result<Request, RequestError> {
+        if version == Version::Http2 {
+            return Request::http2(method, "http", authority, path, headers, body);
+        }
+        let body_bytes = body.len() as u64;
+        let mut request = Request::head(method, authority, path, headers, body_bytes, version, close)?;
+        request.bytes.extend_from_slice(body);
+        Ok(request)
+    }
+
+    /// The same for a body of so many bytes, which whoever sends the request sends behind it.
+    pub fn streamed(
+        method: &str,
+        authority: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body_bytes: u64,
+        version: Version,
+        close: bool,
+    ) -> Result<Request, RequestError> {
+        let request = Request::head(method, authority, path, headers, body_bytes, version, close)?;
+        Ok(Request { streamed: body_bytes, ..request })
+    }
+
+    /// A request of HTTP/2 by this scheme, `http` or `https`. What HTTP/1 says about its connections is left out (RFC
+    /// 9113 §8.2.2); Host is what the authority is.
+    pub fn http2(
+        method: &str,
+        scheme: &str,
+        authority: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: &[u8],
+    ) -> Result<Request, RequestError> {
         check_line(method, authority, path)?;
         for (name, value) in headers {
-            check_header(name, value, body.len())?;
+            check_header(name, value, body.len() as u64)?;
+        }
+        let given = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
+        let authority = given("Host").map_or(authority, |(_, value)| value.as_str());
+        let length = body.len().to_string();
+        let has_length = !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH");
+        let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
+        let defaults = [("User-Agent", agent, true), ("Accept", "*/*", true), ("Content-Length", &length, has_length)];
+        let defaults = defaults.into_iter().filter(|(name, _, due)| *due && given(name).is_none());
+        let of_http1 = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
+        let own = headers.iter().map(|(name, value)| (name.as_str(), value.trim()));
+        let own = own.filter(|(name, _)| !of_http1.iter().any(|other| other.eq_ignore_ascii_case(name)));
+        let fields: Vec<(&str, &str)> = defaults.map(|(name, value, _)| (name, value)).chain(own).collect();
+        let bytes = block(method, scheme, authority, path, &fields);
+        Ok(Request {
+            is_head: method == "HEAD",
+            head_bytes: bytes.len(),
+            streamed: 0,
+            expects_continue: false,
+            framed: Some(body.into()),
+            bytes,
+        })
+    }
+
+    /// Renders all but the content.
+    fn head(
+        method: &str,
+        authority: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body_bytes: u64,
+        version: Version,
+        close: bool,
+    ) -> Result<Request, RequestError> {
+        check_line(method, authority, path)?;
+        for (name, value) in headers {
+            check_header(name, value, body_bytes)?;
         }
 
         let mut head = match version {
             Version::Http10 => format!("{method} {path} HTTP/1.0\r\n"),
-            Version::Http11 => format!("{method} {path} HTTP/1.1\r\n"),
+            Version::Http11 | Version::Http2 => format!("{method} {path} HTTP/1.1\r\n"),
         };
         let mut add = |name: &str, value: &str| {
             for part in [name, ": ", value, "\r\n"] {
@@ -98,25 +179,54 @@ impl Request {
         match (version, close) {
             (Version::Http11, true) => add_default("Connection", "close"),
             (Version::Http10, false) => add_default("Connection", "keep-alive"),
-            (Version::Http11, false) | (Version::Http10, true) => {}
+            (Version::Http11, false) | (Version::Http10, true) | (Version::Http2, _) => {}
         }
         // Methods that mean something by their content say so when it is empty, too (RFC 9110 §8.6).
-        if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
-            add_default("Content-Length", &body.len().to_string());
+        if body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH") {
+            add_default("Content-Length", &body_bytes.to_string());
         }
         for (name, value) in headers {
             add(name, value);
         }
 
-        let mut bytes = head.into_bytes();
-        bytes.extend_from_slice(b"\r\n");
-        bytes.extend_from_slice(body);
-        Ok(Request { bytes, is_head: method == "HEAD" })
+        head.push_str("\r\n");
+        let is_expectation = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("Expect") && value.trim().eq_ignore_ascii_case("100-continue")
+        };
+        Ok(Request {
+            is_head: method == "HEAD",
+            head_bytes: head.len(),
+            streamed: 0,
+            // A server that speaks HTTP/1.0 knows of no such thing, and one without content has nothing to wait for.
+            expects_continue: version == Version::Http11 && body_bytes > 0 && headers.iter().any(is_expectation),
+            framed: None,
+            bytes: head.into_bytes(),
+        })
     }
 
     /// What to send.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// What to send, in two parts: the head, and as much of the content as is not streamed.
+    pub fn parts(&self) -> (&[u8], &[u8]) {
+        self.bytes.split_at(self.head_bytes)
+    }
+
+    /// Bytes of content that are to be sent behind [`Request::bytes`].
+    pub fn streamed_bytes(&self) -> u64 {
+        self.streamed
+    }
+
+    /// Whether the content waits until the server asks for it (`Expect: 100-continue`; RFC 9110 §10.1.1).
+    pub fn expects_continue(&self) -> bool {
+        self.expects_continue
+    }
+
+    /// The content of a request of HTTP/2, whose `bytes` are its header block.
+    pub fn body(&self) -> Option<&Arc<[u8]>> {
+        self.framed.as_ref()
     }
 
     /// What to send, handed over.
@@ -156,7 +266,7 @@ fn check_line(method: &str, authority: &str, path: &str) -> Result<(), RequestEr
 }
 
 /// Whether a header can be sent along with a body of `body_bytes`.
-fn check_header(name: &str, value: &str, body_bytes: usize) -> Result<(), RequestError> {
+fn check_header(name: &str, value: &str, body_bytes: u64) -> Result<(), RequestError> {
     if !is_token(name) {
         return Err(RequestError::HeaderName(name.to_owned()));
     }
@@ -232,11 +342,60 @@ mod tests {
     }
 
     #[test]
+    fn http2_has_the_authority_once_and_nothing_about_connections() {
+        let given = [("Host", "b"), ("connection", "close"), ("Upgrade", "x"), ("X-A", " b "), ("accept", "text/html")];
+        let headers: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
+        let fields = [("User-Agent", agent), ("Content-Length", "2"), ("x-a", "b"), ("accept", "text/html")];
+        let request = Request::http2("POST", "https", "a", "/x", &headers, b"hi").expect("a good request");
+        assert_eq!(request.bytes(), block("POST", "https", "b", "/x", &fields));
+        assert_eq!(request.body().map(|body| &body[..]), Some(&b"hi"[..]));
+        let plain = Request::new("GET", "a", "/", &[], b"", Version::Http2, true).expect("a good request");
+        let fields = [("user-agent", agent), ("accept", "*/*")];
+        assert_eq!(plain.bytes(), block("GET", "http", "a", "/", &fields));
+        for (name, value) in [("X\r\nY", "z"), ("X", "y\r\nz"), (":path", "/other")] {
+            let headers = [(name.to_owned(), value.to_owned())];
+            assert!(Request::http2("GET", "http", "a", "/", &headers, b"").is_err(), "{name:?}");
+        }
+        assert!(Request::http2("GET", "http", "a", "x", &[], b"").is_err());
+    }
+
+    #[test]
     fn head_expects_no_body() {
         let of = |method| Request::new(method, "a", "/", &[], b"", Http11, false).expect("a good request");
         assert!(of("HEAD").is_head() && !of("HEAD").expects_body());
         assert!(!of("GET").is_head() && of("GET").expects_body());
         assert!(!of("head").is_head(), "methods are case-sensitive");
+    }
+
+    #[test]
+    fn a_streamed_body_is_announced_and_sent_by_others() {
+        let (headers, body) = ([("X".to_owned(), "y".to_owned())], b"hello");
+        for close in [false, true] {
+            let whole = Request::new("PUT", "a", "/", &headers, body, Http11, close).expect("a good request");
+            let streamed = Request::streamed("PUT", "a", "/", &headers, 5, Http11, close).expect("a good request");
+            assert_eq!(whole.parts(), (streamed.bytes(), &body[..]));
+            assert_eq!(streamed.parts(), (streamed.bytes(), &b""[..]));
+            assert_eq!((whole.streamed_bytes(), streamed.streamed_bytes()), (0, 5));
+        }
+        let given = [("Content-Length".to_owned(), "4".to_owned())];
+        assert!(Request::streamed("PUT", "a", "/", &given, 1 << 40, Http11, false).is_err());
+    }
+
+    #[test]
+    fn content_waits_where_the_server_is_asked_whether_it_wants_it() {
+        let expects = |value: &str, body: &str, version| {
+            let headers = [("eXpect".to_owned(), value.to_owned())];
+            let request = Request::new("POST", "a", "/", &headers, body.as_bytes(), version, false);
+            request.expect("a good request").expects_continue()
+        };
+        assert!(expects("100-continue", "x", Http11) && expects(" 100-Continue ", "x", Http11));
+        assert!(!expects("100-continue", "", Http11) && !expects("100-continue", "x", Http10));
+        assert!(!expects("something", "x", Http11));
+        assert!(
+            Request::streamed("PUT", "a", "/", &[("Expect".into(), "100-continue".into())], 1, Http11, false)
+                .is_ok_and(|request| request.expects_continue())
+        );
     }
 
     #[test]

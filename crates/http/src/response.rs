@@ -3,19 +3,32 @@
 //! Invariants: the outcome does not depend on where the bytes were cut; bytes after the end of a response are not
 //! consumed; of an incomplete head fewer than [`MAX_HEAD_BYTES`] are kept, of a body nothing. Counts are of bytes that
 //! have really arrived, so that no 64-bit sum of them can overflow.
+//!
+//! Some servers end a body with a line break that its length does not count, and so put an empty line before the next
+//! status line. A few of them are skipped and counted, as servers do before a request line (§2.2): whether one comes
+//! before or after the next request has been sent is chance.
 
 use crate::chunked::Chunked;
 use crate::error::ParseError;
 use crate::head::{self, Framing, Head, MAX_HEAD_BYTES, RecentHead};
+
+/// The most empty lines that are skipped before one response.
+pub const MAX_EMPTY_LINES: u32 = 4;
 
 /// Finds the end of each response on one connection. [`start`](Self::start) it anew for every response.
 #[derive(Debug, Default)]
 pub struct ResponseParser {
     stage: Stage,
     head_request: bool,
+    /// Those since the latest response, which belong to the next.
+    empty: EmptyLines,
+    /// Those before the response at hand, once its head is whole.
+    empty_lines: u32,
+    continued: bool,
     /// The part of a head that has come, while the rest has not.
     partial_head: Vec<u8>,
     response: Response,
+    /// Bytes of the response that were consumed, informational ones included; those of empty lines are none.
     received: u64,
 }
 
@@ -70,8 +83,19 @@ impl ResponseParser {
         ResponseParser::default()
     }
 
-    /// Forgets what was and expects a response, to a HEAD request or another. Its buffer stays.
+    /// Forgets what was and expects a response, to a HEAD request or another. Its buffer stays, and empty lines that have
+    /// come since the latest whole response are counted with this one.
     pub fn start(&mut self, head_request: bool) {
+        let within = match self.stage {
+            Stage::Head => self.received > 0,
+            Stage::Done => false,
+            _ => true,
+        };
+        if within {
+            self.empty = EmptyLines::default();
+        }
+        self.empty_lines = 0;
+        self.continued = false;
         self.stage = Stage::Head;
         self.head_request = head_request;
         self.partial_head.clear();
@@ -97,17 +121,45 @@ impl ResponseParser {
         let mut consumed = 0;
         while consumed < bytes.len() && !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
             match self.step(&bytes[consumed..], recent, &mut on_head) {
-                Ok(n) => consumed += n,
+                Ok((n, of_response)) => {
+                    consumed += n;
+                    self.received += if of_response { n as u64 } else { 0 };
+                }
                 Err(error) => self.stage = Stage::Failed(error),
             }
         }
-        self.received += consumed as u64;
         let state = match self.stage {
             Stage::Done => Progress::Complete(self.response),
             Stage::Failed(error) => return Err(error),
             _ => Progress::NeedMore,
         };
         Ok(Fed { consumed, state })
+    }
+
+    /// How many of `bytes`, which come while no response is owed, belong to empty lines; the next response is told of them.
+    /// Anything behind them is no part of any response.
+    pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
+        let before = self.empty;
+        self.empty.skip(bytes).unwrap_or_else(|_| {
+            // Whoever feeds these bytes after all is told what is wrong with them.
+            self.empty = before;
+            0
+        })
+    }
+
+    /// Empty lines that came before the whole response, where none belongs. They are in none of its counts of bytes.
+    pub fn empty_lines(&self) -> u32 {
+        self.empty_lines
+    }
+
+    /// Bytes of the response so far, informational ones included; those of empty lines before it are none.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Whether the server has asked for the request's content (100; RFC 9110 §10.1.1).
+    pub fn continued(&self) -> bool {
+        self.continued
     }
 
     /// The peer has closed the connection: that completes a response that nothing else delimits, and cuts any other
@@ -127,15 +179,21 @@ impl ResponseParser {
         }
     }
 
-    /// Consumes some of `bytes`, which are not none, within one stage.
+    /// Consumes some of `bytes`, which are not none, within one stage, and says whether they are the response's.
     fn step(
         &mut self,
         bytes: &[u8],
         recent: &mut RecentHead,
         on_head: &mut impl FnMut(&[u8]),
-    ) -> Result<usize, ParseError> {
-        match &mut self.stage {
-            Stage::Head => self.step_head(bytes, recent, on_head),
+    ) -> Result<(usize, bool), ParseError> {
+        let consumed = match &mut self.stage {
+            Stage::Head => {
+                let empty = if self.partial_head.is_empty() { self.empty.skip(bytes)? } else { 0 };
+                if empty > 0 {
+                    return Ok((empty, false));
+                }
+                self.step_head(bytes, recent, on_head)?
+            }
             Stage::Length { left } => {
                 let n = (bytes.len() as u64).min(*left);
                 *left -= n;
@@ -143,7 +201,7 @@ impl ResponseParser {
                 if *left == 0 {
                     self.stage = Stage::Done;
                 }
-                Ok(n as usize)
+                n as usize
             }
             Stage::Chunked(chunked) => {
                 let n = chunked.feed(bytes)?;
@@ -151,14 +209,15 @@ impl ResponseParser {
                 if chunked.is_done() {
                     self.stage = Stage::Done;
                 }
-                Ok(n)
+                n
             }
             Stage::UntilClose => {
                 self.response.body_bytes += bytes.len() as u64;
-                Ok(bytes.len())
+                bytes.len()
             }
-            Stage::Done | Stage::Failed(_) => Ok(0),
-        }
+            Stage::Done | Stage::Failed(_) => 0,
+        };
+        Ok((consumed, true))
     }
 
     /// Parses a head where it lies if all of it is there, and else keeps what there is.
@@ -208,8 +267,10 @@ impl ResponseParser {
     /// Goes on to what follows the head.
     fn begin_body(&mut self, head: Head) {
         if matches!(head.status, 100 | 102..=199) {
+            self.continued |= head.status == 100;
             return; // the final response is still to come
         }
+        self.empty_lines = std::mem::take(&mut self.empty).lines;
         self.response.status = head.status;
         self.response.keep_alive = head.keep_alive;
         self.stage = match head.framing {
@@ -218,6 +279,34 @@ impl ResponseParser {
             Framing::Chunked => Stage::Chunked(Chunked::new()),
             Framing::Close => Stage::UntilClose,
         };
+    }
+}
+
+/// Empty lines where a status line should be.
+#[derive(Clone, Copy, Debug, Default)]
+struct EmptyLines {
+    lines: u32,
+    /// A CR has come and its LF has not.
+    cut: bool,
+}
+
+impl EmptyLines {
+    /// How many of `bytes`, which are not none, belong to empty lines. A line ends in LF, with or without a CR before it.
+    fn skip(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
+        for (at, byte) in bytes.iter().enumerate() {
+            match byte {
+                b'\n' => {
+                    (self.lines, self.cut) = (self.lines + 1, false);
+                    if self.lines > MAX_EMPTY_LINES {
+                        return Err(ParseError::BadHead("more than four empty lines stand before it"));
+                    }
+                }
+                _ if self.cut => return Err(ParseError::NotHttp),
+                b'\r' => self.cut = true,
+                _ => return Ok(at),
+            }
+        }
+        Ok(bytes.len())
     }
 }
 
@@ -318,9 +407,14 @@ mod tests {
 
     #[test]
     fn what_is_not_http_is_refused_at_its_first_wrong_byte() {
-        for bytes in
-            [&b"\x15\x03\x01\x00\x02"[..], b"SSH-2.0-", b"HTTP/2 200\r\n", b"\r\nHTTP/1.1 200 OK\r\n", b"http/1.1"]
-        {
+        for bytes in [
+            &b"\x15\x03\x01\x00\x02"[..],
+            b"SSH-2.0-",
+            b"HTTP/2 200\r\n",
+            b"\rHTTP/1.1 200 OK\r\n",
+            b"\r\r\n",
+            b"http/1.1",
+        ] {
             assert_eq!(outcome(bytes, false).1, Err(ParseError::NotHttp), "{bytes:?}");
         }
         let mut parser = ResponseParser::new();
@@ -329,6 +423,56 @@ mod tests {
         assert_eq!(parser.feed(b"P/1.1 200 OK\r\n\r\n"), Err(ParseError::NotHttp), "and it stays so");
         let after_informational = b"HTTP/1.1 100 Continue\r\n\r\nX";
         assert_eq!(outcome(after_informational, false).1, Err(ParseError::NotHttp));
+    }
+
+    #[test]
+    fn a_few_empty_lines_before_a_status_line_are_skipped_and_counted() {
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+        for (before, between, lines) in
+            [("", "", 0), ("\r\n", "", 1), ("\n", "", 1), ("\r\n\n\r\n\n", "", 4), ("\r\n", "\r\n\r\n", 3)]
+        {
+            let informed = if between.is_empty() { "" } else { "HTTP/1.1 100 Continue\r\n\r\n" };
+            let text = format!("{before}{informed}{between}{answer}");
+            for size in 1..=text.len() {
+                let mut parser = ResponseParser::new();
+                let fed: Vec<Fed> = text.as_bytes().chunks(size).map(|piece| parser.feed(piece).unwrap()).collect();
+                let head_bytes = (informed.len() + answer.len() - 2) as u64;
+                let expected = response(200, true, head_bytes, 2);
+                assert_eq!(fed.last().map(|fed| fed.state), Some(Progress::Complete(expected)), "{text:?} by {size}");
+                assert_eq!(parser.empty_lines(), lines, "{text:?} by {size}");
+                assert_eq!(parser.continued(), !informed.is_empty(), "{text:?}");
+            }
+        }
+        let many = format!("\r\n\r\n\r\n\r\n\r\n{answer}");
+        let error = outcome(many.as_bytes(), false).1.unwrap_err();
+        assert!(error.to_string().contains("empty lines"), "{error}");
+        assert_eq!(outcome(b"\r\n", false).1, Err(ParseError::Truncated { received: 0 }));
+    }
+
+    #[test]
+    fn empty_lines_between_two_responses_are_told_with_the_second() {
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+        let whole = |parser: &mut ResponseParser| {
+            let fed = parser.feed(answer).unwrap();
+            assert!(matches!(fed.state, Progress::Complete(_)) && fed.consumed == answer.len());
+            parser.empty_lines()
+        };
+        for (before, after) in [(&b"\r\n"[..], &b""[..]), (b"\r", b"\n"), (b"", b"\r\n"), (b"\n", b"")] {
+            let mut parser = ResponseParser::new();
+            assert_eq!(whole(&mut parser), 0);
+            assert_eq!(parser.skip_empty_lines(before), before.len());
+            parser.start(false);
+            let fed = Fed { consumed: after.len(), state: Progress::NeedMore };
+            assert_eq!(parser.feed(after), Ok(fed), "{before:?} and {after:?}");
+            assert_eq!(parser.received(), 0, "an empty line is no beginning");
+            assert_eq!(whole(&mut parser), 1, "{before:?} and {after:?}");
+            assert_eq!(parser.received(), answer.len() as u64);
+        }
+        for (other, skipped) in [(&b"x"[..], 0), (b"\r\nx", 2), (b"\n\n\n\n\n", 0)] {
+            let mut parser = ResponseParser::new();
+            whole(&mut parser);
+            assert_eq!(parser.skip_empty_lines(other), skipped, "{other:?}");
+        }
     }
 
     #[test]

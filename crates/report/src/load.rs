@@ -17,6 +17,7 @@ use brimful_core::counts::Counts;
 use brimful_core::quantity::{bytes, count, number, percent, rate, seconds};
 use brimful_core::record::{ClassRecord, Record, ReplyRate, SessionFigures, Summary, Verdict};
 use brimful_core::server::Server;
+use brimful_core::tls::TlsSpoken;
 use layout::{labelled, ratio, row, table, time, time_or_dash};
 use notes::notes;
 
@@ -53,23 +54,51 @@ fn total(record: &Record) -> Vec<String> {
 
 fn connections(record: &Record) -> Vec<String> {
     let rates = &record.rates;
+    // HTTP/1.1 is what everybody expects.
+    let other = record.http.as_deref().filter(|http| *http != "1.1");
+    let protocol = other.map(|http| labelled("Protocol", &format!("HTTP/{http}")));
     let rate = format!(
         "{} attempted, {} established, at most {} open at once",
         rate(rates.connect_attempts),
         rate(rates.established),
         count(record.generator.max_open_connections)
     );
-    let times = record.connect_time_us.as_ref().map_or("-".to_owned(), |s| {
-        format!(
-            "min {}, mean {}, median {}, max {}, stddev {}",
-            time(s.min),
-            time(s.mean),
-            time(s.p50),
-            time(s.max),
-            time(s.stddev)
-        )
-    });
-    vec![labelled("Connection rate", &rate), labelled("Connection time", &times)]
+    let times = |summary: Option<&Summary>| {
+        summary.map_or("-".to_owned(), |s| {
+            format!(
+                "min {}, mean {}, median {}, max {}, stddev {}",
+                time(s.min),
+                time(s.mean),
+                time(s.p50),
+                time(s.max),
+                time(s.stddev)
+            )
+        })
+    };
+    let connect = times(record.connect_time_us.as_ref());
+    let mut lines: Vec<String> = protocol.into_iter().collect();
+    lines.extend([labelled("Connection rate", &rate), labelled("Connection time", &connect)]);
+    if record.counts.handshakes > 0 {
+        lines.push(labelled("Handshake rate", &handshakes(record)));
+        lines.push(labelled("Handshake time", &times(record.handshake_time_us.as_ref())));
+    }
+    lines.extend(record.tls.as_ref().map(|spoken| labelled("TLS", &secured_by(spoken))));
+    lines
+}
+
+fn handshakes(record: &Record) -> String {
+    let Counts { handshakes, handshakes_resumed, .. } = record.counts;
+    let resumed = match ratio(handshakes_resumed as f64, handshakes as f64) {
+        Some(share) if share > 0.0 => format!("{} resumed an earlier session", percent(share)),
+        _ => "each a full one".to_owned(),
+    };
+    format!("{}, {resumed}", rate(record.rates.handshakes))
+}
+
+fn secured_by(spoken: &TlsSpoken) -> String {
+    let TlsSpoken { version, cipher_suite, key_exchange, protocol } = spoken;
+    let known = [Some(version), Some(cipher_suite), key_exchange.as_ref(), protocol.as_ref()];
+    known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn sessions(sessions: &SessionFigures) -> Vec<String> {
@@ -117,7 +146,8 @@ fn replies(record: &Record) -> Vec<String> {
     let status = record.counts.status;
     let [s2xx, s3xx, s4xx, s5xx] = [status.s2xx, status.s3xx, status.s4xx, status.s5xx].map(count);
     let limited = if status.s429 > 0 { format!(" (429 {})", count(status.s429)) } else { String::new() };
-    let status = format!("2xx {s2xx}, 3xx {s3xx}, 4xx {s4xx}{limited}, 5xx {s5xx}");
+    let switched = if status.s1xx > 0 { format!("1xx {}, ", count(status.s1xx)) } else { String::new() };
+    let status = format!("{switched}2xx {s2xx}, 3xx {s3xx}, 4xx {s4xx}{limited}, 5xx {s5xx}");
     vec![
         labelled("Reply rate", &(rate(record.rates.completed) + &samples(&record.reply_rate))),
         labelled("Reply time", &times),
@@ -175,6 +205,10 @@ fn errors(counts: &Counts) -> Vec<String> {
         count(counts.timed_out),
         count(counts.malformed)
     );
+    let tls = if counts.tls_failed > 0 { format!(", TLS failed {}", count(counts.tls_failed)) } else { String::new() };
+    let named = |what: &str, n: u64| if n > 0 { format!(", {what} {}", count(n)) } else { String::new() };
+    let http2 = named("stream reset", counts.stream_reset) + &named("gone away", counts.gone_away);
+    let server = server + &http2 + &tls;
     let client = format!(
         "no means on this host {}; cut off by the end of the run: {} in flight, {} not sent",
         count(counts.client_limited),
@@ -189,13 +223,14 @@ fn server(server: &Server) -> Vec<String> {
 }
 
 fn times(record: &Record) -> Vec<String> {
-    let columns = [
+    let handshake = record.handshake_time_us.as_ref().map(|_| ("handshake", &record.handshake_time_us));
+    let connect = [
         ("response", &record.response_time_us),
         ("service", &record.service_time_us),
         ("connect", &record.connect_time_us),
-        ("first byte", &record.first_byte_us),
-        ("lateness", &record.lateness_us),
     ];
+    let rest = [("first byte", &record.first_byte_us), ("lateness", &record.lateness_us)];
+    let columns: Vec<(&str, &Option<Summary>)> = connect.into_iter().chain(handshake).chain(rest).collect();
     let figures: [(&str, Figure); 9] = [
         ("mean", |s| s.mean),
         ("stddev", |s| s.stddev),
@@ -207,10 +242,9 @@ fn times(record: &Record) -> Vec<String> {
         ("99.9 %", |s| s.p999),
         ("max", |s| s.max),
     ];
-    let mut rows = vec![row("Times", columns.map(|(name, _)| name.to_owned()))];
-    rows.extend(
-        figures.map(|(name, figure)| row(name, columns.map(|(_, summary)| time_or_dash(summary.as_ref().map(figure))))),
-    );
+    let cells = |figure: Figure| columns.iter().map(move |(_, summary)| time_or_dash(summary.as_ref().map(figure)));
+    let mut rows = vec![row("Times", columns.iter().map(|(name, _)| (*name).to_owned()))];
+    rows.extend(figures.map(|(name, figure)| row(name, cells(figure))));
     table(&rows)
 }
 
@@ -270,6 +304,7 @@ mod tests {
     use brimful_core::counts::{StatusCounts, Traffic};
     use brimful_core::record::{Generator, Rates, Reason, ReasonCode, SessionSummary};
     use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Program};
+    use brimful_core::tls::{TlsFailure, TlsFault};
     use std::collections::BTreeMap;
 
     #[test]
@@ -278,6 +313,17 @@ mod tests {
         record.generator = Generator { cpu_user_s: None, cpu_system_s: None, ..record.generator };
         let line = "CPU time         18.0 s (9.7 %), busiest of 1 threads 12.3 % busy (epoll)";
         assert_eq!(resources(&record)[0], line);
+    }
+
+    #[test]
+    fn http2_is_named_and_so_are_its_errors() {
+        let mut record = record();
+        assert!(!text(&record).contains("Protocol"), "HTTP/1.1 goes without saying");
+        record.http = Some("2".to_owned());
+        (record.counts.stream_reset, record.counts.gone_away) = (3, 15);
+        let text = text(&record);
+        assert!(text.contains("\nProtocol         HTTP/2\nConnection rate"), "{text}");
+        assert!(text.contains("malformed 0, stream reset 3, gone away 15\n"), "{text}");
     }
 
     #[test]
@@ -379,6 +425,35 @@ Verdict          valid; 1 of 1,000 calls failed (0.1 %)
             assert!(text.contains(part), "{part} is missing from:\n{text}");
         }
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+
+    #[test]
+    fn a_run_by_tls_has_its_handshakes() {
+        let mut record = record();
+        record.counts = Counts { handshakes: 1_000, handshakes_resumed: 250, tls_failed: 7, ..record.counts };
+        record.rates.handshakes = 5.5;
+        record.handshake_time_us = summary(2_000.0);
+        record.tls = Some(TlsSpoken {
+            version: "TLS 1.3".to_owned(),
+            cipher_suite: "TLS_AES_256_GCM_SHA384".to_owned(),
+            key_exchange: Some("X25519".to_owned()),
+            protocol: None,
+        });
+        let message = "the server's certificate has expired: renew it".to_owned();
+        record.tls_failures = vec![TlsFailure { reason: TlsFault::CertificateExpired, message, calls: 7 }];
+        let expected = "
+Handshake rate   5.50/s, 25.0 % resumed an earlier session
+Handshake time   min 200 µs, mean 2.00 ms, median 1.80 ms, max 20.0 ms, stddev 1.00 ms
+TLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519
+";
+        let shown = text(&record);
+        assert!(shown.contains(expected), "{shown}");
+        assert!(shown.contains("malformed 0, TLS failed 7\n"), "{shown}");
+        assert!(shown.contains("\nnote: 7 calls by TLS: the server's certificate has expired: renew it.\n"), "{shown}");
+        let times = "Times             response    service    connect  handshake  first byte   lateness\n";
+        assert!(shown.contains(times), "{shown}");
+        record.counts.handshakes_resumed = 0;
+        assert!(text(&record).contains("5.50/s, each a full one\n"));
     }
 
     #[test]

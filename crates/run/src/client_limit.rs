@@ -59,6 +59,20 @@ pub fn find(
     stop: &AtomicBool,
     note: &mut dyn FnMut(String),
 ) -> Result<Record, RunError> {
+    if like.tls.is_some() && !like.is_s_clients() {
+        return Err(RunError::BadLoad(
+            "what this client can offer by TLS cannot be found, as the built-in server speaks none: leave out \
+             --calibrate; each run is judged by itself"
+                .to_owned(),
+        ));
+    }
+    if like.version == brimful_http::Version::Http2 {
+        return Err(RunError::BadLoad(
+            "what this client can offer by HTTP/2 cannot be found, as the built-in server speaks none: leave out \
+             --calibrate; each run is judged by itself"
+                .to_owned(),
+        ));
+    }
     let generators = Generators::new(like, response, server_cpus)?;
     let mut records: Vec<(f64, Record)> = Vec::new();
     let measure = |load| {
@@ -134,6 +148,7 @@ impl Generators {
                 ..like.connections.clone()
             },
             monitor: None,
+            tls: None,
             client_max: None,
             ..like.clone()
         };

@@ -1,10 +1,12 @@
-//! A URL, understood and resolved.
+//! A URL, understood and resolved; and where it is `https://`, whether TLS works there.
 
 mod reach;
 
 use crate::RunError;
-use brimful_core::Nanos;
 use brimful_core::secret::without_credentials;
+use brimful_core::tls::TlsSpoken;
+use brimful_core::{Nanos, TlsFault};
+use brimful_engine::{Handshake, Security};
 use reach::{Reached, reach};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -20,10 +22,12 @@ pub struct Endpoint {
     pub authority: String,
     /// Path and query, at least `/`.
     pub path: String,
+    /// Whether it is by TLS.
+    pub is_secure: bool,
 }
 
 impl Endpoint {
-    /// Understands `http://HOST[:PORT][/PATH]`; without a scheme, `http://` is meant. Of several addresses that is taken
+    /// Understands `http://HOST[:PORT][/PATH]`, and `https://` likewise; without a scheme, `http://` is meant. Of several addresses that is taken
     /// which is the first to accept a connection. A server that neither accepts nor refuses within `patience` is given the
     /// benefit of the doubt: to overload one that has stopped accepting is what some runs are for.
     ///
@@ -38,42 +42,81 @@ impl Endpoint {
         patience: Nanos,
         look_up: impl Fn((&str, u16)) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Endpoint, RunError> {
-        let (url, authority, path, port) = parse(text)?;
+        let Parsed { url, authority, path, port, is_secure } = parse(text)?;
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let unresolvable = |source| RunError::Unresolvable { url: url.clone(), source };
         let addresses = look_up((host, port)).map_err(unresolvable)?;
         match reach(&addresses, patience) {
             Some(Reached::Accepts(address) | Reached::Silent(address) | Reached::Barred(address)) => {
-                Ok(Endpoint { url, address, authority: authority.to_string(), path })
+                Ok(Endpoint { url, address, authority: authority.to_string(), path, is_secure })
             }
             Some(Reached::Refuses(address)) => Err(RunError::NothingListens { address }),
             None => Err(unresolvable(io::Error::new(ErrorKind::NotFound, "the name has no address"))),
         }
     }
+
+    /// The host, without the port.
+    pub fn host(&self) -> &str {
+        let host = self.authority.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
+        host.map_or(self.authority.as_str(), |(host, _)| host)
+    }
+
+    /// Makes one TLS handshake with the server, and no request: whatever is wrong is said before a run and not after it.
+    /// Returns what was agreed on; `None` where the server takes no connection or no handshake within `patience`, which is
+    /// not for us to judge.
+    ///
+    /// # Errors
+    /// [`RunError::Handshake`] when it does not work.
+    pub fn check(&self, security: &Security, patience: Nanos) -> Result<Option<TlsSpoken>, RunError> {
+        let (why, detail) = match security.try_handshake(self.address, patience) {
+            Handshake::Works(spoken) => return Ok(Some(spoken)),
+            Handshake::Unknown => return Ok(None),
+            Handshake::Fails { why, detail } => (why, detail),
+        };
+        let broken_off = || "the server broke the connection off in the TLS handshake".to_owned();
+        let what = why.map_or_else(broken_off, |why| why.to_string());
+        let check =
+            "check that this port speaks TLS (`openssl s_client -connect HOST:PORT`), and see the server's error log";
+        Err(RunError::Handshake {
+            url: self.url.clone(),
+            what: detail.map_or(what.clone(), |detail| format!("{what} ({detail})")),
+            remedy: why.map_or(check, TlsFault::remedy).to_owned(),
+            usage: why == Some(TlsFault::NotTls),
+        })
+    }
 }
 
-fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), RunError> {
+/// What a URL says.
+#[derive(Debug)]
+struct Parsed {
+    url: String,
+    authority: http::uri::Authority,
+    path: String,
+    port: u16,
+    is_secure: bool,
+}
+
+fn parse(text: &str) -> Result<Parsed, RunError> {
     let bad = |why: String| RunError::BadUrl { url: without_credentials(text).into_owned(), why };
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
         bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
     })?;
-    match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => {
-            return Err(bad("TLS is not supported; give the server's plain http:// address".to_owned()));
-        }
+    let is_secure = match uri.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
         other => {
             let scheme = other.unwrap_or("no scheme");
-            return Err(bad(format!("brimful speaks http://, not {scheme}")));
+            return Err(bad(format!("brimful speaks http:// and https://, not {scheme}")));
         }
-    }
+    };
     let authority = uri.authority().ok_or_else(|| bad("it names no host".to_owned()))?.clone();
     if authority.as_str().contains('@') {
         return Err(bad("credentials belong in a header: -H 'Authorization: …'".to_owned()));
     }
     let port = match authority.as_str().rsplit_once(':') {
         Some((_, port)) if !port.ends_with(']') => port.parse().map_err(|_| bad(format!("`{port}` is not a port")))?,
+        _ if is_secure => 443,
         _ => 80,
     };
     if port == 0 {
@@ -81,7 +124,7 @@ fn parse(text: &str) -> Result<(String, http::uri::Authority, String, u16), RunE
     }
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    Ok((url, authority, path, port))
+    Ok(Parsed { url, authority, path, port, is_secure })
 }
 
 #[cfg(test)]
@@ -97,16 +140,19 @@ mod tests {
             ("http://[::1]:81/x", "[::1]:81", "/x", 81),
             ("http://[::1]/", "[::1]", "/", 80),
             ("http://h?q=1", "h", "/?q=1", 80),
+            ("https://h/a", "h", "/a", 443),
+            ("https://h:8443", "h:8443", "/", 8443),
         ] {
-            let (_, a, p, n) = parse(text).unwrap();
-            assert_eq!((a.as_str(), p.as_str(), n), (authority, path, port), "{text}");
+            let found = parse(text).unwrap();
+            let Parsed { authority: a, path: p, port: n, is_secure, .. } = &found;
+            assert_eq!((a.as_str(), p.as_str(), *n), (authority, path, port), "{text}");
+            assert_eq!(*is_secure, text.starts_with("https"), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_url_to_load_is_said() {
         for (text, part) in [
-            ("https://a/", "TLS"),
             ("ftp://a/", "ftp"),
             ("http://", "write it like"),
             ("http://a:99999/", "port"),

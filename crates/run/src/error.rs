@@ -27,6 +27,21 @@ pub enum RunError {
         /// Where.
         address: SocketAddr,
     },
+    /// TLS does not work with it.
+    #[error("{url}: {what}: {remedy}")]
+    Handshake {
+        /// As given.
+        url: String,
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        remedy: String,
+        /// Whether it is the URL.
+        usage: bool,
+    },
+    /// How TLS was asked for is wrong.
+    #[error(transparent)]
+    Security(#[from] brimful_engine::SecurityError),
     /// Nothing answers there.
     #[error(
         "{url} completed no call, so it is not known how large its answers are: see what ails it, or raise --timeout"
@@ -65,14 +80,16 @@ impl RunError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Engine, Listen, Mix, Monitor, NothingListens, Silent, Target, Unresolvable,
-            Workload,
+            Arrivals, BadLoad, BadUrl, Engine, Handshake, Listen, Mix, Monitor, NothingListens, Security, Silent, Target,
+            Unresolvable, Workload,
         };
-        use brimful_engine::EngineError::{Cpu, Request, Source};
+        use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source};
         match self {
             BadUrl { .. } | Unresolvable { .. } | BadLoad(_) | Workload(_) | Mix(_) | Arrivals(_) => true,
-            Engine(Request { .. } | Cpu { .. } | Source { .. }) => true,
+            Engine(Request { .. } | BodyFile { .. } | Cpu { .. } | Source { .. }) => true,
             Monitor(error) => error.is_usage(),
+            Security(error) => error.is_usage(),
+            Handshake { usage, .. } => *usage,
             Engine(_) | Target(_) | Listen(_) | NothingListens { .. } | Silent { .. } => false,
         }
     }

@@ -1,15 +1,19 @@
 //! What decides a run, and what of it only the whole can tell.
 
 use crate::{Endpoint, RunError};
+use brimful_core::tls::TlsSpoken;
 use brimful_core::workload::{Load, LoadKind, SessionArrivals, Workload};
 use brimful_core::{ClassId, Nanos};
-use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Wire};
+use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Security, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
 use brimful_stats::Live;
 use brimful_workload::{Arrivals, Extent, Mix, Process, Shard, Speed, Trace};
 use std::sync::Arc;
 use std::time::SystemTime;
+
+/// How long a tick may be: each call may be that late, and a sleep costs too much to be made more often.
+const TICKS: std::ops::RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::from_millis(10);
 
 /// Everything that decides a run.
 #[derive(Clone, Debug)]
@@ -30,11 +34,17 @@ pub struct RunPlan {
     pub headers: Vec<(String, String)>,
     /// Names of those, and of the workload's, whose values no document may have, besides the usual ones.
     pub secret_headers: Vec<String>,
+    /// How connections are secured, if they are.
+    pub tls: Option<Arc<Security>>,
+    /// What TLS was agreed on before the run, for the Record.
+    pub tls_spoken: Option<TlsSpoken>,
     /// How connections are used. S-Clients make one call per connection whatever this says, and cannot do without a connect
     /// timeout.
     pub connections: ConnectionPolicy,
     /// How sockets are driven.
     pub engine: Engine,
+    /// Begin calls only once in so much time: [`Config::tick`].
+    pub tick: Option<Nanos>,
     /// Shards, one thread each.
     pub threads: u64,
     /// As in [`Config`].
@@ -106,7 +116,7 @@ impl RunPlan {
                 bad("the connections of sessions are the workload's business: leave out --calls-per-connection and \
                  --new-connection, and write between_bursts = \"close\" or connections = 1 under [load.sessions]")
             }
-            Load::Sessions(_) if policy.pipeline > 1 => {
+            Load::Sessions(_) if policy.pipeline > 1 && self.version != Version::Http2 => {
                 bad("a session makes one call at a time on each of its connections: leave out --pipeline")
             }
             Load::SClients { .. } if policy.pipeline > 1 => {
@@ -121,6 +131,16 @@ impl RunPlan {
             _ if policy.calls_per_connection == Some(0) => {
                 bad("a connection without calls makes no load: give --calls-per-connection at least 1")
             }
+            _ if policy.pipeline > 1 && self.version != Version::Http2 && self.has_bodies_apart() => {
+                bad("a body that comes from a file, or waits for 100 Continue, has its connection to itself: leave out \
+                 --pipeline")
+            }
+            load if self.tick.is_some() && load.kind() != LoadKind::Open => {
+                bad("clients who wait for their answers keep no schedule that ticks could be cheaper for: leave out --tick")
+            }
+            _ if self.tick.is_some_and(|tick| !TICKS.contains(&tick)) => {
+                bad("a tick is as long as a call may be late: give --tick between 100us and 10ms")
+            }
             _ if policy.pipeline == 0 => bad("a connection bears one call or more: give --pipeline at least 1"),
             _ if policy.send_buffer == Some(0) || policy.receive_buffer == Some(0) => {
                 bad("a socket needs a buffer: give --send-buffer and --receive-buffer more than 0")
@@ -134,6 +154,13 @@ impl RunPlan {
             load if load.kind() == LoadKind::Open => self.arrivals().map(drop),
             _ => Ok(()),
         }
+    }
+
+    /// Whether there are requests whose bodies do not leave with their heads.
+    fn has_bodies_apart(&self) -> bool {
+        let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
+        self.workload.classes.iter().any(|class| !class.body_file.is_empty() || class.headers.keys().any(|n| waits(n)))
+            || self.headers.iter().any(|(name, _)| waits(name))
     }
 
     /// The due times of an open load.
@@ -176,6 +203,7 @@ impl RunPlan {
         Wire {
             authority: self.endpoint.authority.clone(),
             version: self.version,
+            is_secure: self.endpoint.is_secure,
             headers: self.headers.clone(),
             close: self.connections.close,
         }
@@ -183,6 +211,7 @@ impl RunPlan {
 
     pub(crate) fn engine_config(&self) -> Config {
         let mut connections = self.connections.clone();
+        connections.http2 = self.version == Version::Http2;
         if self.is_s_clients() {
             connections.calls_per_connection = Some(1);
         }
@@ -191,11 +220,23 @@ impl RunPlan {
         }
         Config {
             address: self.endpoint.address,
+            tls: self.tls.clone(),
             connections,
             start: Nanos::ZERO,
             window: self.window,
             cpus: self.cpus.clone(),
             engine: self.engine,
+            tick: self.tick,
+            keeps_back: matches!(self.workload.load, Some(Load::Closed { think: Nanos::ZERO, .. })),
+        }
+    }
+
+    /// The version of HTTP, as people write it.
+    pub(crate) fn http(&self) -> &'static str {
+        match self.version {
+            Version::Http10 => "1.0",
+            Version::Http11 => "1.1",
+            Version::Http2 => "2",
         }
     }
 

@@ -52,7 +52,8 @@ fn carry_out(plan: &RunPlan, feed: Option<Feed<'_>>, stop: &AtomicBool, probe: b
     let has_sessions = matches!(plan.load()?, Load::Sessions(_));
     let account = || {
         let account = Account::new(&names, window).in_intervals(plan.interval);
-        if has_sessions { account.of_sessions() } else { account }
+        let account = if has_sessions { account.of_sessions() } else { account };
+        if plan.tls.is_some() { account.of_tls() } else { account }
     };
     let collector = || match &plan.live {
         Some(live) => Collector::shown(account(), live),
@@ -173,6 +174,7 @@ impl RunPlan {
             threads: self.threads,
             max_open_connections: run.max_open_connections,
             engine: run.engine.to_owned(),
+            tick_s: self.tick.map(Nanos::as_secs_f64),
             max_rate: self.client_max,
             host: run.host,
             host_probe,
@@ -194,6 +196,8 @@ impl RunPlan {
             workload: Some(self.workload.clone().without_secrets(&self.secret_headers)),
             seed: self.seed,
             interrupted: run.interrupted,
+            tls: self.tls_spoken.clone(),
+            http: Some(self.http().to_owned()),
             generator,
             server,
             shards: self.shard.map(origin).into_iter().collect(),

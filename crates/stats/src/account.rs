@@ -12,9 +12,10 @@ use crate::reply_rate::ReplySampler;
 use crate::series::Series;
 use crate::sessions::SessionTally;
 use crate::tally::{Tally, add};
-use brimful_core::Nanos;
 use brimful_core::account::{Limited, PackedAccount};
 use brimful_core::counts::Counts;
+use brimful_core::{Nanos, TlsFault};
+use std::collections::BTreeMap;
 
 /// What was seen of the calls of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,10 @@ pub struct Account {
     /// By [`ClassId`](brimful_core::ClassId).
     pub(crate) classes: Vec<Tally>,
     pub(crate) connect_time: Distribution,
+    /// Absent where there is no TLS.
+    pub(crate) handshake_time: Option<Distribution>,
+    /// Calls that TLS failed, by why.
+    pub(crate) tls_faults: BTreeMap<TlsFault, u64>,
     pub(crate) completed_in_window: u64,
     /// What this host lacked.
     pub(crate) limited: Limited,
@@ -42,6 +47,8 @@ impl Account {
             window,
             classes: classes.iter().map(|name| Tally::new(name.clone())).collect(),
             connect_time: Distribution::new(),
+            handshake_time: None,
+            tls_faults: BTreeMap::new(),
             completed_in_window: 0,
             limited: Limited::default(),
             series: Series::new(),
@@ -55,6 +62,12 @@ impl Account {
     #[must_use]
     pub fn of_sessions(self) -> Account {
         Account { sessions: Some(SessionTally::default()), ..self }
+    }
+
+    /// The same of a load by TLS, with the memory for its handshakes.
+    #[must_use]
+    pub fn of_tls(self) -> Account {
+        Account { handshake_time: Some(Distribution::new()), ..self }
     }
 
     /// The same with the course of the run in intervals of about this length from the start ([`Series::every`]).
@@ -91,6 +104,14 @@ impl Account {
             tally.merge(theirs);
         }
         self.connect_time.merge(&other.connect_time);
+        match (&mut self.handshake_time, other.handshake_time) {
+            (Some(ours), Some(theirs)) => ours.merge(&theirs),
+            (ours @ None, theirs) => *ours = theirs,
+            (Some(_), None) => {}
+        }
+        for (why, calls) in other.tls_faults {
+            *self.tls_faults.entry(why).or_default() += calls;
+        }
         self.completed_in_window += other.completed_in_window;
         self.limited.descriptors += other.limited.descriptors;
         self.limited.ports += other.limited.ports;
@@ -114,6 +135,8 @@ impl Account {
             window_ns: (self.window != Nanos::MAX).then_some(self.window.0),
             classes: self.classes.iter().map(Tally::pack).collect(),
             connect_time: self.connect_time.pack(),
+            handshake_time: self.handshake_time.as_ref().and_then(Distribution::pack),
+            tls_faults: self.tls_faults.clone(),
             completed_in_window: self.completed_in_window,
             limited: self.limited,
             interval_s,
@@ -132,7 +155,9 @@ impl Account {
     pub fn unpack(packed: &PackedAccount) -> Result<Account, StatsError> {
         let window = packed.window_ns.map_or(Nanos::MAX, Nanos);
         let Limited { descriptors, ports, memory } = packed.limited;
-        if [packed.completed_in_window, descriptors, ports, memory].iter().any(|count| *count > MOST) {
+        let faults = packed.tls_faults.values().copied();
+        if [packed.completed_in_window, descriptors, ports, memory].into_iter().chain(faults).any(|count| count > MOST)
+        {
             return Err(StatsError::Damaged("more calls than any run has".to_owned()));
         }
         if packed.classes.is_empty() {
@@ -142,6 +167,12 @@ impl Account {
             window,
             classes: packed.classes.iter().map(Tally::unpack).collect::<Result<_, _>>()?,
             connect_time: Distribution::unpack(packed.connect_time.as_ref())?,
+            handshake_time: packed
+                .handshake_time
+                .as_ref()
+                .map(|times| Distribution::unpack(Some(times)))
+                .transpose()?,
+            tls_faults: packed.tls_faults.clone(),
             completed_in_window: packed.completed_in_window,
             limited: packed.limited,
             series: Series::unpack(packed.interval_s, &packed.intervals)?,

@@ -25,6 +25,7 @@ pub struct PerCall {
     /// When it could begin: from when it was due, as a rule.
     ready: Nanos,
     connect_started: Option<Nanos>,
+    established: Nanos,
     sent: Option<Nanos>,
     first_byte: Option<Nanos>,
 }
@@ -77,9 +78,14 @@ impl Collector {
                 }
                 account.series.failed(at);
             }
+            End::TlsFailed { why, .. } => {
+                *account.tls_faults.entry(why).or_default() += 1;
+                account.series.failed(at);
+            }
             End::Abandoned | End::Refused | End::Reset { .. } | End::TimedOut | End::Malformed => {
                 account.series.failed(at);
             }
+            End::StreamReset | End::GoneAway => account.series.failed(at),
         }
     }
 
@@ -109,9 +115,16 @@ impl Observer for Collector {
             }
             Event::Established { at } => {
                 self.tally(call).counts.established += 1;
+                call.established = at;
                 if let Some(started) = call.connect_started.take() {
                     self.account.connect_time.record(at - started);
                 }
+            }
+            Event::Secured { at, resumed } => {
+                let counts = &mut self.tally(call).counts;
+                counts.handshakes += 1;
+                counts.handshakes_resumed += u64::from(resumed);
+                self.account.handshake_time.get_or_insert_default().record(at - call.established);
             }
             Event::Sent { at } => {
                 call.sent = Some(at);
@@ -119,6 +132,7 @@ impl Observer for Collector {
                 self.account.series.sent(at);
             }
             Event::FirstByte { at } => call.first_byte = Some(at),
+            Event::EmptyLines { lines } => self.tally(call).counts.empty_lines += u64::from(lines),
             Event::Ended(ref outcome) => self.ended(call, outcome),
         }
     }
@@ -156,7 +170,7 @@ mod tests {
     use brimful_core::counts::Traffic;
     use brimful_core::record::{ReasonCode, Summary};
     use brimful_core::workload::Workload;
-    use brimful_core::{CallSpec, SessionId, SessionOutcome};
+    use brimful_core::{CallSpec, SessionId, SessionOutcome, TlsFault};
 
     fn us(us: u64) -> Nanos {
         Nanos::from_micros(us)
@@ -206,6 +220,45 @@ mod tests {
         assert_eq!(record.hdr.len(), 5);
         assert_eq!(record.classes["all"].response_time_us, record.response_time_us);
         assert!(record.verdict.valid);
+    }
+
+    #[test]
+    fn handshakes_have_a_time_of_their_own_and_their_failures_a_reason() {
+        let spec = CallSpec::of_class(ClassId(0));
+        let call = |resumed, sent| {
+            let mut collector = collector(Nanos::from_secs(1));
+            let mut call = PerCall::default();
+            let why = TlsFault::Undecryptable;
+            let end = if sent { End::Completed { status: 200 } } else { End::TlsFailed { sent, why } };
+            let bytes_sent = if sent { 100 } else { 0 };
+            let outcome = Outcome { call: spec, due: us(100), at: us(900), end, bytes_sent, bytes_received: 0 };
+            let secured = Event::Secured { at: us(460), resumed };
+            let events = [
+                Some(Event::Scheduled { class: ClassId(0), due: us(100) }),
+                Some(Event::Begun { at: us(107) }),
+                Some(Event::ConnectStarted { at: us(110) }),
+                Some(Event::Established { at: us(160) }),
+                sent.then_some(secured),
+                sent.then_some(Event::Sent { at: us(470) }),
+                Some(Event::Ended(outcome)),
+            ];
+            events.iter().flatten().for_each(|event| collector.on(&mut call, event));
+            collector
+        };
+        let mut all = call(true, true);
+        all.merge(call(false, true));
+        all.merge(call(false, false));
+        let packed = all.account.pack();
+        assert_eq!(Account::unpack(&packed).unwrap(), all.account);
+        let record = derive(&all.into_account(), facts(Nanos::from_secs(1)));
+        let counts = record.counts;
+        assert_eq!((counts.handshakes, counts.handshakes_resumed, counts.imbalance()), (2, 1, (0, 0)));
+        assert_eq!((counts.tls_failed, counts.tls_failed_before_sending, counts.errors()), (1, 1, 1));
+        assert_eq!((record.rates.handshakes, record.rates.handshakes_resumed), (2.0, 1.0));
+        assert_eq!((record.handshake_time_us.unwrap().mean, record.connect_time_us.unwrap().mean), (300.0, 50.0));
+        assert!(record.hdr.contains_key("handshake_time_us"));
+        let failures: Vec<_> = record.tls_failures.iter().map(|failure| (failure.reason, failure.calls)).collect();
+        assert_eq!(failures, [(TlsFault::Undecryptable, 1)]);
     }
 
     #[test]

@@ -3,16 +3,18 @@
 //!
 //! - *Response time*: due → last byte, so a call that waits for the generator or for a connection has waited. *Service
 //!   time*: first byte sent → last byte. *First byte*: first byte sent → first byte received. All three are taken of the
-//!   completed calls, so that they compare. *Connect time*: every attempt that succeeded. *Lateness*: due → the
-//!   generator acts, of every call that began.
+//!   completed calls, so that they compare. *Connect time*: every attempt that succeeded. *Handshake time*: established
+//!   → secured by TLS, of every handshake that succeeded. *Lateness*: due → the generator acts, of every call that began.
 
 use crate::account::Account;
+use crate::distribution::Distribution;
 use crate::tally::Tally;
 use crate::verdict::{Evidence, judge};
-use brimful_core::Nanos;
 use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
+use brimful_core::tls::{TlsFailure, TlsSpoken};
 use brimful_core::workload::{LoadKind, Workload};
+use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
 /// What a Record says that no event tells.
@@ -36,6 +38,10 @@ pub struct Facts {
     pub seed: u64,
     /// Whether the user ended the run early.
     pub interrupted: bool,
+    /// The version of HTTP: `1.0`, `1.1` or `2`.
+    pub http: Option<String>,
+    /// What TLS was agreed on, if any was.
+    pub tls: Option<TlsSpoken>,
     /// What the load cost.
     pub generator: Generator,
     /// What the monitor saw.
@@ -74,11 +80,12 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         interrupted: facts.interrupted,
     });
     let hdr = [
-        ("response_time_us", &total.response),
-        ("service_time_us", &total.service),
-        ("connect_time_us", &account.connect_time),
-        ("first_byte_us", &total.first_byte),
-        ("lateness_us", &total.lateness),
+        ("response_time_us", Some(&total.response)),
+        ("service_time_us", Some(&total.service)),
+        ("connect_time_us", Some(&account.connect_time)),
+        ("handshake_time_us", account.handshake_time.as_ref()),
+        ("first_byte_us", Some(&total.first_byte)),
+        ("lateness_us", Some(&total.lateness)),
     ];
     Record {
         schema: SCHEMA.to_owned(),
@@ -97,6 +104,8 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
             sent: per_second(counts.sent),
             connect_attempts: per_second(counts.connect_attempts),
             established: per_second(counts.established),
+            handshakes: per_second(counts.handshakes),
+            handshakes_resumed: per_second(counts.handshakes_resumed),
             completed: per_second(account.completed_in_window),
         },
         counts,
@@ -104,8 +113,12 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         response_mean_ci95_us: account.batches.ci95_half_width_us(),
         service_time_us: totals.service_time_us,
         connect_time_us: account.connect_time.summary(),
+        handshake_time_us: account.handshake_time.as_ref().and_then(Distribution::summary),
         first_byte_us: totals.first_byte_us,
         lateness_us: totals.lateness_us,
+        http: facts.http,
+        tls: facts.tls,
+        tls_failures: account.tls_faults.iter().map(failure).collect(),
         bytes: total.traffic,
         reply_rate: account.replies.summary(facts.window),
         classes: class_records,
@@ -113,7 +126,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         intervals: account.series.intervals(facts.duration),
         hdr: hdr
             .into_iter()
-            .filter(|(_, times)| times.count() > 0)
+            .filter_map(|(name, times)| Some((name, times.filter(|times| times.count() > 0)?)))
             .map(|(name, times)| (name.to_owned(), times.to_base64()))
             .collect(),
         hdr_value_unit: "ns".to_owned(),
@@ -123,4 +136,9 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         shards: facts.shards,
         account: Some(account.pack()),
     }
+}
+
+/// Calls that TLS failed, in words.
+fn failure((why, calls): (&TlsFault, &u64)) -> TlsFailure {
+    TlsFailure { reason: *why, message: format!("{why}: {}", why.remedy()), calls: *calls }
 }

@@ -84,6 +84,8 @@ impl Facts {
             interrupted: record.interrupted,
             generator: record.generator,
             server: record.server,
+            tls: record.tls,
+            http: record.http,
             workload: record.workload,
             shards: record.shards,
         }
@@ -98,6 +100,7 @@ impl Facts {
         };
         differing("target", &|facts| facts.target.clone())
             .or_else(|| differing("number of shards", &shards))
+            .or_else(|| differing("version of HTTP", &|facts| facts.http.clone().unwrap_or_default()))
             .or_else(|| differing("seed", &|facts| facts.seed.to_string()))
             .or_else(|| differing("kind of load", &|facts| format!("{:?}", facts.load_kind()).to_lowercase()))
             .or_else(|| differing("workload", &|facts| format!("{:?}", facts.workload)))
@@ -121,6 +124,7 @@ impl Facts {
             interrupted: self.interrupted || other.interrupted,
             generator: together(self.generator, other.generator),
             server: self.server.or(other.server),
+            tls: self.tls.or(other.tls),
             ..self
         }
     }
@@ -147,6 +151,7 @@ fn together(a: Generator, b: Generator) -> Generator {
             .into_iter()
             .collect::<Vec<_>>()
             .join(", "),
+        tick_s: worse(a.tick_s, b.tick_s),
         max_rate: sum(a.max_rate, b.max_rate),
         host: HostContention {
             cpu_wait_s: worse(a.host.cpu_wait_s, b.host.cpu_wait_s),

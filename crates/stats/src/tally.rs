@@ -90,14 +90,14 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
     let counter = match end {
         End::Completed { status } => {
             match status {
+                ..200 => counts.status.s1xx += 1,
                 200..=299 => counts.status.s2xx += 1,
                 300..=399 => counts.status.s3xx += 1,
                 400..=499 => {
                     counts.status.s4xx += 1;
                     counts.status.s429 += u64::from(status == 429);
                 }
-                500..=599 => counts.status.s5xx += 1,
-                _ => {}
+                500.. => counts.status.s5xx += 1,
             }
             &mut counts.completed
         }
@@ -109,6 +109,12 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
         }
         End::TimedOut => &mut counts.timed_out,
         End::Malformed => &mut counts.malformed,
+        End::StreamReset => &mut counts.stream_reset,
+        End::GoneAway => &mut counts.gone_away,
+        End::TlsFailed { sent, .. } => {
+            counts.tls_failed_before_sending += u64::from(!sent);
+            &mut counts.tls_failed
+        }
         End::ClientLimited(_) => &mut counts.client_limited,
         End::Unfinished { sent: true } => &mut counts.in_flight_at_end,
         End::Unfinished { sent: false } => &mut counts.unsent_at_end,
@@ -123,9 +129,11 @@ pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
     }
 }
 
+/// How many counts there are.
+const COUNTS: usize = size_of::<Counts>() / size_of::<u64>();
+
 /// Every count.
-fn fields(counts: &mut Counts) -> [&mut u64; 19] {
-    const { assert!(size_of::<Counts>() == size_of::<[u64; 19]>(), "a count is missing below") };
+fn fields(counts: &mut Counts) -> [&mut u64; COUNTS] {
     let status = &mut counts.status;
     [
         &mut counts.scheduled,
@@ -139,9 +147,17 @@ fn fields(counts: &mut Counts) -> [&mut u64; 19] {
         &mut counts.reset_before_sending,
         &mut counts.timed_out,
         &mut counts.malformed,
+        &mut counts.stream_reset,
+        &mut counts.gone_away,
+        &mut counts.tls_failed,
+        &mut counts.tls_failed_before_sending,
+        &mut counts.handshakes,
+        &mut counts.handshakes_resumed,
         &mut counts.client_limited,
         &mut counts.in_flight_at_end,
         &mut counts.unsent_at_end,
+        &mut counts.empty_lines,
+        &mut status.s1xx,
         &mut status.s2xx,
         &mut status.s3xx,
         &mut status.s4xx,

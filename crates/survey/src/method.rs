@@ -147,6 +147,7 @@ impl Method<'_> {
         let at_least = if calibration.lower_bound { "at least " } else { "" };
         self.note(match calibration.max_rate {
             Some(rate) => format!("this client can offer {at_least}{} without being the limit", quantity::rate(rate)),
+            None if calibration.curve.is_empty() => "each level is judged by itself".to_owned(),
             None => "this client could not be trusted at any rate; each level is judged by itself".to_owned(),
         });
         Ok(())
@@ -374,7 +375,7 @@ impl Method<'_> {
 }
 
 pub(crate) fn with_load(workload: &Workload, load: Load) -> Workload {
-    Workload { load: Some(load), classes: workload.classes.clone() }
+    Workload { load: Some(load), ..workload.clone() }
 }
 
 /// The mean of what an anchor before a level and one after it say.

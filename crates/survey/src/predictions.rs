@@ -111,7 +111,7 @@ fn predict(
 }
 
 fn offered(workload: &Workload, load: Load) -> Workload {
-    Workload { load: Some(load), classes: workload.classes.clone() }
+    Workload { load: Some(load), ..workload.clone() }
 }
 
 /// The shares of the classes the other way round, or where that changes nothing, unequal.

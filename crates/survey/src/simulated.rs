@@ -176,7 +176,7 @@ impl Simulated {
             command: Vec::new(),
             url: "http://simulated/".to_owned(),
             seed: self.seed,
-            workload: Workload { classes: self.server.classes.iter().zip(mix).map(class).collect(), load: None },
+            workload: Workload { classes: self.server.classes.iter().zip(mix).map(class).collect(), load: None, tls: None },
             server_cpus: (0..self.cpus as usize).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
@@ -319,6 +319,8 @@ impl Bench for Simulated {
             interrupted: false,
             generator: Generator { max_rate: self.client_max, threads: 1, ..Generator::default() },
             server: Some(server),
+            http: None,
+            tls: None,
             shards: Vec::new(),
         };
         Ok(derive(&calls.seen.into_account(), facts))

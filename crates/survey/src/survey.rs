@@ -61,7 +61,7 @@ pub fn demo_classes() -> Workload {
         weight,
         ..Workload::single("GET", &format!("/{name}")).classes.remove(0)
     };
-    Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None }
+    Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }
 
 /// Surveys a server. Once the first level is measured there is always a document: what stopped it early is in it.

@@ -181,7 +181,10 @@ fn answers() -> Vec<(&'static str, Vec<u8>, Whole)> {
         ("a status of two digits", status("HTTP/1.1 20 OK"), Never),
         ("a status of letters", status("HTTP/1.1 abc OK"), Never),
         ("a status below 100", status("HTTP/1.1 099 OK"), Never),
-        ("an empty line first", [b"\r\n", &hello[..]].concat(), Never),
+        ("an empty line first", [b"\r\n", &hello[..]].concat(), Always),
+        ("an empty line behind", [&hello[..], b"\r\n"].concat(), Always),
+        ("five empty lines first", [&b"\r\n".repeat(5)[..], &hello].concat(), Never),
+        ("a bare CR first", [b"\r", &hello[..]].concat(), Never),
         ("bare line feeds", text("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"), Always),
         ("a field without a colon", field("nonsense"), Never),
         ("a zero byte in the head", field("A: \0"), Never),
@@ -267,6 +270,19 @@ fn without_end() -> Vec<Hostile> {
             vec![text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), repeat("5\r\nhello\r\n")],
         ),
         begun("100s without end", vec![repeat("HTTP/1.1 100 Continue\r\n\r\n")]),
+        begun("empty lines without end", vec![repeat("\r\n")]),
+        begun(
+            "a chunk extension without end",
+            vec![text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;"), repeat("e")],
+        ),
+        begun(
+            "a chunk size of zeros without end",
+            vec![text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), repeat("0")],
+        ),
+        begun(
+            "trailers without end",
+            vec![text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"), repeat("A: b\r\n")],
+        ),
         begun("garbage without end", vec![repeat("garbage")]),
         begun(
             "a drip without end",

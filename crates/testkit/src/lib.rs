@@ -1,9 +1,11 @@
 //! Servers on free ports for the tests of the other crates. Never published, never part of the product.
 //!
-//! - [`Nginx`], [`Apache`]: the real thing, with a private configuration in a temporary directory.
+//! - [`Nginx`], [`Apache`], [`Caddy`], [`Nghttpd`]: the real thing, with a private configuration in a temporary directory.
 //! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
 //! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
 //! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
+//! - [`Certificates`]: good ones and bad ones; [`TlsBehaviour`] is how a server with one of them behaves.
+//! - [`http2`]: frames of HTTP/2, and a server that sends those that a test writes.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
 //! - [`logs`]: access logs of known traffic.
 //!
@@ -21,28 +23,37 @@
 
 mod apache;
 mod backlog;
+mod caddy;
+mod certificates;
 mod daemon;
 mod hostile;
+pub mod http2;
 pub mod logs;
+mod nghttpd;
 mod nginx;
 mod port;
 mod raw;
 mod request;
 mod script;
 mod serial;
+mod tls;
 
 use std::net::TcpListener;
 
 pub use apache::{Apache, ApacheOptions, Mpm};
 pub use backlog::{FullBacklog, full_backlog_listener};
+pub use certificates::{Certificates, Flaw, Identity};
+pub use caddy::Caddy;
 pub use daemon::Daemon;
 pub use hostile::{Hostile, HostileServer, hostile_behaviours};
+pub use nghttpd::Nghttpd;
 pub use nginx::{Nginx, NginxOptions};
 pub use port::SilentPort;
 pub use raw::{RawServer, with_length};
 pub use request::Request;
 pub use script::{Step, script};
 pub use serial::{SerialServer, serial_server};
+pub use tls::{Ending, TlsBehaviour, server_config};
 
 /// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that cannot be given port 0. Another
 /// process may take it before the caller does, who has to try again then; where nothing is to listen, see

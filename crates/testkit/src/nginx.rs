@@ -17,6 +17,8 @@ pub struct NginxOptions {
     pub keepalive: bool,
     /// Served files: path below the document root, content.
     pub files: Vec<(String, Vec<u8>)>,
+    /// What is added to the `listen` directive, such as `ssl`.
+    pub listen: String,
     /// Directives added to the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
     pub extra: String,
     /// Directives added at the top, such as `include modules.d/*.conf;`, where paths begin in the private directory.
@@ -31,6 +33,7 @@ impl Default for NginxOptions {
             workers: 1,
             keepalive: true,
             files: default_files(),
+            listen: String::new(),
             extra: String::new(),
             main: String::new(),
             http: String::new(),
@@ -59,7 +62,7 @@ impl Deref for Nginx {
 }
 
 fn configuration(options: &NginxOptions, dir: &str, port: u16) -> String {
-    let NginxOptions { workers, keepalive, extra, main, http, .. } = options;
+    let NginxOptions { workers, keepalive, listen, extra, main, http, .. } = options;
     let user = if is_root() { "user www-data;" } else { "" };
     let keepalive_timeout = if *keepalive { 75 } else { 0 };
     format!(
@@ -83,7 +86,7 @@ http {{
     uwsgi_temp_path "{dir}/uwsgi";
     {http}
     server {{
-        listen 127.0.0.1:{port};
+        listen 127.0.0.1:{port} {listen};
         root "{dir}/www";
         {extra}
     }}

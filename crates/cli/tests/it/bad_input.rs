@@ -20,7 +20,7 @@ fn urls_that_cannot_be_loaded() {
     for name in ["x".repeat(64), ["x"; 128].join(".")] {
         load(&format!("http://{name}/")).fails(2, "check the spelling");
     }
-    load("https://127.0.0.1/").fails(2, "give the server's plain http:// address");
+    load("ftp://127.0.0.1/").fails(2, "http:// and https://, not ftp");
     load("http://").fails(2, "write it like");
     let silent = SilentPort::reserve();
     let nobody = silent.addr();
@@ -166,7 +166,7 @@ fn surveys_that_cannot_begin() {
     run(&["survey"]).fails(2, "<URL>");
     run(&["survey", &address, "--demo"]).fails(2, "cannot be used with");
     run(&["survey", &address, "--level", "4"]).fails(2, "write it like 500ms");
-    run(&["survey", "https://127.0.0.1/"]).fails(2, "plain http://");
+    run(&["survey", "ftp://127.0.0.1/"]).fails(2, "http:// and https://, not ftp");
     let silent = SilentPort::reserve();
     let nobody = silent.addr();
     run(&["survey", &nobody.to_string()]).fails(3, "start the server first");

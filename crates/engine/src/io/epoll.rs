@@ -1,7 +1,7 @@
 //! I/O by system calls, on sockets that edge-triggered epoll says are ready. Runs on every Linux since 5.11.
 
 use super::unsent::Unsent;
-use super::{Happened, Io, Settings, Token, socket};
+use super::{Happened, Io, Settings, Token, Warm, socket};
 use crate::EngineError;
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg, sockopt};
 use rustix::time::Timespec;
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 /// Most events taken at once.
 const BATCH: usize = 64;
@@ -32,6 +33,10 @@ pub struct Epoll<'a> {
     unread: Vec<Reading>,
     /// Connections with requests to gather into one write.
     gathering: Vec<Token>,
+    /// Connections of which it is to be told that all was sent.
+    sent: VecDeque<Token>,
+    /// How many of them were there at the latest wait: a connection that takes all at once does not keep the others waiting.
+    telling: usize,
     buffer: Vec<u8>,
     received: usize,
     pacer: Pacer,
@@ -42,6 +47,8 @@ struct Socket<'a> {
     connecting: bool,
     /// A write has taken the error that a read would have ended by: what looks like the stream's end is none.
     broken: bool,
+    /// It is to be told when nothing is left unsent.
+    tell: bool,
     fd: OwnedFd,
     unsent: Unsent<'a>,
 }
@@ -70,14 +77,16 @@ impl<'a> Io<'a> for Epoll<'a> {
             reading: None,
             unread: Vec::new(),
             gathering: Vec::new(),
+            sent: VecDeque::new(),
+            telling: 0,
             buffer: vec![0; READ_BUFFER],
             received: 0,
             pacer: Pacer::new(),
         })
     }
 
-    fn adopt(&mut self, token: Token, socket: OwnedFd) -> Result<(), Errno> {
-        self.watch(token, socket, false)
+    fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
+        self.watch(token, warm.socket, false)
     }
 
     fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno> {
@@ -111,6 +120,29 @@ impl<'a> Io<'a> for Epoll<'a> {
         }
     }
 
+    fn send_copied(&mut self, token: Token, bytes: &[u8]) {
+        let Some(socket) = self.get_mut(token).filter(|socket| socket.unsent.is_empty()) else {
+            return self.send(token, Cow::Owned(bytes.to_vec()));
+        };
+        let written = send(&socket.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        let written = socket.written(written);
+        if written != Some(bytes.len()) {
+            socket.unsent.push(Cow::Owned(bytes.get(written.unwrap_or(0)..).unwrap_or_default().to_vec()));
+            if written.is_none() {
+                self.read_to_the_end(token);
+            }
+        }
+    }
+
+    fn tell_when_sent(&mut self, token: Token) {
+        let Some(socket) = self.get_mut(token) else { return };
+        if socket.unsent.is_empty() {
+            self.sent.push_back(token);
+        } else {
+            socket.tell = true;
+        }
+    }
+
     fn unsent(&self, slot: u32) -> usize {
         self.sockets.get(slot as usize).and_then(Option::as_ref).map_or(0, |socket| socket.unsent.bytes())
     }
@@ -130,7 +162,8 @@ impl<'a> Io<'a> for Epoll<'a> {
 
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
         self.flush()?;
-        let until = if self.unread.is_empty() { until } else { Nanos::ZERO };
+        self.telling = self.sent.len();
+        let until = if self.unread.is_empty() && self.telling == 0 { until } else { Nanos::ZERO };
         let mut pacer = self.pacer;
         let waited = pacer.wait(clock, until, |sleep| {
             self.poll(sleep.unwrap_or_default())?;
@@ -140,8 +173,18 @@ impl<'a> Io<'a> for Epoll<'a> {
         waited
     }
 
+    fn pace(&mut self, exactly: bool) {
+        self.pacer.pace(exactly);
+    }
+
     fn next(&mut self) -> Option<(Token, Happened)> {
         loop {
+            if let Some(left) = self.telling.checked_sub(1)
+                && let Some(token) = self.sent.pop_front()
+            {
+                self.telling = left;
+                return Some((token, Happened::Sent));
+            }
             if let Some(reading) = self.reading.take()
                 && let Some(happened) = self.read(reading)
             {
@@ -188,8 +231,8 @@ impl<'a> Epoll<'a> {
         if slot >= self.sockets.len() {
             self.sockets.resize_with(slot + 1, || None);
         }
-        let (generation, broken, unsent) = (token.generation, false, Unsent::default());
-        self.sockets[slot] = Some(Socket { generation, connecting, broken, fd, unsent });
+        let (generation, broken, tell, unsent) = (token.generation, false, false, Unsent::default());
+        self.sockets[slot] = Some(Socket { generation, connecting, broken, tell, fd, unsent });
         Ok(())
     }
 
@@ -267,6 +310,9 @@ impl<'a> Epoll<'a> {
                 Some(n) => socket.unsent.took(n),
                 None => return self.read_to_the_end(token),
             }
+        }
+        if std::mem::take(&mut socket.tell) {
+            self.sent.push_back(token);
         }
     }
 

@@ -1,6 +1,6 @@
 //! TCP sockets and the options they are opened with.
 
-use super::Settings;
+use super::{Settings, Warm};
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -54,17 +54,20 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
 
 /// Opens up to `count` connections, one after another, and stops at the first that is not established in time: whatever
 /// hinders it will show in the run.
-pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<OwnedFd> {
-    let Settings { address, sources, options, .. } = settings;
-    let mut sources = sources.iter().cycle();
-    let mut open_one = || {
-        let socket = open(address, options, sources.next()).ok()?;
-        becomes_established(&socket, timeout).then_some(socket)
-    };
-    (0..count).map_while(|_| open_one()).collect()
+pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
+    let mut sources = settings.sources.iter().cycle();
+    let mut open = || Some(Warm { socket: open_one(settings, sources.next(), timeout)?, session: None });
+    (0..count).map_while(|_| open()).collect()
 }
 
-fn becomes_established(socket: &OwnedFd, timeout: Nanos) -> bool {
+/// Opens a connection, if that is established in time.
+pub fn open_one(settings: &Settings, source: Option<&SocketAddr>, timeout: Nanos) -> Option<OwnedFd> {
+    let socket = open(&settings.address, &settings.options, source).ok()?;
+    becomes_established(&socket, timeout).then_some(socket)
+}
+
+/// Waits until an attempt has succeeded; whether it has.
+pub fn becomes_established(socket: &OwnedFd, timeout: Nanos) -> bool {
     let timeout = Timespec { tv_sec: (timeout.0 / 1_000_000_000) as i64, tv_nsec: (timeout.0 % 1_000_000_000) as i64 };
     let mut polled = [PollFd::new(socket, PollFlags::OUT)];
     poll(&mut polled, Some(&timeout)) == Ok(1) && matches!(sockopt::socket_error(socket), Ok(Ok(())))

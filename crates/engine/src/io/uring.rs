@@ -12,7 +12,7 @@ use super::buffers::{self, Buffers};
 use super::chain::Chain;
 use super::operation::{Kind, of_user_data, user_data};
 use super::unsent::Unsent;
-use super::{Happened, Io, Settings, Token};
+use super::{Happened, Io, Settings, Token, Warm};
 use crate::EngineError;
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
@@ -20,7 +20,7 @@ use brimful_core::Nanos;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::AsRawFd;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::borrow::Cow;
@@ -46,6 +46,8 @@ pub struct Uring<'a> {
     /// A connection whose receive has to be armed again.
     rearm: Option<Token>,
     gathering: Vec<Token>,
+    /// Connections of which it is to be told that all was sent.
+    sent: Vec<Token>,
     /// A receive of this turn has filled its buffer or found none: more may lie in its socket.
     left_unread: bool,
     /// The latest wait ended with work left for the kernel to do, such as the rest of a chain.
@@ -65,6 +67,8 @@ struct Slot<'a> {
     sending: bool,
     /// A send has taken the error that a receive would have ended by: what looks like the stream's end is none.
     broken: bool,
+    /// It is to be told when nothing is left unsent.
+    tell: bool,
     /// Bytes that failed to go, or have not been accounted for yet.
     short: usize,
     unsent: Unsent<'a>,
@@ -109,6 +113,7 @@ impl<'a> Io<'a> for Uring<'a> {
             received: None,
             rearm: None,
             gathering: Vec::new(),
+            sent: Vec::new(),
             left_unread: false,
             working: false,
             farewells: Vec::new(),
@@ -117,9 +122,9 @@ impl<'a> Io<'a> for Uring<'a> {
         })
     }
 
-    fn adopt(&mut self, token: Token, socket: OwnedFd) -> Result<(), Errno> {
+    fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
         self.occupy(token, false)?;
-        let update = self.ring.submitter().register_files_update(token.slot, &[socket.as_raw_fd()]);
+        let update = self.ring.submitter().register_files_update(token.slot, &[warm.socket.as_raw_fd()]);
         update.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
         self.receive(token);
         Ok(())
@@ -163,6 +168,15 @@ impl<'a> Io<'a> for Uring<'a> {
         self.push(&entry);
     }
 
+    fn tell_when_sent(&mut self, token: Token) {
+        let Some(slot) = self.get_mut(token) else { return };
+        if slot.sending || !slot.unsent.is_empty() {
+            slot.tell = true;
+        } else {
+            self.sent.push(token);
+        }
+    }
+
     fn unsent(&self, slot: u32) -> usize {
         self.slots.get(slot as usize).map_or(0, |slot| slot.unsent.bytes().saturating_add(slot.short))
     }
@@ -202,7 +216,7 @@ impl<'a> Io<'a> for Uring<'a> {
         self.rearm_receive();
         self.left_unread = false;
         let mut pacer = self.pacer;
-        let until = if self.ready > 0 || self.ahead.is_some() { Nanos::ZERO } else { until };
+        let until = if self.ready > 0 || self.ahead.is_some() || !self.sent.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;
         let waited = pacer.wait(clock, until, |sleep| {
             if std::mem::take(&mut first) || sleep.is_some() || self.has_business() {
@@ -218,10 +232,17 @@ impl<'a> Io<'a> for Uring<'a> {
         waited
     }
 
+    fn pace(&mut self, exactly: bool) {
+        self.pacer.pace(exactly);
+    }
+
     fn next(&mut self) -> Option<(Token, Happened)> {
         self.rearm_receive();
         if let Some((id, _)) = self.received.take() {
             self.buffers.give_back(id);
+        }
+        if let Some(token) = self.sent.pop() {
+            return Some((token, Happened::Sent));
         }
         while let Some(entry) = self.ahead.take().or_else(|| self.completion()) {
             if let Some(happened) = self.completed(&entry) {
@@ -343,11 +364,15 @@ impl<'a> Uring<'a> {
                     // A short request that has failed: nothing of it has gone.
                     usize::MAX
                 };
-                if slot.short == 0 && !slot.unsent.is_empty() {
-                    self.gathering.push(token);
+                if slot.short > 0 {
+                    // What the server may have sent before it stopped reading, the receive says.
+                    return None;
                 }
-                // What the server may have sent before it stopped reading, the receive says.
-                None
+                if !slot.unsent.is_empty() {
+                    self.gathering.push(token);
+                    return None;
+                }
+                std::mem::take(&mut slot.tell).then_some((token, Happened::Sent))
             }
             Kind::Receive => {
                 slot.receiving = more;

@@ -148,6 +148,7 @@ fn mixed_plan(engine: Engine, addr: SocketAddr) -> Plan {
         urls: Vec::new(),
         headers: BTreeMap::new(),
         body: if name == "post" { "x".repeat(10_000) } else { String::new() },
+        body_file: String::new(),
     };
     Plan::of_classes(engine, addr, &["good", "post", "absent", "cut", "garbage"].map(class), Close::Fin)
 }

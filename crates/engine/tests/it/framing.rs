@@ -16,6 +16,8 @@ on_each_engine!(
     what_is_not_http_is_malformed,
     more_than_the_response_spoils_the_connection_but_not_the_call,
     what_comes_after_the_response_spoils_the_connection_too,
+    a_stray_empty_line_spoils_nothing_and_is_counted,
+    a_switch_of_protocols_spends_the_connection,
     informational_responses_are_passed_over,
     an_answer_may_come_before_the_request_is_sent,
     a_large_request_is_sent_whole,
@@ -100,6 +102,38 @@ fn what_comes_after_the_response_spoils_the_connection_too(case: Case) {
     let server = RawServer::start(script(steps));
     let calls = Plan::new(case, server.addr()).calls(3).open(8.0);
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
+}
+
+/// Behind an answer, some time after it, and before one.
+fn a_stray_empty_line_spoils_nothing_and_is_counted(case: Case) {
+    let (answer, stray) = (with_length(b"hi"), || Step::Send(b"\r\n".to_vec()));
+    let behind = vec![Step::Request, Step::Send([&answer[..], b"\r\n"].concat())];
+    let pause = || Step::Pause(Duration::from_millis(2));
+    let later = vec![Step::Request, Step::Send(answer.clone()), pause(), stray()];
+    let before = vec![Step::Request, stray(), pause(), Step::Send(answer.clone())];
+    let cut = vec![Step::Request, Step::Send([&answer[..], b"\r"].concat()), pause(), Step::Send(b"\n".to_vec())];
+    for steps in [behind, later, before.clone(), cut] {
+        let server = RawServer::start(script(steps.clone()));
+        // One call right after another, and with a pause between them: the line comes while nothing is owed, too.
+        let plan = Plan::new(case, server.addr()).calls(4);
+        for calls in [plan.closed(1), plan.open(10.0)] {
+            assert_eq!((count(&calls, completed), connects(&calls)), (4, 1), "{steps:?}");
+            let lines: u32 = calls.iter().map(|call| call.empty_lines).sum();
+            assert_eq!(lines, if steps == before { 4 } else { 3 }, "{steps:?}");
+            assert!(calls.iter().all(|call| call.outcome().bytes_received == answer.len() as u64), "{calls:?}");
+        }
+    }
+    let many = [&answer[..], b"\r\n\r\n\r\n\r\n\r\n"].concat();
+    let calls = three(case, &RawServer::start(script([Step::Request, Step::Send(many)])));
+    assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "more than a few are no accident");
+}
+
+fn a_switch_of_protocols_spends_the_connection(case: Case) {
+    let switch = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n".to_vec();
+    let server = RawServer::start(script([Step::Request, Step::Send(switch), Step::Drain]));
+    let calls = three(case, &server);
+    assert!(calls.iter().all(|call| call.end() == End::Completed { status: 101 }), "{calls:?}");
+    assert_eq!(connects(&calls), 3);
 }
 
 fn informational_responses_are_passed_over(case: Case) {

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accounting;
+mod bodies;
 mod case;
 mod framing;
 mod hostile;
+mod http2;
 mod limits;
 mod overload;
 mod own_requests;
@@ -15,3 +17,4 @@ mod sessions;
 mod slow;
 mod support;
 mod timing;
+mod tls;

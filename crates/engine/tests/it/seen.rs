@@ -13,8 +13,10 @@ pub struct Seen {
     pub begun: Option<Nanos>,
     pub connect_started: Option<Nanos>,
     pub established: Option<Nanos>,
+    pub secured: Option<(Nanos, bool)>,
     pub sent: Option<Nanos>,
     pub first_byte: Option<Nanos>,
+    pub empty_lines: u32,
     pub outcome: Option<Outcome>,
 }
 
@@ -56,8 +58,8 @@ impl Seen {
     pub fn check(&self) {
         let outcome = self.outcome();
         let was_sent = match outcome.end {
-            End::Completed { .. } | End::TimedOut | End::Malformed => true,
-            End::Reset { sent } | End::Unfinished { sent } => sent,
+            End::Completed { .. } | End::TimedOut | End::Malformed | End::StreamReset | End::GoneAway => true,
+            End::Reset { sent } | End::Unfinished { sent } | End::TlsFailed { sent, .. } => sent,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "not connected after all: {self:?}");
                 false
@@ -67,7 +69,9 @@ impl Seen {
         assert_eq!(outcome.bytes_sent > 0, was_sent, "{self:?}");
         assert_eq!(self.first_byte.is_some(), outcome.bytes_received > 0, "{self:?}");
         assert!(self.connect_started.is_some() || self.established.is_none(), "{self:?}");
-        let begun = [self.ready, self.begun, self.connect_started, self.established, self.sent, self.first_byte];
+        let secured = self.secured.map(|(at, _)| at);
+        let begun =
+            [self.ready, self.begun, self.connect_started, self.established, secured, self.sent, self.first_byte];
         let times: Vec<Nanos> = [Some(self.due)].into_iter().chain(begun).chain([Some(outcome.at)]).flatten().collect();
         assert!(times.is_sorted(), "{self:?}");
     }
@@ -108,8 +112,12 @@ impl Observer for Keeper {
             Event::Begun { at } => set(&mut seen.begun, at),
             Event::ConnectStarted { at } => set(&mut seen.connect_started, at),
             Event::Established { at } => set(&mut seen.established, at),
+            Event::Secured { at, resumed } => {
+                assert!(seen.secured.replace((at, resumed)).is_none(), "call {index}: {event:?} came twice");
+            }
             Event::Sent { at } => set(&mut seen.sent, at),
             Event::FirstByte { at } => set(&mut seen.first_byte, at),
+            Event::EmptyLines { lines } => seen.empty_lines += lines,
             Event::Ended(outcome) => {
                 seen.outcome = Some(outcome);
                 self.ended.fetch_add(1, Ordering::Relaxed);

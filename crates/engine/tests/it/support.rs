@@ -51,10 +51,13 @@ impl Plan {
 
     pub fn of_classes(engine: Engine, address: SocketAddr, classes: &[Class], close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
-        let wire = Wire { authority: address.to_string(), version, headers: Vec::new(), close };
+        let wire = Wire { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
         let config = Config {
             engine,
+            tick: None,
+            keeps_back: false,
             address,
+            tls: None,
             connections: ConnectionPolicy {
                 close,
                 connect_timeout: Some(Nanos::from_millis(500)),
@@ -65,9 +68,21 @@ impl Plan {
             start: Nanos::ZERO,
             cpus: Vec::new(),
         };
-        let workload = WorkloadDoc { classes: classes.to_vec(), load: None };
+        let workload = WorkloadDoc { classes: classes.to_vec(), load: None, tls: None };
         let requests = FixedRequests::render(&workload, &wire).unwrap();
         Plan { config, requests, classes: classes.len(), calls: 100, shards: 1 }
+    }
+
+    /// The same by HTTP/2, with these requests, on so many streams of each connection.
+    pub fn by_http2(mut self, classes: &[Class], streams: usize) -> Plan {
+        let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
+        let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
+        let wire = Wire { authority, version, is_secure, headers: Vec::new(), close };
+        let workload = WorkloadDoc { classes: classes.to_vec(), load: None, tls: None };
+        self.requests = FixedRequests::render(&workload, &wire).unwrap();
+        self.classes = classes.len();
+        (self.config.connections.http2, self.config.connections.pipeline) = (true, streams);
+        self
     }
 
     pub fn calls(mut self, calls: u64) -> Plan {

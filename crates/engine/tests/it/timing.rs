@@ -16,6 +16,7 @@ on_each_engine!(
     warm_connections_are_there_for_the_first_calls,
     events_of_a_call_come_in_order,
     shards_together_make_the_same_calls,
+    ticks_delay_calls_and_lose_none,
 );
 
 /// The first test of the engine. 100 calls due 10 ms apart at a server that takes 1 ms for each and stalls once for
@@ -137,4 +138,17 @@ fn shards_together_make_the_same_calls(case: Case) {
         due
     };
     assert_eq!(due(1), due(3));
+}
+
+/// Calls come due all through a tick, and begin at its end at the earliest: half a tick late on average.
+fn ticks_delay_calls_and_lose_none(case: Case) {
+    let server = brimful_testkit::RawServer::content_length("x");
+    let plan = Plan::new(case, server.addr()).calls(400).configure(|c| c.tick = Some(Nanos::from_millis(10)));
+    let calls = plan.open(2_000.0);
+    assert_eq!(count(&calls, completed), 400);
+    for (i, call) in calls.iter().enumerate() {
+        assert_eq!(call.due, Nanos::from_micros(500 * i as u64), "due comes from the schedule");
+    }
+    let late: u64 = calls.iter().map(|call| call.lateness().0).sum();
+    assert!(late / 400 >= 4_000_000, "{} ns late on average", late / 400);
 }

@@ -1,11 +1,18 @@
-//! Foreign bytes as a connection's responses: no panic, and one outcome wherever they are cut.
+//! Foreign bytes as a connection's responses: no panic, and one outcome wherever they are cut, be it between two
+//! responses, where empty lines may stand; and that is what the reference of the tests reads.
 //!
 //! Input: a byte of flags (bit 0: the requests are HEAD; bits 4 to 7: the number of cuts), the lengths of that many
 //! pieces, and what the server sends. `README.md` has the command.
 #![no_main]
 
-use brimful_http::{MAX_HEAD_BYTES, ParseError, Progress, RecentHead, Response, ResponseParser};
+use brimful_http::{
+    MAX_EMPTY_LINES, MAX_HEAD_BYTES, ParseError, Progress, RecentHead, Response, ResponseParser,
+};
 use libfuzzer_sys::fuzz_target;
+use reference::Reading;
+
+#[path = "../../tests/it/reference.rs"]
+mod reference;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&flags, rest)) = input.split_first() else {
@@ -26,6 +33,21 @@ fuzz_target!(|input: &[u8]| {
     cut.push(left);
 
     let whole = responses(head_request, &[sent]);
+    let first = match (&whole.0[..], whole.1) {
+        ([(response, empty_lines), ..], _) => Ok((*response, *empty_lines)),
+        ([], Err(ParseError::Truncated { .. })) => Err(Reading::Truncated),
+        ([], Err(_)) => Err(Reading::Malformed),
+        // By the end of the connection, with whatever empty lines.
+        ([], Ok(response)) => match reference::read(sent, head_request) {
+            Reading::Whole(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
+            other => panic!("{response:?} is {other:?} to the reference"),
+        },
+    };
+    let read = match reference::read(sent, head_request) {
+        Reading::Whole(response, _, empty_lines) => Ok((response, empty_lines)),
+        other => Err(other),
+    };
+    assert_eq!(first, read, "{:?}", String::from_utf8_lossy(sent));
     assert_eq!(whole, responses(head_request, &cut));
     assert_eq!(
         whole,
@@ -33,11 +55,11 @@ fuzz_target!(|input: &[u8]| {
     );
 });
 
-/// All that a connection's pieces amount to: each response with the bytes it took, and how the connection ended.
+/// All that a connection's pieces amount to: each response with the empty lines before it, and how the connection ended.
 fn responses(
     head_request: bool,
     pieces: &[&[u8]],
-) -> (Vec<(Response, usize)>, Result<Response, ParseError>) {
+) -> (Vec<(Response, u32)>, Result<Response, ParseError>) {
     let mut parser = ResponseParser::new();
     let mut recent = RecentHead::default();
     parser.start(head_request);
@@ -61,9 +83,11 @@ fn responses(
                     break;
                 }
                 Progress::Complete(response) => {
-                    check(&response, taken);
-                    complete.push((response, taken));
-                    taken = 0;
+                    check(&response, &parser, taken);
+                    complete.push((response, parser.empty_lines()));
+                    let empty = parser.skip_empty_lines(left);
+                    taken = empty;
+                    left = &left[empty..];
                     parser.start(head_request);
                 }
             }
@@ -72,24 +96,30 @@ fn responses(
     let end = parser.finish();
     match end {
         Ok(response) => {
-            check(&response, taken);
+            check(&response, &parser, taken);
             assert!(
                 !response.keep_alive,
                 "what a close delimits leaves nothing open"
             );
         }
-        Err(error) => assert_eq!(
-            error,
-            ParseError::Truncated {
-                received: taken as u64
-            }
-        ),
+        Err(error) => {
+            let received = parser.received();
+            assert_eq!(error, ParseError::Truncated { received });
+            assert!(received <= taken as u64 && taken as u64 <= received + 2 * MAX_EMPTY);
+        }
     }
     (complete, end)
 }
 
-/// What holds for every response, which took so many bytes.
-fn check(response: &Response, taken: usize) {
+/// Empty lines that may be skipped.
+const MAX_EMPTY: u64 = MAX_EMPTY_LINES as u64 + 1;
+
+/// What holds for every response, which took so many bytes, those of empty lines included.
+fn check(response: &Response, parser: &ResponseParser, taken: usize) {
+    let empty_lines = u64::from(parser.empty_lines());
+    assert!(empty_lines < MAX_EMPTY);
+    assert!(parser.received() + empty_lines <= taken as u64);
+    assert!(taken as u64 <= parser.received() + 2 * empty_lines);
     assert!((101..1000).contains(&response.status));
     assert!(response.head_bytes > 0 && response.head_bytes + response.body_bytes <= taken as u64);
     assert!(response.head_bytes <= MAX_HEAD_BYTES as u64 || taken > MAX_HEAD_BYTES);

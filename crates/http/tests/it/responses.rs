@@ -1,6 +1,8 @@
-//! The outcome of a response does not depend on how it is cut, and is what the response was made to say.
+//! The outcome of a response does not depend on how it is cut, is what the response was made to say, and is what a second
+//! reading of the standard says.
 
-use brimful_http::{Fed, ParseError, Progress, Response, ResponseParser};
+use crate::reference::{self, Reading};
+use brimful_http::{Fed, MAX_EMPTY_LINES, ParseError, Progress, Response, ResponseParser};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -11,6 +13,7 @@ struct Sample {
     bytes: Vec<u8>,
     head_request: bool,
     expected: Response,
+    empty_lines: u32,
     until_close: bool,
 }
 
@@ -57,7 +60,7 @@ fn sample() -> impl Strategy<Value = Sample> {
     let informational =
         vec(prop::sample::select(vec!["100 Continue\r\n", "102 \r\n", "103 Early Hints\r\nLink: </a>\r\n"]), 0..3);
     (
-        body(),
+        (body(), 0..=MAX_EMPTY_LINES),
         200u16..600,
         0u8..2,
         connection,
@@ -65,8 +68,10 @@ fn sample() -> impl Strategy<Value = Sample> {
         vec(field(), 0..6),
         prop::sample::select(vec!["\r\n", "\n"]),
     )
-        .prop_map(|(body, status, minor, connection, informational, fields, newline)| {
-            build(&body, status, minor, connection, &informational, &fields, newline)
+        .prop_map(|((body, empty_lines), status, minor, connection, informational, fields, newline)| {
+            let sample = build(&body, status, minor, connection, &informational, &fields, newline);
+            let before = newline.repeat(empty_lines as usize).into_bytes();
+            Sample { bytes: [before, sample.bytes].concat(), empty_lines, ..sample }
         })
 }
 
@@ -138,27 +143,31 @@ fn build(
     let says = |option: &str| connection.to_ascii_lowercase().split(',').any(|one| one.trim() == option);
     let keep_alive = !until_close && !says("close") && (minor == 1 || (says("keep-alive") && !coded));
     let expected = Response { status, keep_alive, head_bytes: head.len() as u64, body_bytes: body_bytes as u64 };
-    Sample { bytes: [head.into_bytes(), content].concat(), head_request, expected, until_close }
+    Sample { bytes: [head.into_bytes(), content].concat(), head_request, expected, empty_lines: 0, until_close }
 }
 
 /// Feeds pieces as a connection would, what was not consumed never again; closes if the response is not whole by then.
-/// Gives the outcome and all that was consumed.
-fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> (Result<Response, ParseError>, usize) {
+/// Gives the outcome, all that was consumed and the empty lines that were skipped.
+fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> Outcome {
     let mut parser = ResponseParser::new();
     parser.start(head_request);
     let mut total = 0;
     for piece in pieces {
         match parser.feed(piece) {
-            Err(error) => return (Err(error), total),
-            Ok(Fed { consumed, state: Progress::Complete(response) }) => return (Ok(response), total + consumed),
+            Err(error) => return (Err(error), total, 0),
+            Ok(Fed { consumed, state: Progress::Complete(response) }) => {
+                return (Ok(response), total + consumed, parser.empty_lines());
+            }
             Ok(Fed { consumed, state: Progress::NeedMore }) => {
                 assert_eq!(consumed, piece.len(), "all is consumed until the response is whole");
                 total += consumed;
             }
         }
     }
-    (parser.finish(), total)
+    (parser.finish(), total, parser.empty_lines())
 }
+
+type Outcome = (Result<Response, ParseError>, usize, u32);
 
 /// The pieces of `bytes` between cuts, in order.
 fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]> {
@@ -168,18 +177,20 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]>
     cuts.into_iter().scan(0, move |from, to| Some(&bytes[std::mem::replace(from, to)..to]))
 }
 
-/// The outcome of `bytes`, which is the same whole, in pieces and byte by byte. Consumption is compared where there is
-/// a response: an error leaves none to count.
-fn outcome_of_any_cut(
-    head_request: bool,
-    bytes: &[u8],
-    cuts: &[Index],
-) -> Result<(Result<Response, ParseError>, usize), TestCaseError> {
+/// The outcome of `bytes`, which is the same whole, in pieces and byte by byte, and as the reference reads them.
+/// Consumption is compared where there is a response: an error leaves none to count.
+fn outcome_of_any_cut(head_request: bool, bytes: &[u8], cuts: &[Index]) -> Result<Outcome, TestCaseError> {
     let whole = feed(head_request, std::iter::once(bytes));
     for cut in [feed(head_request, pieces(bytes, cuts)), feed(head_request, bytes.chunks(1))] {
         prop_assert_eq!(cut.0, whole.0);
-        prop_assert!(whole.0.is_err() || cut.1 == whole.1, "{} consumed in pieces, {} whole", cut.1, whole.1);
+        prop_assert!(whole.0.is_err() || cut == whole, "{:?} in pieces, {:?} whole", cut, whole);
     }
+    let read = match whole {
+        (Ok(response), consumed, empty_lines) => Reading::Whole(response, consumed, empty_lines),
+        (Err(ParseError::Truncated { .. }), ..) => Reading::Truncated,
+        (Err(_), ..) => Reading::Malformed,
+    };
+    prop_assert_eq!(read, reference::read(bytes, head_request), "{:?}", String::from_utf8_lossy(bytes));
     Ok(whole)
 }
 
@@ -192,16 +203,17 @@ proptest! {
         if !sample.until_close {
             bytes.extend_from_slice(&surplus);
         }
-        let (response, consumed) = outcome_of_any_cut(sample.head_request, &bytes, &cuts)?;
-        prop_assert_eq!(response, Ok(sample.expected));
-        prop_assert_eq!(consumed, sample.bytes.len());
+        let outcome = outcome_of_any_cut(sample.head_request, &bytes, &cuts)?;
+        prop_assert_eq!(outcome, (Ok(sample.expected), sample.bytes.len(), sample.empty_lines));
     }
 
     #[test]
     fn responses_cut_short_are_truncated(sample in sample(), at: Index) {
         prop_assume!(!sample.until_close);
         let received = at.index(sample.bytes.len());
-        let (response, _) = feed(sample.head_request, std::iter::once(&sample.bytes[..received]));
+        let (response, ..) = outcome_of_any_cut(sample.head_request, &sample.bytes[..received], &[])?;
+        let before = sample.bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let received = received.saturating_sub(before);
         prop_assert_eq!(response, Err(ParseError::Truncated { received: received as u64 }));
     }
 

@@ -8,7 +8,7 @@ pub fn labelled(label: &str, what: &str) -> String {
 }
 
 /// A name, and what stands beside it.
-pub fn row<const N: usize>(head: &str, cells: [String; N]) -> Vec<String> {
+pub fn row(head: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     [head.to_owned()].into_iter().chain(cells).collect()
 }
 

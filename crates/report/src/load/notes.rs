@@ -15,10 +15,41 @@ const MOST_NAMED: usize = 10;
 pub(super) fn notes(record: &Record) -> Vec<String> {
     let notes = answers(record)
         .into_iter()
+        .chain(tls_failures(record))
         .chain(interrupted(record))
+        .chain(empty_lines(record))
+        .chain(gone_away(record))
+        .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
     failures(record).into_iter().chain(notes).collect()
+}
+
+/// That the server's answers are not quite what the standard has.
+fn empty_lines(record: &Record) -> Option<String> {
+    let lines = Some(record.counts.empty_lines).filter(|lines| *lines > 0)?;
+    Some(format!(
+        "{} empty lines stood before responses, and were skipped: the server ends bodies with line breaks that their \
+         Content-Length does not count.",
+        count(lines)
+    ))
+}
+
+/// That a server has left calls unanswered, as it may.
+fn gone_away(record: &Record) -> Option<String> {
+    let calls = Some(record.counts.gone_away).filter(|calls| *calls > 0)?;
+    Some(format!(
+        "{} calls were under way on connections that the server ended before it had looked at them, as many do after a \
+         number of requests; a browser makes such calls again. Raise that number (nginx: keepalive_requests), or stay \
+         below it with --calls-per-connection.",
+        count(calls)
+    ))
+}
+
+/// That calls began by a clock of their own.
+fn ticks(record: &Record) -> Option<String> {
+    let tick = seconds(record.generator.tick_s?);
+    Some(format!("Calls began in ticks of {tick}, as --tick asked, and so up to that late: response times include it."))
 }
 
 /// Which parts of a load these figures are of.
@@ -49,6 +80,9 @@ fn failures(record: &Record) -> Option<String> {
         ("reset", counts.reset),
         ("timed out", counts.timed_out),
         ("malformed", counts.malformed),
+        ("stream reset", counts.stream_reset),
+        ("gone away", counts.gone_away),
+        ("TLS failed", counts.tls_failed),
         ("no means on this host", counts.client_limited),
     ];
     let kinds: Vec<String> =
@@ -62,6 +96,13 @@ fn failures(record: &Record) -> Option<String> {
     Some(format!("{heading}: {errors} of {scheduled} calls failed ({}): {kinds}. {times}", percent(share)))
 }
 
+/// Why TLS failed calls, the most frequent reason first.
+fn tls_failures(record: &Record) -> Vec<String> {
+    let mut failures: Vec<_> = record.tls_failures.iter().collect();
+    failures.sort_by_key(|failure| std::cmp::Reverse(failure.calls));
+    failures.iter().map(|failure| format!("{} calls by TLS: {}.", count(failure.calls), failure.message)).collect()
+}
+
 /// Where to look when no call was completed: as far as the calls came.
 fn what_to_check(record: &Record) -> String {
     let counts = &record.counts;
@@ -70,13 +111,19 @@ fn what_to_check(record: &Record) -> String {
         "The verdict says what this host lacked".to_owned()
     } else if counts.established == 0 && counts.sent == 0 {
         format!("Check that a server listens at {target}, and that --connect-timeout leaves it time to accept")
+    } else if counts.tls_failed > 0 {
+        "TLS does not work with this server: the notes below say why".to_owned()
+    } else if counts.malformed > 0 && record.http.as_deref() == Some("2") {
+        "The answers are not HTTP/2: switch it on at the server, for http:// URLs without TLS as well, or leave out --http 2"
+            .to_owned()
     } else if counts.malformed > 0 {
-        "The answers are not HTTP: check the port, and that it expects no TLS".to_owned()
+        "The answers are not HTTP: check the port, whether it wants https://, and whether it takes HTTP/2 alone (--http 2)"
+            .to_owned()
     } else if counts.timed_out > 0 {
         "Connections were established: check that --timeout leaves the server time to answer, and what it is busy with"
             .to_owned()
     } else {
-        "Connections were established and broken off: check the server's error log, and that it expects HTTP without TLS"
+        "Connections were established and broken off: check the server's error log, and whether it wants https://"
             .to_owned()
     }
 }
@@ -96,10 +143,15 @@ fn answers(record: &Record) -> Option<String> {
         Some(format!("All {all} responses were 3xx, and redirects are not followed. Give the URL that they lead to."))
     } else if status.s3xx > 0 {
         None
+    } else if status.s1xx == completed {
+        Some(format!(
+            "All {all} responses were 101: the server switched to another protocol, which is not spoken here, and each \
+             of these connections was closed. Leave out the Upgrade header to measure HTTP."
+        ))
     } else if status.s4xx == completed {
         Some(format!(
             "All {all} responses were 4xx: the server rejects the request, and that is what was measured. Check \
-             the path, and the headers that the server expects."
+             the path, the headers that the server expects, and whether it wants https://."
         ))
     } else if status.s5xx == completed {
         Some(format!(
@@ -139,7 +191,7 @@ mod tests {
             (Counts { abandoned: 10, ..Counts::default() }, listens),
             (Counts { timed_out: 10, ..sent }, "check that --timeout leaves the server time"),
             (Counts { reset: 10, ..sent }, "check the server's error log"),
-            (Counts { malformed: 10, ..sent }, "not HTTP"),
+            (Counts { malformed: 10, ..sent }, "not HTTP:"),
             (Counts { client_limited: 10, ..Counts::default() }, "The verdict says what this host lacked"),
         ] {
             let line = advice(counts);
@@ -168,6 +220,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_http2_is_said_to_be_none() {
+        let counts = Counts { scheduled: 10, sent: 10, established: 10, malformed: 10, ..Counts::default() };
+        let record = Record { counts, http: Some("2".to_owned()), ..record() };
+        let line = failures(&record).unwrap();
+        assert!(line.contains("The answers are not HTTP/2: switch it on at the server"), "{line}");
+    }
+
+    #[test]
+    fn what_is_unusual_about_answers_and_due_times_is_said() {
+        let mut record = record();
+        assert!(!notes(&record).iter().any(|note| note.contains("empty lines") || note.contains("tick")));
+        (record.counts.empty_lines, record.counts.gone_away) = (1_200, 15);
+        record.generator.tick_s = Some(0.001);
+        let notes = notes(&record).join("\n");
+        assert!(notes.contains("note: 1,200 empty lines stood before responses, and were skipped"), "{notes}");
+        assert!(notes.contains("note: 15 calls were under way on connections that the server ended"), "{notes}");
+        assert!(notes.contains("note: Calls began in ticks of 1.00 ms, as --tick asked"), "{notes}");
+    }
+
+    #[test]
     fn figures_of_errors_only_are_pointed_out() {
         let note = |status: StatusCounts| {
             let mut record = record();
@@ -183,6 +255,7 @@ mod tests {
         );
         assert!(note(StatusCounts { s4xx: 4, s5xx: 6, ..none }).starts_with("note: None of the 10 responses was 2xx"));
         assert!(note(StatusCounts { s3xx: 10, ..none }).starts_with("note: All 10 responses were 3xx, and redirects"));
+        assert!(note(StatusCounts { s1xx: 10, ..none }).starts_with("note: All 10 responses were 101: the server"));
         assert_eq!(note(StatusCounts { s2xx: 1, s4xx: 9, ..none }), "");
         assert_eq!(note(StatusCounts { s3xx: 1, s4xx: 9, ..none }), "");
     }

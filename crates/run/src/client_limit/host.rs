@@ -56,7 +56,8 @@ impl Responder {
         };
         // Not resolved: that would connect, and one of the two does not accept.
         let authority = address.to_string();
-        Ok(Endpoint { url: format!("http://{authority}/{CLASS}"), address, authority, path: format!("/{CLASS}") })
+        let (url, path) = (format!("http://{authority}/{CLASS}"), format!("/{CLASS}"));
+        Ok(Endpoint { url, address, authority, path, is_secure: false })
     }
 }
 

@@ -3,7 +3,7 @@
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Interval, Record, ShardOrigin};
 use brimful_core::workload::{Load, Workload};
-use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Observer, Outcome};
+use brimful_core::{CallSpec, ClassId, End, Event, Limit, Nanos, Observer, Outcome, TlsFault};
 use brimful_stats::{Account, Collector, Distribution, Facts, Live, PerCall, derive, merge};
 use proptest::prelude::*;
 
@@ -30,11 +30,15 @@ impl Call {
         };
         let (connects, connected, sent, answered) = match self.end {
             End::Completed { .. } => (self.new_connection, self.new_connection, true, true),
-            End::Reset { sent: true } | End::TimedOut | End::Unfinished { sent: true } => {
+            End::Reset { sent: true }
+            | End::TlsFailed { sent: true, .. }
+            | End::TimedOut
+            | End::Unfinished { sent: true } => {
                 (self.new_connection, self.new_connection, true, self.due.is_multiple_of(2))
             }
-            End::Malformed => (self.new_connection, self.new_connection, true, true),
-            End::Reset { sent: false } => (true, true, false, false),
+            End::GoneAway => (self.new_connection, self.new_connection, true, false),
+            End::Malformed | End::StreamReset => (self.new_connection, self.new_connection, true, true),
+            End::Reset { sent: false } | End::TlsFailed { sent: false, .. } => (true, true, false, false),
             End::Abandoned | End::Refused => (true, false, false, false),
             End::ClientLimited(_) | End::Unfinished { sent: false } => (false, false, false, false),
         };
@@ -66,6 +70,9 @@ fn end() -> impl Strategy<Value = End> {
         1 => any::<bool>().prop_map(|sent| End::Reset { sent }),
         1 => Just(End::TimedOut),
         1 => Just(End::Malformed),
+        1 => any::<bool>().prop_map(|sent| End::TlsFailed { sent, why: TlsFault::Protocol }),
+        1 => Just(End::StreamReset),
+        1 => Just(End::GoneAway),
         1 => prop_oneof![Just(Limit::Descriptors), Just(Limit::Ports), Just(Limit::Memory)]
             .prop_map(End::ClientLimited),
         1 => any::<bool>().prop_map(|sent| End::Unfinished { sent }),

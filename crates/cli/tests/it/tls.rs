@@ -1,0 +1,125 @@
+//! Servers by TLS: what their Records say, and what is said of those that cannot be trusted.
+
+use crate::documents;
+use crate::program::run;
+use brimful_core::tls::TlsFault;
+use brimful_testkit::{Certificates, Flaw, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length};
+
+fn nginx(identity: &Identity) -> Nginx {
+    // Debian's speaks 1.3 only where it is told to.
+    let extra = format!("{} ssl_protocols TLSv1.2 TLSv1.3;", identity.for_nginx());
+    Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
+}
+
+fn path(path: &std::path::Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_load_by_tls_says_how_it_was_secured() {
+    let certificates = Certificates::new();
+    let nginx = nginx(&certificates.issue("DNS:localhost,IP:127.0.0.1", Flaw::None));
+    let (url, ca) = (format!("https://{}/", nginx.addr()), path(&certificates.authority()));
+    let load = |rest: &[&str]| {
+        let args = ["load", &url, "--ca", &ca, "--clients", "2", "-n", "30", "--json"];
+        documents::record(&run(&[&args, rest].concat()).exits(&[0, 4]).stdout)
+    };
+    let record = load(&[]);
+    assert_eq!((record.counts.completed, record.counts.handshakes, record.counts.handshakes_resumed), (30, 2, 0));
+    assert_eq!((record.target, record.handshake_time_us.unwrap().count), (url.clone(), 2));
+    let spoken = record.tls.unwrap();
+    assert_eq!((spoken.version.as_str(), spoken.protocol.as_deref()), ("TLS 1.3", Some("http/1.1")));
+    assert_eq!(
+        (spoken.cipher_suite.as_str(), spoken.key_exchange.as_deref()),
+        ("TLS_AES_256_GCM_SHA384", Some("X25519"))
+    );
+    assert_eq!(record.workload.unwrap().tls, None);
+    let record = load(&["--new-connection", "--tls-resume", "--sni", "localhost"]);
+    let counts = record.counts;
+    assert_eq!((counts.completed, counts.handshakes), (30, 30));
+    assert!((26..30).contains(&counts.handshakes_resumed), "{counts:?}");
+    let tls = record.workload.unwrap().tls.unwrap();
+    assert!(tls.resume && tls.sni.as_deref() == Some("localhost") && !tls.insecure);
+    let text = run(&["load", &url, "--insecure", "--clients", "1", "-n", "5"]).exits(&[0, 4]).stdout;
+    assert!(text.contains("\nHandshake rate ") && text.contains("each a full one\n"), "{text}");
+    assert!(text.contains("\nTLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519, http/1.1\n"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_trusted_is_said_before_the_run() {
+    let certificates = Certificates::new();
+    let ca = path(&certificates.authority());
+    let refused = |names: &str, flaw, code, parts: &[&str]| {
+        let behaviour = TlsBehaviour::answering(with_length(b"hello"));
+        let server = RawServer::by_tls(&certificates.issue(names, flaw), behaviour);
+        let url = format!("https://{}/", server.addr());
+        for part in parts {
+            run(&["load", &url, "--ca", &ca, "-n", "1", "--clients", "1"]).fails(code, part);
+        }
+        run(&["load", &url, "--insecure", "-n", "1", "--clients", "1"]).exits(&[0, 4]);
+    };
+    refused("IP:127.0.0.1", Flaw::Expired, 3, &["has expired: renew it"]);
+    refused(
+        "DNS:a.example,DNS:b.example",
+        Flaw::None,
+        3,
+        &["(it is for a.example, b.example): write the URL", "--sni"],
+    );
+    refused("IP:127.0.0.1", Flaw::SelfSigned, 3, &["(it is self-signed): give", "--ca FILE"]);
+    refused("IP:127.0.0.1", Flaw::CutShort, 3, &["or the chain is cut short)"]);
+    let closes = RawServer::closes_on_accept();
+    let url = format!("https://{}/", closes.addr());
+    run(&["load", &url, "--insecure", "-n", "1"]).fails(3, "broke the connection off in the TLS handshake");
+    let speaks_plainly = RawServer::start(|connection, _| {
+        use std::io::{Read, Write};
+        let _ = (&connection).read(&mut [0; 64]);
+        let _ = (&connection).write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        let _ = std::io::copy(&mut &connection, &mut std::io::sink());
+    });
+    let url = format!("https://{}/", speaks_plainly.addr());
+    run(&["load", &url, "--insecure", "-n", "1"]).fails(2, "is not TLS: if it speaks plain HTTP, write http://");
+}
+
+#[test]
+fn flags_of_tls_have_to_fit() {
+    let server = RawServer::answering(|_| with_length(b"hello"));
+    let (plain, secure) = (server.url(), format!("https://{}/", server.addr()));
+    run(&["load", &plain, "--insecure", "-n", "1"]).fails(2, "--insecure is for https:// URLs");
+    run(&["load", &plain, "--tls-min", "1.3", "-n", "1"]).fails(2, "--tls-min is for https:// URLs");
+    run(&["load", &secure, "--insecure", "--ca", "x", "-n", "1"]).fails(2, "cannot be used with");
+    run(&["load", &secure, "--cert", "x", "-n", "1"]).fails(2, "--key");
+    run(&["load", &secure, "--ca", "/nowhere.pem", "-n", "1"]).fails(2, "/nowhere.pem holds no usable certificate");
+    run(&["load", &secure, "--ca", "/dev/null", "-n", "1"]).fails(2, "it has none; it is to be PEM");
+    run(&["load", &secure, "--insecure", "--sni", "a b", "-n", "1"]).fails(2, "`a b` is no name");
+    run(&["load", &secure, "--insecure", "--tls-min", "1.1", "-n", "1"]).fails(2, "1.1");
+}
+
+#[test]
+fn failures_during_a_run_are_counted_and_named_once() {
+    // The handshake before the run is the first connection; the later ones show another certificate.
+    let certificates = Certificates::new();
+    let (good, bad) =
+        (certificates.issue("IP:127.0.0.1", Flaw::None), certificates.issue("IP:127.0.0.1", Flaw::SelfSigned));
+    let [good, bad] =
+        [good, bad].map(|identity| RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"x"))));
+    let (first, then) = (good.addr(), bad.addr());
+    let between = RawServer::start(move |connection, index| {
+        let other = std::net::TcpStream::connect(if index < 2 { first } else { then }).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _ = std::io::copy(&mut &connection, &mut &other);
+                let _ = other.shutdown(std::net::Shutdown::Write);
+            });
+            let _ = std::io::copy(&mut &other, &mut &connection);
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        });
+    });
+    let (url, ca) = (format!("https://{}/", between.addr()), path(&certificates.authority()));
+    let done = run(&["load", &url, "--ca", &ca, "--clients", "1", "-n", "5", "--json"]).exits(&[1, 4]);
+    let record = documents::record(&done.stdout);
+    assert_eq!((record.counts.tls_failed, record.counts.tls_failed_before_sending), (5, 5));
+    assert_eq!(record.counts.imbalance(), (0, 0));
+    let [failure] = &record.tls_failures[..] else { panic!("{:?}", record.tls_failures) };
+    assert_eq!((failure.reason, failure.calls), (TlsFault::CertificateIssuer, 5));
+    assert!(failure.message.contains("--ca FILE"), "{}", failure.message);
+}

@@ -1,0 +1,222 @@
+//! How connections are secured (`[tls]` of a Workload), what a server was found to speak, and how TLS can fail.
+//!
+//! Sources: RFC 8446 (TLS 1.3), Rescorla 2018; RFC 5246 (TLS 1.2), Dierks & Rescorla 2008.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How the connections to an `https://` URL are secured: the table `[tls]`. Keys and certificates are never in a
+/// document; the command line names their files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Whether a new connection resumes the session of an earlier one where it has a ticket for it. Without that every
+    /// handshake is a full one, as those of users who come for the first time are.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub resume: bool,
+    /// The oldest version that is spoken.
+    #[serde(default, skip_serializing_if = "TlsVersion::is_oldest")]
+    pub minimum: TlsVersion,
+    /// The server's name: what it is asked for, and what its certificate has to be for; the URL's host if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sni: Option<String>,
+    /// Whether any certificate will do.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub insecure: bool,
+}
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum TlsVersion {
+    /// 1.2, of 2008.
+    #[default]
+    #[serde(rename = "1.2")]
+    V12,
+    /// 1.3, of 2018.
+    #[serde(rename = "1.3")]
+    V13,
+}
+
+impl TlsVersion {
+    fn is_oldest(&self) -> bool {
+        *self == TlsVersion::V12
+    }
+}
+
+/// What client and server agreed on in the handshake before a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsSpoken {
+    /// Version, like `TLS 1.3`.
+    pub version: String,
+    /// Cipher suite, by its name at IANA.
+    pub cipher_suite: String,
+    /// Group of the key exchange, like `X25519`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_exchange: Option<String>,
+    /// The protocol inside, if the server chose one (ALPN): `http/1.1` or `h2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+}
+
+/// Calls that TLS failed, of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsFailure {
+    /// Why, for scripts.
+    pub reason: TlsFault,
+    /// Why, for people: what happened and what to do next.
+    pub message: String,
+    /// How many calls.
+    pub calls: u64,
+}
+
+/// The ways a handshake can fail, or a TLS stream can break its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TlsFault {
+    /// What came is not TLS.
+    NotTls,
+    /// The certificate's time is over.
+    CertificateExpired,
+    /// The certificate's time has not begun.
+    CertificateNotYetValid,
+    /// The certificate is for another name.
+    CertificateName,
+    /// Nobody who is trusted has issued the certificate.
+    CertificateIssuer,
+    /// The certificate is wrong in another way.
+    CertificateInvalid,
+    /// No version of TLS that both speak.
+    Version,
+    /// No cipher suite, key exchange or signature that both have.
+    NothingInCommon,
+    /// The server wants a certificate, or another one than it got.
+    ClientCertificate,
+    /// The server knows no such name.
+    UnknownName,
+    /// The server does not speak the HTTP version that was asked for.
+    Protocol,
+    /// The server gave up, without saying why.
+    Alert,
+    /// The handshake was not over within the response timeout.
+    TimedOut,
+    /// The stream ended without its closing message, and nothing else says that the response was whole.
+    Truncated,
+    /// What came cannot be decrypted, or was changed on its way.
+    Undecryptable,
+    /// The server broke another rule of TLS.
+    Misbehaved,
+}
+
+impl TlsFault {
+    /// All of them, in order.
+    pub const ALL: [TlsFault; 16] = [
+        TlsFault::NotTls,
+        TlsFault::CertificateExpired,
+        TlsFault::CertificateNotYetValid,
+        TlsFault::CertificateName,
+        TlsFault::CertificateIssuer,
+        TlsFault::CertificateInvalid,
+        TlsFault::Version,
+        TlsFault::NothingInCommon,
+        TlsFault::ClientCertificate,
+        TlsFault::UnknownName,
+        TlsFault::Protocol,
+        TlsFault::Alert,
+        TlsFault::TimedOut,
+        TlsFault::Truncated,
+        TlsFault::Undecryptable,
+        TlsFault::Misbehaved,
+    ];
+
+    /// What to do about it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            TlsFault::NotTls => "if it speaks plain HTTP, write http:// in place of https://",
+            TlsFault::CertificateExpired => "renew it, or give --insecure to load the server all the same",
+            TlsFault::CertificateNotYetValid => {
+                "check this host's clock (`date -u`), or give --insecure to load the server all the same"
+            }
+            TlsFault::CertificateName => {
+                "write the URL with a name that the certificate has, say it by --sni NAME, or give --insecure"
+            }
+            TlsFault::CertificateIssuer => {
+                "give the issuer's certificate by --ca FILE (of a self-signed one itself), have the server send the whole \
+                 chain, or give --insecure"
+            }
+            TlsFault::CertificateInvalid => {
+                "see it with `openssl s_client -connect HOST:PORT -showcerts`, or give --insecure"
+            }
+            TlsFault::Version => {
+                "`openssl s_client -connect HOST:PORT` says which version it speaks; brimful speaks 1.2 and 1.3, and by \
+                 --tls-min 1.3 only that"
+            }
+            TlsFault::NothingInCommon => {
+                "allow an ECDHE suite with AES-GCM or ChaCha20 at the server, and a certificate of RSA, P-256, P-384 or \
+                 Ed25519"
+            }
+            TlsFault::ClientCertificate => "give one that the server accepts, by --cert FILE --key FILE",
+            TlsFault::UnknownName => "give the name of a site that it has, by --sni NAME or in the URL",
+            TlsFault::Protocol => "give another --http, or switch that version on at the server",
+            TlsFault::Alert => "see the server's error log",
+            TlsFault::TimedOut => "see what the server is busy with, or raise --timeout",
+            TlsFault::Truncated => "have the server send close_notify, or a Content-Length",
+            TlsFault::Undecryptable => "look for what changes bytes on the way, and at the server's error log",
+            TlsFault::Misbehaved => "see the server's error log, and `openssl s_client -connect HOST:PORT`",
+        }
+    }
+}
+
+impl fmt::Display for TlsFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TlsFault::NotTls => "what the server sent is not TLS",
+            TlsFault::CertificateExpired => "the server's certificate has expired",
+            TlsFault::CertificateNotYetValid => "the server's certificate is not valid yet",
+            TlsFault::CertificateName => "the server's certificate is for another name",
+            TlsFault::CertificateIssuer => "the server's certificate was issued by nobody that is trusted here",
+            TlsFault::CertificateInvalid => "the server's certificate is not valid",
+            TlsFault::Version => "the server speaks no version of TLS that is allowed here",
+            TlsFault::NothingInCommon => {
+                "the server has no cipher suite, key exchange or signature in common with brimful"
+            }
+            TlsFault::ClientCertificate => "the server wants a client's certificate, or another one",
+            TlsFault::UnknownName => "the server knows no site of this name",
+            TlsFault::Protocol => "the server does not speak the HTTP version that was asked for",
+            TlsFault::Alert => "the server gave the connection up by a TLS alert",
+            TlsFault::TimedOut => "the TLS handshake was not over in time",
+            TlsFault::Truncated => "the TLS stream ended in a response without being closed",
+            TlsFault::Undecryptable => "what the server sent cannot be decrypted",
+            TlsFault::Misbehaved => "the server broke the rules of TLS",
+        })
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_listed_once_and_in_order() {
+        assert!(TlsFault::ALL.is_sorted_by(|a, b| a < b));
+        assert_eq!(TlsFault::ALL.last().map(|last| *last as usize + 1), Some(TlsFault::ALL.len()));
+        for fault in TlsFault::ALL {
+            assert!(!fault.to_string().is_empty() && !fault.remedy().ends_with('.'), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_is_not_written() {
+        assert_eq!(serde_json::to_string(&Tls::default()).unwrap(), "{}");
+        let tls: Tls = serde_json::from_str(r#"{"resume":true,"minimum":"1.3","sni":"a.example"}"#).unwrap();
+        assert_eq!((tls.resume, tls.minimum, tls.insecure), (true, TlsVersion::V13, false));
+        assert_eq!(serde_json::from_str::<Tls>(&serde_json::to_string(&tls).unwrap()).unwrap(), tls);
+        for wrong in [r#"{"minimum":"1.1"}"#, r#"{"key":"-----BEGIN PRIVATE KEY-----"}"#] {
+            assert!(serde_json::from_str::<Tls>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A server's TLS bytes, changed on their way: no panic, nothing received that the server did not send, and one outcome
+//! wherever unchanged bytes are cut.
+//!
+//! Input: a byte of flags (bit 0: the server says that it has finished; bit 1: bytes are inserted; bit 2: bits are changed;
+//! bit 3: the connection ends early; bits 4 to 7: the number of pieces), two bytes for where, one for the bits, two for
+//! each piece's length, and what is inserted. Each input costs a whole handshake: some hundred a second.
+//!
+//!     cd crates/engine && RUSTC_BOOTSTRAP=1 cargo fuzz run -O -s none tls -- -max_len=128 -max_total_time=300
+#![no_main]
+
+use brimful_engine::fuzzing::{End, Way, hear};
+use brimful_engine::{Security, SecurityOptions};
+use brimful_testkit::{Certificates, Flaw, server_config};
+use libfuzzer_sys::fuzz_target;
+use rustls::ServerConfig;
+use std::sync::{Arc, LazyLock};
+
+static RESPONSE: LazyLock<Vec<u8>> = LazyLock::new(|| (0..20_000_u32).map(|i| (i ^ i >> 8) as u8).collect());
+
+fuzz_target!(|input: &[u8]| {
+    static PAIR: LazyLock<(Arc<ServerConfig>, Security)> = LazyLock::new(pair);
+    let Some((&[flags, high, low, bits], rest)) = input.split_first_chunk() else { return };
+    let at = usize::from(high) << 8 | usize::from(low);
+    let Some((lengths, inserted)) = rest.split_at_checked(2 * usize::from(flags >> 4)) else { return };
+    let (lengths, _) = lengths.as_chunks();
+    let pieces: Vec<usize> = lengths.iter().map(|length| usize::from(u16::from_be_bytes(*length)) + 1).collect();
+    let whole = Way { notify: flags & 1 > 0, ..Way::default() };
+    let way = Way {
+        pieces,
+        insert: (flags & 2 > 0).then(|| (at, inserted.to_vec())),
+        flip: (flags & 4 > 0 && bits > 0).then_some((at, bits)),
+        cut: (flags & 8 > 0).then_some(at),
+        ..whole.clone()
+    };
+    let (server, security) = &*PAIR;
+    let harmless = flags & 0b1110 == 0;
+    let Some(heard) = hear(server, security, &RESPONSE, way) else { return };
+    assert!(RESPONSE.starts_with(&heard.plaintext));
+    assert!(heard.end.is_some() && (heard.secured || heard.plaintext.is_empty()));
+    assert!(heard.end != Some(End::Truncated) || heard.secured && !heard.finished);
+    if harmless {
+        assert_eq!(Some(heard), hear(server, security, &RESPONSE, whole));
+    }
+});
+
+/// A server, and what trusts it.
+fn pair() -> (Arc<ServerConfig>, Security) {
+    let certificates = Certificates::new();
+    let server = server_config(&certificates.issue("DNS:localhost", Flaw::None), Vec::new());
+    let options = SecurityOptions {
+        name: "localhost".to_owned(),
+        authorities: Some(certificates.authority()),
+        ..SecurityOptions::default()
+    };
+    (server, Security::new(&options).expect("the certificates just made"))
+}

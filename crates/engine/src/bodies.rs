@@ -1,0 +1,258 @@
+//! Request bodies that do not leave with their heads: those that wait until the server asks for them
+//! (`Expect: 100-continue`; RFC 9110 §10.1.1), and those that are read from files while they are sent.
+//!
+//! Invariants: of a file, each connection holds one piece that the kernel has not taken, whatever the file's size. A
+//! connection with a body on its way bears no second call, as its request would come between the pieces. A server that
+//! answers before it has the whole body gets no more of it, and the connection is closed: what else it would read there
+//! is for it to guess.
+
+use crate::deadlines::{Armed, Deadlines};
+use crate::io::Io;
+use crate::shard::Shard;
+use crate::{EngineError, Requests};
+use brimful_core::{Nanos, Observer, Workload};
+use brimful_http::Request;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file that are read at a time.
+const PIECE: usize = 64 * 1024;
+/// A body is sent this long after its head even if the server has not asked for it: it may not know that it can.
+const PATIENCE: Nanos = Nanos::from_secs(1);
+
+/// A file that is the body of requests. It is read anew for each of them, and so mostly from the kernel's cache.
+#[derive(Debug)]
+pub struct BodyFile {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl BodyFile {
+    /// Opens it. Its size is taken here: it is what requests announce.
+    ///
+    /// # Errors
+    /// [`EngineError::BodyFile`] when it cannot be read, or has no size.
+    pub fn open(path: &Path) -> Result<BodyFile, EngineError> {
+        let failed = |error: io::Error| unreadable(path, &error.to_string());
+        let file = File::open(path).map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if !about.is_file() {
+            return Err(unreadable(path, "it is not a regular file"));
+        }
+        Ok(BodyFile { file, path: path.to_owned(), bytes: about.len() })
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// All of it.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, EngineError> {
+        let mut all = Vec::new();
+        while (all.len() as u64) < self.bytes {
+            all.extend(self.piece(all.len() as u64)?);
+        }
+        Ok(all)
+    }
+
+    /// What stands at this offset, as much as is read at a time.
+    fn piece(&self, at: u64) -> Result<Vec<u8>, EngineError> {
+        let mut piece = vec![0; self.bytes.saturating_sub(at).min(PIECE as u64) as usize];
+        self.file.read_exact_at(&mut piece, at).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => unreadable(&self.path, "it has become shorter during the run"),
+            _ => unreadable(&self.path, &error.to_string()),
+        })?;
+        Ok(piece)
+    }
+}
+
+fn unreadable(path: &Path, why: &str) -> EngineError {
+    EngineError::BodyFile { path: path.display().to_string(), why: why.to_owned() }
+}
+
+/// The bodies on their way, by the slot of their connection.
+#[derive(Debug)]
+pub struct Bodies<'a> {
+    bodies: HashMap<u32, Body<'a>>,
+    /// Until when those wait that the server has not asked for.
+    patience: Deadlines,
+    /// What makes the run worthless.
+    failed: Option<EngineError>,
+}
+
+#[derive(Debug)]
+struct Body<'a> {
+    left: Left<'a>,
+    /// Its call's.
+    stamp: u32,
+    waits: bool,
+}
+
+/// What has not been handed over yet.
+#[derive(Debug)]
+enum Left<'a> {
+    Bytes(Cow<'a, [u8]>),
+    /// From an offset on.
+    File(&'a BodyFile, u64),
+}
+
+impl<'a> Bodies<'a> {
+    pub fn new() -> Bodies<'a> {
+        Bodies { bodies: HashMap::new(), patience: Deadlines::new(PATIENCE), failed: None }
+    }
+
+    /// The connection in this slot ends, or its call does. Returns whether some of its body had not been handed over.
+    pub fn forget(&mut self, slot: u32) -> bool {
+        !self.bodies.is_empty() && self.bodies.remove(&slot).is_some()
+    }
+
+    /// When the next one is sent unasked.
+    pub fn next(&self) -> Option<Nanos> {
+        self.patience.next()
+    }
+
+    /// # Errors
+    /// [`EngineError::BodyFile`] when a file could not be read to its end.
+    pub fn check(&mut self) -> Result<(), EngineError> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// What is to be handed over next for the connection in this slot, and whether that is all.
+    fn take(&mut self, slot: u32) -> Option<(Cow<'a, [u8]>, bool)> {
+        let Body { left, stamp, .. } = self.bodies.remove(&slot)?;
+        let (file, at) = match left {
+            Left::Bytes(bytes) => return Some((bytes, true)),
+            Left::File(file, at) => (file, at),
+        };
+        match file.piece(at) {
+            Ok(piece) => {
+                let at = at + piece.len() as u64;
+                let all = at >= file.bytes;
+                if !all {
+                    self.bodies.insert(slot, Body { left: Left::File(file, at), stamp, waits: false });
+                }
+                Some((piece.into(), all))
+            }
+            Err(error) => {
+                self.failed = Some(error);
+                None
+            }
+        }
+    }
+}
+
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
+    /// Hands over a request whose body does not leave with its head, for the only call of its connection.
+    pub(crate) fn send_in_parts(&mut self, slot: u32, request: Cow<'a, Request>, file: Option<&'a BodyFile>) {
+        let waits = request.expects_continue();
+        let (head, body) = match request {
+            Cow::Borrowed(shared) => {
+                let (head, body) = shared.parts();
+                (Cow::Borrowed(head), Cow::Borrowed(body))
+            }
+            Cow::Owned(own) => {
+                let (head, body) = own.parts();
+                (Cow::Owned(head.to_vec()), Cow::Owned(body.to_vec()))
+            }
+        };
+        let token = self.connections.token(slot);
+        let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) else {
+            return;
+        };
+        call.length = head.len();
+        let stamp = call.stamp;
+        self.io.send(token, head);
+        self.hold();
+        let left = file.map_or(Left::Bytes(body), |file| Left::File(file, 0));
+        self.bodies.bodies.insert(slot, Body { left, stamp, waits });
+        if waits {
+            self.bodies.patience.arm(self.now, Armed { slot, stamp, stream: 0 });
+        } else {
+            self.send_on(slot);
+        }
+    }
+
+    /// The server wants the body of the call on this connection, if it has not got it.
+    pub(crate) fn send_body(&mut self, slot: u32) {
+        if let Some(body) = self.bodies.bodies.get_mut(&slot).filter(|body| body.waits) {
+            body.waits = false;
+            self.send_on(slot);
+        }
+    }
+
+    /// Hands over more of the body of the call on this connection, if there is more and it does not wait.
+    pub(crate) fn send_on(&mut self, slot: u32) {
+        if self.bodies.bodies.get(&slot).is_none_or(|body| body.waits) {
+            return;
+        }
+        let Some((piece, all)) = self.bodies.take(slot) else { return };
+        let token = self.connections.token(slot);
+        if let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) {
+            call.length += piece.len();
+        }
+        self.io.send(token, piece);
+        if !all {
+            self.io.tell_when_sent(token);
+        }
+        self.hold();
+    }
+
+    /// Sends the bodies that no server has asked for in time.
+    pub(crate) fn lose_patience(&mut self) {
+        if self.bodies.patience.next().is_none() {
+            return;
+        }
+        loop {
+            let bodies = &self.bodies.bodies;
+            let waits =
+                |armed: Armed| bodies.get(&armed.slot).is_some_and(|body| body.waits && body.stamp == armed.stamp);
+            let Some(armed) = self.bodies.patience.expired(self.now, waits) else { return };
+            self.send_body(armed.slot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_taken_piece_by_piece() {
+        let path = std::env::temp_dir().join(format!("brimful-body-{}", std::process::id()));
+        let content: Vec<u8> = (0..2 * PIECE + 10).map(|i| (i ^ i >> 8) as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        let file = BodyFile::open(&path).unwrap();
+        assert_eq!(file.bytes(), content.len() as u64);
+        let mut bodies = Bodies::new();
+        bodies.bodies.insert(7, Body { left: Left::File(&file, 0), stamp: 1, waits: false });
+        let mut taken = Vec::new();
+        while let Some((piece, all)) = bodies.take(7) {
+            assert!(piece.len() <= PIECE);
+            taken.extend_from_slice(&piece);
+            assert_eq!(all, taken.len() == content.len());
+        }
+        assert_eq!(taken, content);
+        assert!(bodies.bodies.is_empty() && bodies.check().is_ok());
+        // Whoever shortens it during a run spoils the run.
+        bodies.bodies.insert(7, Body { left: Left::File(&file, PIECE as u64), stamp: 1, waits: false });
+        std::fs::write(&path, b"short").unwrap();
+        assert!(bodies.take(7).is_none() && bodies.bodies.is_empty());
+        let error = bodies.check().unwrap_err().to_string();
+        assert!(error.contains("shorter during the run") && bodies.check().is_ok(), "{error}");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_before_the_run() {
+        for (path, why) in [("/nowhere/at/all", "No such file"), ("/", "regular file")] {
+            let error = BodyFile::open(Path::new(path)).unwrap_err().to_string();
+            assert!(error.contains(path) && error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What one shard remembers of its server from one handshake to the next.
+//!
+//! A ticket of TLS 1.3 is used once (RFC 8446 §C.4), so that a shard needs as many as it opens connections at a time;
+//! rustls' own store keeps eight. The latest is used first and the oldest forgotten first, as tickets age.
+
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::ServerName;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Tickets that are kept: some hundred bytes each.
+const MOST: usize = 4096;
+
+/// Of one server, as a run has no other. The lock is never waited for: a shard runs on one thread.
+#[derive(Default)]
+pub struct Tickets {
+    /// Whether sessions are resumed at all.
+    resume: bool,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Which group of key exchange the server took: without that, one that does not take the first offer would be asked twice
+    /// each time.
+    group: Option<NamedGroup>,
+    tls12: Option<Tls12ClientSessionValue>,
+    tls13: VecDeque<Tls13ClientSessionValue>,
+}
+
+impl Tickets {
+    pub fn new(resume: bool) -> Tickets {
+        Tickets { resume, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Tickets {
+    /// Says nothing of what is secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tickets").field("resume", &self.resume).finish_non_exhaustive()
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.known().group = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.known().group
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, session: Tls12ClientSessionValue) {
+        if self.resume {
+            self.known().tls12 = Some(session);
+        }
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.known().tls12.clone()
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.known().tls12 = None;
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        if self.resume {
+            let tickets = &mut self.known().tls13;
+            if tickets.len() >= MOST {
+                tickets.pop_front();
+            }
+            tickets.push_back(ticket);
+        }
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.known().tls13.pop_back()
+    }
+}

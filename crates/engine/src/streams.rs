@@ -1,0 +1,254 @@
+//! What becomes of connections that speak HTTP/2: requests that go out on streams, answers that come in on them, and
+//! how both end. A call under way is kept with its stream; one that waits until there is room for it, in its
+//! connection's queue.
+//!
+//! - A call that is overdue gives up its stream, and no other. Where nothing at all has come on the connection since
+//!   that call was sent, the connection bears no further call: the server may not be there any more.
+//! - What the connections have to say is gathered and handed over before the shard waits ([`Shard::hand_over`]): the
+//!   requests of one turn leave in one write.
+//! - A connection that has borne its last call says goodbye (GOAWAY) before it is closed.
+
+use crate::Requests;
+use crate::connection::{Call, Phase};
+use crate::deadlines::Armed;
+use crate::io::Io;
+use crate::shard::Shard;
+use brimful_core::{End, Nanos, Observer, Workload};
+use brimful_http::{Carried, Ended, Listener};
+
+/// What a server must be answered, and does not read, before it is left: bytes.
+const MOST_OWED: usize = 256 * 1024;
+
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
+    /// Begins to speak on a connection that is open now, for the calls it bears.
+    pub(crate) fn begin_streams(&mut self, slot: u32, now: Nanos) {
+        self.send_on_streams(slot, now);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let waiting: Vec<u32> = connection.calls.iter().map(|call| call.stamp).collect();
+        waiting.into_iter().for_each(|stamp| self.responding.arm(now, Armed { slot, stamp, stream: 0 }));
+        self.speak(slot);
+    }
+
+    /// Sends the request of the call that was queued last; or has it wait.
+    pub(crate) fn send_last_on_stream(&mut self, slot: u32, now: Nanos) {
+        self.send_on_streams(slot, now);
+        if let Some(stamp) = self.connections.get(slot).and_then(|connection| connection.calls.back()).map(|c| c.stamp)
+        {
+            self.responding.arm(now, Armed { slot, stamp, stream: 0 });
+        }
+    }
+
+    /// Sends the requests of calls that wait, as far as there is room.
+    fn send_on_streams(&mut self, slot: u32, now: Nanos) {
+        loop {
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            let Some(http2) = connection.protocol.http2_mut().filter(|http2| http2.has_room()) else { return };
+            let Some(mut call) = connection.calls.pop_front() else { return };
+            let request = self.requests.request(&call.spec, call.last);
+            let stamp = call.stamp;
+            call.sent_at = Some(now);
+            let stream = http2.open(&request, call);
+            self.responding.arm(now, Armed { slot, stamp, stream });
+            self.speak(slot);
+        }
+    }
+
+    /// The connection has something to say.
+    fn speak(&mut self, slot: u32) {
+        if self.speaking.last() != Some(&slot) {
+            self.speaking.push(slot);
+        }
+        self.hold();
+    }
+
+    /// Hands over what connections have to say.
+    pub(crate) fn hand_over(&mut self) {
+        while let Some(slot) = self.speaking.pop() {
+            self.hand_over_of(slot);
+        }
+    }
+
+    fn hand_over_of(&mut self, slot: u32) {
+        let token = self.connections.token(slot);
+        let Some(connection) = self.connections.get_mut(slot).filter(|c| c.phase == Phase::Open) else { return };
+        let Some(http2) = connection.protocol.http2_mut().filter(|http2| http2.has_output()) else { return };
+        self.io.send_copied(token, http2.output());
+        http2.clear_output();
+        if self.io.unsent(slot) == 0 {
+            http2.paid();
+        } else if http2.owed() > MOST_OWED {
+            self.drop_connection(slot, |_, _| End::Malformed);
+        }
+    }
+
+    /// Bytes have come on a connection that speaks HTTP/2.
+    pub(crate) fn received_on_streams(&mut self, slot: u32, end_follows: bool) {
+        let mut from = 0;
+        loop {
+            let bytes = self.io.received().get(from..).unwrap_or_default();
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            connection.heard_at = self.now;
+            connection.spent |= end_follows;
+            let Some(http2) = connection.protocol.http2_mut() else { return };
+            let mut reader = Reader { now: self.now, requests: &mut self.requests };
+            match http2.feed(&mut self.recent_block, bytes, &mut reader) {
+                Ok(heard) => match heard.over {
+                    Some((carried, ended)) => {
+                        from += heard.consumed;
+                        self.end_of_stream_of(slot, carried, end_of(ended));
+                    }
+                    None => break,
+                },
+                Err(_) => {
+                    // It is told why.
+                    self.say(slot);
+                    return self.drop_connection(slot, |_, _| End::Malformed);
+                }
+            }
+        }
+        self.settle(slot);
+    }
+
+    /// A call's stream has ended.
+    fn end_of_stream_of(&mut self, slot: u32, carried: Carried<Call<O::PerCall>>, end: End) {
+        let unsent = self.io.unsent(slot) as u64;
+        let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
+        let taken = http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent));
+        let bytes = bytes_of(&carried, taken);
+        self.end(carried.value, end, bytes);
+    }
+
+    /// Goes on with a connection on which something has happened: sends what waits, or ends it if it has nothing left
+    /// to do.
+    fn settle(&mut self, slot: u32) {
+        self.send_on_streams(slot, self.now);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let Some(http2) = connection.protocol.http2() else { return };
+        // They will not be sent on this connection any more.
+        let stranded: Vec<_> = if http2.is_spent() { connection.calls.drain(..).collect() } else { Vec::new() };
+        let spoken = !http2.has_output();
+        stranded.into_iter().for_each(|call| self.end(call, End::GoneAway, 0));
+        if !spoken {
+            self.speak(slot);
+        }
+        if self.connections.is_over(slot) {
+            self.part(slot);
+        } else {
+            self.connections.list(slot);
+        }
+    }
+
+    /// A call is overdue: its stream is given up, or it waits no longer for one.
+    pub(crate) fn time_out_on_stream(&mut self, armed: Armed) {
+        let Armed { slot, stamp, stream } = armed;
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let heard_at = connection.heard_at;
+        let Some(http2) = connection.protocol.http2_mut() else { return };
+        if let Some(carried) = http2.cancel(stream) {
+            connection.spent |= carried.value.sent_at.is_some_and(|at| heard_at < at);
+            self.end_of_stream_of(slot, carried, End::TimedOut);
+        } else if let Some(nth) = connection.calls.iter().position(|call| call.stamp == stamp)
+            && let Some(call) = connection.calls.remove(nth)
+        {
+            self.end(call, End::TimedOut, 0);
+        }
+        self.settle(slot);
+    }
+
+    /// Closes a connection without calls; one that speaks HTTP/2 says goodbye before.
+    pub(crate) fn part(&mut self, slot: u32) {
+        if self.say_goodbye(slot) {
+            self.say(slot);
+        }
+        self.close(slot);
+    }
+
+    /// Says goodbye on all connections that have nothing to do.
+    pub(crate) fn say_goodbyes(&mut self) {
+        let mut any = false;
+        for slot in self.connections.slots() {
+            if self.connections.get(slot).is_some_and(|connection| connection.under_way() == 0)
+                && self.say_goodbye(slot)
+            {
+                self.hand_over_of(slot);
+                any = true;
+            }
+        }
+        if any {
+            self.flush();
+        }
+    }
+
+    /// Whether there is a goodbye to be sent.
+    fn say_goodbye(&mut self, slot: u32) -> bool {
+        let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
+        let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
+        http2.say_goodbye();
+        true
+    }
+
+    /// Sends what this connection has to say at once, as it is about to be closed.
+    fn say(&mut self, slot: u32) {
+        self.hand_over_of(slot);
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        if let Err(error) = self.io.flush() {
+            self.failed = Some(error);
+        }
+    }
+
+    /// Ends what a connection bears that is to be closed, the oldest stream first, then what waits.
+    pub(crate) fn drop_streams(&mut self, slot: u32, how: impl Fn(usize, &Call<O::PerCall>) -> End) {
+        let unsent = self.io.unsent(slot) as u64;
+        self.io.close(self.connections.token(slot));
+        self.hold();
+        let Some(mut connection) = self.connections.remove(slot) else { return };
+        let Some(http2) = connection.protocol.http2_mut() else { return };
+        let taken = http2.handed_over().saturating_sub(unsent);
+        for (nth, carried) in http2.take_all().enumerate() {
+            let (bytes, end) = (bytes_of(&carried, taken), how(nth, &carried.value));
+            self.end(carried.value, end, bytes);
+        }
+        for call in connection.calls.drain(..) {
+            let end = how(usize::MAX, &call);
+            self.end(call, end, 0);
+        }
+    }
+}
+
+/// How many of a request's bytes are among the first so many of its connection.
+fn bytes_of<T>(carried: &Carried<T>, taken: u64) -> u64 {
+    taken.saturating_sub(carried.position).min(carried.written)
+}
+
+fn end_of(ended: Ended) -> End {
+    match ended {
+        Ended::Whole(response) => End::Completed { status: response.status },
+        Ended::Reset => End::StreamReset,
+        Ended::GoneAway => End::GoneAway,
+        Ended::Malformed(_) => End::Malformed,
+    }
+}
+
+/// Notes what comes for each call.
+struct Reader<'r, R> {
+    now: Nanos,
+    requests: &'r mut R,
+}
+
+impl<'a, P, R: Requests<'a>> Listener<Call<P>> for Reader<'_, R> {
+    fn received(&mut self, call: &mut Call<P>, bytes: u64) {
+        call.received += bytes;
+        call.first_byte_at.get_or_insert(self.now);
+    }
+
+    fn wants_heads(&self) -> bool {
+        self.requests.reads_heads()
+    }
+
+    fn head(&mut self, call: &mut Call<P>, head: &[u8]) {
+        self.requests.answered(&call.spec, head);
+    }
+}

@@ -1,0 +1,209 @@
+//! Bodies that do not leave with their heads: from files, and such as wait until the server wants them.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, completed, connects, count};
+use crate::support::Plan;
+use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::{End, Nanos};
+use brimful_engine::{Close, EngineError, FixedRequests, Wire};
+use brimful_http::Version;
+use brimful_testkit::{RawServer, Request, Step, script, with_length};
+use std::collections::BTreeMap;
+use std::io::{BufReader, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+on_each_engine!(
+    a_file_is_sent_whole_and_again_for_every_call,
+    an_empty_file_is_an_empty_body,
+    whoever_answers_before_the_end_gets_no_more,
+    a_server_that_reads_slowly_gets_all_of_it,
+    a_file_that_becomes_shorter_spoils_the_run,
+    a_body_is_sent_once_it_is_asked_for,
+    a_body_that_nobody_asks_for_is_sent_after_a_second,
+    a_body_that_nobody_wants_is_not_sent,
+    a_file_may_wait_to_be_asked_for_too,
+);
+
+/// A file that is gone when the test has ended.
+struct TempFile(PathBuf);
+
+impl TempFile {
+    fn of(bytes: &[u8]) -> TempFile {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = format!("brimful-body-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        TempFile(path)
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn content(length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect()
+}
+
+fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
+    let headers = if expect { [("Expect", "100-continue")].as_slice() } else { &[] };
+    let class = Class {
+        body_file: file.0.display().to_string(),
+        headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        ..WorkloadDoc::single("PUT", "/").classes[0].clone()
+    };
+    let plan = Plan::of_classes(case.engine, address, &[class], Close::Server);
+    plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
+}
+
+fn posting_expectantly(case: Case, address: SocketAddr, body: &str) -> Plan {
+    let class = Class {
+        body: body.to_owned(),
+        headers: BTreeMap::from([("Expect".to_owned(), "100-continue".to_owned())]),
+        ..WorkloadDoc::single("POST", "/").classes[0].clone()
+    };
+    let plan = Plan::of_classes(case.engine, address, &[class], Close::Server);
+    plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
+}
+
+fn ok(calls: &[Seen]) -> usize {
+    count(calls, |end| end == End::Completed { status: 200 })
+}
+
+/// 200 if this came, else 400.
+fn wants(expected: Vec<u8>) -> RawServer {
+    RawServer::answering(move |request| {
+        let status = if request.body == expected { 200 } else { 400 };
+        format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").into_bytes()
+    })
+}
+
+/// Shorter than a piece, exactly one and two, and some with a rest.
+fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
+    for length in [1, 65_536, 131_072, 3_000_000] {
+        let expected = content(length);
+        let (server, file) = (wants(expected.clone()), TempFile::of(&expected));
+        let calls = upload(case, server.addr(), &file, false).calls(8).closed(2);
+        assert_eq!((ok(&calls), connects(&calls)), (8, 2), "{length} bytes");
+        for outcome in calls.iter().map(Seen::outcome) {
+            assert!((1..1000).contains(&(outcome.bytes_sent - length as u64)), "head and body: {outcome:?}");
+        }
+        let renewed = upload(case, server.addr(), &file, false).calls(4);
+        let renewed = renewed.configure(|c| c.connections.calls_per_connection = Some(1)).closed(2);
+        assert_eq!((ok(&renewed), connects(&renewed)), (4, 4), "{length} bytes");
+    }
+}
+
+fn an_empty_file_is_an_empty_body(case: Case) {
+    let (server, file) = (wants(Vec::new()), TempFile::of(b""));
+    assert_eq!(ok(&upload(case, server.addr(), &file, false).calls(3).closed(1)), 3);
+}
+
+fn whoever_answers_before_the_end_gets_no_more(case: Case) {
+    const LENGTH: usize = 32 << 20;
+    let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n".to_vec();
+    let file = TempFile::of(&vec![b'x'; LENGTH]);
+    let server = RawServer::start(script([Step::Read(1000), Step::Send(answer), Step::Finish]));
+    let calls = upload(case, server.addr(), &file, false).calls(2).closed(1);
+    for call in &calls {
+        assert_eq!(call.end(), End::Completed { status: 413 });
+        assert!(call.outcome().bytes_sent < LENGTH as u64, "{call:?}");
+    }
+    assert_eq!(connects(&calls), 2);
+    // Whoever resets in the middle has reset the call.
+    let server = RawServer::start(script([Step::Read(100_000), Step::Reset]));
+    let calls = upload(case, server.addr(), &file, false).calls(2).closed(1);
+    assert_eq!(count(&calls, |end| end == End::Reset { sent: true }), 2, "{calls:?}");
+}
+
+fn a_server_that_reads_slowly_gets_all_of_it(case: Case) {
+    let expected = content(400_000);
+    let file = TempFile::of(&expected);
+    let server = RawServer::start(move |conn, _| {
+        std::thread::sleep(Duration::from_millis(30));
+        let body = Request::read(&mut BufReader::with_capacity(100, &conn)).map(|request| request.body);
+        let status = if body.as_ref() == Some(&expected) { 200 } else { 400 };
+        let _ = write!(&conn, "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    });
+    let plan = upload(case, server.addr(), &file, false).calls(2);
+    let plan = plan.configure(|c| (c.connections.send_buffer, c.connections.receive_buffer) = (Some(1), Some(1)));
+    assert_eq!(ok(&plan.closed(2)), 2);
+}
+
+fn a_file_that_becomes_shorter_spoils_the_run(case: Case) {
+    let file = TempFile::of(&content(300_000));
+    let server = RawServer::content_length("x");
+    let plan = upload(case, server.addr(), &file, false);
+    std::fs::write(&file.0, b"short").unwrap();
+    assert!(matches!(plan.fails(), EngineError::BodyFile { .. }));
+    // And one that is not there prevents it.
+    let gone = Class { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
+    let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
+    let wire = Wire { authority, is_secure: false, version, headers, close };
+    let mut workload = WorkloadDoc::single("PUT", "/");
+    workload.classes = vec![gone];
+    assert!(matches!(FixedRequests::render(&workload, &wire), Err(EngineError::BodyFile { .. })));
+}
+
+/// Reads a head, sends this, and answers once it has read a body.
+fn asks(first: &'static str, body: usize) -> RawServer {
+    RawServer::start(move |conn, _| {
+        let mut reader = BufReader::new(&conn);
+        loop {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                if std::io::Read::read_exact(&mut reader, &mut byte).is_err() {
+                    return;
+                }
+                head.push(byte[0]);
+            }
+            if (&conn).write_all(first.as_bytes()).is_err()
+                || std::io::Read::read_exact(&mut reader, &mut vec![0; body]).is_err()
+                || (&conn).write_all(&with_length(b"x")).is_err()
+            {
+                return;
+            }
+        }
+    })
+}
+
+fn a_body_is_sent_once_it_is_asked_for(case: Case) {
+    for first in ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 X\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"] {
+        let server = asks(first, 5);
+        let calls = posting_expectantly(case, server.addr(), "hello").calls(4).closed(1);
+        assert_eq!((ok(&calls), connects(&calls)), (4, 1));
+        for outcome in calls.iter().map(Seen::outcome) {
+            assert!(outcome.bytes_sent > 5, "{outcome:?}");
+        }
+    }
+}
+
+fn a_body_that_nobody_asks_for_is_sent_after_a_second(case: Case) {
+    let server = asks("", 5);
+    let calls = posting_expectantly(case, server.addr(), "hello").calls(1).closed(1);
+    assert_eq!(ok(&calls), 1);
+    assert!(calls[0].service() >= Nanos::from_secs(1), "{calls:?}");
+}
+
+fn a_body_that_nobody_wants_is_not_sent(case: Case) {
+    let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n";
+    let server = asks(refusal, 5_000);
+    let calls = posting_expectantly(case, server.addr(), &"x".repeat(5_000)).calls(3).closed(1);
+    assert_eq!(count(&calls, |end| end == End::Completed { status: 417 }), 3);
+    assert_eq!(connects(&calls), 3, "what the server would take the next request for is not known");
+    assert!(calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
+}
+
+fn a_file_may_wait_to_be_asked_for_too(case: Case) {
+    const LENGTH: usize = 200_000;
+    let file = TempFile::of(&content(LENGTH));
+    let server = asks("HTTP/1.1 100 Continue\r\n\r\n", LENGTH);
+    let calls = upload(case, server.addr(), &file, true).calls(3).closed(1);
+    assert_eq!((ok(&calls), connects(&calls), count(&calls, completed)), (3, 1, 3));
+}

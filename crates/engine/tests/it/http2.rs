@@ -1,0 +1,458 @@
+//! Calls on the streams of HTTP/2, at real servers and at one that does what a test writes down.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, completed, connects, count, reset};
+use crate::support::{Control, Plan, until};
+use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::{End, Nanos};
+use brimful_testkit::http2::{END, Http2Peer, WHOLE, answer, frame, goaway, http2_server, kind, settings};
+use brimful_testkit::{
+    Apache, ApacheOptions, Caddy, Nghttpd, Nginx, NginxOptions, RawServer, Step, script, with_length,
+};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+on_each_engine!(
+    nginx_answers_every_call,
+    apache_answers_every_call,
+    nghttpd_answers_every_call,
+    caddy_answers_every_call,
+    bodies_arrive_whole_at_real_servers,
+    streams_share_connections,
+    a_server_that_allows_few_streams_is_not_asked_for_more,
+    a_connection_ends_after_its_last_call_with_a_goodbye,
+    answers_belong_to_their_streams,
+    an_overdue_call_gives_up_its_stream_alone,
+    a_connection_on_which_nothing_comes_bears_no_more,
+    a_server_that_goes_away_has_not_looked_at_what_it_says,
+    streams_that_are_reset_end_alone,
+    a_body_waits_for_its_window_and_not_for_ever,
+    what_is_no_http2_is_malformed,
+    what_a_call_waits_for_counts_from_when_it_was_due,
+    a_run_that_is_stopped_ends_what_is_under_way,
+);
+
+const STREAMS: usize = 8;
+
+fn get() -> Vec<Class> {
+    WorkloadDoc::single("GET", "/").classes
+}
+
+fn post(body: &str) -> Vec<Class> {
+    vec![Class { body: body.to_owned(), ..WorkloadDoc::single("POST", "/").classes.remove(0) }]
+}
+
+fn plan(case: Case, addr: SocketAddr) -> Plan {
+    Plan::new(case, addr).by_http2(&get(), STREAMS).configure(|c| c.window = Nanos::from_secs(600))
+}
+
+/// The fields of each line of an access log.
+fn log(directory: &Path, lines: usize) -> Vec<Vec<String>> {
+    let read = || std::fs::read_to_string(directory.join("access.log")).unwrap_or_default();
+    until(|| read().lines().count() >= lines);
+    read().lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+}
+
+const CALLS: u64 = 10_000;
+
+/// 10,000 calls on four connections, each answered by a 200.
+fn all_are_answered(case: Case, addr: SocketAddr) -> Vec<Seen> {
+    let timeout = |plan: Plan| plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60));
+    let calls = timeout(plan(case, addr)).calls(CALLS).closed(4 * STREAMS as u64);
+    let answered = |end| end == End::Completed { status: 200 };
+    let others: Vec<End> = calls.iter().map(Seen::end).filter(|end| !answered(*end)).take(5).collect();
+    assert_eq!((calls.len(), count(&calls, answered)), (CALLS as usize, CALLS as usize), "{others:?}");
+    calls
+}
+
+fn received(calls: &[Seen]) -> u64 {
+    calls.iter().map(|call| call.outcome().bytes_received).sum()
+}
+
+fn sent(calls: &[Seen]) -> u64 {
+    calls.iter().map(|call| call.outcome().bytes_sent).sum()
+}
+
+fn nginx_answers_every_call(case: Case) {
+    let nginx = Nginx::start(NginxOptions {
+        listen: "http2".to_owned(),
+        http: "log_format plain '$status $connection $bytes_sent $request_length $body_bytes_sent $server_protocol';"
+            .to_owned(),
+        extra: "access_log access.log plain;".to_owned(),
+        ..NginxOptions::default()
+    });
+    let calls = all_are_answered(case, nginx.addr());
+    let log = log(nginx.directory(), CALLS as usize);
+    let sum = |nth: usize| log.iter().map(|fields| fields[nth].parse::<u64>().unwrap()).sum::<u64>();
+    assert!(log.len() == CALLS as usize && log.iter().all(|fields| fields[0] == "200" && fields[5] == "HTTP/2.0"));
+    let connections: std::collections::BTreeSet<&String> = log.iter().map(|fields| &fields[1]).collect();
+    assert_eq!((connections.len(), connects(&calls)), (4, 4));
+    assert_eq!((sum(4), received(&calls)), (6 * CALLS, sum(2)), "bytes of answers, as nginx counts them");
+}
+
+fn apache_answers_every_call(case: Case) {
+    let modules = "/usr/lib/apache2/modules";
+    let extra = format!(
+        "LoadModule http2_module {modules}/mod_http2.so\nProtocols h2c\nH2Direct on\nLoadModule log_config_module \
+         {modules}/mod_log_config.so\nLogFormat \"%>s %B %H\" plain\nCustomLog access.log plain"
+    );
+    // mod_log_config is built in where there is no such file.
+    let extra = if Path::new(&format!("{modules}/mod_log_config.so")).exists() {
+        extra
+    } else {
+        extra.replace(&format!("LoadModule log_config_module {modules}/mod_log_config.so\n"), "")
+    };
+    let apache = Apache::start(ApacheOptions { extra, ..ApacheOptions::default() });
+    all_are_answered(case, apache.addr());
+    let log = log(apache.directory(), CALLS as usize);
+    assert!(
+        log.len() == CALLS as usize && log.iter().all(|fields| *fields == ["200", "6", "HTTP/2.0"]),
+        "{:?}",
+        log[0]
+    );
+}
+
+fn nghttpd_answers_every_call(case: Case) {
+    let nghttpd = Nghttpd::start("");
+    all_are_answered(case, nghttpd.addr());
+}
+
+fn caddy_answers_every_call(case: Case) {
+    let caddy = Caddy::start();
+    all_are_answered(case, caddy.addr());
+    let lines = std::fs::read_to_string(caddy.directory().join("access.log")).unwrap();
+    assert_eq!(lines.matches("\"proto\":\"HTTP/2.0\"").count() as u64, CALLS);
+    assert_eq!(lines.matches("\"size\":6,\"status\":200").count() as u64, CALLS);
+}
+
+/// Bodies of a quarter of a megabyte, which wait for windows again and again.
+fn bodies_arrive_whole_at_real_servers(case: Case) {
+    let body = "0123456789abcdef".repeat(16 * 1024);
+    let nginx = Nginx::start(NginxOptions {
+        listen: "http2".to_owned(),
+        http: "log_format plain '$status $request_length $content_length';".to_owned(),
+        extra: "access_log access.log plain; client_max_body_size 1m; client_body_buffer_size 1m; location / { \
+                proxy_pass http://127.0.0.1:1/; error_page 502 =200 /index.html; } location = /index.html { }"
+            .to_owned(),
+        ..NginxOptions::default()
+    });
+    let plan = Plan::new(case, nginx.addr()).by_http2(&post(&body), STREAMS).calls(200);
+    let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(2 * STREAMS as u64);
+    assert_eq!((count(&calls, completed), connects(&calls)), (200, 2), "{:?}", calls[0].end());
+    let log = log(nginx.directory(), 200);
+    assert!(log.iter().all(|fields| fields[2] == body.len().to_string()), "{:?}", log[0]);
+    assert!(sent(&calls) > 200 * body.len() as u64, "frames and heads as well");
+}
+
+/// Answers whatever comes, for ever.
+fn answering() -> RawServer {
+    http2_server(settings(&[]), |peer, _| answer_all(peer))
+}
+
+fn answer_all(peer: &mut Http2Peer<'_>) {
+    while let Some(stream) = peer.request()
+        && peer.send(&answer(stream, b"hello"))
+    {}
+}
+
+fn streams_share_connections(case: Case) {
+    let server = answering();
+    let calls = plan(case, server.addr()).calls(1_000).closed(3 * STREAMS as u64);
+    assert_eq!((count(&calls, completed), connects(&calls), server.connections()), (1_000, 3, 3));
+    for call in &calls {
+        let outcome = call.outcome();
+        assert_eq!(outcome.bytes_received, 9 + 1 + 9 + 5);
+        assert!(outcome.bytes_sent > 9 + 20 && call.first_byte.is_some());
+    }
+}
+
+fn a_server_that_allows_few_streams_is_not_asked_for_more(case: Case) {
+    let most = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&most);
+    let server = http2_server(settings(&[(3, 2)]), move |peer, _| {
+        // What was sent before it could be known is answered alone.
+        let mut open = Vec::new();
+        while let Some((kind, flags, stream, _)) = peer.frame() {
+            match kind {
+                kind::HEADERS => open.push(stream),
+                kind::SETTINGS if flags == END => {
+                    let begun: Vec<u8> = open.drain(..).flat_map(|stream| answer(stream, b"")).collect();
+                    if !peer.send(&begun) {
+                        return;
+                    }
+                    break;
+                }
+                _ => {}
+            }
+        }
+        while let Some(stream) = peer.request() {
+            open.push(stream);
+            seen.fetch_max(open.len(), Ordering::SeqCst);
+            let enough = open.len() == 2;
+            if enough && !open.drain(..).all(|stream| peer.send(&answer(stream, b""))) {
+                return;
+            }
+        }
+    });
+    let plan = plan(case, server.addr()).calls(401);
+    let calls = plan.configure(|c| c.connections.warm_connections = 2).closed(4);
+    // The last one waits for another that does not come.
+    let done = count(&calls, completed);
+    assert!(done >= 396, "{done}");
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+}
+
+fn a_connection_ends_after_its_last_call_with_a_goodbye(case: Case) {
+    let goodbyes = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&goodbyes);
+    let server = http2_server(settings(&[]), move |peer, _| {
+        while let Some((kind, _, stream, payload)) = peer.frame() {
+            match kind {
+                kind::HEADERS if !peer.send(&answer(stream, b"x")) => return,
+                kind::GOAWAY => {
+                    assert_eq!(payload, [0; 8]);
+                    seen.fetch_add(1, Ordering::SeqCst);
+                }
+                _ => {}
+            }
+        }
+    });
+    let plan = plan(case, server.addr()).calls(100).configure(|c| c.connections.calls_per_connection = Some(10));
+    let calls = plan.closed(STREAMS as u64);
+    assert_eq!((count(&calls, completed), server.connections()), (100, connects(&calls)));
+    assert!(connects(&calls) >= 10);
+    until(|| goodbyes.load(Ordering::SeqCst) == connects(&calls));
+}
+
+/// Each answer is as long as its stream's number says, and they come the wrong way round.
+fn answers_belong_to_their_streams(case: Case) {
+    let server = http2_server(settings(&[]), |peer, _| {
+        loop {
+            let mut streams = peer.requests(4);
+            streams.reverse();
+            let heads = streams.iter().flat_map(|stream| frame(kind::HEADERS, WHOLE, *stream, &[0x88]));
+            let mut bytes: Vec<u8> = heads.collect();
+            for stream in &streams {
+                bytes.extend(frame(kind::DATA, END, *stream, &vec![0; *stream as usize]));
+            }
+            if streams.is_empty() || !peer.send(&bytes) {
+                return;
+            }
+        }
+    });
+    let calls = plan(case, server.addr()).calls(40).configure(|c| c.connections.pipeline = 4).closed(4);
+    assert_eq!((count(&calls, completed), connects(&calls)), (40, 1));
+    let mut bodies: Vec<u64> = calls.iter().map(|call| call.outcome().bytes_received - 9 - 1 - 9).collect();
+    bodies.sort_unstable();
+    assert!(
+        bodies.windows(2).all(|pair| pair[0] < pair[1]) && bodies.iter().all(|length| length % 2 == 1),
+        "{bodies:?}"
+    );
+}
+
+const SHORT: Nanos = Nanos::from_millis(60);
+
+fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
+    let given_up = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&given_up);
+    let server = http2_server(settings(&[]), move |peer, _| {
+        while let Some((kind, _, stream, payload)) = peer.frame() {
+            match kind {
+                // The first is answered when nobody wants it any more.
+                kind::HEADERS if stream > 1 && !peer.send(&answer(stream, b"x")) => return,
+                kind::RST_STREAM => {
+                    seen.lock().unwrap().push((stream, payload));
+                    if !peer.send(&answer(1, b"too late")) {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+    });
+    let plan = plan(case, server.addr()).configure(|c| c.connections.response_timeout = SHORT);
+    let calls = plan.open_until(200.0, |control| {
+        control.ended.load(Ordering::Relaxed) > 20 && !given_up.lock().unwrap().is_empty()
+    });
+    let calls = calls.observer.calls;
+    let timed_out = count(&calls, |end| end == End::TimedOut);
+    let unfinished = count(&calls, |end| matches!(end, End::Unfinished { .. }));
+    assert_eq!((timed_out, connects(&calls)), (1, 1), "{calls:?}");
+    assert_eq!(count(&calls, completed), calls.len() - 1 - unfinished);
+    assert_eq!(*given_up.lock().unwrap(), [(1, vec![0, 0, 0, 8])], "CANCEL");
+}
+
+fn a_connection_on_which_nothing_comes_bears_no_more(case: Case) {
+    let server = http2_server(settings(&[]), |peer, number| match number {
+        0 => peer.drain(),
+        _ => answer_all(peer),
+    });
+    let plan = plan(case, server.addr()).calls(100).configure(|c| c.connections.response_timeout = SHORT);
+    let calls = plan.closed(2);
+    let timed_out = count(&calls, |end| end == End::TimedOut);
+    assert!(timed_out <= 2 * STREAMS && timed_out > 0, "{timed_out}");
+    assert_eq!(count(&calls, completed), 100 - timed_out);
+    assert_eq!(server.connections(), 2);
+}
+
+fn a_server_that_goes_away_has_not_looked_at_what_it_says(case: Case) {
+    let server = http2_server(settings(&[]), |peer, _| {
+        let streams = peer.requests(4);
+        if streams.len() == 4 {
+            let bytes = [goaway(streams[1]), answer(streams[1], b"x"), answer(streams[0], b"y")].concat();
+            peer.send(&bytes);
+        }
+        peer.drain();
+    });
+    let plan = plan(case, server.addr()).calls(40).configure(|c| c.connections.pipeline = 4);
+    let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(4);
+    assert_eq!(count(&calls, |end| end == End::GoneAway), 20);
+    assert_eq!((count(&calls, completed), connects(&calls)), (20, 10));
+}
+
+fn streams_that_are_reset_end_alone(case: Case) {
+    let server = http2_server(settings(&[]), |peer, _| {
+        while let Some(stream) = peer.request() {
+            let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 7]);
+            // Half of them after a part of the answer.
+            let begun =
+                [frame(kind::HEADERS, WHOLE, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
+            if !peer.send(&if stream % 4 == 1 { begun.concat() } else { reset }) {
+                return;
+            }
+        }
+    });
+    let calls = plan(case, server.addr()).calls(2_000).closed(2 * STREAMS as u64);
+    assert_eq!((count(&calls, |end| end == End::StreamReset), connects(&calls)), (2_000, 2));
+}
+
+fn a_body_waits_for_its_window_and_not_for_ever(case: Case) {
+    let server = http2_server(settings(&[(4, 0)]), |peer, _| peer.drain());
+    let plan = Plan::new(case, server.addr()).by_http2(&post(&"x".repeat(100_000)), STREAMS).calls(10);
+    let calls = plan.configure(|c| c.connections.response_timeout = SHORT).closed(2);
+    assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
+}
+
+/// What a server sends, and what a call ends by: never by an answer.
+fn what_is_no_http2_is_malformed(case: Case) {
+    /// As long as anybody listens.
+    fn without_end(what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
+        behind(Vec::new(), what)
+    }
+    fn behind(first: Vec<u8>, what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
+        move |peer, _| {
+            peer.request();
+            peer.send(&first);
+            while peer.send(&what.repeat(100)) {}
+        }
+    }
+    fn once(what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
+        move |peer, _| {
+            peer.request();
+            peer.send(&what);
+            peer.drain();
+        }
+    }
+    let long = [&[0x40, 1, b'n', 0x7f, 0x80 | 33, 30][..], &[b'v'; 4000]].concat();
+    let bomb = [long, vec![0xbe; 12_000]].concat();
+    let ping = frame(kind::PING, 0, 0, &[0; 8]);
+    let begun = frame(kind::HEADERS, 0, 1, &[0x88]);
+    let servers = [
+        ("HTTP/1", RawServer::start(script([Step::Read(24), Step::Send(with_length(b"hello")), Step::Drain]))),
+        (
+            "TLS alert",
+            RawServer::start(script([Step::Read(24), Step::Send(b"\x15\x03\x01\0\x02\x02\x46\0\0".to_vec())])),
+        ),
+        ("HPACK bomb", http2_server(settings(&[]), once(frame(kind::HEADERS, WHOLE | END, 1, &bomb)))),
+        ("broken block", http2_server(settings(&[]), once(frame(kind::HEADERS, WHOLE | END, 1, &[0x3f])))),
+        ("push", http2_server(settings(&[]), once(frame(kind::PUSH_PROMISE, WHOLE, 1, &[0, 0, 0, 2, 0x82])))),
+        ("frame too long", http2_server(settings(&[]), once(frame(kind::DATA, 0, 1, &[0; 20_000])))),
+        ("even stream", http2_server(settings(&[]), once(answer(2, b"x")))),
+        ("stream that was not opened", http2_server(settings(&[]), once(answer(99, b"x")))),
+        (
+            "window too far",
+            http2_server(settings(&[]), once(frame(kind::WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff]))),
+        ),
+        ("PING flood", http2_server(settings(&[]), without_end(ping))),
+        ("SETTINGS flood", http2_server(settings(&[]), without_end(settings(&[(3, 100)])))),
+        ("empty DATA", {
+            let head = frame(kind::HEADERS, WHOLE, 1, &[0x88]);
+            http2_server(settings(&[]), behind(head, frame(kind::DATA, 0, 1, b"")))
+        }),
+        ("PRIORITY flood", http2_server(settings(&[]), without_end(frame(2, 0, 1, &[0; 5])))),
+        ("100s without end", {
+            http2_server(settings(&[]), without_end(frame(kind::HEADERS, WHOLE, 1, &[0x08, 3, b'1', b'0', b'0'])))
+        }),
+        ("CONTINUATION flood", { http2_server(settings(&[]), behind(begun, frame(kind::CONTINUATION, 0, 1, b""))) }),
+    ];
+    for (name, server) in &servers {
+        let plan = plan(case, server.addr()).calls(3).configure(|c| c.connections.pipeline = 1);
+        let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(1);
+        let ends: Vec<End> = calls.iter().map(Seen::end).collect();
+        assert_eq!((ends, server.connections()), (vec![End::Malformed; 3], 3), "{name}");
+    }
+    // A malformed answer ends its own call.
+    let server = http2_server(settings(&[]), |peer, _| {
+        while let Some(stream) = peer.request() {
+            let wrong = frame(kind::HEADERS, WHOLE | END, stream, &[0, 1, b'a', 1, b'b']);
+            if !peer.send(&if stream % 4 == 1 { wrong } else { answer(stream, b"x") }) {
+                return;
+            }
+        }
+    });
+    let calls = plan(case, server.addr()).calls(200).closed(STREAMS as u64);
+    let malformed = count(&calls, |end| end == End::Malformed);
+    assert_eq!((count(&calls, completed), connects(&calls)), (200 - malformed, 1));
+    assert!(malformed >= 50, "{malformed}");
+    // One that breaks off.
+    let server = http2_server(settings(&[]), |peer, _| {
+        if let Some(stream) = peer.request() {
+            peer.send(&frame(kind::HEADERS, WHOLE, stream, &[0x88]));
+        }
+    });
+    let calls = plan(case, server.addr()).calls(5).closed(1);
+    assert_eq!(count(&calls, reset), 5);
+}
+
+/// One connection, answered only when all the calls are there: the later ones have waited less.
+fn what_a_call_waits_for_counts_from_when_it_was_due(case: Case) {
+    const PAUSE: Duration = Duration::from_millis(100);
+    let server = http2_server(settings(&[]), |peer, _| {
+        let streams = peer.requests(STREAMS);
+        std::thread::sleep(PAUSE);
+        let answers: Vec<u8> = streams.iter().flat_map(|stream| answer(*stream, b"x")).collect();
+        peer.send(&answers);
+        peer.drain();
+    });
+    let calls = plan(case, server.addr()).calls(STREAMS as u64).open(1_000.0);
+    assert_eq!((count(&calls, completed), connects(&calls)), (STREAMS, 1));
+    for (nth, call) in calls.iter().enumerate() {
+        assert_eq!(call.due, Nanos::from_millis(nth as u64));
+        assert!(call.response() >= Nanos::from_millis(100) && call.response() >= call.service());
+    }
+    let ended: Vec<Nanos> = calls.iter().map(|call| call.outcome().at).collect();
+    assert!(ended.iter().max().unwrap().0 - ended.iter().min().unwrap().0 < Nanos::from_millis(50).0, "{ended:?}");
+}
+
+fn a_run_that_is_stopped_ends_what_is_under_way(case: Case) {
+    let heard = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&heard);
+    let server = http2_server(settings(&[]), move |peer, _| {
+        while peer.request().is_some() {
+            seen.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let control = Control::default();
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            until(|| heard.load(Ordering::SeqCst) >= 3);
+            control.stop.store(true, Ordering::Relaxed);
+        });
+        plan(case, server.addr()).open_under(100.0, &control)
+    });
+    assert!(run.interrupted && run.observer.calls.len() >= 3);
+    assert!(run.observer.calls.iter().all(|call| matches!(call.end(), End::Unfinished { .. })));
+}

@@ -1,0 +1,412 @@
+//! The engine at servers that speak TLS: real nginx, and servers that do with it what they should not.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, completed, connects, count, reset};
+use crate::support::{Plan, until};
+use brimful_core::tls::TlsVersion;
+use brimful_core::{End, Nanos, TlsFault};
+use brimful_engine::{Close, Handshake, Security, SecurityOptions};
+use brimful_testkit::{
+    Certificates, Ending, Flaw, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length,
+};
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+on_each_engine!(
+    nginx_is_spoken_to_in_both_versions,
+    sessions_are_resumed_where_that_is_asked_for,
+    many_calls_at_once_share_a_secured_connection,
+    connections_are_secured_before_the_run,
+    a_client_shows_its_certificate,
+    certificates_that_prove_nothing_fail_each_call,
+    an_authoritys_own_certificate_may_serve_where_it_was_named,
+    what_is_not_tls_is_no_response,
+    a_version_that_is_too_old_is_not_spoken,
+    another_protocol_is_refused,
+    a_stream_that_is_cut_is_no_whole_response,
+    every_byte_may_come_by_itself,
+    a_server_that_stops_in_the_handshake_is_not_waited_for,
+    a_server_that_closes_in_the_handshake_resets_it,
+    what_is_not_encrypted_is_no_response,
+    a_large_request_is_sent_whole_by_tls,
+    renegotiation_is_declined,
+);
+
+/// Making certificates takes longer than most tests; they are gone when the last one is.
+fn certificates() -> Arc<Certificates> {
+    static MADE: OnceLock<std::sync::Mutex<std::sync::Weak<Certificates>>> = OnceLock::new();
+    let mut made = MADE.get_or_init(Default::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    made.upgrade().unwrap_or_else(|| {
+        let fresh = Arc::new(Certificates::new());
+        *made = Arc::downgrade(&fresh);
+        fresh
+    })
+}
+
+fn trusting(certificates: &Certificates) -> SecurityOptions {
+    SecurityOptions {
+        name: "localhost".to_owned(),
+        authorities: Some(certificates.authority()),
+        ..SecurityOptions::default()
+    }
+}
+
+/// Calls by TLS.
+fn plan(case: Case, address: SocketAddr, options: &SecurityOptions, close: Close) -> Plan {
+    let security = Arc::new(Security::new(options).unwrap());
+    Plan::requesting(case, address, "GET", close).calls(12).configure(|config| config.tls = Some(security))
+}
+
+fn new_connections(plan: Plan) -> Plan {
+    plan.configure(|config| config.connections.calls_per_connection = Some(1))
+}
+
+fn good(certificates: &Certificates) -> Identity {
+    certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), Flaw::None)
+}
+
+/// Certificates are told apart by their names.
+fn unique() -> String {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    format!("n{}.example", NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+}
+
+fn nginx(identity: &Identity, extra: &str) -> Nginx {
+    let format = "log_format tls '$ssl_protocol $ssl_session_reused $status $body_bytes_sent';";
+    Nginx::start(NginxOptions {
+        listen: "ssl".to_owned(),
+        http: format!("{format} ssl_session_cache shared:tests:1m;"),
+        extra: format!("{} access_log access.log tls; {extra}", identity.for_nginx()),
+        ..NginxOptions::default()
+    })
+}
+
+/// The so many requests that it has answered: protocol, whether the session was resumed, status and length. It writes them
+/// down a moment after.
+fn log(nginx: &Nginx, requests: usize) -> Vec<String> {
+    let path = nginx.directory().join("access.log");
+    let lines =
+        || -> Vec<String> { std::fs::read_to_string(&path).unwrap_or_default().lines().map(str::to_owned).collect() };
+    until(|| lines().len() >= requests);
+    lines()
+}
+
+fn secured(calls: &[Seen]) -> usize {
+    calls.iter().filter(|call| call.secured.is_some()).count()
+}
+
+fn resumed(calls: &[Seen]) -> usize {
+    calls.iter().filter(|call| call.secured.is_some_and(|(_, resumed)| resumed)).count()
+}
+
+fn failed_by(why: TlsFault) -> impl Fn(End) -> bool {
+    move |end| matches!(end, End::TlsFailed { why: found, .. } if found == why)
+}
+
+fn nginx_is_spoken_to_in_both_versions(case: Case) {
+    let certificates = certificates();
+    for version in ["TLSv1.2", "TLSv1.3"] {
+        let nginx = nginx(&good(&certificates), &format!("ssl_protocols {version};"));
+        let options = trusting(&certificates);
+        for close in [Close::Server, Close::Fin, Close::Rst] {
+            let kept = plan(case, nginx.addr(), &options, close);
+            let calls = kept.closed(2);
+            assert_eq!(
+                (count(&calls, completed), connects(&calls), secured(&calls)),
+                (12, 2, 2),
+                "{version} {close:?}"
+            );
+            assert!(calls.iter().all(|call| call.outcome().bytes_received == calls[0].outcome().bytes_received));
+            let calls = new_connections(kept).closed(2);
+            assert_eq!(
+                (count(&calls, completed), secured(&calls), resumed(&calls)),
+                (12, 12, 0),
+                "{version} {close:?}"
+            );
+            assert!(calls.iter().all(|call| call.secured.unwrap().0 > call.established.unwrap()));
+        }
+        let log = log(&nginx, 72);
+        assert_eq!(log.len(), 72);
+        assert!(log.iter().all(|line| *line == format!("{version} . 200 6")), "{log:?}");
+    }
+}
+
+fn sessions_are_resumed_where_that_is_asked_for(case: Case) {
+    let certificates = certificates();
+    for version in ["TLSv1.2", "TLSv1.3"] {
+        for tickets in ["on", "off"] {
+            let extra = format!("ssl_protocols {version}; ssl_session_tickets {tickets};");
+            let nginx = nginx(&good(&certificates), &extra);
+            let options = SecurityOptions { resume: true, ..trusting(&certificates) };
+            let calls = new_connections(plan(case, nginx.addr(), &options, Close::Server)).closed(1);
+            assert_eq!((count(&calls, completed), secured(&calls)), (12, 12));
+            assert_eq!(resumed(&calls), 11, "all but the first: {version}, tickets {tickets}");
+            let log = log(&nginx, 12);
+            assert_eq!(log.iter().filter(|line| line.contains(" r ")).count(), 11, "{log:?}");
+        }
+    }
+}
+
+fn many_calls_at_once_share_a_secured_connection(case: Case) {
+    let certificates = certificates();
+    let nginx = nginx(&good(&certificates), "");
+    let plan = plan(case, nginx.addr(), &trusting(&certificates), Close::Server).calls(200);
+    let calls = plan.configure(|config| config.connections.pipeline = 16).closed(16);
+    assert_eq!(count(&calls, completed), 200);
+    assert!(secured(&calls) < 17 && log(&nginx, 200).len() == 200);
+}
+
+fn connections_are_secured_before_the_run(case: Case) {
+    let certificates = certificates();
+    let nginx = nginx(&good(&certificates), "");
+    let plan = plan(case, nginx.addr(), &trusting(&certificates), Close::Server);
+    let calls = plan.configure(|config| config.connections.warm_connections = 3).closed(3);
+    assert_eq!((count(&calls, completed), connects(&calls), secured(&calls)), (12, 0, 0));
+}
+
+fn a_client_shows_its_certificate(case: Case) {
+    let certificates = certificates();
+    let client = certificates.issue("DNS:client.example", Flaw::None);
+    let verify = format!("ssl_client_certificate \"{}\"; ssl_verify_client on;", certificates.authority().display());
+    let nginx = nginx(&good(&certificates), &verify);
+    for (identity, status) in [(None, 400), (Some((client.certificate, client.key)), 200)] {
+        let options = SecurityOptions { identity, ..trusting(&certificates) };
+        let calls = new_connections(plan(case, nginx.addr(), &options, Close::Server)).closed(1);
+        assert!(calls.iter().all(|call| call.end() == End::Completed { status }), "{:?}", calls[0]);
+    }
+}
+
+fn certificates_that_prove_nothing_fail_each_call(case: Case) {
+    let certificates = certificates();
+    for (names, flaw, why) in [
+        ("DNS:localhost", Flaw::Expired, TlsFault::CertificateExpired),
+        ("DNS:other.example", Flaw::None, TlsFault::CertificateName),
+        ("DNS:localhost", Flaw::SelfSigned, TlsFault::CertificateIssuer),
+        ("DNS:localhost", Flaw::CutShort, TlsFault::CertificateIssuer),
+    ] {
+        let identity = certificates.issue(&format!("{names},DNS:{}", unique()), flaw);
+        let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
+        let options = trusting(&certificates);
+        let calls = plan(case, server.addr(), &options, Close::Server).closed(2);
+        assert_eq!(count(&calls, failed_by(why)), 12, "{flaw:?}: {:?}", calls[0]);
+        let found = Security::new(&options).unwrap().try_handshake(server.addr(), Nanos::from_secs(60));
+        let Handshake::Fails { why: found, detail } = found else { panic!("{flaw:?}: {found:?}") };
+        assert_eq!(found, Some(why));
+        let detail = detail.unwrap_or_default();
+        let expected = match flaw {
+            Flaw::Expired => "",
+            Flaw::SelfSigned => "self-signed",
+            Flaw::CutShort => "the chain is cut short",
+            _ => "it is for other.example, n",
+        };
+        assert!(detail.contains(expected), "{detail}");
+        let options = SecurityOptions { insecure: true, authorities: None, ..options };
+        let calls = plan(case, server.addr(), &options, Close::Server).closed(2);
+        assert_eq!(count(&calls, completed), 12, "--insecure: {flaw:?}");
+    }
+    let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), Flaw::Intermediate);
+    let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
+    let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).closed(2);
+    assert_eq!(count(&calls, completed), 12, "the whole chain is shown");
+}
+
+fn an_authoritys_own_certificate_may_serve_where_it_was_named(case: Case) {
+    let certificates = certificates();
+    let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), Flaw::SelfSignedAuthority);
+    let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
+    let named = |name: &str| {
+        let options = SecurityOptions {
+            name: name.to_owned(),
+            authorities: Some(identity.certificate.clone()),
+            ..SecurityOptions::default()
+        };
+        new_connections(plan(case, server.addr(), &options, Close::Fin)).closed(1)
+    };
+    assert_eq!(count(&named("localhost"), completed), 12);
+    assert_eq!(count(&named("other.example"), failed_by(TlsFault::CertificateName)), 12);
+}
+
+fn what_is_not_tls_is_no_response(case: Case) {
+    let certificates = certificates();
+    let answers = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec();
+    let garbage = b"\x00\x01\xfe\xff this is not TLS either".to_vec();
+    for bytes in [answers, garbage] {
+        let server = RawServer::start(move |connection, _| {
+            use std::io::{Read, Write};
+            let mut hello = [0; 64];
+            let _ = (&connection).read(&mut hello);
+            let _ = (&connection).write_all(&bytes);
+            let _ = std::io::copy(&mut &connection, &mut std::io::sink());
+        });
+        let options = trusting(&certificates);
+        let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
+        assert_eq!(count(&calls, failed_by(TlsFault::NotTls)), 12, "{:?}", calls[0]);
+        let found = Security::new(&options).unwrap().try_handshake(server.addr(), Nanos::from_secs(60));
+        assert_eq!(found, Handshake::Fails { why: Some(TlsFault::NotTls), detail: None });
+    }
+}
+
+fn a_version_that_is_too_old_is_not_spoken(case: Case) {
+    let certificates = certificates();
+    let nginx = nginx(&good(&certificates), "ssl_protocols TLSv1.2;");
+    let options = SecurityOptions { minimum: TlsVersion::V13, ..trusting(&certificates) };
+    let calls = plan(case, nginx.addr(), &options, Close::Server).closed(1);
+    assert_eq!(count(&calls, failed_by(TlsFault::Version)), 12, "{:?}", calls[0]);
+}
+
+fn another_protocol_is_refused(case: Case) {
+    let certificates = certificates();
+    let identity = good(&certificates);
+    let behaviour = TlsBehaviour { protocols: vec![b"h2".to_vec()], ..TlsBehaviour::answering(with_length(b"hello")) };
+    let only_http2 = RawServer::by_tls(&identity, behaviour.clone());
+    let none = RawServer::by_tls(&identity, TlsBehaviour { protocols: Vec::new(), ..behaviour });
+    for (server, http2, refused) in [(&only_http2, false, true), (&none, true, true), (&none, false, false)] {
+        let options = SecurityOptions { http2, ..trusting(&certificates) };
+        let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
+        let found = count(&calls, failed_by(TlsFault::Protocol));
+        let expected = if refused { (12, 0) } else { (0, 12) };
+        assert_eq!((found, count(&calls, completed)), expected, "http2 {http2}: {:?}", calls[0]);
+    }
+}
+
+fn a_stream_that_is_cut_is_no_whole_response(case: Case) {
+    let certificates = certificates();
+    let identity = good(&certificates);
+    let to_the_end = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello".to_vec();
+    let measured = with_length(b"hello");
+    let truncated = failed_by(TlsFault::Truncated);
+    for (response, ending, is_whole) in [
+        (&to_the_end, Ending::InOrder, true),
+        (&to_the_end, Ending::NotifyOnly, true),
+        (&to_the_end, Ending::Cut, false),
+        (&measured, Ending::InOrder, true),
+        (&measured, Ending::NotifyOnly, true),
+        (&measured, Ending::Cut, true),
+    ] {
+        let behaviour = TlsBehaviour { ending: ending.clone(), ..TlsBehaviour::answering(response.clone()) };
+        let server = RawServer::by_tls(&identity, behaviour);
+        for close in [Close::Server, Close::Fin] {
+            let plan = plan(case, server.addr(), &trusting(&certificates), close).calls(4);
+            // A server that keeps the connection to itself is waited for.
+            let plan = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(1500));
+            let calls = plan.open(1000.0);
+            let (whole, cut) = (count(&calls, completed), count(&calls, &truncated));
+            assert_eq!((whole, cut), if is_whole { (4, 0) } else { (0, 4) }, "{ending:?} {close:?} {:?}", calls[0]);
+            assert!(calls.iter().all(|call| call.outcome().bytes_received == response.len() as u64));
+        }
+    }
+}
+
+fn every_byte_may_come_by_itself(case: Case) {
+    let certificates = certificates();
+    let behaviour = TlsBehaviour { piece: 1, ..TlsBehaviour::answering(with_length(b"hello")) };
+    let server = RawServer::by_tls(&good(&certificates), behaviour);
+    let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(3);
+    let calls = plan.configure(|config| config.connections.response_timeout = config.window).closed(1);
+    assert_eq!((count(&calls, completed), secured(&calls)), (3, 1));
+}
+
+fn a_server_that_stops_in_the_handshake_is_not_waited_for(case: Case) {
+    let certificates = certificates();
+    let identity = good(&certificates);
+    for stops_after in [0, 1, 5, 90, 130, 200, 600] {
+        let behaviour =
+            TlsBehaviour { stops_after: Some(stops_after), ..TlsBehaviour::answering(with_length(b"hello")) };
+        let server = RawServer::by_tls(&identity, behaviour);
+        let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(2);
+        let calls = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(50)).closed(2);
+        assert_eq!(count(&calls, failed_by(TlsFault::TimedOut)), 2, "after {stops_after} bytes: {:?}", calls[0]);
+        assert!(calls.iter().all(|call| call.sent.is_none() && call.established.is_some()));
+    }
+}
+
+fn a_server_that_closes_in_the_handshake_resets_it(case: Case) {
+    let certificates = certificates();
+    let server = RawServer::start(|connection, _| {
+        use std::io::Read;
+        let _ = (&connection).read(&mut [0; 64]);
+    });
+    let options = trusting(&certificates);
+    let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
+    assert_eq!(count(&calls, reset), 12, "{:?}", calls[0]);
+    let found = Security::new(&options).unwrap().try_handshake(server.addr(), Nanos::from_secs(60));
+    assert_eq!(found, Handshake::Fails { why: None, detail: None });
+}
+
+fn what_is_not_encrypted_is_no_response(case: Case) {
+    let certificates = certificates();
+    let identity = good(&certificates);
+    let plain = with_length(b"hello");
+    let forged = [&[0x17, 3, 3, 0, 40][..], &[7; 40]].concat();
+    let alert = vec![0x15, 3, 3, 0, 2, 2, 40];
+    for (bytes, kinds) in [
+        (plain, &[TlsFault::NotTls][..]),
+        (forged, &[TlsFault::Undecryptable]),
+        (alert, &[TlsFault::Undecryptable, TlsFault::NothingInCommon, TlsFault::Misbehaved]),
+    ] {
+        let behaviour = TlsBehaviour { ending: Ending::Raw(bytes), ..TlsBehaviour::answering(b"".to_vec()) };
+        let server = RawServer::by_tls(&identity, behaviour);
+        let calls = plan(case, server.addr(), &trusting(&certificates), Close::Server).closed(1);
+        let failed = |end| kinds.iter().any(|kind| end == End::TlsFailed { sent: true, why: *kind });
+        assert_eq!(count(&calls, failed), 12, "{:?}", calls[0]);
+    }
+}
+
+fn a_large_request_is_sent_whole_by_tls(case: Case) {
+    let certificates = certificates();
+    // It reads a request whole before it answers.
+    let server = RawServer::by_tls(&good(&certificates), TlsBehaviour::answering(with_length(b"hello")));
+    let security = Arc::new(Security::new(&trusting(&certificates)).unwrap());
+    for pipeline in [1, 2] {
+        let plan = Plan::posting(case, server.addr(), "x".repeat(5 << 20)).configure(|config| {
+            config.tls = Some(Arc::clone(&security));
+            config.connections.pipeline = pipeline;
+            config.connections.response_timeout = config.window;
+        });
+        let calls = plan.closed(1);
+        assert_eq!(count(&calls, completed), 1, "{:?}", calls[0]);
+        assert!(calls[0].outcome().bytes_sent > 5 << 20);
+    }
+}
+
+/// A server of TLS 1.2 that wants to negotiate anew is told that this will not be, and may go on or not.
+fn renegotiation_is_declined(case: Case) {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+    let certificates = certificates();
+    let identity = good(&certificates);
+    let port = brimful_testkit::free_port();
+    let mut server = Command::new("openssl")
+        .args(["s_server", "-tls1_2", "-accept", &format!("127.0.0.1:{port}"), "-cert"])
+        .arg(&identity.certificate)
+        .arg("-key")
+        .arg(&identity.key)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("install openssl (apt-get install openssl)");
+    let mut input = server.stdin.take().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    while lines.next().unwrap().unwrap() != "ACCEPT" {}
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let plan = plan(case, address, &trusting(&certificates), Close::Fin).calls(1);
+    let calls = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // Once the request is there, `R` in a line of its own asks the client to begin anew.
+            let _ = lines.by_ref().map_while(Result::ok).find(|line| line.starts_with("Host:"));
+            let _ = input.write_all(b"R\n");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let _ = input.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            // Until the client has gone.
+            lines.map_while(Result::ok).for_each(drop);
+        });
+        let calls = plan.closed(1);
+        let _ = server.kill();
+        let _ = server.wait();
+        calls
+    });
+    assert_eq!(secured(&calls), 1);
+    let end = calls[0].end();
+    assert!(completed(end) || reset(end) || matches!(end, End::TlsFailed { sent: true, .. }), "{end:?}");
+}

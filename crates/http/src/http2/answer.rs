@@ -1,0 +1,101 @@
+//! Answers: their heads, informational ones and trailers among them, and their ends.
+
+use super::frame::{Fault, Frame, HEADER, code, flag, flood};
+use super::head;
+use super::hpack::HpackError;
+use super::{Ended, Http2, Listener, MOST_CONTINUATIONS, Over, RecentBlock, carried};
+use crate::{MAX_HEAD_BYTES, ParseError, Response};
+
+impl<T> Http2<T> {
+    pub(super) fn continuation(
+        &mut self,
+        recent: &mut RecentBlock,
+        frame: &Frame,
+        payload: &[u8],
+        listener: &mut impl Listener<T>,
+    ) -> Result<Over<T>, Fault> {
+        let Some(mut block) = self.block.take() else { return Ok(None) };
+        block.bytes.extend_from_slice(payload);
+        block.continuations += 1;
+        if block.bytes.len() > MAX_HEAD_BYTES || block.continuations > MOST_CONTINUATIONS {
+            return Err(flood("CONTINUATION frames"));
+        }
+        if frame.has(flag::END_HEADERS) {
+            return self.head(recent, block.stream, block.ends, &block.bytes, listener);
+        }
+        self.block = Some(block);
+        Ok(None)
+    }
+
+    /// A whole block: an informational head, a final one, or trailers.
+    pub(super) fn head(
+        &mut self,
+        recent: &mut RecentBlock,
+        id: u32,
+        ends: bool,
+        block: &[u8],
+        listener: &mut impl Listener<T>,
+    ) -> Result<Over<T>, Fault> {
+        let text = listener.wants_heads().then_some(&mut self.text);
+        let head = head::read(&mut self.decoder, recent, block, text).map_err(|error| match error {
+            HpackError::Broken => Fault {
+                code: code::COMPRESSION_ERROR,
+                error: ParseError::BadFrame("a header block cannot be decompressed"),
+            },
+            HpackError::TooLarge => Fault { code: code::ENHANCE_YOUR_CALM, error: ParseError::HeadTooLarge },
+        })?;
+        let Some(stream) = self.streams.get_mut(id) else {
+            self.idle_frame("heads of streams that have ended")?;
+            return Ok(None);
+        };
+        stream.head_bytes += (HEADER + block.len()) as u64;
+        let wrong = match (head.status, stream.status) {
+            _ if head.fault.is_some() => head.fault,
+            (None, None) => Some("it has no status"),
+            (Some(_), Some(_)) => Some("it has a second head"),
+            (None, Some(_)) if !ends => Some("it goes on after its trailers"),
+            (Some(101), _) => Some("it switches the protocol, which HTTP/2 cannot"),
+            (Some(100..=199), _) if ends => Some("it ends with an informational head"),
+            _ => None,
+        };
+        if let Some(why) = wrong {
+            return Ok(self.malformed(id, why));
+        }
+        if listener.wants_heads() {
+            listener.head(&mut stream.value, &self.text);
+        }
+        if matches!(head.status, Some(100..=199)) {
+            self.idle_frame("informational heads")?;
+            return Ok(None);
+        }
+        if head.status.is_some() {
+            (stream.status, stream.content_length) = (head.status, head.content_length);
+        }
+        self.idle_frames = 0;
+        Ok(if ends { self.finish(id) } else { None })
+    }
+
+    /// The answer is whole. A request that is not is of no more use.
+    pub(super) fn finish(&mut self, id: u32) -> Over<T> {
+        let stream = self.streams.remove(id)?;
+        if stream.body.is_some() {
+            self.write_reset(id, code::NO_ERROR);
+        }
+        let response = Response {
+            status: stream.status.unwrap_or_default(),
+            keep_alive: true,
+            head_bytes: stream.head_bytes,
+            body_bytes: stream.body_bytes,
+            ..Response::default()
+        };
+        let ended = stream.check_length().map_or_else(Ended::Malformed, |()| Ended::Whole(response));
+        Some((carried(stream), ended))
+    }
+
+    /// The answer cannot be understood; others can.
+    pub(super) fn malformed(&mut self, id: u32, why: &'static str) -> Over<T> {
+        let stream = self.streams.remove(id)?;
+        self.write_reset(id, code::PROTOCOL_ERROR);
+        Some((carried(stream), Ended::Malformed(ParseError::BadAnswer(why))))
+    }
+}

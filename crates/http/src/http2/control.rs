@@ -1,0 +1,145 @@
+//! Frames whose payload is read whole, and what those do that are about the connection or a stream's windows.
+
+use super::frame::{self, Fault, Frame, HEADER, bad_length, broken, code, flag, kind, setting, write_short};
+use super::streams::Stream;
+use super::{Block, Ended, Http2, Listener, MOST_WINDOW, Over, RecentBlock, carried};
+use crate::ParseError;
+
+impl<T> Http2<T> {
+    /// Reads a frame whose payload is there.
+    pub(super) fn read(
+        &mut self,
+        recent: &mut RecentBlock,
+        frame: &Frame,
+        payload: &[u8],
+        listener: &mut impl Listener<T>,
+    ) -> Result<Over<T>, Fault> {
+        self.count(frame, payload.len(), listener);
+        match frame.kind {
+            kind::HEADERS => {
+                let (stream, ends) = (frame.stream, frame.has(flag::END_STREAM));
+                let block = frame::unpadded(frame, payload)?;
+                if frame.has(flag::END_HEADERS) {
+                    return self.head(recent, stream, ends, block, listener);
+                }
+                self.block = Some(Block { stream, ends, bytes: block.to_vec(), continuations: 0 });
+            }
+            kind::CONTINUATION => return self.continuation(recent, frame, payload, listener),
+            kind::RST_STREAM => {
+                if payload.len() != 4 {
+                    return Err(bad_length());
+                }
+                match self.streams.remove(frame.stream) {
+                    Some(stream) => return Ok(Some((carried(stream), Ended::Reset))),
+                    None => self.idle_frame("RST_STREAM frames")?,
+                }
+            }
+            kind::SETTINGS => self.settings(frame, payload)?,
+            kind::PING => {
+                if payload.len() != 8 {
+                    return Err(bad_length());
+                }
+                self.idle_frame("PING frames")?;
+                if !frame.has(flag::ACK) {
+                    write_short(&mut self.out, kind::PING, flag::ACK, 0, payload);
+                    self.owed += HEADER + payload.len();
+                }
+            }
+            kind::GOAWAY => {
+                let last = frame::number(payload).filter(|_| payload.len() >= 8).ok_or_else(bad_length)?;
+                self.idle_frame("GOAWAY frames")?;
+                // Never more than it has said before.
+                let last = last & 0x7fff_ffff;
+                self.last_stream = Some(self.last_stream.map_or(last, |earlier| earlier.min(last)));
+                self.gives_up = true;
+            }
+            kind::WINDOW_UPDATE => return self.window(frame, payload),
+            _ => self.idle_frame("frames that say nothing")?,
+        }
+        Ok(None)
+    }
+
+    /// A stream that a server that goes away does not look at.
+    pub(super) fn given_up(&mut self) -> Option<Stream<T>> {
+        if !self.gives_up {
+            return None;
+        }
+        let id = self.streams.first_above(self.last_stream?);
+        self.gives_up = id.is_some();
+        self.streams.remove(id?)
+    }
+
+    fn settings(&mut self, frame: &Frame, payload: &[u8]) -> Result<(), Fault> {
+        let entries = payload.chunks_exact(6);
+        if !entries.remainder().is_empty() || frame.has(flag::ACK) && !payload.is_empty() {
+            return Err(bad_length());
+        }
+        self.idle_frame("SETTINGS frames")?;
+        if frame.has(flag::ACK) {
+            return Ok(());
+        }
+        if !self.peer.known {
+            self.peer.known = true;
+            self.peer.max_streams = u32::MAX;
+        }
+        for entry in entries {
+            if let [a, b, value @ ..] = entry
+                && let Some(value) = frame::number(value)
+            {
+                self.setting(u16::from_be_bytes([*a, *b]), value)?;
+            }
+        }
+        write_short(&mut self.out, kind::SETTINGS, flag::ACK, 0, &[]);
+        self.owed += HEADER;
+        self.write_waiting();
+        Ok(())
+    }
+
+    fn setting(&mut self, name: u16, value: u32) -> Result<(), Fault> {
+        match name {
+            setting::HEADER_TABLE_SIZE => self.peer.shrink_table |= value < 4096 && !self.peer.table_is_shrunk,
+            setting::ENABLE_PUSH if value != 0 => return Err(broken("the server asks to be pushed to")),
+            setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
+            setting::INITIAL_WINDOW_SIZE => {
+                let window = i64::from(value);
+                let difference = window - std::mem::replace(&mut self.peer.window, window);
+                let mut most = window;
+                for stream in self.streams.iter_mut() {
+                    stream.send_window += difference;
+                    most = most.max(stream.send_window);
+                }
+                if most > MOST_WINDOW {
+                    return Err(too_large_a_window());
+                }
+            }
+            setting::MAX_FRAME_SIZE if !(16_384..=16_777_215).contains(&value) => {
+                return Err(broken("a frame size is set that cannot be"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn window(&mut self, frame: &Frame, payload: &[u8]) -> Result<Over<T>, Fault> {
+        let [_, _, _, _] = payload else { return Err(bad_length()) };
+        let more = i64::from(frame::number(payload).unwrap_or_default() & 0x7fff_ffff);
+        self.idle_frame("WINDOW_UPDATE frames")?;
+        if frame.stream == 0 {
+            self.send_window += more;
+            if more == 0 || self.send_window > MOST_WINDOW {
+                return Err(too_large_a_window());
+            }
+        } else if let Some(stream) = self.streams.get_mut(frame.stream) {
+            stream.send_window += more;
+            if more == 0 || stream.send_window > MOST_WINDOW {
+                return Ok(self.malformed(frame.stream, "its window is opened by nothing, or too far"));
+            }
+        }
+        self.write_waiting();
+        Ok(None)
+    }
+}
+
+fn too_large_a_window() -> Fault {
+    Fault { code: code::FLOW_CONTROL_ERROR, error: ParseError::BadFrame("a window is opened by nothing, or too far") }
+}

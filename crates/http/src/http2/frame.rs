@@ -1,0 +1,163 @@
+//! Frames, as far as a client meets them (RFC 9113 §4.1 and §6).
+
+use crate::ParseError;
+
+/// Bytes of a frame's header.
+pub(super) const HEADER: usize = 9;
+/// The longest payload that is sent and accepted: what holds where nothing else was agreed (§4.2).
+pub(super) const MAX_PAYLOAD: usize = 16_384;
+/// What a client begins with (§3.4).
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Types.
+pub(super) mod kind {
+    pub(crate) const DATA: u8 = 0;
+    pub(crate) const HEADERS: u8 = 1;
+    pub(crate) const RST_STREAM: u8 = 3;
+    pub(crate) const SETTINGS: u8 = 4;
+    pub(crate) const PUSH_PROMISE: u8 = 5;
+    pub(crate) const PING: u8 = 6;
+    pub(crate) const GOAWAY: u8 = 7;
+    pub(crate) const WINDOW_UPDATE: u8 = 8;
+    pub(crate) const CONTINUATION: u8 = 9;
+}
+
+/// Flags.
+pub(super) mod flag {
+    pub(crate) const END_STREAM: u8 = 0x01;
+    pub(crate) const ACK: u8 = 0x01;
+    pub(crate) const END_HEADERS: u8 = 0x04;
+    pub(crate) const PADDED: u8 = 0x08;
+    pub(crate) const PRIORITY: u8 = 0x20;
+}
+
+/// Settings.
+pub(super) mod setting {
+    pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
+    pub(crate) const ENABLE_PUSH: u16 = 2;
+    pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+    pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
+    pub(crate) const MAX_FRAME_SIZE: u16 = 5;
+    pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
+}
+
+/// Error codes (§7).
+pub(super) mod code {
+    pub(crate) const NO_ERROR: u32 = 0;
+    pub(crate) const PROTOCOL_ERROR: u32 = 1;
+    pub(crate) const FLOW_CONTROL_ERROR: u32 = 3;
+    pub(crate) const FRAME_SIZE_ERROR: u32 = 6;
+    pub(crate) const CANCEL: u32 = 8;
+    pub(crate) const COMPRESSION_ERROR: u32 = 9;
+    pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
+}
+
+/// A frame's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) length: usize,
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    pub(super) stream: u32,
+}
+
+impl Frame {
+    pub(super) fn parse(bytes: [u8; HEADER]) -> Frame {
+        let [a, b, c, kind, flags, s, t, u, v] = bytes;
+        Frame {
+            length: u32::from_be_bytes([0, a, b, c]) as usize,
+            kind,
+            flags,
+            // The first bit is reserved.
+            stream: u32::from_be_bytes([s, t, u, v]) & 0x7fff_ffff,
+        }
+    }
+
+    pub(super) fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Appends the header; the payload is to follow.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.length as u32).to_be_bytes()[1..]);
+        out.extend_from_slice(&[self.kind, self.flags]);
+        out.extend_from_slice(&self.stream.to_be_bytes());
+    }
+}
+
+/// Appends a frame of four bytes or of eight, as most that are not HEADERS or DATA are.
+pub(super) fn write_short(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    Frame { length: payload.len(), kind, flags, stream }.write(out);
+    out.extend_from_slice(payload);
+}
+
+/// A number at the beginning of a payload.
+pub(super) fn number(payload: &[u8]) -> Option<u32> {
+    payload.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+/// Why a connection cannot go on: what its user is told, and what the server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) code: u32,
+    pub(super) error: ParseError,
+}
+
+/// The server broke the protocol.
+pub(super) fn broken(why: &'static str) -> Fault {
+    Fault { code: code::PROTOCOL_ERROR, error: ParseError::BadFrame(why) }
+}
+
+/// A frame has a length that its type cannot have.
+pub(super) fn bad_length() -> Fault {
+    Fault { code: code::FRAME_SIZE_ERROR, error: ParseError::BadFrame("a frame has a length that it cannot have") }
+}
+
+/// The server sends without end what is of no use.
+pub(super) fn flood(what: &'static str) -> Fault {
+    Fault { code: code::ENHANCE_YOUR_CALM, error: ParseError::Flood(what) }
+}
+
+/// The payload without its padding and what stands before it (§6.1, §6.2).
+pub(super) fn unpadded<'b>(frame: &Frame, payload: &'b [u8]) -> Result<&'b [u8], Fault> {
+    let mut rest = payload;
+    let mut padding = 0;
+    if frame.has(flag::PADDED) {
+        let (&length, behind) = rest.split_first().ok_or_else(bad_length)?;
+        (padding, rest) = (usize::from(length), behind);
+    }
+    if frame.kind == kind::HEADERS && frame.has(flag::PRIORITY) {
+        rest = rest.get(5..).ok_or_else(bad_length)?;
+    }
+    let length = rest.len().checked_sub(padding).ok_or_else(|| broken("a frame has more padding than room for it"))?;
+    Ok(&rest[..length])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_comes_back() {
+        let frame = Frame { length: 0x01_02_03, kind: 7, flags: 0x25, stream: 0x7fff_fffe };
+        let mut bytes = Vec::new();
+        frame.write(&mut bytes);
+        let mut header: [u8; HEADER] = bytes.try_into().unwrap();
+        assert_eq!(Frame::parse(header), frame);
+        header[5] |= 0x80;
+        assert_eq!(Frame::parse(header), frame, "the reserved bit says nothing");
+    }
+
+    #[test]
+    fn padding_is_taken_off() {
+        let frame = |flags| Frame { length: 0, kind: kind::HEADERS, flags, stream: 1 };
+        let padded = frame(flag::PADDED);
+        assert_eq!(unpadded(&frame(0), b"\x02ab"), Ok(&b"\x02ab"[..]));
+        assert_eq!(unpadded(&padded, b"\x02ab\0\0"), Ok(&b"ab"[..]));
+        assert_eq!(unpadded(&padded, b"\x02\0\0"), Ok(&b""[..]));
+        assert_eq!(unpadded(&frame(flag::PRIORITY), b"\0\0\0\x01\x10ab"), Ok(&b"ab"[..]));
+        assert_eq!(unpadded(&frame(flag::PRIORITY | flag::PADDED), b"\x01\0\0\0\x01\x10ab\0"), Ok(&b"ab"[..]));
+        assert!(unpadded(&padded, b"").is_err() && unpadded(&padded, b"\x03ab").is_err());
+        assert!(unpadded(&frame(flag::PRIORITY), b"\0\0\0\0").is_err());
+    }
+}

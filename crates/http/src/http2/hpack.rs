@@ -1,0 +1,276 @@
+//! Reads header blocks (HPACK, RFC 7541, Peon & Ruellan 2015; section numbers in this folder are its own).
+//!
+//! - [`Decoder`] is one connection's, as its table grows with every block: a block that it has not seen, or has seen
+//!   half of, leaves the connection unusable.
+//! - Bounded: the table by 4,096 bytes (§4.1's measure), which is what a server may assume; the fields of one block by
+//!   [`MAX_HEAD_BYTES`] in the same measure and by [`MAX_FIELDS`], however few bytes name them.
+//! - No byte makes it panic. Once its buffers have grown, only what enters the table allocates.
+//!
+//! It is our own because the crates there are (`hpack` and what was forked from it) panic on a single byte
+//! (RUSTSEC-2023-0085) and allocate every field, and because nothing needs to be written: requests are sent in
+//! literals, which need no table (see `render.rs`).
+
+mod huffman;
+mod table;
+
+pub(crate) use table::find_static;
+
+use crate::{MAX_FIELDS, MAX_HEAD_BYTES};
+use table::Table;
+
+/// Why a block cannot be read: no block of the connection can from then on (RFC 9113 §4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HpackError {
+    /// It breaks the grammar, or names what is not in the table.
+    Broken,
+    /// It has more than a head may have.
+    TooLarge,
+}
+
+/// Reads the blocks of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    table: Table,
+    /// A literal's name and value, decoded.
+    name: Vec<u8>,
+    value: Vec<u8>,
+}
+
+/// What a block has done besides saying its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It neither read the table nor changed it: the same bytes say the same in any other block of any connection.
+    None,
+    /// It did.
+    Table,
+}
+
+/// How a literal is kept (§6.2).
+#[derive(Clone, Copy, PartialEq)]
+enum Keep {
+    InTable,
+    Nowhere,
+}
+
+impl Decoder {
+    /// Reads one whole block and shows its fields in order.
+    pub(crate) fn decode(
+        &mut self,
+        block: &[u8],
+        mut on_field: impl FnMut(&[u8], &[u8]),
+    ) -> Result<Effect, HpackError> {
+        let mut rest = block;
+        let (mut effect, mut size, mut fields) = (Effect::None, 0, 0);
+        let mut count = |name: &[u8], value: &[u8]| {
+            size += name.len() + value.len() + table::OVERHEAD;
+            fields += 1;
+            if size > MAX_HEAD_BYTES || fields > MAX_FIELDS { Err(HpackError::TooLarge) } else { Ok(()) }
+        };
+        let mut may_resize = true;
+        while let Some(&first) = rest.first() {
+            if first & 0x80 != 0 {
+                let index = integer(&mut rest, 7)?;
+                let (name, value) = self.table.get(index).ok_or(HpackError::Broken)?;
+                count(name, value)?;
+                on_field(name, value);
+                if table::is_dynamic(index) {
+                    effect = Effect::Table;
+                }
+            } else if first & 0xe0 == 0x20 {
+                // §4.2: only at the beginning of a block.
+                let limit = integer(&mut rest, 5)?;
+                if !may_resize || !self.table.resize(limit) {
+                    return Err(HpackError::Broken);
+                }
+                effect = Effect::Table;
+                continue;
+            } else {
+                let (keep, prefix) = if first & 0x40 != 0 { (Keep::InTable, 6) } else { (Keep::Nowhere, 4) };
+                let index = self.literal(&mut rest, prefix)?;
+                count(&self.name, &self.value)?;
+                on_field(&self.name, &self.value);
+                if keep == Keep::InTable {
+                    self.table.insert(&self.name, &self.value);
+                }
+                if keep == Keep::InTable || table::is_dynamic(index) {
+                    effect = Effect::Table;
+                }
+            }
+            may_resize = false;
+        }
+        Ok(effect)
+    }
+
+    /// Reads a literal into `name` and `value`; returns the index that its name came from, 0 if from none.
+    fn literal(&mut self, rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
+        let index = integer(rest, prefix)?;
+        if index == 0 {
+            string(rest, &mut self.name)?;
+        } else {
+            let (name, _) = self.table.get(index).ok_or(HpackError::Broken)?;
+            self.name.clear();
+            self.name.extend_from_slice(name);
+        }
+        string(rest, &mut self.value)?;
+        Ok(index)
+    }
+}
+
+/// An integer whose first bits are the lowest `prefix` ones of the first byte (§5.1). Larger ones than a block can
+/// have a use for are refused before they overflow.
+fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
+    let (&first, mut behind) = rest.split_first().ok_or(HpackError::Broken)?;
+    let most = (1u8 << prefix) - 1;
+    let mut number = u64::from(first & most);
+    if first & most == most {
+        let mut shift = 0;
+        loop {
+            let (&byte, more) = behind.split_first().ok_or(HpackError::Broken)?;
+            behind = more;
+            if shift > 28 {
+                return Err(HpackError::Broken);
+            }
+            number += u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+    }
+    *rest = behind;
+    Ok(number)
+}
+
+/// A string, plain or Huffman-coded (§5.2), into an empty buffer.
+fn string(rest: &mut &[u8], into: &mut Vec<u8>) -> Result<(), HpackError> {
+    into.clear();
+    let coded = rest.first().ok_or(HpackError::Broken)? & 0x80 != 0;
+    let length = usize::try_from(integer(rest, 7)?).map_err(|_| HpackError::Broken)?;
+    let (text, behind) = rest.split_at_checked(length).ok_or(HpackError::Broken)?;
+    *rest = behind;
+    if coded { huffman::decode(text, into).ok_or(HpackError::Broken) } else { Ok(into.extend_from_slice(text)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
+        digits.chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    /// The fields of a block as lines.
+    fn read(decoder: &mut Decoder, block: &[u8]) -> Result<(String, Effect), HpackError> {
+        let mut lines = String::new();
+        let effect = decoder.decode(block, |name, value| {
+            lines += &format!("{}: {}\n", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+        })?;
+        Ok((lines, effect))
+    }
+
+    /// RFC 7541, C.4: three requests, Huffman-coded, on one connection.
+    #[test]
+    fn the_requests_of_appendix_c() {
+        let mut decoder = Decoder::default();
+        let start = ":method: GET\n:scheme: http\n:path: /\n:authority: www.example.com\n";
+        for (block, fields) in [
+            ("8286 8441 8cf1 e3c2 e5f2 3a6b a0ab 90f4 ff", start.to_owned()),
+            ("8286 84be 5886 a8eb 1064 9cbf", format!("{start}cache-control: no-cache\n")),
+            (
+                "8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf",
+                start.replace("http\n", "https\n").replace(": /\n", ": /index.html\n") + "custom-key: custom-value\n",
+            ),
+        ] {
+            assert_eq!(read(&mut decoder, &bytes(block)), Ok((fields, Effect::Table)));
+        }
+    }
+
+    /// RFC 7541, C.6, but with room for all: three responses, Huffman-coded.
+    #[test]
+    fn the_responses_of_appendix_c() {
+        let mut decoder = Decoder::default();
+        let first = bytes(
+            "4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 82a6 2d1b ff6e 919d 29ad 1718 \
+             63c7 8f0b 97c8 e9ae 82ae 43d3",
+        );
+        let (fields, _) = read(&mut decoder, &first).unwrap();
+        let date = "date: Mon, 21 Oct 2013 20:13:21 GMT\n";
+        let rest = "location: https://www.example.com\n";
+        assert_eq!(fields, format!(":status: 302\ncache-control: private\n{date}{rest}"));
+        let (fields, effect) = read(&mut decoder, &bytes("4883 640e ffc1 c0bf")).unwrap();
+        assert_eq!(fields, format!(":status: 307\ncache-control: private\n{date}{rest}"));
+        assert_eq!(effect, Effect::Table);
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_leaves_no_trace() {
+        let mut decoder = Decoder::default();
+        // A status from the static table, and a literal that is kept nowhere.
+        let block = bytes("88 0f0d 02 3132");
+        let said = Ok((":status: 200\ncontent-length: 12\n".to_owned(), Effect::None));
+        assert_eq!((read(&mut decoder, &block), read(&mut decoder, &block)), (said.clone(), said));
+        assert_eq!(read(&mut decoder, &bytes("be")), Err(HpackError::Broken), "the table is empty");
+    }
+
+    #[test]
+    fn what_breaks_the_grammar_is_refused() {
+        for block in [
+            "80",
+            "c0",
+            "3f",
+            "3fe2ff03",
+            "88 20",
+            "00",
+            "40 01",
+            "40 0161",
+            "40 0161 05 6161",
+            "ff ff ff ff ff ff ff 01",
+            "40 81 ff 00",
+            "40 0161 84 ff ff ff ff",
+            "40 0161 81 00",
+            "7f ff ff ff ff 0f",
+            "20 3fe1ff03",
+        ] {
+            assert_eq!(read(&mut Decoder::default(), &bytes(block)), Err(HpackError::Broken), "{block}");
+        }
+        for good in ["", "20", "3fe11f", "20 3fe11f 88"] {
+            assert!(read(&mut Decoder::default(), &bytes(good)).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn the_table_forgets_the_oldest_when_it_is_full_and_all_when_it_is_told() {
+        let mut decoder = Decoder::default();
+        let entry = |value: &str| [&[0x40, 1, b'n', value.len() as u8][..], value.as_bytes()].concat();
+        let value = |nth: usize| format!("{nth:0>95}");
+        for nth in 0..40 {
+            read(&mut decoder, &entry(&value(nth))).unwrap();
+        }
+        // 128 bytes each, by §4.1: 32 of them fit.
+        assert_eq!(read(&mut decoder, &[0x80 | 62]).unwrap().0, format!("n: {}\n", value(39)));
+        assert_eq!(read(&mut decoder, &[0x80 | 93]).unwrap().0, format!("n: {}\n", value(8)));
+        assert_eq!(read(&mut decoder, &[0x80 | 94]), Err(HpackError::Broken));
+        read(&mut decoder, &[0x20]).unwrap();
+        assert_eq!(read(&mut decoder, &[0x80 | 62]), Err(HpackError::Broken));
+        read(&mut decoder, &entry("v")).unwrap();
+        assert_eq!(read(&mut decoder, &[0x80 | 62]), Err(HpackError::Broken), "nothing fits a table of no size");
+    }
+
+    /// A few bytes that name a long entry again and again.
+    #[test]
+    fn a_bomb_does_not_go_off() {
+        let mut decoder = Decoder::default();
+        let long = "v".repeat(4000);
+        // Its length: 127 and the rest, seven bits at a time.
+        let mut entry = vec![0x40, 1, b'n', 0x7f, (4000 - 127) as u8 | 0x80, ((4000 - 127) >> 7) as u8];
+        entry.extend_from_slice(long.as_bytes());
+        assert!(read(&mut decoder, &entry).unwrap().0.len() > 4000);
+        let (mut shown, bomb) = (0, vec![0x80 | 62; 16_000]);
+        assert_eq!(decoder.decode(&bomb, |name, value| shown += name.len() + value.len()), Err(HpackError::TooLarge));
+        assert!(shown < MAX_HEAD_BYTES, "{shown}");
+        let many = vec![0x88; MAX_FIELDS + 1];
+        assert!(read(&mut Decoder::default(), &many[1..]).is_ok());
+        assert_eq!(read(&mut Decoder::default(), &many), Err(HpackError::TooLarge));
+    }
+}

@@ -1,0 +1,168 @@
+//! The Huffman code of strings (§5.2, Appendix B). It is canonical: the lengths of its codes say all of it.
+//!
+//! Codes of up to eight bits, which are those of nearly all that a head has, are looked up; longer ones are found
+//! length by length.
+
+/// Bits of the code of each byte, and of the end of a string, which is never coded.
+const LENGTHS: [u8; 257] = [
+    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
+    28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12,
+    10, 13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6, 15, 5, 6,
+    5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5, 6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15, 11, 14, 13, 28, 20, 22, 20, 20, 22, 22,
+    22, 23, 22, 23, 23, 23, 23, 23, 24, 23, 24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24, 22, 21, 20,
+    22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23,
+    26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28,
+    27, 27, 27, 20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28,
+    27, 27, 27, 27, 27, 26, 30,
+];
+const LONGEST: usize = 30;
+const END: u16 = 256;
+
+static CODE: Code = Code::new();
+
+/// What the lengths say.
+struct Code {
+    /// Symbols by length, then by value.
+    symbols: [u16; 257],
+    /// The first code of each length, and where its symbol stands in `symbols`.
+    first: [u32; LONGEST + 2],
+    start: [u16; LONGEST + 2],
+    /// By the next eight bits: the symbol and the length of its code, 0 if that is longer.
+    short: [(u8, u8); 256],
+}
+
+impl Code {
+    const fn new() -> Code {
+        let mut code =
+            Code { symbols: [0; 257], first: [0; LONGEST + 2], start: [0; LONGEST + 2], short: [(0, 0); 256] };
+        let (mut next, mut placed, mut length) = (0u32, 0usize, 1usize);
+        while length <= LONGEST {
+            next <<= 1;
+            code.first[length] = next;
+            code.start[length] = placed as u16;
+            let mut symbol = 0;
+            while symbol < LENGTHS.len() {
+                if LENGTHS[symbol] as usize == length {
+                    code.symbols[placed] = symbol as u16;
+                    if length <= 8 {
+                        let shift = 8 - length;
+                        let mut tail = 0;
+                        while tail < 1 << shift {
+                            code.short[(next << shift) as usize + tail] = (symbol as u8, length as u8);
+                            tail += 1;
+                        }
+                    }
+                    placed += 1;
+                    next += 1;
+                }
+                symbol += 1;
+            }
+            length += 1;
+        }
+        code.start[LONGEST + 1] = placed as u16;
+        code
+    }
+
+    /// The symbol that `bits`, left-aligned, begin with, and the length of its code.
+    fn find(&self, bits: u64) -> Option<(u16, u32)> {
+        let (symbol, length) = self.short[(bits >> 56) as usize];
+        if length > 0 {
+            return Some((u16::from(symbol), u32::from(length)));
+        }
+        (9..=LONGEST).find_map(|length| {
+            let offset = ((bits >> (64 - length)) as u32).checked_sub(self.first[length])?;
+            let at = u32::from(self.start[length]) + offset;
+            (at < u32::from(self.start[length + 1])).then(|| (self.symbols[at as usize], length as u32))
+        })
+    }
+}
+
+/// Appends what `text` codes; `None` if that is nothing. What is left over must be less than a byte of ones.
+pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
+    let (mut bits, mut count) = (0u64, 0u32);
+    let mut bytes = text.iter();
+    loop {
+        while count <= 56 {
+            let Some(&byte) = bytes.next() else { break };
+            bits |= u64::from(byte) << (56 - count);
+            count += 8;
+        }
+        // What is not there yet is taken for ones, which are the beginning of the end and of no other code.
+        let padded = bits | u64::MAX.checked_shr(count).unwrap_or(0);
+        match CODE.find(padded) {
+            Some((symbol, length)) if length <= count && symbol != END => {
+                into.push(symbol as u8);
+                bits <<= length;
+                count -= length;
+            }
+            _ => return (count < 8 && padded == u64::MAX).then_some(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The codes that the lengths stand for, as Appendix B lists some of them.
+    fn code(symbol: u16) -> (u32, usize) {
+        let at = CODE.symbols.iter().position(|other| *other == symbol).unwrap();
+        let length = usize::from(LENGTHS[usize::from(symbol)]);
+        (CODE.first[length] + (at - usize::from(CODE.start[length])) as u32, length)
+    }
+
+    fn encode(text: &[u8]) -> Vec<u8> {
+        let mut bits = String::new();
+        for &byte in text {
+            let (code, length) = code(u16::from(byte));
+            bits += &format!("{code:0length$b}");
+        }
+        bits += &"1".repeat((8 - bits.len() % 8) % 8);
+        bits.as_bytes().chunks(8).map(|byte| u8::from_str_radix(str::from_utf8(byte).unwrap(), 2).unwrap()).collect()
+    }
+
+    fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+        let mut into = Vec::new();
+        decode(text, &mut into).map(|()| into)
+    }
+
+    #[test]
+    fn the_code_is_that_of_appendix_b() {
+        for (symbol, expected) in [
+            (b'0', (0x0, 5)),
+            (b'a', (0x3, 5)),
+            (b' ', (0x14, 6)),
+            (b'!', (0x3f8, 10)),
+            (b'|', (0x7fc, 11)),
+            (b'\\', (0x7fff0, 19)),
+            (128, (0xfffe6, 20)),
+            (0, (0x1ff8, 13)),
+            (b'\n', (0x3fff_fffc, 30)),
+        ] {
+            assert_eq!(code(u16::from(symbol)), expected, "{symbol}");
+        }
+        assert_eq!(code(END), (0x3fff_ffff, 30));
+    }
+
+    #[test]
+    fn every_byte_comes_back() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(decoded(&encode(&all)), Some(all.clone()));
+        for byte in all {
+            for times in 0..20 {
+                let text = vec![byte; times];
+                assert_eq!(decoded(&encode(&text)), Some(text));
+            }
+        }
+    }
+
+    #[test]
+    fn padding_is_ones_and_shorter_than_a_byte() {
+        assert_eq!(decoded(b""), Some(Vec::new()));
+        // `0` is 00000.
+        assert_eq!(decoded(&[0b0000_0111]), Some(b"0".to_vec()));
+        for bad in [&[0b0000_0110][..], &[0b0000_0111, 0xff], &[0xff], &[0xff; 4], &[0xff; 9], &[0x00]] {
+            assert_eq!(decoded(bad), None, "{bad:?}");
+        }
+    }
+}

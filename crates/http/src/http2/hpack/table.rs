@@ -1,0 +1,148 @@
+//! What indices name: the static table (Appendix A), then a connection's own, the youngest entry first (§2.3).
+
+use std::collections::VecDeque;
+
+/// What an entry counts beyond its bytes (§4.1).
+pub(super) const OVERHEAD: usize = 32;
+/// What a server may assume of a client that has said nothing else (RFC 9113 §6.5.2).
+const MOST: usize = 4096;
+
+const STATIC: [(&str, &str); 61] = [
+    (":authority", ""),
+    (":method", "GET"),
+    (":method", "POST"),
+    (":path", "/"),
+    (":path", "/index.html"),
+    (":scheme", "http"),
+    (":scheme", "https"),
+    (":status", "200"),
+    (":status", "204"),
+    (":status", "206"),
+    (":status", "304"),
+    (":status", "400"),
+    (":status", "404"),
+    (":status", "500"),
+    ("accept-charset", ""),
+    ("accept-encoding", "gzip, deflate"),
+    ("accept-language", ""),
+    ("accept-ranges", ""),
+    ("accept", ""),
+    ("access-control-allow-origin", ""),
+    ("age", ""),
+    ("allow", ""),
+    ("authorization", ""),
+    ("cache-control", ""),
+    ("content-disposition", ""),
+    ("content-encoding", ""),
+    ("content-language", ""),
+    ("content-length", ""),
+    ("content-location", ""),
+    ("content-range", ""),
+    ("content-type", ""),
+    ("cookie", ""),
+    ("date", ""),
+    ("etag", ""),
+    ("expect", ""),
+    ("expires", ""),
+    ("from", ""),
+    ("host", ""),
+    ("if-match", ""),
+    ("if-modified-since", ""),
+    ("if-none-match", ""),
+    ("if-range", ""),
+    ("if-unmodified-since", ""),
+    ("last-modified", ""),
+    ("link", ""),
+    ("location", ""),
+    ("max-forwards", ""),
+    ("proxy-authenticate", ""),
+    ("proxy-authorization", ""),
+    ("range", ""),
+    ("referer", ""),
+    ("refresh", ""),
+    ("retry-after", ""),
+    ("server", ""),
+    ("set-cookie", ""),
+    ("strict-transport-security", ""),
+    ("transfer-encoding", ""),
+    ("user-agent", ""),
+    ("vary", ""),
+    ("via", ""),
+    ("www-authenticate", ""),
+];
+
+/// Whether an index names an entry of the connection's own.
+pub(super) fn is_dynamic(index: u64) -> bool {
+    index > STATIC.len() as u64
+}
+
+/// The index of the static entry with this name and value, or else with this name.
+pub(crate) fn find_static(name: &str, value: &str) -> Option<(u8, bool)> {
+    let index = |at: usize| at as u8 + 1;
+    let whole = STATIC.iter().position(|entry| *entry == (name, value)).map(|at| (index(at), true));
+    whole.or_else(|| STATIC.iter().position(|entry| entry.0 == name).map(|at| (index(at), false)))
+}
+
+/// Both tables.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// The youngest first.
+    entries: VecDeque<Entry>,
+    size: usize,
+    limit: usize,
+}
+
+/// A name and, behind it, its value.
+#[derive(Debug)]
+struct Entry {
+    bytes: Box<[u8]>,
+    name: usize,
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table { entries: VecDeque::new(), size: 0, limit: MOST }
+    }
+}
+
+impl Table {
+    /// The name and the value at an index.
+    pub(super) fn get(&self, index: u64) -> Option<(&[u8], &[u8])> {
+        let at = usize::try_from(index).ok()?.checked_sub(1)?;
+        match STATIC.get(at) {
+            Some((name, value)) => Some((name.as_bytes(), value.as_bytes())),
+            None => {
+                let entry = self.entries.get(at - STATIC.len())?;
+                entry.bytes.split_at_checked(entry.name)
+            }
+        }
+    }
+
+    /// Adds an entry; what does not fit empties the table (§4.4).
+    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
+        let size = name.len() + value.len() + OVERHEAD;
+        self.shrink(self.limit.saturating_sub(size));
+        if size <= self.limit {
+            self.size += size;
+            self.entries.push_front(Entry { bytes: [name, value].concat().into(), name: name.len() });
+        }
+    }
+
+    /// Limits its size; false if that is more than it was allowed.
+    pub(super) fn resize(&mut self, limit: u64) -> bool {
+        if limit > MOST as u64 {
+            return false;
+        }
+        self.limit = limit as usize;
+        self.shrink(self.limit);
+        true
+    }
+
+    fn shrink(&mut self, limit: usize) {
+        while self.size > limit
+            && let Some(oldest) = self.entries.pop_back()
+        {
+            self.size -= oldest.bytes.len() + OVERHEAD;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What comes, frame by frame: where one ends, whether it may come, and the data of bodies, of which nothing is kept.
+
+use super::frame::{Fault, Frame, HEADER, MAX_PAYLOAD, bad_length, broken, code, flag, flood, kind, write_short};
+use super::{Http2, Input, Listener, MOST_IDLE_FRAMES, Over, RECEIVE_WINDOW, RecentBlock};
+use crate::ParseError;
+
+impl<T> Http2<T> {
+    /// Reads some of the bytes, which are not none, and says how many.
+    pub(super) fn step(
+        &mut self,
+        recent: &mut RecentBlock,
+        bytes: &[u8],
+        listener: &mut impl Listener<T>,
+    ) -> Result<(usize, Over<T>), Fault> {
+        match self.input {
+            Input::Header(there) => {
+                let n = bytes.len().min(HEADER - there);
+                self.header[there..there + n].copy_from_slice(&bytes[..n]);
+                if there + n < HEADER {
+                    self.input = Input::Header(there + n);
+                    return Ok((n, None));
+                }
+                self.input = Input::Header(0);
+                let frame = Frame::parse(self.header);
+                self.check(&frame)?;
+                self.count(&frame, HEADER, listener);
+                if frame.kind == kind::DATA {
+                    return Ok((n, self.begin_data(frame)?));
+                }
+                if let Some(payload) = bytes[n..].get(..frame.length) {
+                    return Ok((n + frame.length, self.read(recent, &frame, payload, listener)?));
+                }
+                self.payload.clear();
+                self.input = Input::Whole(frame);
+                Ok((n, None))
+            }
+            Input::Whole(frame) => {
+                let n = bytes.len().min(frame.length - self.payload.len());
+                self.payload.extend_from_slice(&bytes[..n]);
+                if self.payload.len() < frame.length {
+                    return Ok((n, None));
+                }
+                self.input = Input::Header(0);
+                let payload = std::mem::take(&mut self.payload);
+                let over = self.read(recent, &frame, &payload, listener)?;
+                self.payload = payload;
+                Ok((n, over))
+            }
+            Input::Data { frame, left, padding } => {
+                let n = bytes.len().min(left);
+                Ok((n, self.data(frame, left, padding, &bytes[..n], listener)?))
+            }
+        }
+    }
+
+    /// Whether the frame may come now, and on this stream.
+    fn check(&self, frame: &Frame) -> Result<(), Fault> {
+        if !self.peer.known && (frame.kind, frame.flags & flag::ACK, frame.stream) != (kind::SETTINGS, 0, 0) {
+            return Err(Fault { code: code::PROTOCOL_ERROR, error: ParseError::NotHttp2 });
+        }
+        if frame.length > MAX_PAYLOAD {
+            return Err(Fault {
+                code: code::FRAME_SIZE_ERROR,
+                error: ParseError::BadFrame("a frame is longer than the 16 KiB that were allowed"),
+            });
+        }
+        let goes_on = self.block.as_ref().map(|block| block.stream);
+        if goes_on != (frame.kind == kind::CONTINUATION).then_some(frame.stream) {
+            return Err(broken("a header block is interrupted, or goes on without having begun"));
+        }
+        match frame.kind {
+            kind::DATA | kind::HEADERS | kind::RST_STREAM | kind::CONTINUATION
+                if !self.streams.was_opened(frame.stream) =>
+            {
+                Err(broken("a frame is for a stream that was not opened"))
+            }
+            kind::SETTINGS | kind::PING | kind::GOAWAY if frame.stream != 0 => {
+                Err(broken("a frame about the connection is for a stream"))
+            }
+            kind::WINDOW_UPDATE if frame.stream != 0 && !self.streams.was_opened(frame.stream) => {
+                Err(broken("a window is for a stream that was not opened"))
+            }
+            kind::PUSH_PROMISE => Err(broken("the server pushes, though it was told not to")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts bytes of an answer.
+    pub(super) fn count(&mut self, frame: &Frame, bytes: usize, listener: &mut impl Listener<T>) {
+        let is_answer = matches!(frame.kind, kind::DATA | kind::HEADERS | kind::CONTINUATION | kind::RST_STREAM);
+        if is_answer && let Some(stream) = self.streams.get_mut(frame.stream) {
+            listener.received(&mut stream.value, bytes as u64);
+        }
+    }
+
+    /// One more frame that brings nothing.
+    pub(super) fn idle_frame(&mut self, what: &'static str) -> Result<(), Fault> {
+        self.idle_frames += 1;
+        if self.idle_frames > MOST_IDLE_FRAMES { Err(flood(what)) } else { Ok(()) }
+    }
+
+    /// Gives the windows back what DATA takes of them.
+    fn begin_data(&mut self, frame: Frame) -> Result<Over<T>, Fault> {
+        let exceeded = Fault { code: code::FLOW_CONTROL_ERROR, error: ParseError::BadFrame("a window was exceeded") };
+        self.input = Input::Data { frame, left: frame.length, padding: (!frame.has(flag::PADDED)).then_some(0) };
+        self.taken += frame.length as u32;
+        if self.taken > RECEIVE_WINDOW / 2 {
+            write_short(&mut self.out, kind::WINDOW_UPDATE, 0, 0, &std::mem::take(&mut self.taken).to_be_bytes());
+        }
+        let Some(stream) = self.streams.get_mut(frame.stream) else {
+            self.idle_frame("DATA of streams that have ended")?;
+            return self.end_data(frame);
+        };
+        if stream.status.is_none() {
+            let over = self.malformed(frame.stream, "its body comes before its head");
+            self.end_data(frame)?;
+            return Ok(over);
+        }
+        stream.receive_window = stream.receive_window.checked_sub(frame.length as u32).ok_or(exceeded)?;
+        stream.taken += frame.length as u32;
+        if stream.taken > RECEIVE_WINDOW / 2 && !frame.has(flag::END_STREAM) {
+            let taken = std::mem::take(&mut stream.taken);
+            stream.receive_window += taken;
+            write_short(&mut self.out, kind::WINDOW_UPDATE, 0, frame.stream, &taken.to_be_bytes());
+        }
+        if frame.length > 0 || frame.has(flag::END_STREAM) {
+            self.idle_frames = 0;
+        } else {
+            self.idle_frame("empty DATA frames")?;
+        }
+        self.end_data(frame)
+    }
+
+    fn data(
+        &mut self,
+        frame: Frame,
+        mut left: usize,
+        padding: Option<usize>,
+        bytes: &[u8],
+        listener: &mut impl Listener<T>,
+    ) -> Result<Over<T>, Fault> {
+        self.count(&frame, bytes.len(), listener);
+        let (padding, piece) = match (padding, bytes.split_first()) {
+            (Some(padding), _) => (padding, bytes),
+            (None, Some((&length, behind))) => {
+                left -= 1;
+                if usize::from(length) > left {
+                    return Err(broken("a frame has more padding than room for it"));
+                }
+                (usize::from(length), behind)
+            }
+            (None, None) => return Ok(None),
+        };
+        let data = &piece[..piece.len().min(left - padding.min(left))];
+        if let Some(stream) = self.streams.get_mut(frame.stream) {
+            stream.body_bytes += data.len() as u64;
+            if !data.is_empty() {
+                listener.body(&mut stream.value, data);
+            }
+        }
+        left -= piece.len();
+        self.input = Input::Data { frame, left, padding: Some(padding) };
+        self.end_data(frame)
+    }
+
+    /// Ends the frame, and with it perhaps the stream, if nothing of it is left.
+    pub(super) fn end_data(&mut self, frame: Frame) -> Result<Over<T>, Fault> {
+        match self.input {
+            Input::Data { left: 0, padding: None, .. } => Err(bad_length()),
+            Input::Data { left: 0, .. } => {
+                self.input = Input::Header(0);
+                Ok(if frame.has(flag::END_STREAM) { self.finish(frame.stream) } else { None })
+            }
+            _ => Ok(None),
+        }
+    }
+}

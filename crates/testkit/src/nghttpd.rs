@@ -1,0 +1,32 @@
+//! nghttp2's server, which speaks HTTP/2 alone, without TLS.
+use crate::daemon::{Daemon, Program, default_files};
+use std::ops::Deref;
+use std::path::Path;
+
+const PATH: &str = "/usr/sbin/nghttpd";
+/// It writes no pid: a shell does, and becomes it.
+const PROGRAM: Program =
+    Program { path: "/bin/sh", package: "nghttp2-server", args: |dir| vec![format!("{dir}/server.conf")] };
+
+/// A running nghttpd; stops when dropped. It serves `hello\n` at `/`.
+pub struct Nghttpd(Daemon);
+
+impl Nghttpd {
+    /// Starts it with these options besides and returns when it accepts connections. Panics, with its own words, if it
+    /// cannot.
+    pub fn start(options: &str) -> Nghttpd {
+        assert!(Path::new(PATH).exists(), "{PATH} is missing and this test needs it: apt-get install nghttp2-server");
+        let configure = |dir: &str, port| {
+            format!("echo $$ >{dir}/server.pid\nexec {PATH} --no-tls -a 127.0.0.1 -d {dir}/www {options} {port}\n")
+        };
+        Nghttpd(Daemon::start(&PROGRAM, 0, &default_files(), configure))
+    }
+}
+
+impl Deref for Nghttpd {
+    type Target = Daemon;
+
+    fn deref(&self) -> &Daemon {
+        &self.0
+    }
+}

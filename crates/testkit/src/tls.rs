@@ -1,0 +1,150 @@
+//! A server that speaks TLS, and what follows behind the handshake as a test wants it.
+
+use crate::{Identity, RawServer, Request};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, Stream};
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+
+/// How such a server behaves.
+#[derive(Clone, Debug)]
+pub struct TlsBehaviour {
+    /// What it answers each request with.
+    pub response: Vec<u8>,
+    /// What it does then.
+    pub ending: Ending,
+    /// Bytes that it writes at a time.
+    pub piece: usize,
+    /// After so many bytes it writes nothing more, and keeps the connection open.
+    pub stops_after: Option<usize>,
+    /// Protocols that it chooses from (ALPN).
+    pub protocols: Vec<Vec<u8>>,
+}
+
+/// What comes after a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The next request.
+    KeepAlive,
+    /// close_notify, and the end of the connection.
+    InOrder,
+    /// close_notify, and no end of the connection.
+    NotifyOnly,
+    /// The end of the connection, without a word.
+    Cut,
+    /// In place of the response these bytes, as they are.
+    Raw(Vec<u8>),
+}
+
+impl TlsBehaviour {
+    /// Answers with this, in order, and goes on.
+    pub fn answering(response: impl Into<Vec<u8>>) -> TlsBehaviour {
+        TlsBehaviour {
+            response: response.into(),
+            ending: Ending::KeepAlive,
+            piece: usize::MAX,
+            stops_after: None,
+            protocols: Vec::new(),
+        }
+    }
+}
+
+/// What a server needs to show this identity.
+pub fn server_config(identity: &Identity, protocols: Vec<Vec<u8>>) -> Arc<ServerConfig> {
+    let chain = CertificateDer::pem_file_iter(&identity.certificate).expect("open the certificates of a test");
+    let chain = chain.collect::<Result<_, _>>().expect("read the certificates of a test");
+    let key = PrivateKeyDer::from_pem_file(&identity.key).expect("read the key of a test");
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().expect("ring has what TLS needs");
+    let mut config =
+        builder.with_no_client_auth().with_single_cert(chain, key).expect("key and certificate are a pair");
+    config.alpn_protocols = protocols;
+    Arc::new(config)
+}
+
+impl RawServer {
+    /// A server of this identity.
+    pub fn by_tls(identity: &Identity, behaviour: TlsBehaviour) -> RawServer {
+        let config = server_config(identity, behaviour.protocols.clone());
+        RawServer::start(move |connection, _| {
+            let tls = ServerConnection::new(Arc::clone(&config)).expect("a configuration that was valid before");
+            // A client that goes away is none of the server's concern.
+            let _ = serve(connection, tls, &behaviour);
+        })
+    }
+}
+
+fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehaviour) -> io::Result<()> {
+    connection.set_nodelay(true)?;
+    let mut wire = Wire { connection, piece: behaviour.piece.max(1), left: behaviour.stops_after };
+    loop {
+        {
+            let mut reader = BufReader::new(Stream::new(&mut tls, &mut wire));
+            if Request::read(&mut reader).is_none() {
+                // Whatever it has against the client it says, and the client is to read it.
+                while tls.wants_write() && tls.write_tls(&mut wire).is_ok() {}
+                wire.connection.shutdown(Shutdown::Write)?;
+                return wire.drain();
+            }
+        }
+        if let Ending::Raw(bytes) = &behaviour.ending {
+            wire.write_all(bytes)?;
+            return wire.drain();
+        }
+        Stream::new(&mut tls, &mut wire).write_all(&behaviour.response)?;
+        match behaviour.ending {
+            Ending::KeepAlive => continue,
+            Ending::InOrder | Ending::NotifyOnly => {
+                tls.send_close_notify();
+                while tls.wants_write() {
+                    tls.write_tls(&mut wire)?;
+                }
+            }
+            Ending::Cut | Ending::Raw(_) => {}
+        }
+        if behaviour.ending != Ending::NotifyOnly {
+            wire.connection.shutdown(Shutdown::Write)?;
+        }
+        return wire.drain();
+    }
+}
+
+/// A connection that is written to in pieces.
+struct Wire {
+    connection: TcpStream,
+    piece: usize,
+    left: Option<usize>,
+}
+
+impl Wire {
+    /// Waits for the client to close.
+    fn drain(&mut self) -> io::Result<()> {
+        io::copy(&mut self.connection, &mut io::sink()).map(drop)
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.connection.read(buffer)
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = bytes.len().min(self.piece).min(self.left.unwrap_or(usize::MAX));
+        if length == 0 && !bytes.is_empty() {
+            self.drain()?;
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let written = self.connection.write(&bytes[..length])?;
+        self.left = self.left.map(|left| left - written);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.connection.flush()
+    }
+}
