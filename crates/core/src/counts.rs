@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What became of every call. `scheduled = sent + client_limited + abandoned + refused + reset_before_sending +
-/// unsent_at_end`, and `sent = completed + timed_out + (reset − reset_before_sending) + malformed + in_flight_at_end`.
+/// unsent_at_end`, and `sent = completed + unexpected + timed_out + (reset − reset_before_sending) + malformed +
+/// in_flight_at_end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Calls the schedule brought.
@@ -15,8 +16,11 @@ pub struct Counts {
     pub connect_attempts: u64,
     /// Connections established.
     pub established: u64,
-    /// Whole responses.
+    /// Whole responses that are as expected, where something is.
     pub completed: u64,
+    /// Whole responses that are not what was expected. Left out where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unexpected: u64,
     /// Attempts given up after the connect timeout.
     pub abandoned: u64,
     /// Attempts refused.
@@ -35,7 +39,7 @@ pub struct Counts {
     pub in_flight_at_end: u64,
     /// Calls not yet sent when the run ended.
     pub unsent_at_end: u64,
-    /// Whole responses by status class.
+    /// Whole responses by status class, unexpected ones among them.
     pub status: StatusCounts,
 }
 
@@ -86,13 +90,26 @@ impl Counts {
             self.unsent_at_end,
         ];
         let reset_after = self.reset - self.reset_before_sending.min(self.reset);
-        let after_sending = [self.completed, self.timed_out, reset_after, self.malformed, self.in_flight_at_end];
+        let after_sending = [
+            self.completed,
+            self.unexpected,
+            self.timed_out,
+            reset_after,
+            self.malformed,
+            self.in_flight_at_end,
+        ];
         (balance(self.scheduled, &before_sending), balance(self.sent, &after_sending))
     }
 
     /// Calls that failed for a reason other than the end of the run.
     pub fn errors(&self) -> u64 {
-        self.abandoned + self.refused + self.reset + self.timed_out + self.malformed + self.client_limited
+        self.abandoned
+            + self.refused
+            + self.reset
+            + self.timed_out
+            + self.malformed
+            + self.unexpected
+            + self.client_limited
     }
 
     /// The share of the scheduled calls that these are; `None` when there was no call.

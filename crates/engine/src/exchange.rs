@@ -2,10 +2,11 @@
 
 use crate::connection::{Call, Connection, Phase};
 use crate::deadlines::Armed;
+use crate::expected::{Digest, judged};
 use crate::io::{Happened, Io, Token, end_of_attempt};
 use crate::shard::{RESET, Shard};
 use crate::{Close, Requests};
-use brimful_core::{End, Event, Limit, Nanos, Observer, Workload};
+use brimful_core::{ConnectionEnded, End, Event, Limit, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{Progress as Parsed, Response};
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -141,6 +142,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         call.sent_at = Some(now);
         call.length = request.bytes().len();
         call.is_head = request.is_head();
+        if let Some(expected) = self.requests.expected(call.spec.class) {
+            call.digest = expected.sha256.map(|_| Digest::new());
+        }
+        self.observer.on_request(&mut call.observed, request.bytes());
         self.responding.arm(now, Armed { slot, stamp: call.stamp });
         let bytes = match request {
             Cow::Borrowed(shared) => Cow::Borrowed(shared.bytes()),
@@ -170,13 +175,17 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             let requests = &mut self.requests;
             let on_head = |head: &[u8]| requests.answered(&call.spec, head);
-            match connection.parser.feed_with(&mut self.recent_head, bytes, on_head) {
+            let digest = &mut call.digest;
+            let on_content = |content: &[u8]| digest.iter_mut().for_each(|digest| digest.add(content));
+            match connection.parser.feed_showing(&mut self.recent_head, bytes, on_head, on_content) {
                 Err(_) => {
                     call.received += bytes.len() as u64;
+                    self.observer.on_bytes(&mut call.observed, bytes);
                     return self.drop_malformed(slot);
                 }
                 Ok(fed) => {
                     call.received += fed.consumed as u64;
+                    self.observer.on_bytes(&mut call.observed, &bytes[..fed.consumed]);
                     from += fed.consumed;
                     let Parsed::Complete(response) = fed.state else { return };
                     // Bytes beyond the last response: what follows on this connection cannot be trusted.
@@ -202,14 +211,27 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn complete(&mut self, slot: u32, response: Response, spent: bool) {
         let unsent = self.io.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        let Some(call) = connection.calls.pop_front() else { return };
+        let Some(mut call) = connection.calls.pop_front() else { return };
+        connection.responses = connection.responses.saturating_add(1);
+        let size = ResponseSize { head: response.head_bytes, body: response.body_bytes };
+        self.observer.on_response(&mut call.observed, &size);
         let unsent_behind: usize = if unsent == 0 { 0 } else { connection.calls.iter().map(|call| call.length).sum() };
         let unsent = unsent.saturating_sub(unsent_behind);
         let bytes = call.length.saturating_sub(unsent) as u64;
         let goes_on = response.keep_alive && !call.last;
         let behind = connection.calls.len();
         let whole = unsent == 0;
-        self.end(call, End::Completed { status: response.status }, bytes);
+        if let Some(session) = connection.session {
+            if behind == 0 {
+                // Its user may think for long, as thousands of others do.
+                connection.calls.shrink_to_fit();
+            }
+            if self.config.connections.pipeline > 1 {
+                self.connections.note_keep_alive(session, response.keep_alive);
+            }
+        }
+        let end = judged(self.requests.expected(call.spec.class), &response, call.digest.take(), call.is_head);
+        self.end(call, end, bytes);
         match (behind > 0, whole && goes_on, spent) {
             (true, true, _) => {
                 self.expect_response(slot);
@@ -249,6 +271,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.io.close(self.connections.token(slot));
         self.hold();
         let Some(mut connection) = self.connections.remove(slot) else { return };
+        if connection.phase != Phase::Connecting {
+            let (attempted, responses) = (connection.attempted_at, connection.responses);
+            self.observer.on_connection(&ConnectionEnded { attempted, ended: self.now, responses });
+        }
         let sent = |call: &Call<O::PerCall>| {
             let missing = unsent.min(call.length);
             unsent -= missing;

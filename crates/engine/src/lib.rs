@@ -18,12 +18,14 @@ mod connection;
 mod contention;
 mod deadlines;
 mod exchange;
+mod expected;
 mod host;
 mod io;
 mod pacing;
 mod requests;
 #[cfg(test)]
 mod scripted;
+mod session_requests;
 mod shard;
 mod sources;
 mod sweep;
@@ -32,6 +34,7 @@ mod turns;
 pub use clock::Clock;
 pub use host::CpuTime;
 pub use requests::{FixedRequests, Requests, Wire};
+pub use session_requests::{ScriptedRequests, SessionRequests};
 pub use sources::{Cidr, CidrError};
 
 use brimful_core::record::HostContention;
@@ -64,6 +67,9 @@ pub struct Config {
 pub struct ConnectionPolicy {
     /// Calls after which a connection is closed; `1` is a new connection per call, `None` keeps it while the server does.
     pub calls_per_connection: Option<u64>,
+    /// Connections that one session may have in all, one after another; a call of it that finds none left is lost, as if the
+    /// connection had been reset. `None` has no bound.
+    pub connections_per_session: Option<u32>,
     /// Calls that may be under way on one connection, at least 1.
     pub pipeline: usize,
     /// Who closes, and how.
@@ -89,6 +95,7 @@ impl Default for ConnectionPolicy {
     fn default() -> ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
+            connections_per_session: None,
             pipeline: 1,
             close: Close::Server,
             connect_timeout: None,
@@ -185,6 +192,14 @@ pub enum EngineError {
         class: String,
         /// What is wrong with it.
         source: brimful_http::RequestError,
+    },
+    /// A place of a request that cannot be filled in.
+    #[error("the request of class `{class}` cannot be filled in: {why}")]
+    Template {
+        /// The class.
+        class: String,
+        /// Where, and what was expected.
+        why: String,
     },
 }
 

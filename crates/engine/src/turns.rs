@@ -145,12 +145,19 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         };
         match available {
             Some(slot) => self.give(slot, call, now),
+            None if self.has_had_its_connections(spec) => self.end(call, End::Reset { sent: false }, 0),
             None => {
                 let mut connection = Connection::new(Phase::Connecting, self.config.connections.pipeline, spec.session);
                 load(&mut connection, call, self.config.connections.calls_per_connection);
                 self.attempt(connection, now);
             }
         }
+    }
+
+    /// Whether this is the call of a session that may have no further connection.
+    fn has_had_its_connections(&self, spec: CallSpec) -> bool {
+        let most = self.config.connections.connections_per_session;
+        spec.session.zip(most).is_some_and(|(session, most)| self.connections.established_for(session) >= most)
     }
 
     /// Has an existing connection bear the call.
@@ -257,6 +264,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 /// Puts a call into a connection's queue.
 fn load<P>(connection: &mut Connection<P>, mut call: Call<P>, lifetime: Option<u64>) {
     connection.begun += 1;
+    if connection.session.is_some() && connection.calls.is_empty() {
+        connection.calls.reserve_exact(1);
+    }
     call.last = lifetime.is_some_and(|lifetime| connection.begun >= lifetime);
     connection.calls.push_back(call);
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`Request`]: rendered once, sent as it stands for every call of a class.
 //! - [`ResponseParser`]: finds where each response ends and what it says, under any fragmentation.
+//! - [`Jar`]: the cookies of one user, from the heads of responses to the requests that follow.
 //!
 //! It opens no socket and reads no clock. It keeps nothing of a body and, of a head, only what has arrived while the
 //! rest has not; once its buffer has grown to the largest such part, parsing allocates nothing.
@@ -24,11 +25,13 @@
 #![forbid(unsafe_code)]
 
 mod chunked;
+mod cookies;
 mod error;
 mod head;
 mod request;
 mod response;
 
+pub use cookies::Jar;
 pub use error::ParseError;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
 pub use request::{Request, RequestError, Version};

@@ -3,6 +3,8 @@
 //! Invariant: the bytes are exactly one request, whatever the arguments hold. What could end a line early, or make the
 //! server see another length than ours, is refused (request splitting; RFC 9112 §11.1 and §11.2).
 
+use memchr::memmem;
+
 /// A request, ready to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -60,7 +62,8 @@ pub enum RequestError {
 
 impl Request {
     /// Renders a request to `authority` (what Host says) for `path`. Host, User-Agent, Accept, Content-Length and
-    /// Connection are added where they are due and `headers` do not hold them already, in whatever case.
+    /// Connection are added where they are due and `headers` do not hold them already, in whatever case. One of them that
+    /// is given without a value is not sent at all, but for the length of a body that is there.
     /// `close` asks the server to close the connection after its response.
     pub fn new(
         method: &str,
@@ -101,10 +104,15 @@ impl Request {
             (Version::Http11, false) | (Version::Http10, true) => {}
         }
         // Methods that mean something by their content say so when it is empty, too (RFC 9110 §8.6).
-        if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
-            add_default("Content-Length", &body.len().to_string());
+        if !body.is_empty() {
+            let is_given = headers.iter().any(|(name, value)| is_length(name) && !leaves_out(name, value));
+            if !is_given {
+                add("Content-Length", &body.len().to_string());
+            }
+        } else if matches!(method, "POST" | "PUT" | "PATCH") {
+            add_default("Content-Length", "0");
         }
-        for (name, value) in headers {
+        for (name, value) in headers.iter().filter(|(name, value)| !leaves_out(name, value)) {
             add(name, value);
         }
 
@@ -112,6 +120,12 @@ impl Request {
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(body);
         Ok(Request { bytes, is_head: method == "HEAD" })
+    }
+
+    /// A request that was put together of the parts of one that [`Request::new`] made: whoever does so sees to it that the
+    /// bytes are exactly one request.
+    pub fn assembled(bytes: Vec<u8>, is_head: bool) -> Request {
+        Request { bytes, is_head }
     }
 
     /// What to send.
@@ -124,6 +138,32 @@ impl Request {
         self.bytes
     }
 
+    /// What is asked for: path and query, as a rule.
+    pub fn target(&self) -> &[u8] {
+        self.bytes.split(|byte| *byte == b' ').nth(1).unwrap_or_default()
+    }
+
+    /// The same with these cookies, `name=value` pairs with `; ` in between, behind those that it may have already: a
+    /// request has one Cookie field (RFC 6265 §5.4). What could end a line early is no cookie, and left out whole.
+    #[must_use]
+    pub fn with_cookies(&self, cookies: &[u8]) -> Request {
+        let ends_lines = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
+        let head_end = memmem::find(&self.bytes, b"\r\n\r\n");
+        let Some(head_end) = head_end.filter(|_| !cookies.is_empty() && !cookies.iter().any(ends_lines)) else {
+            return self.clone();
+        };
+        // At the end of its own field, or else on a line of its own.
+        let (at, before, after) = match cookie_line_end(&self.bytes[..head_end]) {
+            Some(line_end) => (line_end, &b"; "[..], &b""[..]),
+            None => (head_end + 2, &b"Cookie: "[..], &b"\r\n"[..]),
+        };
+        let mut bytes = Vec::with_capacity(self.bytes.len() + before.len() + cookies.len() + after.len());
+        for part in [&self.bytes[..at], before, cookies, after, &self.bytes[at..]] {
+            bytes.extend_from_slice(part);
+        }
+        Request { bytes, is_head: self.is_head }
+    }
+
     /// Whether the method is HEAD: what [`ResponseParser::start`](crate::ResponseParser::start) needs to know.
     pub fn is_head(&self) -> bool {
         self.is_head
@@ -133,6 +173,29 @@ impl Request {
     pub fn expects_body(&self) -> bool {
         !self.is_head
     }
+}
+
+/// Where the line of the Cookie field ends, in a head without its last line break.
+fn cookie_line_end(head: &[u8]) -> Option<usize> {
+    let mut begins = 0;
+    for line in head.split(|byte| *byte == b'\n') {
+        let ends = begins + line.len();
+        if line.get(..7).is_some_and(|name| name.eq_ignore_ascii_case(b"cookie:")) {
+            return Some(ends - usize::from(line.ends_with(b"\r")));
+        }
+        begins = ends + 1;
+    }
+    None
+}
+
+fn is_length(name: &str) -> bool {
+    name.eq_ignore_ascii_case("Content-Length")
+}
+
+/// Whether a header stands for not sending it: one of those that are added, without a value, as with curl's `-H`.
+fn leaves_out(name: &str, value: &str) -> bool {
+    const ADDED: [&str; 5] = ["Host", "User-Agent", "Accept", "Connection", "Content-Length"];
+    value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
 }
 
 /// Whether the request line and Host would be what they look like.
@@ -166,7 +229,7 @@ fn check_header(name: &str, value: &str, body_bytes: usize) -> Result<(), Reques
     if name.eq_ignore_ascii_case("Transfer-Encoding") {
         return Err(RequestError::TransferEncoding);
     }
-    if name.eq_ignore_ascii_case("Content-Length") && value != body_bytes.to_string() {
+    if is_length(name) && value != body_bytes.to_string() && !leaves_out(name, value) {
         return Err(RequestError::ContentLength { given: value.to_owned(), actual: body_bytes });
     }
     Ok(())
@@ -193,6 +256,19 @@ mod tests {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         Request::new(method, "a.example:81", "/x?y", &headers, body.as_bytes(), version, close)
             .map(|request| String::from_utf8(request.bytes().to_vec()).expect("text"))
+    }
+
+    #[test]
+    fn what_is_added_can_be_left_out() {
+        let without = [("accept", ""), ("User-Agent", " "), ("Connection", ""), ("X-Empty", "")];
+        let text = render("GET", &without, "", Http10, false).unwrap();
+        assert_eq!(text, "GET /x?y HTTP/1.0\r\nHost: a.example:81\r\nX-Empty: \r\n\r\n");
+        let text = render("GET", &[("Host", ""), ("Accept", "a"), ("User-Agent", "b")], "", Http11, true).unwrap();
+        assert_eq!(text, "GET /x?y HTTP/1.1\r\nConnection: close\r\nAccept: a\r\nUser-Agent: b\r\n\r\n");
+        let post =
+            |body| render("POST", &[("Content-Length", ""), ("Accept", ""), ("User-Agent", "")], body, Http11, false);
+        assert_eq!(post("").unwrap(), "POST /x?y HTTP/1.1\r\nHost: a.example:81\r\n\r\n");
+        assert_eq!(post("a").unwrap(), "POST /x?y HTTP/1.1\r\nHost: a.example:81\r\nContent-Length: 1\r\n\r\na");
     }
 
     #[test]
@@ -229,6 +305,30 @@ mod tests {
             "GET /x?y HTTP/1.0\r\nhost: b\r\nUSER-AGENT: c\r\naccept: d\r\nconnection: close\r\ncontent-length: 2\r\n\
              X: \u{e9}\tz\r\n\r\nhi"
         );
+    }
+
+    #[test]
+    fn cookies_go_on_one_line_at_the_end_of_the_head() {
+        let with = |headers: &[(&str, &str)], body: &str, cookies: &str| {
+            let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            let request = Request::new("POST", "a", "/x?y", &headers, body.as_bytes(), Http11, false).expect("good");
+            assert_eq!(request.target(), b"/x?y");
+            let with = request.with_cookies(cookies.as_bytes());
+            assert_eq!(with.target(), b"/x?y");
+            (String::from_utf8(request.into_bytes()), String::from_utf8(with.into_bytes()))
+        };
+        let (Ok(plain), Ok(dressed)) = with(&[], "a\r\n\r\nb", "s=1; t=\"2\"") else { panic!("not text") };
+        assert_eq!(dressed, plain.replacen("\r\n\r\n", "\r\nCookie: s=1; t=\"2\"\r\n\r\n", 1));
+        for own in ["Cookie", "cookie"] {
+            for headers in [&[(own, "a=b"), ("X", "y")][..], &[("X", "cookie: z"), (own, "a=b")]] {
+                let (Ok(plain), Ok(dressed)) = with(headers, "", "s=1") else { panic!("not text") };
+                assert_eq!(dressed, plain.replacen("a=b", "a=b; s=1", 1));
+            }
+        }
+        for bad in ["", "a=b\r\nX: y", "a=b\n", "a=\0", "\x7f"] {
+            let (plain, dressed) = with(&[], "body", bad);
+            assert_eq!(dressed, plain, "{bad:?}");
+        }
     }
 
     #[test]
@@ -275,7 +375,7 @@ mod tests {
             render("POST", &[("transfer-encoding", "chunked")], "", Http11, false),
             Err(RequestError::TransferEncoding)
         );
-        for given in ["4", "05", "x", "5, 5", ""] {
+        for given in ["4", "05", "x", "5, 5"] {
             let error = RequestError::ContentLength { given: given.to_owned(), actual: 5 };
             assert_eq!(render("POST", &[("Content-Length", given)], "hello", Http11, false), Err(error));
         }

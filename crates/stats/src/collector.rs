@@ -77,7 +77,12 @@ impl Collector {
                 }
                 account.series.failed(at);
             }
-            End::Abandoned | End::Refused | End::Reset { .. } | End::TimedOut | End::Malformed => {
+            End::Unexpected { .. }
+            | End::Abandoned
+            | End::Refused
+            | End::Reset { .. }
+            | End::TimedOut
+            | End::Malformed => {
                 account.series.failed(at);
             }
         }

@@ -89,17 +89,12 @@ impl Tally {
 pub(crate) fn count_end(counts: &mut Counts, end: End) {
     let counter = match end {
         End::Completed { status } => {
-            match status {
-                200..=299 => counts.status.s2xx += 1,
-                300..=399 => counts.status.s3xx += 1,
-                400..=499 => {
-                    counts.status.s4xx += 1;
-                    counts.status.s429 += u64::from(status == 429);
-                }
-                500..=599 => counts.status.s5xx += 1,
-                _ => {}
-            }
+            count_status(counts, status);
             &mut counts.completed
+        }
+        End::Unexpected { status } => {
+            count_status(counts, status);
+            &mut counts.unexpected
         }
         End::Abandoned => &mut counts.abandoned,
         End::Refused => &mut counts.refused,
@@ -116,6 +111,19 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
     *counter += 1;
 }
 
+fn count_status(counts: &mut Counts, status: u16) {
+    match status {
+        200..=299 => counts.status.s2xx += 1,
+        300..=399 => counts.status.s3xx += 1,
+        400..=499 => {
+            counts.status.s4xx += 1;
+            counts.status.s429 += u64::from(status == 429);
+        }
+        500..=599 => counts.status.s5xx += 1,
+        _ => {}
+    }
+}
+
 /// Adds count by count.
 pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
     for (sum, count) in fields(sum).into_iter().zip(fields(&mut { *counts })) {
@@ -124,8 +132,8 @@ pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
 }
 
 /// Every count.
-fn fields(counts: &mut Counts) -> [&mut u64; 19] {
-    const { assert!(size_of::<Counts>() == size_of::<[u64; 19]>(), "a count is missing below") };
+fn fields(counts: &mut Counts) -> [&mut u64; 20] {
+    const { assert!(size_of::<Counts>() == size_of::<[u64; 20]>(), "a count is missing below") };
     let status = &mut counts.status;
     [
         &mut counts.scheduled,
@@ -133,6 +141,7 @@ fn fields(counts: &mut Counts) -> [&mut u64; 19] {
         &mut counts.connect_attempts,
         &mut counts.established,
         &mut counts.completed,
+        &mut counts.unexpected,
         &mut counts.abandoned,
         &mut counts.refused,
         &mut counts.reset,

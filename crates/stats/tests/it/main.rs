@@ -33,7 +33,7 @@ impl Call {
             End::Reset { sent: true } | End::TimedOut | End::Unfinished { sent: true } => {
                 (self.new_connection, self.new_connection, true, self.due.is_multiple_of(2))
             }
-            End::Malformed => (self.new_connection, self.new_connection, true, true),
+            End::Malformed | End::Unexpected { .. } => (self.new_connection, self.new_connection, true, true),
             End::Reset { sent: false } => (true, true, false, false),
             End::Abandoned | End::Refused => (true, false, false, false),
             End::ClientLimited(_) | End::Unfinished { sent: false } => (false, false, false, false),
@@ -66,6 +66,7 @@ fn end() -> impl Strategy<Value = End> {
         1 => any::<bool>().prop_map(|sent| End::Reset { sent }),
         1 => Just(End::TimedOut),
         1 => Just(End::Malformed),
+        1 => (100_u16..700).prop_map(|status| End::Unexpected { status }),
         1 => prop_oneof![Just(Limit::Descriptors), Just(Limit::Ports), Just(Limit::Memory)]
             .prop_map(End::ClientLimited),
         1 => any::<bool>().prop_map(|sent| End::Unfinished { sent }),

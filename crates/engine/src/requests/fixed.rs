@@ -1,0 +1,374 @@
+//! The requests of a workload: those that are the same for many calls, rendered before the run and borrowed, and those
+//! that are put together for one call, each in one buffer.
+//!
+//! Up to [`MOST_RENDERED`] requests of a class are rendered before the run, for connections that go on; of the first
+//! [`MOST_EAGER`] also the form that ends its connection, of the others when it is first sent. Beyond that, and where
+//! something is to be filled in, there is one template for all, and the paths stand where they were read.
+
+use super::template::{Draws, Template};
+use super::{Requests, Wire};
+use crate::EngineError;
+use brimful_core::alias::Alias;
+use brimful_core::template::TemplateError;
+use brimful_core::workload::{Class, Expect, Order, Workload};
+use brimful_core::{CallSpec, ClassId, RequestId};
+use brimful_http::{Request, RequestError};
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+const MOST_RENDERED: usize = 1 << 17;
+const MOST_EAGER: usize = 1 << 10;
+
+/// All requests of a workload, for all shards of a run. Which one a call has, its [`RequestId`] says: of a class that is
+/// numbered, its number; else its place among all requests that are drawn by themselves, as `Mix` of `brimful-workload`
+/// counts them.
+#[derive(Clone, Debug)]
+pub struct FixedRequests {
+    classes: Vec<OfClass>,
+    wire: Wire,
+    seed: u64,
+    /// Whether answers have to be like anything at all.
+    expects: bool,
+}
+
+#[derive(Clone, Debug)]
+struct OfClass {
+    class: Class,
+    pick: Pick,
+    made: Made,
+}
+
+/// Which target a call has.
+#[derive(Clone, Debug)]
+enum Pick {
+    /// The one drawn for it; the first one's number.
+    Drawn { first: u32 },
+    /// They come in turn.
+    InOrder,
+    /// A set of files is walked.
+    Walk { ratio: f64 },
+    /// Any, drawn by the call's number.
+    ByNumber(Alias),
+}
+
+/// How it is made.
+#[derive(Clone, Debug)]
+enum Made {
+    /// Rendered before the run, target by target.
+    Rendered(Vec<Forms>),
+    /// For any path, as sent on a connection that goes on and on one that ends with it.
+    Paths(Box<[Template; 2]>),
+    /// Target by target, likewise.
+    Each(Vec<[Template; 2]>),
+}
+
+/// One request, as it is sent on a connection that goes on and on one that ends with it.
+#[derive(Clone, Debug)]
+struct Forms {
+    on_going: Request,
+    last: OnceLock<Box<Request>>,
+}
+
+impl FixedRequests {
+    /// Renders all requests of a workload whose files have been read.
+    ///
+    /// # Errors
+    /// [`EngineError::Request`] when method, path or headers cannot be sent as HTTP, [`EngineError::Template`] when a
+    /// place to be filled in is not written as it should be.
+    pub fn render(workload: &Workload, wire: &Wire) -> Result<FixedRequests, EngineError> {
+        FixedRequests::rendering(workload, wire, MOST_RENDERED)
+    }
+
+    /// The same with other numbers where these are drawn anew for every call.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> FixedRequests {
+        self.seed = seed;
+        self
+    }
+
+    fn rendering(workload: &Workload, wire: &Wire, most: usize) -> Result<FixedRequests, EngineError> {
+        let mut first = 0;
+        let mut of_class = |class: &Class| {
+            let made = OfClass::render(class, first, wire, most);
+            first += if class.is_numbered() { 1 } else { class.len() as u32 };
+            made
+        };
+        let classes = workload.classes.iter().map(&mut of_class).collect::<Result<_, _>>()?;
+        let expects = workload.classes.iter().any(|class| class.expect.is_some());
+        Ok(FixedRequests { classes, wire: wire.clone(), seed: 0, expects })
+    }
+
+    fn of_call(&self, call: &CallSpec, last: bool) -> Cow<'_, Request> {
+        let of_class = &self.classes[usize::from(call.class.0)];
+        let target = |draws| of_class.target(call.request, draws);
+        match &of_class.made {
+            Made::Rendered(all) => {
+                let draws = || Draws::of_call(self.seed, call.class, call.request);
+                let place = target(&draws);
+                let forms = &all[place];
+                Cow::Borrowed(if last { forms.last(&self.wire, &of_class.class, place) } else { &forms.on_going })
+            }
+            Made::Paths(forms) => {
+                let draws = Draws::of_call(self.seed, call.class, call.request);
+                let path = of_class.class.path(target(&|| draws));
+                Cow::Owned(forms[usize::from(last)].render(&path, draws))
+            }
+            Made::Each(all) => {
+                let draws = Draws::of_call(self.seed, call.class, call.request);
+                Cow::Owned(all[target(&|| draws)][usize::from(last)].render("", draws))
+            }
+        }
+    }
+}
+
+impl<'a> Requests<'a> for &'a FixedRequests {
+    fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
+        let all: &'a FixedRequests = self;
+        all.of_call(call, last)
+    }
+
+    fn longest(&self) -> usize {
+        self.classes.iter().map(OfClass::longest).max().unwrap_or(0)
+    }
+
+    fn expected(&self, class: ClassId) -> Option<&Expect> {
+        if !self.expects {
+            return None;
+        }
+        self.classes.get(usize::from(class.0))?.class.expect.as_ref()
+    }
+}
+
+impl OfClass {
+    /// With `first` requests before it that are drawn by themselves.
+    fn render(class: &Class, first: u32, wire: &Wire, most: usize) -> Result<OfClass, EngineError> {
+        let walk = class.file_set.as_ref().and_then(|set| set.ratio);
+        let pick = match (walk, class.order) {
+            _ if !class.is_numbered() => Pick::Drawn { first },
+            (Some(ratio), _) => Pick::Walk { ratio },
+            (None, Order::Listed | Order::Once) => Pick::InOrder,
+            (None, Order::Random) if class.len() <= 1 => Pick::InOrder,
+            (None, Order::Random) => {
+                let weights: Vec<f64> = (0..class.len()).map(|place| class.weight(place)).collect();
+                Alias::new(&weights).map_or(Pick::InOrder, Pick::ByNumber)
+            }
+        };
+        let made = match (class.is_template(), class.differs_by_path_alone()) {
+            (false, by_path) if class.len() <= most || !by_path => Made::Rendered(forms(class, wire)?),
+            // Its own paths have nothing to fill in.
+            (_, true) if !class.has_template_paths() => {
+                let [on_going, last] = [false, true].map(|last| compiled(class, None, wire, last));
+                Made::Paths(Box::new([on_going?, last?]))
+            }
+            _ => {
+                let both =
+                    |place| Ok([compiled(class, Some(place), wire, false)?, compiled(class, Some(place), wire, true)?]);
+                Made::Each((0..class.len()).map(both).collect::<Result<_, EngineError>>()?)
+            }
+        };
+        Ok(OfClass { class: class.clone(), pick, made })
+    }
+
+    fn target(&self, request: RequestId, draws: &dyn Fn() -> Draws) -> usize {
+        let number = request.0 as usize;
+        match &self.pick {
+            Pick::Drawn { first } => number - *first as usize,
+            Pick::InOrder => number % self.class.len().max(1),
+            Pick::Walk { ratio } => {
+                self.class.file_set.as_ref().map_or(0, |set| set.walk(*ratio, number as u64) as usize)
+            }
+            Pick::ByNumber(shares) => shares.at(draws().unit()),
+        }
+    }
+
+    fn longest(&self) -> usize {
+        match &self.made {
+            Made::Rendered(all) => all.iter().map(Forms::longest).max().unwrap_or(0),
+            Made::Paths(forms) => {
+                let path = match &self.class.file_set {
+                    Some(_) => self.class.path(0).len(),
+                    None => (0..self.class.len()).map(|place| self.class.path(place).len()).max().unwrap_or(0),
+                };
+                forms.iter().map(|template| template.longest(path)).max().unwrap_or(0)
+            }
+            Made::Each(all) => all.iter().flatten().map(|template| template.longest(0)).max().unwrap_or(0),
+        }
+    }
+}
+
+impl Forms {
+    fn longest(&self) -> usize {
+        let on_going = self.on_going.bytes().len();
+        // One that has not been rendered yet has a line more at most.
+        let last = || on_going + "Connection: close\r\n".len();
+        self.last.get().map_or_else(last, |request| request.bytes().len()).max(on_going)
+    }
+
+    fn last(&self, wire: &Wire, class: &Class, place: usize) -> &Request {
+        // What can be sent without asking for the end of the connection can be sent with it.
+        self.last.get_or_init(|| Box::new(rendered(class, place, wire, true).unwrap_or_else(|_| self.on_going.clone())))
+    }
+}
+
+fn forms(class: &Class, wire: &Wire) -> Result<Vec<Forms>, EngineError> {
+    let failed = |source| EngineError::Request { class: class.name.clone(), source };
+    let forms = |place| {
+        let forms = Forms { on_going: rendered(class, place, wire, false).map_err(failed)?, last: OnceLock::new() };
+        if place < MOST_EAGER {
+            forms.last(wire, class, place);
+        }
+        Ok(forms)
+    };
+    (0..class.len()).map(forms).collect()
+}
+
+/// The request of one target, with its places as they are written.
+fn rendered(class: &Class, place: usize, wire: &Wire, last: bool) -> Result<Request, RequestError> {
+    let target = class.target(place);
+    let headers: Vec<(String, String)> =
+        target.headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    wire.request(target.method, &target.path, &headers, target.body.as_bytes(), last)
+}
+
+/// A template of one target, or of all that differ by nothing but their paths.
+fn compiled(class: &Class, place: Option<usize>, wire: &Wire, last: bool) -> Result<Template, EngineError> {
+    let failed = |source| EngineError::Request { class: class.name.clone(), source };
+    let wrong = |error: TemplateError| EngineError::Template { class: class.name.clone(), why: error.to_string() };
+    let target = class.target(place.unwrap_or(0));
+    let request = match place {
+        Some(place) => rendered(class, place, wire, last),
+        None => {
+            let headers: Vec<(String, String)> =
+                target.headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            wire.request(target.method, "/", &headers, target.body.as_bytes(), last)
+        }
+    };
+    let request = request.map_err(failed)?;
+    Template::compile(&request, target.body.len(), place.is_none(), class.rows()).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Close;
+    use brimful_http::Version;
+
+    fn wire(close: Close) -> Wire {
+        Wire { authority: "a".to_owned(), version: Version::Http11, headers: Vec::new(), close }
+    }
+
+    fn file(name: &str) -> std::io::Result<Vec<u8>> {
+        Ok(match name {
+            "users" => b"user,pass\nann,x\nbob,y\n".to_vec(),
+            "urls" => b"/a 3\n/b\n/c\n".to_vec(),
+            _ => b"{\"path\":\"/1\",\"method\":\"PUT\",\"body\":\"{seq}\"}\n{\"path\":\"/2\"}\n".to_vec(),
+        })
+    }
+
+    fn workload(toml: &str) -> Workload {
+        let mut workload: Workload = toml::from_str(toml).unwrap();
+        workload.validate().unwrap();
+        workload.read_files(file).unwrap();
+        workload
+    }
+
+    fn call(class: u16, request: u32) -> CallSpec {
+        CallSpec { class: ClassId(class), request: RequestId(request), session: None }
+    }
+
+    /// Method and path of a call's request.
+    fn line(requests: &FixedRequests, call: CallSpec, last: bool) -> String {
+        let text = String::from_utf8(requests.of_call(&call, last).bytes().to_vec()).unwrap();
+        assert_eq!(text.contains("\r\nConnection: close\r\n"), last, "{text}");
+        text.split(" HTTP/1.1").next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn requests_that_are_drawn_are_found_by_their_place_among_all() {
+        let toml =
+            "[[class]]\nname='x'\nurls_file='urls'\n[[class]]\nname='y'\npath='/{seq}'\n[[class]]\nname='z'\npath='/z'";
+        let workload = workload(toml);
+        for most in [0, 2, 10] {
+            let requests = FixedRequests::rendering(&workload, &wire(Close::Server), most).unwrap();
+            for last in [false, true] {
+                assert_eq!(line(&requests, call(0, 2), last), "GET /c");
+                assert_eq!(line(&requests, call(1, 77), last), "GET /77");
+                assert_eq!(line(&requests, call(2, 4), last), "GET /z");
+            }
+            assert!(matches!(requests.of_call(&call(2, 4), false), Cow::Borrowed(_)) || most == 0);
+            assert!((&requests).longest() >= requests.of_call(&call(0, 2), true).bytes().len());
+        }
+    }
+
+    #[test]
+    fn lists_in_order_and_walks_follow_the_number() {
+        let toml = "[[class]]\nname='x'\nurls_file='urls'\norder='listed'\n[[class]]\nname='y'\npath='/s'\n\
+                    file_set={files=11,ratio=0.5}";
+        let workload = workload(toml);
+        for most in [0, 100] {
+            let requests = FixedRequests::rendering(&workload, &wire(Close::Server), most).unwrap();
+            let lines: Vec<String> = (0..4).map(|n| line(&requests, call(0, n), n > 2)).collect();
+            assert_eq!(lines, ["GET /a", "GET /b", "GET /c", "GET /a"]);
+            let lines: Vec<String> = [0, 1, 2, 21, 22].map(|n| line(&requests, call(1, n), false)).to_vec();
+            assert_eq!(
+                lines,
+                ["/s/0/0", "/s/0/0", "/s/0/1", "/s/1/0", "/s/0/0"].map(|path| format!("GET {path}.html"))
+            );
+        }
+    }
+
+    #[test]
+    fn rows_come_one_after_another_and_fill_in_path_header_and_body() {
+        let toml = "[[class]]\nname='x'\nmethod='POST'\npath='/{csv.user}'\nheaders={A='{csv.pass}'}\n\
+                    body='u={csv.user}&p={csv.pass}'\ncsv='users'";
+        let requests = FixedRequests::render(&workload(toml), &wire(Close::Server)).unwrap();
+        for (number, user, pass) in [(0, "ann", "x"), (1, "bob", "y"), (2, "ann", "x")] {
+            let request = requests.of_call(&call(0, number), false);
+            let text = String::from_utf8(request.bytes().to_vec()).unwrap();
+            assert!(
+                text.starts_with(&format!("POST /{user} ")) && text.contains(&format!("\r\nA: {pass}\r\n")),
+                "{text}"
+            );
+            assert!(text.ends_with(&format!("\r\n\r\nu={user}&p={pass}")), "{text}");
+            assert!(text.contains("\r\nContent-Length: 9\r\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn templates_in_lists_are_drawn_by_weight_whatever_the_shard() {
+        let workload = workload("[[class]]\nname='x'\nurls_file='urls'\nheaders={X-Id='{uuid}'}");
+        let requests = FixedRequests::render(&workload, &wire(Close::Fin)).unwrap().seeded(5);
+        let mut counts = [0; 3];
+        for number in 0..5000 {
+            let request = requests.of_call(&call(0, number), true);
+            let text = String::from_utf8(request.bytes().to_vec()).unwrap();
+            assert!(!text.contains("Connection") && !text.contains('{'), "{text}");
+            counts[["GET /a", "GET /b", "GET /c"].iter().position(|line| text.starts_with(line)).unwrap()] += 1;
+        }
+        assert!(counts[0] > 2800 && counts[0] < 3200 && counts[1] > 850, "{counts:?}");
+    }
+
+    #[test]
+    fn requests_of_a_file_have_methods_and_bodies_of_their_own() {
+        let requests = FixedRequests::render(
+            &workload("[[class]]\nname='x'\nrequests_file='r'\norder='listed'"),
+            &wire(Close::Server),
+        );
+        let requests = requests.unwrap();
+        let text = |number| String::from_utf8(requests.of_call(&call(0, number), false).bytes().to_vec()).unwrap();
+        assert!(
+            text(10).starts_with("PUT /1 ") && text(10).ends_with("\r\nContent-Length: 2\r\n\r\n10"),
+            "{}",
+            text(10)
+        );
+        assert!(text(1).starts_with("GET /2 "));
+    }
+
+    #[test]
+    fn what_is_expected_is_the_classes() {
+        let toml = "[[class]]\nname='x'\npath='/'\n[[class]]\nname='y'\npath='/'\nexpect={status=200}";
+        let requests = FixedRequests::render(&workload(toml), &wire(Close::Server)).unwrap();
+        assert!((&requests).expected(ClassId(0)).is_none());
+        assert!((&requests).expected(ClassId(1)).is_some_and(|expect| !expect.admits(404, 0)));
+    }
+}
