@@ -69,6 +69,7 @@ look_for_test_tools() {
     [[ -x /usr/sbin/nghttpd ]] || package nghttpd "tests measure HTTP/2 with it" nghttp2-server
     [[ -f /usr/share/nginx/src/src/core/nginx.h ]] || package "nginx's headers" "tests build a module for it" nginx-dev
     runs apxs -q INCLUDEDIR || package "Apache's headers" "tests build a module for it" apache2-dev
+    [[ -x /usr/bin/httperf ]] || package httperf "tests hold its report beside ours" httperf
     runs openssl version || package openssl "tests make certificates with it" openssl
     runs ip -Version || package iproute2 "tests make networks of their own with it" iproute2
     [[ -x ${CHROMIUM:-/usr/bin/chromium} ]] || package chromium "tests read the report page in it" chromium

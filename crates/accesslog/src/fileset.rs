@@ -1,10 +1,12 @@
-//! The document root that a Workload's requests need: for every URL that says how many bytes its answer has, a file of
-//! that size.
+//! The document root that a Workload's requests need: a file for every URL that is listed, whether in the document, in a
+//! file or as one of a set, of the size that is given for it. What has places to be filled in, a program answers and no
+//! file.
 //!
 //! Queries are no part of a file's name, so URLs that differ in nothing else share a file, of the mean of their sizes
 //! by weight. A URL that ends with a slash is its `index.html`; one that is also the directory of another is as well.
 
 use crate::LogError;
+use brimful_core::template::is_template;
 use brimful_core::workload::Workload;
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,15 +64,21 @@ pub(crate) fn step_of_size(bytes: u64) -> u64 {
 fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
     // Sums of weight and of weight times bytes.
     let mut sizes: BTreeMap<PathBuf, (f64, f64)> = BTreeMap::new();
-    for class in &workload.classes {
-        for url in &class.urls {
-            let known = sizes.entry(name(&url.path)?).or_default();
-            if let Some(bytes) = url.bytes.filter(|_| url.weight > 0.0) {
-                *known = (known.0 + url.weight, known.1 + url.weight * bytes as f64);
+    for class in workload.classes.iter().filter(|class| class.has_list()) {
+        for place in 0..class.len() {
+            let path = class.path(place);
+            if is_template(&path) {
+                continue;
+            }
+            let (known, weight) = (sizes.entry(name(&path)?).or_default(), class.weight(place));
+            if let Some(bytes) = class.bytes(place).filter(|_| weight > 0.0) {
+                *known = (known.0 + weight, known.1 + weight * bytes as f64);
             }
         }
     }
+    // What lies in a directory stands right after it.
     let names: Vec<PathBuf> = sizes.keys().cloned().collect();
+    let mut next = names.iter().skip(1);
     let mut found = BTreeMap::new();
     for (file, (weight, sum)) in sizes {
         let bytes = if weight > 0.0 { (sum / weight).round() as u64 } else { UNKNOWN_BYTES };
@@ -78,7 +86,7 @@ fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
             let what = format!("{} would have {bytes} bytes, more than 4 GiB: make it yourself", file.display());
             return Err(LogError::BadFormat(what));
         }
-        let is_directory = names.iter().any(|other| *other != file && other.starts_with(&file));
+        let is_directory = next.next().is_some_and(|next| next.starts_with(&file));
         let file = if is_directory { file.join("index.html") } else { file };
         found.entry(file).and_modify(|known: &mut u64| *known = (*known).max(bytes)).or_insert(bytes);
     }
@@ -158,6 +166,21 @@ mod tests {
         let size = |name: &str| fs::metadata(root.join(name)).unwrap().len();
         assert_eq!((size("index.html"), size("a b"), size("docs/index.html")), (100, 25, 7));
         assert_eq!((size("docs/a.html"), size("unknown")), (20_000, 1));
+    }
+
+    #[test]
+    fn lists_and_sets_have_their_files_and_templates_none() {
+        let toml = "[[class]]\nname='x'\npath='/set'\nfile_set={files=1000,ratio=0.5,bytes='exponential:100'}\n\
+                    [[class]]\nname='y'\nurls_file='urls'\n[[class]]\nname='z'\npath='/{seq}'";
+        let mut workload: Workload = toml::from_str(toml).unwrap();
+        workload.read_files(|_| Ok(b"/u/a 1 7\n/u/b 1 9\n/{seq}\n/u 2 5".to_vec())).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let made = fileset(&workload, directory.path()).unwrap();
+        assert_eq!(made.files, 1003);
+        assert!((made.bytes as f64 / 1000.0 - 100.0).abs() < 2.0, "{made:?}");
+        let size = |name: &str| fs::metadata(directory.path().join(name)).unwrap().len();
+        assert_eq!(size("set/0/4/2.html"), workload.classes[0].bytes(42).unwrap());
+        assert_eq!((size("u/a"), size("u/b"), size("u/index.html")), (7, 9, 5));
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! Every flag, once: clap makes parsing and `--help` of it.
 
 use crate::characterize::args::{CharacterizeArgs, FilesetArgs};
+use crate::choosers::{self, ChooserArgs};
 use crate::exit::UsageError;
 use crate::module::args::ModuleArgs;
 use crate::plan::args::PlanArgs;
 use crate::replay::ReplayArgs;
+use crate::sessions::SessionArgs;
+use crate::trace::MOST_PRINTED;
 use brimful_core::cpus::CpuList;
 use brimful_core::tls::{Tls, TlsVersion};
 use brimful_core::units::{Count, ParseUnitError};
 use brimful_core::workload::{Stage, Workload};
-use brimful_core::{Bytes, Nanos, Rate};
+use brimful_core::{Bytes, Nanos, Rate, Slo};
 use brimful_engine::{Cidr, Close, Engine};
 use brimful_http::Version;
 use brimful_monitor::{GroupName, Intervals, NetNamespace, ProcessSelector};
@@ -38,6 +41,8 @@ pub enum Command {
     Survey(Box<SurveyArgs>),
     /// Generate one load and report it
     Load(Box<LoadArgs>),
+    /// Do what httperf does, by its own options and with its own report: see `brimful httperf --help`
+    Httperf,
     /// Make one Record of those of the shards of a load
     Merge(Box<MergeArgs>),
     /// Drive a server with what its access logs say was asked for, at the times that they say
@@ -133,9 +138,10 @@ pub struct LoadArgs {
     /// --connect-timeout
     #[arg(long, value_name = "D", conflicts_with_all = ["rate", "clients", "arrivals", "stages", "speed"])]
     pub s_clients: Option<Count>,
-    /// How calls of an open loop are spaced: constant, poisson, onoff:A,B[,PERIOD] (for a share B of each PERIOD at A times the
-    /// mean rate), mmpp:A,B,TIME (such bursts at random, of this mean length), selfsimilar:H[,pareto] (of this Hurst parameter),
-    /// trace:FILE (one instant in seconds per line)
+    /// How calls of an open loop are spaced: constant, poisson, uniform:SPREAD (gaps within this share of their mean),
+    /// steps:RATE@TIME,… (one rate after another), onoff:A,B[,PERIOD] (for a share B of each PERIOD at A times the mean rate),
+    /// mmpp:A,B,TIME (such bursts at random, of this mean length), selfsimilar:H[,pareto] (of this Hurst parameter), trace:FILE
+    /// (one instant in seconds per line)
     #[arg(long, value_name = "PROCESS", default_value = "constant", value_parser = arrivals)]
     pub arrivals: Arrivals,
     /// Go to this rate over this time, from the one before it; the first from --rate or 0 (repeatable)
@@ -148,6 +154,9 @@ pub struct LoadArgs {
     /// Divide the gaps of a trace by this, like 2x
     #[arg(long, value_name = "FACTOR")]
     pub speed: Option<Speed>,
+    /// Sessions in place of single calls.
+    #[command(flatten)]
+    pub sessions: SessionArgs,
     /// First find this client's maximum, the highest load of which a server on this host answers no more when two generators
     /// share it; a load beyond it is then invalid. Without a load that is all. Takes some 10 s
     #[arg(long)]
@@ -171,6 +180,9 @@ pub struct LoadArgs {
     /// Request body
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, conflicts_with = "workload")]
     pub data: String,
+    /// What is requested besides one URL.
+    #[command(flatten)]
+    pub choosers: ChooserArgs,
     /// Watch the server on this host meanwhile: its kernel, its port, and the program that listens there
     #[arg(long)]
     pub watch: bool,
@@ -189,12 +201,30 @@ pub struct LoadArgs {
     /// Connect to it by TLS, and trust the certificates in this file
     #[arg(long, value_name = "FILE", requires = "watch_from")]
     pub watch_ca: Option<PathBuf>,
+    /// An objective for response times, like 'p99<50ms', 'mean<1s' or 'CLASS:p99.9<200ms': exit 1 where it is missed; a call that
+    /// failed is slower than any limit (repeatable)
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<Slo>,
+    /// What of the calls is shown.
+    #[command(flatten)]
+    pub look: LookArgs,
     /// What to request and how.
     #[command(flatten)]
     pub request: RequestArgs,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// What of the calls is shown.
+#[derive(Debug, Args)]
+pub struct LookArgs {
+    /// Print what was sent and received, and when, on stderr: for the first N calls, and for the first failure of each kind
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_PRINTED))]
+    pub print: Option<u64>,
+    /// Write the same for every call to this file, one line of JSON each; its disk has to keep up with the load
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
 
 /// `brimful merge`.
@@ -464,7 +494,7 @@ impl RequestArgs {
         let usage = |message: String| UsageError(format!("{}: {message}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
         let mut workload: Workload = toml::from_str(&text).map_err(|error| usage(error.to_string()))?;
-        workload.validate().map_err(|error| usage(error.to_string()))?;
+        choosers::read(&mut workload).map_err(|error| usage(error.to_string()))?;
         if let Some(MixList(mix)) = &self.mix {
             workload.set_mix(mix).map_err(|error| UsageError(format!("--mix: {error}")))?;
         }

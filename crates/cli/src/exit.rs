@@ -6,7 +6,7 @@ use brimful_forecast::ForecastError;
 use brimful_model::ModelError;
 use brimful_monitor::MonitorError;
 use brimful_run::RunError;
-use brimful_stats::StatsError;
+use brimful_stats::{ObjectiveError, StatsError};
 use brimful_survey::SurveyError;
 use std::process::ExitCode;
 
@@ -54,6 +54,7 @@ pub fn of(error: &anyhow::Error) -> Exit {
         || error.is::<EstimateError>()
         || error.is::<ForecastError>()
         || error.is::<StatsError>()
+        || error.is::<ObjectiveError>()
         || error.downcast_ref::<RunError>().is_some_and(RunError::is_usage)
         || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
         || error.downcast_ref::<MonitorError>().is_some_and(MonitorError::is_usage);
@@ -66,7 +67,7 @@ pub fn of_run(record: &Record) -> Exit {
     let failing = record.verdict.failing == Some(true);
     match of_verdict(&record.verdict, record.interrupted) {
         Exit::Ok if failing && record.counts.established == 0 && record.counts.sent == 0 => Exit::Environment,
-        Exit::Ok if failing => Exit::Objective,
+        Exit::Ok if failing || record.objectives.iter().any(|objective| !objective.met) => Exit::Objective,
         exit => exit,
     }
 }

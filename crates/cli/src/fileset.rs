@@ -1,6 +1,7 @@
 //! `brimful fileset`: the document root that a Workload's requests need.
 
 use crate::characterize::args::FilesetArgs;
+use crate::choosers;
 use crate::exit::{Exit, UsageError};
 use crate::output::print;
 use anyhow::Context;
@@ -15,8 +16,8 @@ pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
     let text =
         std::fs::read_to_string(&args.workload).with_context(|| format!("cannot read {name}; check the path"))?;
     let wrong = |why: String| UsageError(format!("{name}: {why}"));
-    let workload: Workload = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    workload.validate().map_err(|error| wrong(error.to_string()))?;
+    let mut workload: Workload = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    choosers::read(&mut workload).map_err(|error| wrong(error.to_string()))?;
     let made = fileset(&workload, &args.directory).map_err(|error| match error {
         LogError::Io { .. } => anyhow::anyhow!("{error}; choose another directory, or make room"),
         other => wrong(other.to_string()).into(),
@@ -24,7 +25,7 @@ pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
     let what = if made.files == 1 { "1 file".to_owned() } else { format!("{} files", count(made.files)) };
     let place = args.directory.display();
     print(&match made.files {
-        0 => format!("The workload needs no files: none of its classes has `urls`. {place} is as it was.\n"),
+        0 => format!("The workload needs no files: none of its classes has `urls` or a `file_set`. {place} is as it was.\n"),
         _ => format!("{what}, {}, in {place}\n", bytes(made.bytes as f64)),
     })?;
     Ok(Exit::Ok)

@@ -3,6 +3,7 @@
 use crate::args::{Arrivals, LoadArgs, OutputArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, deliver, say};
+use crate::trace::CallTrace;
 use crate::{command_line, progress, token};
 use brimful_core::record::Record;
 use brimful_core::tls::{Tls, TlsSpoken};
@@ -11,7 +12,8 @@ use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::{ConnectionPolicy, Security, SecurityOptions};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
-use brimful_run::{Endpoint, RunError, RunPlan, Watched, client_limit, run};
+use brimful_run::{Endpoint, RunError, RunPlan, Watched, client_limit, run, run_beheld};
+use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{Speed, Trace};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +29,8 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
     plan.validate()?;
+    let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
+    check_objectives(&classes, &args.slo)?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let stop = progress::stop_flag()?;
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
@@ -35,8 +39,14 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     }
     plan.client_max = found.as_ref().and_then(|record| record.generator.max_rate);
     plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
-    let load = || run(&plan, &stop);
+    let trace = CallTrace::of(&args.look, &plan)?;
+    let load = || match trace.looks() {
+        Some(looks) => run_beheld(&plan, &looks, &stop).map(|(record, _)| record),
+        None => run(&plan, &stop),
+    };
     let mut record = progress::during("load", plan.window, plan.live.as_deref(), load)?;
+    record.objectives = judge_objectives(&record, &args.slo)?;
+    trace.finish()?;
     record.calibration = found.and_then(|record| record.calibration);
     deliver_record(&record, &args.output, out)
 }
@@ -56,6 +66,7 @@ pub fn deliver_record(record: &Record, args: &OutputArgs, out: Option<OutFile>) 
 /// Whether there is no load to run once the client's maximum is known.
 fn wants_client_limit_only(args: &LoadArgs) -> bool {
     let paced = args.rate.is_some() || args.clients.is_some() || args.s_clients.is_some() || !args.stages.is_empty();
+    let paced = paced || args.sessions.make_a_load();
     args.calibrate && !paced && !matches!(args.arrivals, Arrivals::Trace(_))
 }
 
@@ -90,6 +101,12 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     }
     let (load, trace) = load(args)?;
     let mut plan = request_plan(&args.url, &args.request)?;
+    if args.request.workload.is_none() {
+        let class = &mut plan.workload.classes[0];
+        class.method.clone_from(&args.method);
+        class.body.clone_from(&args.data);
+    }
+    args.choosers.apply(&mut plan)?;
     plan.trace = trace;
     if load.is_some() {
         plan.workload.load = load;
@@ -98,26 +115,26 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     } else if args.calibrate && plan.workload.load.is_none() {
         plan.workload.load = Some(Load::poisson(Rate(client_limit::START)));
     }
+    args.sessions.apply(&mut plan.workload, &args.arrivals)?;
     let scheduled = match (&plan.workload.load, &plan.trace) {
         (Some(Load::Stages { stages, .. }), _) => Some(Stage::total(stages)),
         (Some(Load::Trace(named)), Some(trace)) => Some(trace.window(Speed::new(named.speed)?)),
         _ => None,
     };
-    plan.calls = args.requests.map_or(u64::MAX, |count| count.0);
-    plan.window = match (args.duration, scheduled, args.requests) {
+    let listed = plan.workload.calls_listed_once().unwrap_or(u64::MAX);
+    plan.calls = args.requests.map_or(u64::MAX, |count| count.0).min(listed);
+    let counted = (plan.calls < u64::MAX).then_some(plan.calls);
+    plan.window = match (args.duration, scheduled, counted) {
         (Some(duration), _, _) => duration,
         (None, Some(scheduled), _) => scheduled,
         (None, None, Some(_)) => Nanos::MAX,
+        // Until they have all ended.
+        (None, None, None) if plan.workload.sessions().is_some_and(|sessions| sessions.number.is_some()) => Nanos::MAX,
         (None, None, None) => DEFAULT_DURATION,
     };
     // Clients by the simple scheme leave it to the kernel to try again, or they could not be told from S-Clients.
     if matches!(plan.workload.load, Some(Load::Closed { .. })) {
         plan.connections.connect_timeout = args.request.connect_timeout;
-    }
-    if args.request.workload.is_none() {
-        let class = &mut plan.workload.classes[0];
-        class.method.clone_from(&args.method);
-        class.body.clone_from(&args.data);
     }
     plan.tick = args.tick;
     plan.shard = args.shard;
@@ -167,6 +184,9 @@ pub fn watched_from(
 fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));
+    if let Some(sessions) = args.sessions.load()? {
+        return load(sessions);
+    }
     match (&args.arrivals, args.rate) {
         _ if args.clients.is_some() => {
             load(Load::Closed { clients: args.clients.map_or(0, |n| n.0), think: args.think })
@@ -211,6 +231,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         secret_headers: args.secret_headers.clone(),
         connections: ConnectionPolicy {
             calls_per_connection: if args.new_connection { Some(1) } else { args.calls_per_connection.map(|n| n.0) },
+            connections_per_session: None,
             pipeline: args.pipeline.0 as usize,
             http2: args.http == Version::Http2,
             close: args.close,

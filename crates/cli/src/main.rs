@@ -6,10 +6,12 @@
 
 mod args;
 mod characterize;
+mod choosers;
 mod command_line;
 mod doctor;
 mod exit;
 mod fileset;
+mod httperf;
 mod load;
 mod merge;
 mod module;
@@ -19,9 +21,11 @@ mod progress;
 mod put_back;
 mod record;
 mod replay;
+mod sessions;
 mod survey;
 mod target;
 mod token;
+mod trace;
 mod watch;
 
 use args::{Cli, Command};
@@ -30,6 +34,17 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Its options are its own, and no others'.
+    if let Some(words) = httperf::words(std::env::args_os()) {
+        // It knows one status for whatever keeps it from a test.
+        return match httperf::main(&words) {
+            Ok(exit) => exit.into(),
+            Err(error) => {
+                output::complain(&message(&error));
+                ExitCode::FAILURE
+            }
+        };
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
@@ -37,6 +52,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Survey(args) => survey::main(&args),
         Command::Load(args) => load::main(&args),
+        Command::Httperf => Ok(exit::Exit::Usage),
         Command::Merge(args) => merge::main(&args),
         Command::Replay(args) => replay::main(&args),
         Command::Watch(args) => watch::main(&args),
@@ -48,6 +64,11 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::main(&args),
         Command::PutBack => put_back::main(),
     };
+    ended(result)
+}
+
+/// The exit code; an error is told.
+fn ended(result: anyhow::Result<exit::Exit>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {

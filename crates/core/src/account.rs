@@ -59,6 +59,18 @@ pub struct PackedSessions {
     pub lifetime: Option<PackedTimes>,
     /// Connections that were established for one session.
     pub connections: Option<PackedTimes>,
+    /// Calls of one session that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_calls: Option<PackedTimes>,
+    /// Bursts of such a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_bursts: Option<PackedTimes>,
+    /// From such a session's first due time to the end of its last call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_lifetime: Option<PackedTimes>,
+    /// Connections that were established for such a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_connections: Option<PackedTimes>,
 }
 
 /// What became of the calls of one class.

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What became of every call. `scheduled = sent + client_limited + abandoned + refused + reset_before_sending +
-/// tls_failed_before_sending + unsent_at_end`, and `sent = completed + timed_out + (reset − reset_before_sending) +
-/// malformed + stream_reset + gone_away + (tls_failed − tls_failed_before_sending) + in_flight_at_end`.
+/// tls_failed_before_sending + unsent_at_end`, and `sent = completed + unexpected + timed_out + (reset −
+/// reset_before_sending) + malformed + stream_reset + gone_away + (tls_failed − tls_failed_before_sending) +
+/// in_flight_at_end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Calls the schedule brought.
@@ -16,8 +17,11 @@ pub struct Counts {
     pub connect_attempts: u64,
     /// Connections established.
     pub established: u64,
-    /// Whole responses.
+    /// Whole responses that are as expected, where something is.
     pub completed: u64,
+    /// Whole responses that are not what was expected. Left out where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unexpected: u64,
     /// Attempts given up after the connect timeout.
     pub abandoned: u64,
     /// Attempts refused.
@@ -59,7 +63,7 @@ pub struct Counts {
     /// length does not count. They are skipped. Left out where there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub empty_lines: u64,
-    /// Whole responses by status class.
+    /// Whole responses by status class, unexpected ones among them.
     pub status: StatusCounts,
 }
 
@@ -118,6 +122,7 @@ impl Counts {
         let tls_failed_after = self.tls_failed.saturating_sub(self.tls_failed_before_sending);
         let after_sending = [
             self.completed,
+            self.unexpected,
             self.timed_out,
             reset_after,
             self.malformed,
@@ -132,7 +137,7 @@ impl Counts {
     /// Calls that failed for a reason other than the end of the run.
     pub fn errors(&self) -> u64 {
         let of_http2 = self.stream_reset + self.gone_away;
-        let answers = self.reset + self.timed_out + self.malformed + of_http2 + self.tls_failed;
+        let answers = self.reset + self.timed_out + self.malformed + self.unexpected + of_http2 + self.tls_failed;
         self.abandoned + self.refused + answers + self.client_limited
     }
 

@@ -46,6 +46,26 @@ pub struct SessionEnded {
     pub connections: u32,
 }
 
+/// A connection that was established and is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionEnded {
+    /// When its attempt began.
+    pub attempted: Nanos,
+    /// When it was closed.
+    pub ended: Nanos,
+    /// Whole responses that were received on it.
+    pub responses: u32,
+}
+
+/// How large a whole response was, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseSize {
+    /// Of the head, those of informational responses before it included.
+    pub head: u64,
+    /// Of the content; what frames it is not counted.
+    pub body: u64,
+}
+
 /// One call, as the workload wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpec {
@@ -202,6 +222,11 @@ pub enum End {
         /// The HTTP status code.
         status: u16,
     },
+    /// A whole response arrived, and it is not what was expected: another status, length or content.
+    Unexpected {
+        /// The HTTP status code.
+        status: u16,
+    },
     /// No connection within the connect timeout: the attempt was given up and its port freed (Banga & Druschel 1997, §4.2).
     Abandoned,
     /// The attempt was answered with a refusal (RST, or an ICMP unreachable).
@@ -254,6 +279,25 @@ pub trait Observer {
     /// One event of one call.
     fn on(&mut self, call: &mut Self::PerCall, event: &Event);
 
+    /// Whether it looks at what is sent and received: of HTTP/2 that has to be written for it, as text in the way of HTTP/1.
+    /// One that does not is not shown it by HTTP/2.
+    fn reads_messages(&self) -> bool {
+        false
+    }
+
+    /// These bytes are the request of a call, which is being sent, or more of it: a body from a file comes piece by piece.
+    fn on_request(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
+
+    /// These bytes of its response were read; all of them together are the response. Of HTTP/2, heads and content are shown,
+    /// without what frames them.
+    fn on_bytes(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
+
+    /// Its response is whole.
+    fn on_response(&mut self, _call: &mut Self::PerCall, _size: &ResponseSize) {}
+
+    /// A connection is closed. All of them are when the run is over.
+    fn on_connection(&mut self, _connection: &ConnectionEnded) {}
+
     /// A session has ended.
     fn on_session(&mut self, _session: &SessionEnded) {}
 
@@ -277,6 +321,30 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.on(&mut call.1, event);
     }
 
+    fn reads_messages(&self) -> bool {
+        self.0.reads_messages() || self.1.reads_messages()
+    }
+
+    fn on_request(&mut self, call: &mut Self::PerCall, bytes: &[u8]) {
+        self.0.on_request(&mut call.0, bytes);
+        self.1.on_request(&mut call.1, bytes);
+    }
+
+    fn on_bytes(&mut self, call: &mut Self::PerCall, bytes: &[u8]) {
+        self.0.on_bytes(&mut call.0, bytes);
+        self.1.on_bytes(&mut call.1, bytes);
+    }
+
+    fn on_response(&mut self, call: &mut Self::PerCall, size: &ResponseSize) {
+        self.0.on_response(&mut call.0, size);
+        self.1.on_response(&mut call.1, size);
+    }
+
+    fn on_connection(&mut self, connection: &ConnectionEnded) {
+        self.0.on_connection(connection);
+        self.1.on_connection(connection);
+    }
+
     fn on_session(&mut self, session: &SessionEnded) {
         self.0.on_session(session);
         self.1.on_session(session);
@@ -296,4 +364,13 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.merge(other.0);
         self.1.merge(other.1);
     }
+}
+
+/// Nobody looks on.
+impl Observer for () {
+    type PerCall = ();
+
+    fn on(&mut self, _call: &mut (), _event: &Event) {}
+
+    fn merge(&mut self, _other: ()) {}
 }

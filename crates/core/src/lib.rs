@@ -10,11 +10,13 @@
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
 //! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
 //! - [`csv`], [`number`]: comma-separated values; numbers held to what they may be.
+//! - [`alias`], [`template`]: drawing one of many by weight; texts that are filled in anew for every call.
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod alias;
 pub mod counts;
 pub mod cpus;
 pub mod csv;
@@ -28,14 +30,15 @@ pub mod secret;
 pub mod server;
 pub mod slo;
 pub mod survey;
+pub mod template;
 pub mod text;
 pub mod tls;
 pub mod units;
 pub mod workload;
 
 pub use event::{
-    CallSpec, ClassId, End, Event, Limit, Next, Observer, Outcome, RequestId, SessionEnded, SessionId, SessionOutcome,
-    Workload,
+    CallSpec, ClassId, ConnectionEnded, End, Event, Limit, Next, Observer, Outcome, RequestId, ResponseSize,
+    SessionEnded, SessionId, SessionOutcome, Workload,
 };
 pub use slo::Slo;
 pub use tls::TlsFault;

@@ -89,6 +89,9 @@ pub struct Record {
     pub generator: Generator,
     /// What the monitor saw, if one was running.
     pub server: Option<Server>,
+    /// The objectives that were given, and whether they were met. A load that was made in parts has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<Objective>,
     /// How [`Generator::max_rate`] was found, if this command found it.
     pub calibration: Option<ClientCalibration>,
     /// Which parts of a load this is, where it was made in parts.
@@ -97,6 +100,17 @@ pub struct Record {
     /// Everything that was seen of the calls, so that Records of shards can be merged exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<PackedAccount>,
+}
+
+/// An objective of a run, like `p99<50ms`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Objective {
+    /// As it is written.
+    pub objective: String,
+    /// What was measured, in seconds; `None` where so many calls failed, or so few were made, that there is no such time.
+    pub measured_s: Option<f64>,
+    /// Whether it is below the limit.
+    pub met: bool,
 }
 
 /// One part of a load: what one process made of it.
@@ -265,8 +279,8 @@ pub struct ClassRecord {
     pub bytes: Option<Traffic>,
 }
 
-/// What became of the sessions of a run. The distributions are of those that began within the run and completed in it:
-/// where sessions last long against the run, these are the shorter ones.
+/// What became of the sessions of a run. The distributions are of those that began within the run and completed in it,
+/// and apart of those that failed: where sessions last long against the run, these are the shorter ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFigures {
     /// Sessions of which a call was made: `completed + failed + in_progress`.
@@ -287,6 +301,18 @@ pub struct SessionFigures {
     pub lifetime_s: Option<SessionSummary>,
     /// Connections that were established for one session.
     pub connections: Option<SessionSummary>,
+    /// Calls of one session that began within the run and failed, the failed ones among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_calls: Option<SessionSummary>,
+    /// Bursts of such a session, the one that it failed in among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_bursts: Option<SessionSummary>,
+    /// Seconds from such a session's first due time to the end of its last call; none above an hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_lifetime_s: Option<SessionSummary>,
+    /// Connections that were established for such a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_connections: Option<SessionSummary>,
 }
 
 /// How one figure differs from session to session.

@@ -19,13 +19,28 @@
 //! weight = 2.0
 //! urls = [{ path = "/a.png", weight = 3.0, bytes = 4096 }, { path = "/b.png" }]    # in place of `path`
 //! ```
+//!
+//! In place of `urls` there may be a file of them, a file of requests or a set of files; `class.rs` has these. What such
+//! files hold comes into the document by [`Workload::read_files`]; nothing here reads them by itself.
 
+mod class;
+mod expect;
+mod file_set;
+mod listed;
 mod load;
+mod popularity;
 mod sessions;
 mod spread;
 
+pub use class::{Order, Target};
+pub use expect::{Expect, Sha256, Statuses};
+pub use file_set::{FileSet, MOST_FILES};
+pub use listed::{Contents, LineError, ListedRequest, Rows};
 pub use load::{Load, LoadKind, LogReplay, Stage, Trace};
-pub use sessions::{BetweenBursts, SessionArrivals, Sessions};
+pub use popularity::Popularity;
+pub use sessions::{
+    BetweenBursts, Script, ScriptedBurst, ScriptedCall, ScriptedRequest, SessionArrivals, Sessions,
+};
 pub use spread::{Spread, SpreadError};
 
 use crate::secret::{self, MASK};
@@ -61,12 +76,35 @@ pub struct Class {
     /// HTTP method.
     #[serde(default = "get")]
     pub method: String,
-    /// Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`.
+    /// Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. Here, in
+    /// `urls`, in the values of `headers` and in `body`, `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are filled in
+    /// anew for every call.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
     /// What is asked for in place of one path, each as often as its weight says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<Url>,
+    /// In place of `urls`: a file of them, one on a line, each with its weight and its bytes if wanted: `/a.png 3 4096`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub urls_file: Option<String>,
+    /// In place of `urls`: a file of requests, one JSON object on a line: path, and method, headers, body, class, weight
+    /// and bytes if wanted. Of requests that name a class it has those of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_file: Option<String>,
+    /// A set of files below `path`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_set: Option<FileSet>,
+    /// How often each of them is asked for, by its place in the list or set: `zipf:0.8`. Where it is absent, their weights
+    /// say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub popularity: Option<Popularity>,
+    /// In which order those of a list are asked for.
+    #[serde(default, skip_serializing_if = "Order::is_random")]
+    pub order: Order,
+    /// A file of comma-separated values for `{csv.COLUMN}`; its first line names the columns. The n-th call of the class
+    /// has the n-th row, and after the last the first comes again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csv: Option<String>,
     /// Extra header fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
@@ -77,6 +115,13 @@ pub struct Class {
     /// the server takes it, with its size at the start of the run as `Content-Length`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body_file: String,
+    /// What an answer has to be like; one that is not is `unexpected`, and a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
+    /// What its files hold, once they were read; no part of what is written.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub contents: Contents,
 }
 
 /// One of the URLs of a class.
@@ -118,12 +163,39 @@ pub enum WorkloadError {
         /// The path.
         path: String,
     },
-    /// Both, or neither.
-    #[error("class `{0}` needs either a `path` or `urls`")]
+    /// Several, or none.
+    #[error(
+        "class `{0}` needs either a `path` or `urls`, or one of `urls_file` and `requests_file`; a `file_set` goes with a \
+         `path`"
+    )]
     PathOrUrls(String),
     /// Two bodies.
     #[error("class `{0}` has both a `body` and a `body_file`: leave out one of them")]
     BodyOrFile(String),
+    /// What a class asks for is said in a way that cannot be.
+    #[error("class `{name}`: {why}")]
+    BadClass {
+        /// The class.
+        name: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
+    /// A file that a class names cannot be read.
+    #[error("cannot read {file}: {why}; check the path, which begins where the command is run")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system says.
+        why: String,
+    },
+    /// A file that a class names is wrong.
+    #[error("{file}, {error}")]
+    BadFile {
+        /// The file.
+        file: String,
+        /// Where, and what was expected.
+        error: LineError,
+    },
     /// Weights of URLs that nothing can be chosen by.
     #[error(
         "class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero"
@@ -146,6 +218,16 @@ pub enum WorkloadError {
         what: &'static str,
         /// What is wrong with it.
         why: SpreadError,
+    },
+    /// A session that is written out and cannot be made.
+    #[error("session {script} that is written out{place}: {why}")]
+    BadScript {
+        /// Which, from 1.
+        script: usize,
+        /// Which burst and call of it, if it is one of these.
+        place: String,
+        /// What is wrong, and what would be right.
+        why: String,
     },
     /// Not a stage.
     #[error("`{0}` is not a stage: write its length and the rate at its end, like 30s:1000")]
@@ -177,9 +259,17 @@ impl Workload {
                 method: method.to_owned(),
                 path: path.to_owned(),
                 urls: Vec::new(),
+                urls_file: None,
+                requests_file: None,
+                file_set: None,
+                popularity: None,
+                order: Order::Random,
+                csv: None,
                 headers: BTreeMap::new(),
                 body: String::new(),
                 body_file: String::new(),
+                expect: None,
+                contents: Contents::default(),
             }],
             load: None,
             tls: None,
@@ -200,20 +290,17 @@ impl Workload {
                 return Err(bad_weight());
             }
             class.validate()?;
+            if class.order == Order::Once && self.classes.len() > 1 {
+                let why = "a list that is gone through once ends the load, so it has no other class beside it: write \
+                           order = \"listed\"";
+                return Err(WorkloadError::BadClass { name: class.name.clone(), why: why.to_owned() });
+            }
             if self.classes[..i].iter().any(|other| other.name == class.name) {
                 return Err(WorkloadError::DuplicateName(class.name.clone()));
             }
         }
-        self.load.as_ref().map_or(Ok(()), Load::validate)
-    }
-
-    /// What is requested, class after class: the index of a request is its [`RequestId`](crate::RequestId). The index of
-    /// its class, its path, and its share of all calls; the shares sum to one. Call on a valid workload.
-    pub fn requests(&self) -> impl Iterator<Item = (usize, &str, f64)> {
-        self.classes.iter().zip(self.mix()).enumerate().flat_map(|(index, (class, share))| {
-            let total: f64 = class.targets().map(|(_, weight)| weight).sum();
-            class.targets().map(move |(path, weight)| (index, path, share * weight / total))
-        })
+        self.load.as_ref().map_or(Ok(()), Load::validate)?;
+        self.validate_scripts()
     }
 
     /// As documents that are passed on have it: header fields whose values are secret, by their own name or because they are
@@ -251,34 +338,6 @@ impl Workload {
     }
 }
 
-impl Class {
-    /// Path and weight of all that it asks for.
-    fn targets(&self) -> impl Iterator<Item = (&str, f64)> {
-        let path = self.urls.is_empty().then_some((self.path.as_str(), 1.0));
-        path.into_iter().chain(self.urls.iter().map(|url| (url.path.as_str(), url.weight)))
-    }
-
-    fn validate(&self) -> Result<(), WorkloadError> {
-        if self.path.is_empty() == self.urls.is_empty() {
-            return Err(WorkloadError::PathOrUrls(self.name.clone()));
-        }
-        if !self.body.is_empty() && !self.body_file.is_empty() {
-            return Err(WorkloadError::BodyOrFile(self.name.clone()));
-        }
-        let none = self.targets().all(|(_, weight)| weight == 0.0);
-        for (path, weight) in self.targets() {
-            let (name, path) = (self.name.clone(), path.to_owned());
-            if !path.starts_with('/') {
-                return Err(WorkloadError::BadPath { name, path });
-            }
-            if !weight.is_finite() || weight < 0.0 || none {
-                return Err(WorkloadError::BadUrlWeight { name, path, weight });
-            }
-        }
-        Ok(())
-    }
-}
-
 fn one() -> f64 {
     1.0
 }
@@ -309,8 +368,10 @@ mod tests {
         (images.path, images.urls) = (String::new(), vec![url("/b", 1.0), url("/c", 2.0)]);
         workload.classes.push(images);
         assert_eq!(workload.validate(), Ok(()));
-        let requests: Vec<(usize, &str, f64)> = workload.requests().collect();
-        assert_eq!(requests, [(0, "/a", 0.25), (1, "/b", 0.25), (1, "/c", 0.5)]);
+        let images = &workload.classes[1];
+        let targets: Vec<_> = (0..images.len()).map(|i| (images.target(i).path.into_owned(), images.weight(i))).collect();
+        assert_eq!(targets, [("/b".to_owned(), 1.0), ("/c".to_owned(), 2.0)]);
+        assert_eq!((workload.mix(), workload.classes[0].len()), (vec![0.25, 0.75], 1));
         workload.classes[1].path = "/d".to_owned();
         assert_eq!(workload.validate(), Err(WorkloadError::PathOrUrls("images".to_owned())));
         workload.classes[1].path.clear();

@@ -191,10 +191,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if self.bodies.bodies.get(&slot).is_none_or(|body| body.waits) {
             return;
         }
+        let is_of_file = matches!(self.bodies.bodies.get(&slot), Some(Body { left: Left::File(..), .. }));
         let Some((piece, all)) = self.bodies.take(slot) else { return };
         let token = self.connections.token(slot);
         if let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) {
             call.length += piece.len();
+            if is_of_file {
+                self.observer.on_request(&mut call.observed, &piece);
+            }
         }
         self.io.send(token, piece);
         if !all {

@@ -1,6 +1,7 @@
 //! The connections of one shard: slots that are used again, and which of them can take a call.
 
 use crate::deadlines::Armed;
+use crate::expected::Digest;
 use crate::io::Token;
 use brimful_core::{CallSpec, Nanos, SessionId};
 use brimful_http::Protocol;
@@ -39,6 +40,8 @@ pub struct Call<P> {
     pub first_byte_at: Option<Nanos>,
     /// Bytes of the response read.
     pub received: u64,
+    /// Of its content, where one is expected.
+    pub digest: Option<Box<Digest>>,
 }
 
 impl<P: Default> Call<P> {
@@ -55,6 +58,7 @@ impl<P: Default> Call<P> {
             is_head: false,
             first_byte_at: None,
             received: 0,
+            digest: None,
         }
     }
 }
@@ -69,6 +73,8 @@ pub struct Connection<P> {
     pub stamp: u32,
     /// Calls begun on it.
     pub begun: u64,
+    /// Whole responses received on it.
+    pub responses: u32,
     /// Calls under way on it, the oldest first: responses come in the order of the requests. With HTTP/2, those that wait for a
     /// stream.
     pub calls: VecDeque<Call<P>>,
@@ -107,7 +113,9 @@ impl<P> Connection<P> {
             session,
             stamp: 0,
             begun: 0,
-            calls: VecDeque::with_capacity(depth.min(64)),
+            responses: 0,
+            // Thousands of sessions think, each with a connection that bears nothing.
+            calls: if session.is_some() { VecDeque::new() } else { VecDeque::with_capacity(depth.min(64)) },
             kept: 0,
             kept_since: Nanos::ZERO,
             protocol: Protocol::new(false),
@@ -165,6 +173,8 @@ struct OfSession {
     slots: Vec<u32>,
     /// How many were established, those that are closed among them.
     established: u32,
+    /// The server closes each of them after one answer: none is given a second call before the first is answered.
+    closed_after_each: bool,
 }
 
 /// All connections of a shard.
@@ -278,7 +288,9 @@ impl<P> Connections<P> {
 
     /// The same for a call of this session.
     pub fn available_to(&self, session: SessionId) -> Option<u32> {
-        let with_room = |slot: &u32| Some((self.room(self.get(*slot)?)?, *slot));
+        let idle_only = self.of_sessions.get(&session).is_some_and(|of_session| of_session.closed_after_each);
+        let usable = |list: &List| !idle_only || *list == List::Idle;
+        let with_room = |slot: &u32| Some((self.room(self.get(*slot)?).filter(usable)?, *slot));
         self.of_session(session)
             .iter()
             .filter_map(with_room)
@@ -291,6 +303,13 @@ impl<P> Connections<P> {
         self.of_sessions.get(&session).map_or(&[], |of_session| of_session.slots.as_slice())
     }
 
+    /// The server leaves this session's connections open after an answer, or it closes them.
+    pub fn note_keep_alive(&mut self, session: SessionId, keep_alive: bool) {
+        if let Some(of_session) = self.of_sessions.get_mut(&session) {
+            of_session.closed_after_each = !keep_alive;
+        }
+    }
+
     /// The connection in this slot is established.
     pub fn established(&mut self, slot: u32) {
         if let Some(session) = self.get(slot).and_then(|connection| connection.session)
@@ -298,6 +317,11 @@ impl<P> Connections<P> {
         {
             of_session.established = of_session.established.saturating_add(1);
         }
+    }
+
+    /// How many connections were established for a session so far.
+    pub fn established_for(&self, session: SessionId) -> u32 {
+        self.of_sessions.get(&session).map_or(0, |of_session| of_session.established)
     }
 
     /// A session has ended; its connections are still to be closed. Returns how many were established for it.
@@ -461,6 +485,20 @@ mod tests {
         assert_eq!((connections.available(), connections.available_to(one)), (Some(anybodys), Some(roomy)));
         connections.slots().into_iter().for_each(|slot| drop(connections.remove(slot)));
         assert!(connections.of_sessions.is_empty() && connections.available().is_none());
+    }
+
+    #[test]
+    fn no_second_call_goes_where_the_server_closes_after_the_first() {
+        let mut connections = Connections::new(4, u64::MAX);
+        let session = SessionId(3);
+        let roomy = insert_for(Some(session), &mut connections, Phase::Open, 1);
+        for (keep_alive, expected) in [(true, Some(roomy)), (false, None), (true, Some(roomy))] {
+            connections.note_keep_alive(session, keep_alive);
+            assert_eq!(connections.available_to(session), expected, "{keep_alive}");
+        }
+        connections.note_keep_alive(session, false);
+        let idle = insert_for(Some(session), &mut connections, Phase::Open, 0);
+        assert_eq!(connections.available_to(session), Some(idle));
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use crate::connection::{Call, Connection, Phase};
 use crate::deadlines::Armed;
+use crate::expected::{Digest, judged};
 use crate::io::{Happened, Io, Token, end_of_attempt};
 use crate::shard::{RESET, Shard};
 use crate::{Close, Requests};
-use brimful_core::{End, Event, Limit, Nanos, Observer, TlsFault, Workload};
+use brimful_core::{ConnectionEnded, End, Event, Limit, Nanos, Observer, ResponseSize, TlsFault, Workload};
 use brimful_http::{Progress as Parsed, Protocol, Response};
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -189,6 +190,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         call.sent_at = Some(now);
         call.length = request.bytes().len();
         call.is_head = request.is_head();
+        if let Some(expected) = self.requests.expected(call.spec.class) {
+            call.digest = expected.sha256.map(|_| Digest::new());
+        }
+        self.observer.on_request(&mut call.observed, request.bytes());
         self.responding.arm(now, Armed { slot, stamp: call.stamp, stream: 0 });
         if self.config.connections.pipeline == 1 && (request.streamed_bytes() > 0 || request.expects_continue()) {
             let file = if request.streamed_bytes() > 0 { self.requests.body(&call.spec) } else { None };
@@ -222,13 +227,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             let requests = &mut self.requests;
             let on_head = |head: &[u8]| requests.answered(&call.spec, head);
-            match parser.feed_with(&mut self.recent_head, bytes, on_head) {
+            let digest = &mut call.digest;
+            let on_content = |content: &[u8]| digest.iter_mut().for_each(|digest| digest.add(content));
+            match parser.feed_showing(&mut self.recent_head, bytes, on_head, on_content) {
                 Err(_) => {
                     call.received += bytes.len() as u64;
                     call.first_byte_at = call.first_byte_at.or(Some(self.now));
+                    self.observer.on_bytes(&mut call.observed, bytes);
                     return self.drop_malformed(slot);
                 }
                 Ok(fed) => {
+                    // Empty lines come first and are no part of the response.
+                    let of_response = (parser.received() - call.received) as usize;
+                    let (_, new) = bytes[..fed.consumed].split_at(fed.consumed.saturating_sub(of_response));
+                    self.observer.on_bytes(&mut call.observed, new);
                     from += fed.consumed;
                     call.received = parser.received();
                     if call.received > 0 && call.first_byte_at.is_none() {
@@ -294,6 +306,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let unsent = self.io.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(mut call) = connection.calls.pop_front() else { return };
+        connection.responses = connection.responses.saturating_add(1);
+        let size = ResponseSize { head: response.head_bytes, body: response.body_bytes };
+        self.observer.on_response(&mut call.observed, &size);
         let unsent_behind: usize = if unsent == 0 { 0 } else { connection.calls.iter().map(|call| call.length).sum() };
         let unsent = unsent.saturating_sub(unsent_behind);
         let bytes = call.length.saturating_sub(unsent) as u64;
@@ -303,7 +318,17 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if connection.protocol.empty_lines() > 0 {
             self.observer.on(&mut call.observed, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
         }
-        self.end(call, End::Completed { status: response.status }, bytes);
+        if let Some(session) = connection.session {
+            if behind == 0 {
+                // Its user may think for long, as thousands of others do.
+                connection.calls.shrink_to_fit();
+            }
+            if self.config.connections.pipeline > 1 {
+                self.connections.note_keep_alive(session, response.keep_alive);
+            }
+        }
+        let end = judged(self.requests.expected(call.spec.class), &response, call.digest.take(), call.is_head);
+        self.end(call, end, bytes);
         match (behind > 0, whole && goes_on, spent) {
             // Another protocol is spoken there now, in which nobody would close it.
             _ if response.status == 101 => self.close(slot),
@@ -354,6 +379,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.hold();
         let Some(mut connection) = self.connections.remove(slot) else { return };
         self.bodies.forget(slot);
+        self.tell_of_end(&connection);
         let sent = |call: &Call<O::PerCall>| {
             let missing = unsent.min(call.length);
             unsent -= missing;
@@ -363,6 +389,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         for (nth, call) in connection.calls.drain(..).enumerate() {
             let end = how(nth, &call);
             self.end(call, end, bytes.pop().unwrap_or(0));
+        }
+    }
+
+    /// Tells of a connection that has ended, if it was established.
+    pub(crate) fn tell_of_end(&mut self, connection: &Connection<O::PerCall>) {
+        if connection.phase != Phase::Connecting {
+            let (attempted, responses) = (connection.attempted_at, connection.responses);
+            self.observer.on_connection(&ConnectionEnded { attempted, ended: self.now, responses });
         }
     }
 

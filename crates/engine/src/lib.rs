@@ -20,6 +20,7 @@ mod contention;
 mod deadlines;
 mod density;
 mod exchange;
+mod expected;
 mod host;
 mod io;
 mod keeping;
@@ -27,6 +28,7 @@ mod pacing;
 mod requests;
 #[cfg(test)]
 mod scripted;
+mod session_requests;
 mod shard;
 mod sources;
 mod streams;
@@ -42,6 +44,7 @@ pub use clock::Clock;
 pub use host::CpuTime;
 pub use io::{Handshake, Security, SecurityError, SecurityOptions};
 pub use requests::{FixedRequests, Requests, Wire};
+pub use session_requests::{ScriptedRequests, SessionRequests};
 pub use sources::{Cidr, CidrError};
 
 use brimful_core::record::HostContention;
@@ -83,6 +86,9 @@ pub struct Config {
 pub struct ConnectionPolicy {
     /// Calls after which a connection is closed; `1` is a new connection per call, `None` keeps it while the server does.
     pub calls_per_connection: Option<u64>,
+    /// Connections that one session may have in all, one after another; a call of it that finds none left is lost, as if the
+    /// connection had been reset. `None` has no bound.
+    pub connections_per_session: Option<u32>,
     /// Calls that may be under way on one connection, at least 1: as a pipeline or, with HTTP/2, on as many streams, of
     /// which the server may allow fewer.
     pub pipeline: usize,
@@ -111,6 +117,7 @@ impl Default for ConnectionPolicy {
     fn default() -> ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
+            connections_per_session: None,
             pipeline: 1,
             http2: false,
             close: Close::Server,
@@ -216,6 +223,14 @@ pub enum EngineError {
         class: String,
         /// What is wrong with it.
         source: brimful_http::RequestError,
+    },
+    /// A place of a request that cannot be filled in.
+    #[error("the request of class `{class}` cannot be filled in: {why}")]
+    Template {
+        /// The class.
+        class: String,
+        /// Where, and what was expected.
+        why: String,
     },
 }
 

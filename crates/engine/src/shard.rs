@@ -159,6 +159,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if let Some(outcome) = self.workload.session_ended(session) {
             let connections = self.connections.end_session(session);
             self.observer.on_session(&SessionEnded { session, outcome, connections });
+            self.requests.session_ended(session);
             self.leave(session);
         } else if self.workload.closes_between_bursts(session) {
             self.leave(session);
@@ -179,7 +180,14 @@ fn possible(end: End, sent: bool) -> End {
         End::Reset { .. } => End::Reset { sent },
         End::Unfinished { .. } => End::Unfinished { sent },
         End::TlsFailed { why, .. } => End::TlsFailed { sent, why },
-        End::Completed { .. } | End::TimedOut | End::Malformed | End::StreamReset | End::GoneAway if !sent => {
+        End::Completed { .. }
+        | End::Unexpected { .. }
+        | End::TimedOut
+        | End::Malformed
+        | End::StreamReset
+        | End::GoneAway
+            if !sent =>
+        {
             End::Reset { sent }
         }
         _ => end,

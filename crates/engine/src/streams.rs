@@ -11,9 +11,10 @@
 use crate::Requests;
 use crate::connection::{Call, Phase};
 use crate::deadlines::Armed;
+use crate::expected::{Digest, judged};
 use crate::io::Io;
 use crate::shard::Shard;
-use brimful_core::{End, Nanos, Observer, Workload};
+use brimful_core::{End, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{Carried, Ended, Listener};
 
 /// What a server must be answered, and does not read, before it is left: bytes.
@@ -47,6 +48,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let request = self.requests.request(&call.spec, call.last);
             let stamp = call.stamp;
             call.sent_at = Some(now);
+            call.is_head = request.is_head();
+            if let Some(expected) = self.requests.expected(call.spec.class) {
+                call.digest = expected.sha256.map(|_| Digest::new());
+            }
+            if self.observer.reads_messages() {
+                self.observer.on_request(&mut call.observed, &request.text());
+            }
             let stream = http2.open(&request, call);
             self.responding.arm(now, Armed { slot, stamp, stream });
             self.speak(slot);
@@ -90,12 +98,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             connection.heard_at = self.now;
             connection.spent |= end_follows;
             let Some(http2) = connection.protocol.http2_mut() else { return };
-            let mut reader = Reader { now: self.now, requests: &mut self.requests };
+            let shows = self.observer.reads_messages();
+            let observer = &mut self.observer;
+            let mut reader = Reader { now: self.now, requests: &mut self.requests, observer, shows };
             match http2.feed(&mut self.recent_block, bytes, &mut reader) {
                 Ok(heard) => match heard.over {
                     Some((carried, ended)) => {
                         from += heard.consumed;
-                        self.end_of_stream_of(slot, carried, end_of(ended));
+                        self.answered(slot, carried, ended);
                     }
                     None => break,
                 },
@@ -107,6 +117,25 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
         }
         self.settle(slot);
+    }
+
+    /// The server has ended a stream, with an answer or without.
+    fn answered(&mut self, slot: u32, mut carried: Carried<Call<O::PerCall>>, ended: Ended) {
+        let end = match ended {
+            Ended::Whole(response) => {
+                if let Some(connection) = self.connections.get_mut(slot) {
+                    connection.responses = connection.responses.saturating_add(1);
+                }
+                let call = &mut carried.value;
+                let size = ResponseSize { head: response.head_bytes, body: response.body_bytes };
+                self.observer.on_response(&mut call.observed, &size);
+                judged(self.requests.expected(call.spec.class), &response, call.digest.take(), call.is_head)
+            }
+            Ended::Reset => End::StreamReset,
+            Ended::GoneAway => End::GoneAway,
+            Ended::Malformed(_) => End::Malformed,
+        };
+        self.end_of_stream_of(slot, carried, end);
     }
 
     /// A call's stream has ended.
@@ -205,6 +234,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.io.close(self.connections.token(slot));
         self.hold();
         let Some(mut connection) = self.connections.remove(slot) else { return };
+        self.tell_of_end(&connection);
         let Some(http2) = connection.protocol.http2_mut() else { return };
         let taken = http2.handed_over().saturating_sub(unsent);
         for (nth, carried) in http2.take_all().enumerate() {
@@ -223,32 +253,36 @@ fn bytes_of<T>(carried: &Carried<T>, taken: u64) -> u64 {
     taken.saturating_sub(carried.position).min(carried.written)
 }
 
-fn end_of(ended: Ended) -> End {
-    match ended {
-        Ended::Whole(response) => End::Completed { status: response.status },
-        Ended::Reset => End::StreamReset,
-        Ended::GoneAway => End::GoneAway,
-        Ended::Malformed(_) => End::Malformed,
-    }
-}
-
 /// Notes what comes for each call.
-struct Reader<'r, R> {
+struct Reader<'r, R, O> {
     now: Nanos,
     requests: &'r mut R,
+    observer: &'r mut O,
+    /// Whether the observer looks at what comes.
+    shows: bool,
 }
 
-impl<'a, P, R: Requests<'a>> Listener<Call<P>> for Reader<'_, R> {
-    fn received(&mut self, call: &mut Call<P>, bytes: u64) {
+impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_, R, O> {
+    fn received(&mut self, call: &mut Call<O::PerCall>, bytes: u64) {
         call.received += bytes;
         call.first_byte_at.get_or_insert(self.now);
     }
 
     fn wants_heads(&self) -> bool {
-        self.requests.reads_heads()
+        self.shows || self.requests.reads_heads()
     }
 
-    fn head(&mut self, call: &mut Call<P>, head: &[u8]) {
+    fn head(&mut self, call: &mut Call<O::PerCall>, head: &[u8]) {
         self.requests.answered(&call.spec, head);
+        if self.shows {
+            self.observer.on_bytes(&mut call.observed, head);
+        }
+    }
+
+    fn body(&mut self, call: &mut Call<O::PerCall>, piece: &[u8]) {
+        call.digest.iter_mut().for_each(|digest| digest.add(piece));
+        if self.shows {
+            self.observer.on_bytes(&mut call.observed, piece);
+        }
     }
 }

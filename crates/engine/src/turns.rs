@@ -165,6 +165,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
         match available {
             Some(slot) => self.give(slot, call, now),
+            None if self.has_had_its_connections(spec) => self.end(call, End::Reset { sent: false }, 0),
             None => {
                 let policy = &self.config.connections;
                 let mut connection =
@@ -173,6 +174,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.attempt(connection, now);
             }
         }
+    }
+
+    /// Whether this is the call of a session that may have no further connection.
+    fn has_had_its_connections(&self, spec: CallSpec) -> bool {
+        let most = self.config.connections.connections_per_session;
+        spec.session.zip(most).is_some_and(|(session, most)| self.connections.established_for(session) >= most)
     }
 
     /// Has an existing connection bear the call.
@@ -322,6 +329,9 @@ fn next_tick(now: Nanos, tick: Nanos) -> Nanos {
 /// Puts a call into a connection's queue.
 fn load<P>(connection: &mut Connection<P>, mut call: Call<P>, lifetime: Option<u64>) {
     connection.begun += 1;
+    if connection.session.is_some() && connection.calls.is_empty() {
+        connection.calls.reserve_exact(1);
+    }
     call.last = lifetime.is_some_and(|lifetime| connection.begun >= lifetime);
     connection.calls.push_back(call);
 }

@@ -60,13 +60,21 @@ impl Chunked {
     }
 
     /// Consumes what belongs to the body and says how many bytes that was.
+    #[cfg(test)]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
+        self.feed_with(bytes, |_| {})
+    }
+
+    /// The same, and shows the data.
+    #[inline]
+    pub(crate) fn feed_with(&mut self, bytes: &[u8], mut on_data: impl FnMut(&[u8])) -> Result<usize, ParseError> {
         let mut at = 0;
         while at < bytes.len() && self.state != State::Done {
             if self.state == State::Data {
                 let n = self.left.min((bytes.len() - at) as u64);
                 self.left -= n;
                 self.data_bytes += n;
+                on_data(&bytes[at..at + n as usize]);
                 at += n as usize;
                 if self.left == 0 {
                     self.state = State::DataCr;

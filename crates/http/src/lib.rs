@@ -3,6 +3,7 @@
 //! - [`Request`]: rendered once, sent as it stands for every call of a class.
 //! - [`ResponseParser`]: finds where each response of HTTP/1 ends and what it says, under any fragmentation.
 //! - [`Http2`]: the same for all the streams of a connection of HTTP/2. [`Protocol`] is either.
+//! - [`Jar`]: the cookies of one user, from the heads of responses to the requests that follow.
 //!
 //! It opens no socket and reads no clock. It keeps nothing of a body and, of a head, only what has arrived while the
 //! rest has not; once its buffer has grown to the largest such part, parsing allocates nothing.
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod chunked;
+mod cookies;
 mod error;
 mod head;
 mod http2;
@@ -34,6 +36,7 @@ mod request;
 mod response;
 
 pub use chunked::MAX_CHUNK_LINE_BYTES;
+pub use cookies::Jar;
 pub use error::ParseError;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
 pub use http2::{Carried, Ended, Heard, Http2, Listener, MOST_IDLE_FRAMES, RecentBlock};

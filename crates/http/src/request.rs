@@ -3,7 +3,8 @@
 //! Invariant: the bytes are exactly one request, whatever the arguments hold. What could end a line early, or make the
 //! server see another length than ours, is refused (request splitting; RFC 9112 §11.1 and §11.2).
 
-use crate::http2::render::block;
+use crate::http2::render;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A request, ready to send.
@@ -72,7 +73,8 @@ pub enum RequestError {
 
 impl Request {
     /// Renders a request to `authority` (what Host says) for `path`. Host, User-Agent, Accept, Content-Length and
-    /// Connection are added where they are due and `headers` do not hold them already, in whatever case.
+    /// Connection are added where they are due and `headers` do not hold them already, in whatever case. One of them that
+    /// is given without a value is not sent at all, but for the length of a body that is there.
     /// `close` asks the server to close the connection after its response.
     pub fn new(
         method: &str,
@@ -121,17 +123,21 @@ impl Request {
             check_header(name, value, body.len() as u64)?;
         }
         let given = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
-        let authority = given("Host").map_or(authority, |(_, value)| value.as_str());
+        let host = given("Host").filter(|(name, value)| !leaves_out(name, value));
+        let authority = host.map_or(authority, |(_, value)| value.as_str());
         let length = body.len().to_string();
         let has_length = !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH");
         let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
         let defaults = [("User-Agent", agent, true), ("Accept", "*/*", true), ("Content-Length", &length, has_length)];
-        let defaults = defaults.into_iter().filter(|(name, _, due)| *due && given(name).is_none());
+        // A body that is there has its length said.
+        let stands = |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body.is_empty();
+        let defaults = defaults.into_iter().filter(|(name, _, due)| *due && !given(name).is_some_and(stands));
         let of_http1 = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
-        let own = headers.iter().map(|(name, value)| (name.as_str(), value.trim()));
+        let own = headers.iter().filter(|(name, value)| !leaves_out(name, value));
+        let own = own.map(|(name, value)| (name.as_str(), value.trim()));
         let own = own.filter(|(name, _)| !of_http1.iter().any(|other| other.eq_ignore_ascii_case(name)));
         let fields: Vec<(&str, &str)> = defaults.map(|(name, value, _)| (name, value)).chain(own).collect();
-        let bytes = block(method, scheme, authority, path, &fields);
+        let bytes = render::block(method, scheme, authority, path, &fields);
         Ok(Request {
             is_head: method == "HEAD",
             head_bytes: bytes.len(),
@@ -182,10 +188,15 @@ impl Request {
             (Version::Http11, false) | (Version::Http10, true) | (Version::Http2, _) => {}
         }
         // Methods that mean something by their content say so when it is empty, too (RFC 9110 §8.6).
-        if body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH") {
-            add_default("Content-Length", &body_bytes.to_string());
+        if body_bytes > 0 {
+            let is_given = headers.iter().any(|(name, value)| is_length(name) && !leaves_out(name, value));
+            if !is_given {
+                add("Content-Length", &body_bytes.to_string());
+            }
+        } else if matches!(method, "POST" | "PUT" | "PATCH") {
+            add_default("Content-Length", "0");
         }
-        for (name, value) in headers {
+        for (name, value) in headers.iter().filter(|(name, value)| !leaves_out(name, value)) {
             add(name, value);
         }
 
@@ -202,6 +213,20 @@ impl Request {
             framed: None,
             bytes: head.into_bytes(),
         })
+    }
+
+    /// The same with other bytes, of which so many are before the content: they were put together of the parts of this one,
+    /// which is of HTTP/1, and whoever does so sees to it that they are exactly one request.
+    #[must_use]
+    pub fn assembled(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
+        let Request { is_head, streamed, expects_continue, .. } = *self;
+        Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
+    }
+
+    /// The same with a body of the same bytes that others share: only HTTP/2 has it apart.
+    #[must_use]
+    pub fn sharing(self, body: &Arc<[u8]>) -> Request {
+        Request { framed: self.framed.map(|_| Arc::clone(body)), ..self }
     }
 
     /// What to send.
@@ -234,6 +259,51 @@ impl Request {
         self.bytes
     }
 
+    /// The request for people to read: what of HTTP/1 is sent, and of HTTP/2 the same in the way of HTTP/1.
+    pub fn text(&self) -> Cow<'_, [u8]> {
+        match &self.framed {
+            Some(body) => Cow::Owned([&render::text(&self.bytes)[..], body].concat()),
+            None => Cow::Borrowed(&self.bytes),
+        }
+    }
+
+    /// What is asked for: path and query, as a rule.
+    pub fn target(&self) -> &[u8] {
+        match self.framed {
+            Some(_) => render::path(&self.bytes),
+            None => self.bytes.split(|byte| *byte == b' ').nth(1).unwrap_or_default(),
+        }
+    }
+
+    /// The same with these cookies, `name=value` pairs with `; ` in between, behind those that it may have already: a
+    /// request of HTTP/1 has one Cookie field (RFC 6265 §5.4), one of HTTP/2 may have several (RFC 9113 §8.2.3). What could
+    /// end a line early is no cookie, and left out whole.
+    #[must_use]
+    pub fn with_cookies(&self, cookies: &[u8]) -> Request {
+        let ends_lines = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
+        if cookies.is_empty() || cookies.iter().any(ends_lines) {
+            return self.clone();
+        }
+        let Request { is_head, streamed, expects_continue, .. } = *self;
+        if self.framed.is_some() {
+            let bytes = render::with_cookies(&self.bytes, cookies);
+            let framed = self.framed.clone();
+            return Request { is_head, head_bytes: bytes.len(), streamed, expects_continue, framed, bytes };
+        }
+        let head_end = self.head_bytes.saturating_sub(b"\r\n\r\n".len());
+        // At the end of its own field, or else on a line of its own.
+        let (at, before, after) = match cookie_line_end(&self.bytes[..head_end]) {
+            Some(line_end) => (line_end, &b"; "[..], &b""[..]),
+            None => (head_end + 2, &b"Cookie: "[..], &b"\r\n"[..]),
+        };
+        let mut bytes = Vec::with_capacity(self.bytes.len() + before.len() + cookies.len() + after.len());
+        for part in [&self.bytes[..at], before, cookies, after, &self.bytes[at..]] {
+            bytes.extend_from_slice(part);
+        }
+        let head_bytes = self.head_bytes + before.len() + cookies.len() + after.len();
+        Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
+    }
+
     /// Whether the method is HEAD: what [`ResponseParser::start`](crate::ResponseParser::start) needs to know.
     pub fn is_head(&self) -> bool {
         self.is_head
@@ -243,6 +313,29 @@ impl Request {
     pub fn expects_body(&self) -> bool {
         !self.is_head
     }
+}
+
+/// Where the line of the Cookie field ends, in a head without its last line break.
+fn cookie_line_end(head: &[u8]) -> Option<usize> {
+    let mut begins = 0;
+    for line in head.split(|byte| *byte == b'\n') {
+        let ends = begins + line.len();
+        if line.get(..7).is_some_and(|name| name.eq_ignore_ascii_case(b"cookie:")) {
+            return Some(ends - usize::from(line.ends_with(b"\r")));
+        }
+        begins = ends + 1;
+    }
+    None
+}
+
+fn is_length(name: &str) -> bool {
+    name.eq_ignore_ascii_case("Content-Length")
+}
+
+/// Whether a header stands for not sending it: one of those that are added, without a value, as with curl's `-H`.
+fn leaves_out(name: &str, value: &str) -> bool {
+    const ADDED: [&str; 5] = ["Host", "User-Agent", "Accept", "Connection", "Content-Length"];
+    value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
 }
 
 /// Whether the request line and Host would be what they look like.
@@ -276,7 +369,7 @@ fn check_header(name: &str, value: &str, body_bytes: u64) -> Result<(), RequestE
     if name.eq_ignore_ascii_case("Transfer-Encoding") {
         return Err(RequestError::TransferEncoding);
     }
-    if name.eq_ignore_ascii_case("Content-Length") && value != body_bytes.to_string() {
+    if is_length(name) && value != body_bytes.to_string() && !leaves_out(name, value) {
         return Err(RequestError::ContentLength { given: value.to_owned(), actual: body_bytes });
     }
     Ok(())
@@ -290,7 +383,8 @@ fn is_token(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Version::{Http10, Http11};
+    use Version::{Http2, Http10, Http11};
+    use crate::http2::render::block;
 
     /// The text of a request, with given headers and body.
     fn render(
@@ -303,6 +397,19 @@ mod tests {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         Request::new(method, "a.example:81", "/x?y", &headers, body.as_bytes(), version, close)
             .map(|request| String::from_utf8(request.bytes().to_vec()).expect("text"))
+    }
+
+    #[test]
+    fn what_is_added_can_be_left_out() {
+        let without = [("accept", ""), ("User-Agent", " "), ("Connection", ""), ("X-Empty", "")];
+        let text = render("GET", &without, "", Http10, false).unwrap();
+        assert_eq!(text, "GET /x?y HTTP/1.0\r\nHost: a.example:81\r\nX-Empty: \r\n\r\n");
+        let text = render("GET", &[("Host", ""), ("Accept", "a"), ("User-Agent", "b")], "", Http11, true).unwrap();
+        assert_eq!(text, "GET /x?y HTTP/1.1\r\nConnection: close\r\nAccept: a\r\nUser-Agent: b\r\n\r\n");
+        let post =
+            |body| render("POST", &[("Content-Length", ""), ("Accept", ""), ("User-Agent", "")], body, Http11, false);
+        assert_eq!(post("").unwrap(), "POST /x?y HTTP/1.1\r\nHost: a.example:81\r\n\r\n");
+        assert_eq!(post("a").unwrap(), "POST /x?y HTTP/1.1\r\nHost: a.example:81\r\nContent-Length: 1\r\n\r\na");
     }
 
     #[test]
@@ -358,6 +465,59 @@ mod tests {
             assert!(Request::http2("GET", "http", "a", "/", &headers, b"").is_err(), "{name:?}");
         }
         assert!(Request::http2("GET", "http", "a", "x", &[], b"").is_err());
+    }
+
+    #[test]
+    fn cookies_go_on_one_line_at_the_end_of_the_head() {
+        let with = |headers: &[(&str, &str)], body: &str, cookies: &str| {
+            let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            let request = Request::new("POST", "a", "/x?y", &headers, body.as_bytes(), Http11, false).expect("good");
+            assert_eq!(request.target(), b"/x?y");
+            let with = request.with_cookies(cookies.as_bytes());
+            assert_eq!(with.target(), b"/x?y");
+            assert_eq!((with.parts().1, with.expects_continue()), (body.as_bytes(), request.expects_continue()));
+            (String::from_utf8(request.into_bytes()), String::from_utf8(with.into_bytes()))
+        };
+        let (Ok(plain), Ok(dressed)) = with(&[], "a\r\n\r\nb", "s=1; t=\"2\"") else { panic!("not text") };
+        assert_eq!(dressed, plain.replacen("\r\n\r\n", "\r\nCookie: s=1; t=\"2\"\r\n\r\n", 1));
+        for own in ["Cookie", "cookie"] {
+            for headers in [&[(own, "a=b"), ("X", "y")][..], &[("X", "cookie: z"), (own, "a=b")]] {
+                let (Ok(plain), Ok(dressed)) = with(headers, "", "s=1") else { panic!("not text") };
+                assert_eq!(dressed, plain.replacen("a=b", "a=b; s=1", 1));
+            }
+        }
+        for bad in ["", "a=b\r\nX: y", "a=b\n", "a=\0", "\x7f"] {
+            let (plain, dressed) = with(&[], "body", bad);
+            assert_eq!(dressed, plain, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn cookies_of_http2_are_a_field_of_their_own() {
+        for path in ["/", "/index.html", "/x?y", &"/long".repeat(100)] {
+            let request = Request::new("POST", "a", path, &[], b"body", Http2, false).expect("a good request");
+            assert_eq!(request.target(), path.as_bytes());
+            let with = request.with_cookies(b"s=1; t=\"\xe9\"");
+            assert_eq!((with.target(), with.body(), with.is_head()), (path.as_bytes(), request.body(), false));
+            let (before, cookie) = with.bytes().split_at(request.bytes().len());
+            assert_eq!(before, request.bytes());
+            // Of the static table's name, and never to be kept in another (RFC 7541 §6.2.3).
+            assert_eq!(cookie, [&[0x1f, 32 - 15, 10][..], b"s=1; t=\"\xe9\""].concat());
+            assert_eq!(request.with_cookies(b"a=b\r\nX: y"), request);
+            let (text, dressed) = (request.text().into_owned(), with.text().into_owned());
+            let start = format!("POST {path} HTTP/2\r\nhost: a\r\nuser-agent: ");
+            assert!(text.starts_with(start.as_bytes()) && text.ends_with(b"\r\n\r\nbody"), "{text:?}");
+            assert!(dressed.ends_with(b"\r\ncookie: s=1; t=\"\xe9\"\r\n\r\nbody"), "{dressed:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_added_to_http2_can_be_left_out() {
+        let headers = [("Host", ""), ("accept", ""), ("User-Agent", " "), ("Content-Length", "")];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let of = |body| Request::http2("POST", "http", "a", "/", &headers, body).expect("a good request").into_bytes();
+        assert_eq!(of(b"hi"), block("POST", "http", "a", "/", &[("content-length", "2")]));
+        assert_eq!(of(b""), block("POST", "http", "a", "/", &[]));
     }
 
     #[test]
@@ -434,7 +594,7 @@ mod tests {
             render("POST", &[("transfer-encoding", "chunked")], "", Http11, false),
             Err(RequestError::TransferEncoding)
         );
-        for given in ["4", "05", "x", "5, 5", ""] {
+        for given in ["4", "05", "x", "5, 5"] {
             let error = RequestError::ContentLength { given: given.to_owned(), actual: 5 };
             assert_eq!(render("POST", &[("Content-Length", given)], "hello", Http11, false), Err(error));
         }

@@ -116,11 +116,22 @@ impl ResponseParser {
         &mut self,
         recent: &mut RecentHead,
         bytes: &[u8],
+        on_head: impl FnMut(&[u8]),
+    ) -> Result<Fed, ParseError> {
+        self.feed_showing(recent, bytes, on_head, |_| {})
+    }
+
+    /// The same, and shows the content as it passes, without what frames it.
+    pub fn feed_showing(
+        &mut self,
+        recent: &mut RecentHead,
+        bytes: &[u8],
         mut on_head: impl FnMut(&[u8]),
+        mut on_content: impl FnMut(&[u8]),
     ) -> Result<Fed, ParseError> {
         let mut consumed = 0;
         while consumed < bytes.len() && !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
-            match self.step(&bytes[consumed..], recent, &mut on_head) {
+            match self.step(&bytes[consumed..], recent, &mut on_head, &mut on_content) {
                 Ok((n, of_response)) => {
                     consumed += n;
                     self.received += if of_response { n as u64 } else { 0 };
@@ -185,6 +196,7 @@ impl ResponseParser {
         bytes: &[u8],
         recent: &mut RecentHead,
         on_head: &mut impl FnMut(&[u8]),
+        on_content: &mut impl FnMut(&[u8]),
     ) -> Result<(usize, bool), ParseError> {
         let consumed = match &mut self.stage {
             Stage::Head => {
@@ -198,13 +210,14 @@ impl ResponseParser {
                 let n = (bytes.len() as u64).min(*left);
                 *left -= n;
                 self.response.body_bytes += n;
+                on_content(&bytes[..n as usize]);
                 if *left == 0 {
                     self.stage = Stage::Done;
                 }
                 n as usize
             }
             Stage::Chunked(chunked) => {
-                let n = chunked.feed(bytes)?;
+                let n = chunked.feed_with(bytes, on_content)?;
                 self.response.body_bytes = chunked.data_bytes();
                 if chunked.is_done() {
                     self.stage = Stage::Done;
@@ -213,6 +226,7 @@ impl ResponseParser {
             }
             Stage::UntilClose => {
                 self.response.body_bytes += bytes.len() as u64;
+                on_content(bytes);
                 bytes.len()
             }
             Stage::Done | Stage::Failed(_) => 0,
@@ -361,6 +375,27 @@ mod tests {
                     assert_eq!(heads.len() as u64, response.head_bytes, "{text:?}");
                 }
                 assert_eq!(with.finish(), plain.finish(), "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn content_is_shown_whole_however_it_is_framed_and_cut() {
+        for (text, content) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n3\r\n wo\r\n0\r\nA: b\r\n\r\n", "hello wo"),
+            ("HTTP/1.1 200 OK\r\n\r\nall the rest", "all the rest"),
+            ("HTTP/1.1 103 X\r\n\r\nHTTP/1.1 204 X\r\n\r\n", ""),
+        ] {
+            for size in 1..=text.len() {
+                let (mut parser, mut shown) = (ResponseParser::new(), Vec::new());
+                parser.start(false);
+                for piece in text.as_bytes().chunks(size) {
+                    let recent = &mut RecentHead::default();
+                    let fed = parser.feed_showing(recent, piece, |_| {}, |content| shown.extend_from_slice(content));
+                    assert_eq!(fed.expect("a good response").consumed, piece.len());
+                }
+                assert_eq!(shown, content.as_bytes(), "{text:?} in pieces of {size}");
             }
         }
     }

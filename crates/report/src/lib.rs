@@ -6,6 +6,7 @@
 
 mod format;
 pub mod html;
+pub mod httperf;
 pub mod json;
 pub mod load;
 pub mod plan;

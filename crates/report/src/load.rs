@@ -13,9 +13,10 @@ pub use client_limit::client_limit;
 pub use notes::warning;
 
 use crate::server::digest;
+use brimful_core::Nanos;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{bytes, count, number, percent, rate, seconds};
-use brimful_core::record::{ClassRecord, Record, ReplyRate, SessionFigures, Summary, Verdict};
+use brimful_core::record::{ClassRecord, Objective, Record, ReplyRate, SessionFigures, Summary, Verdict};
 use brimful_core::server::Server;
 use brimful_core::tls::TlsSpoken;
 use layout::{labelled, ratio, row, table, time, time_or_dash};
@@ -34,6 +35,7 @@ pub fn text(record: &Record) -> String {
     if record.classes.len() > 1 {
         groups.push(classes(record));
     }
+    groups.extend(Some(objectives(record)).filter(|objectives| !objectives.is_empty()));
     groups.extend(Some(notes(record)).filter(|notes| !notes.is_empty()));
     groups.push(verdict(record));
     groups.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
@@ -125,6 +127,19 @@ fn sessions(sessions: &SessionFigures) -> Vec<String> {
         );
         lines.push(labelled("Session size", &size));
     }
+    if let (Some(calls), Some(lifetime), Some(connections)) =
+        (sessions.failed_calls, sessions.failed_lifetime_s, sessions.failed_connections)
+    {
+        let size = format!(
+            "{} calls on {} connections, {} until they failed (means); at most {} calls, {}",
+            number(calls.mean),
+            number(connections.mean),
+            seconds(lifetime.mean),
+            number(calls.max),
+            seconds(lifetime.max)
+        );
+        lines.push(labelled("Failed sessions", &size));
+    }
     lines
 }
 
@@ -196,14 +211,16 @@ fn resources(record: &Record) -> Vec<String> {
 
 fn errors(counts: &Counts) -> Vec<String> {
     let server = format!(
-        "{} of {} calls: abandoned {}, refused {}, reset {}, timed out {}, malformed {}",
+        "{} of {} calls: abandoned {}, refused {}, reset {}, timed out {}, malformed {}{}",
         count(counts.errors()),
         count(counts.scheduled),
         count(counts.abandoned),
         count(counts.refused),
         count(counts.reset),
         count(counts.timed_out),
-        count(counts.malformed)
+        count(counts.malformed),
+        // Most runs expect nothing.
+        if counts.unexpected > 0 { format!(", unexpected {}", count(counts.unexpected)) } else { String::new() }
     );
     let tls = if counts.tls_failed > 0 { format!(", TLS failed {}", count(counts.tls_failed)) } else { String::new() };
     let named = |what: &str, n: u64| if n > 0 { format!(", {what} {}", count(n)) } else { String::new() };
@@ -267,6 +284,19 @@ fn classes(record: &Record) -> Vec<String> {
     };
     let rows: Vec<_> = [row("Class", heads)].into_iter().chain(record.classes.iter().map(of_class)).collect();
     table(&rows)
+}
+
+/// Each objective, and what came of it.
+fn objectives(record: &Record) -> Vec<String> {
+    let said = |objective: &Objective| {
+        let met = if objective.met { "met" } else { "MISSED" };
+        let measured = match objective.measured_s {
+            Some(measured) => Nanos::from_secs_f64(measured).rounded(),
+            None => "more calls failed than it allows for".to_owned(),
+        };
+        labelled("Objective", &format!("{} {met}: {measured}", objective.objective))
+    };
+    record.objectives.iter().map(said).collect()
 }
 
 /// Whether the figures are the server's, and whether it worked. Each reason's first sentence says what happened, the
@@ -368,6 +398,18 @@ Verdict          valid; 299 of 27,000 calls failed (1.1 %)
         record.counts = Counts { completed: 27_000, timed_out: 0, ..record.counts };
         assert!(text(&record).ends_with("80.0 µs\n\nVerdict          valid\n"), "{}", text(&record));
         assert_eq!(warning(&record), None);
+    }
+
+    #[test]
+    fn objectives_that_were_missed_are_not_overlooked() {
+        let mut record = record();
+        let objective =
+            |objective: &str, measured_s, met| Objective { objective: objective.to_owned(), measured_s, met };
+        record.objectives = vec![objective("p99<50ms", Some(0.0252), true), objective("p99.9<50ms", None, false)];
+        let text = text(&record);
+        let lines = "\n\nObjective        p99<50ms met: 25.2 ms\n\
+                     Objective        p99.9<50ms MISSED: more calls failed than it allows for\n\n";
+        assert!(text.contains(lines), "{text}");
     }
 
     #[test]
@@ -489,6 +531,7 @@ light                  100        100          0    1.00 ms     900 µs    5.00 
             bursts: summary(4.2),
             lifetime_s: summary(64.0),
             connections: summary(2.5),
+            ..SessionFigures::default()
         };
         let mut record = record();
         record.sessions = Some(figures);
@@ -501,6 +544,17 @@ Request rate";
         assert!(text(&record).contains(expected), "{}", text(&record));
         record.sessions = Some(SessionFigures { calls: None, ..figures });
         assert!(text(&record).contains("the end\n\nRequest rate"), "{}", text(&record));
+        record.sessions = Some(SessionFigures {
+            failed_calls: summary(4.0),
+            failed_lifetime_s: summary(1.5),
+            failed_connections: summary(2.0),
+            ..figures
+        });
+        let expected = "640 s
+Failed sessions  4.00 calls on 2.00 connections, 1.50 s until they failed (means); at most 40.0 calls, 15.0 s
+
+";
+        assert!(text(&record).contains(expected), "{}", text(&record));
     }
 
     #[test]

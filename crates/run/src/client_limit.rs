@@ -129,8 +129,8 @@ impl Generators {
         let endpoint = responder.endpoint()?;
         let mut workload = like.workload.clone();
         for class in &mut workload.classes {
-            class.path.clone_from(&endpoint.path);
-            class.urls.clear();
+            class.ask_for(&endpoint.path);
+            class.expect = None;
         }
         let plan = RunPlan {
             endpoint,

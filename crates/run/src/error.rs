@@ -83,10 +83,10 @@ impl RunError {
             Arrivals, BadLoad, BadUrl, Engine, Handshake, Listen, Mix, Monitor, NothingListens, Security, Silent, Target,
             Unresolvable, Workload,
         };
-        use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source};
+        use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {
             BadUrl { .. } | Unresolvable { .. } | BadLoad(_) | Workload(_) | Mix(_) | Arrivals(_) => true,
-            Engine(Request { .. } | BodyFile { .. } | Cpu { .. } | Source { .. }) => true,
+            Engine(Request { .. } | Template { .. } | BodyFile { .. } | Cpu { .. } | Source { .. }) => true,
             Monitor(error) => error.is_usage(),
             Security(error) => error.is_usage(),
             Handshake { usage, .. } => *usage,

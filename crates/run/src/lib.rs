@@ -2,6 +2,7 @@
 //! `Record`. And [`client_limit`]: what this client can offer before it is the limit itself.
 #![forbid(unsafe_code)]
 
+mod beside;
 pub mod client_limit;
 mod endpoint;
 mod error;
@@ -9,8 +10,9 @@ mod plan;
 mod run;
 mod stream;
 
+pub use beside::{Exchange, Kept, Looks, Tap};
 pub use endpoint::Endpoint;
 pub use error::RunError;
 pub use plan::{RunPlan, Watched};
-pub use run::{run, run_stream};
+pub use run::{run, run_beheld, run_stream};
 pub use stream::{Feed, StreamedCall};

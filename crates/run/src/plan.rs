@@ -2,9 +2,9 @@
 
 use crate::{Endpoint, RunError};
 use brimful_core::tls::TlsSpoken;
-use brimful_core::workload::{Load, LoadKind, SessionArrivals, Workload};
+use brimful_core::workload::{Class, Load, LoadKind, SessionArrivals, Workload};
 use brimful_core::{ClassId, Nanos};
-use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Security, Wire};
+use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, ScriptedRequests, Security, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
 use brimful_stats::Live;
@@ -106,18 +106,23 @@ impl RunPlan {
     /// [`RunError::BadLoad`] or what is wrong with the workload.
     pub fn validate(&self) -> Result<(), RunError> {
         self.workload.validate()?;
+        if let Some(file) = self.workload.unread_file() {
+            return Err(RunError::BadLoad(format!("{file} has not been read: give the workload by --workload FILE")));
+        }
         let bad = |message: &str| Err(RunError::BadLoad(message.to_owned()));
         let policy = &self.connections;
         match self.load()? {
             Load::Sessions(_) if self.calls < u64::MAX => {
-                bad("sessions end by themselves: leave out --requests, and give a --duration")
+                bad("sessions end by themselves: leave out --requests, and give a --duration, or write how many there \
+                     are, like sessions = 100, under [load.sessions]")
             }
             Load::Sessions(_) if policy.calls_per_connection.is_some() => {
                 bad("the connections of sessions are the workload's business: leave out --calls-per-connection and \
                  --new-connection, and write between_bursts = \"close\" or connections = 1 under [load.sessions]")
             }
             Load::Sessions(_) if policy.pipeline > 1 && self.version != Version::Http2 => {
-                bad("a session makes one call at a time on each of its connections: leave out --pipeline")
+                bad("how a session uses its connections is the workload's business: leave out --pipeline, and write \
+                     pipelined = true under [load.sessions]")
             }
             Load::SClients { .. } if policy.pipeline > 1 => {
                 bad("S-Clients make one call per connection: leave out --pipeline, or give a --rate instead")
@@ -131,9 +136,9 @@ impl RunPlan {
             _ if policy.calls_per_connection == Some(0) => {
                 bad("a connection without calls makes no load: give --calls-per-connection at least 1")
             }
-            _ if policy.pipeline > 1 && self.version != Version::Http2 && self.has_bodies_apart() => {
+            _ if self.pipelines() && self.version != Version::Http2 && self.has_bodies_apart() => {
                 bad("a body that comes from a file, or waits for 100 Continue, has its connection to itself: leave out \
-                 --pipeline")
+                 --pipeline, and pipelined = true under [load.sessions]")
             }
             load if self.tick.is_some() && load.kind() != LoadKind::Open => {
                 bad("clients who wait for their answers keep no schedule that ticks could be cheaper for: leave out --tick")
@@ -159,8 +164,17 @@ impl RunPlan {
     /// Whether there are requests whose bodies do not leave with their heads.
     fn has_bodies_apart(&self) -> bool {
         let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
-        self.workload.classes.iter().any(|class| !class.body_file.is_empty() || class.headers.keys().any(|n| waits(n)))
-            || self.headers.iter().any(|(name, _)| waits(name))
+        let of_class = |class: &Class| {
+            let targets = if class.differs_by_path_alone() { 1 } else { class.len() };
+            let mut headers = (0..targets).flat_map(|place| class.target(place).headers);
+            !class.body_file.is_empty() || headers.any(|(name, _)| waits(name))
+        };
+        self.workload.classes.iter().any(of_class) || self.headers.iter().any(|(name, _)| waits(name))
+    }
+
+    /// Whether several calls may be under way on one connection.
+    fn pipelines(&self) -> bool {
+        self.connections.pipeline > 1 || self.workload.sessions().is_some_and(|sessions| sessions.pipelined)
     }
 
     /// The due times of an open load.
@@ -195,7 +209,12 @@ impl RunPlan {
 
     /// The requests of the classes.
     pub(crate) fn requests(&self) -> Result<FixedRequests, RunError> {
-        Ok(FixedRequests::render(&self.workload, &self.wire())?)
+        Ok(FixedRequests::render(&self.workload, &self.wire())?.seeded(self.seed))
+    }
+
+    /// The requests of sessions that are written out; there may be none.
+    pub(crate) fn scripted_requests(&self) -> Result<ScriptedRequests, RunError> {
+        Ok(ScriptedRequests::render(&self.workload, &self.wire())?)
     }
 
     /// What all requests have in common.
@@ -217,6 +236,11 @@ impl RunPlan {
         }
         if connections.calls_per_connection == Some(1) {
             connections.warm_connections = 0;
+        }
+        if let Some(sessions) = self.workload.sessions().filter(|sessions| sessions.pipelined) {
+            /// A longer burst takes another connection.
+            const LONGEST: u64 = 256;
+            connections.pipeline = sessions.longest_burst().unwrap_or(LONGEST).clamp(1, LONGEST) as usize;
         }
         Config {
             address: self.endpoint.address,
@@ -246,10 +270,12 @@ impl RunPlan {
     }
 
     /// Whether the load goes on until so many calls have ended, however long that takes: that of clients who wait for their
-    /// answers does. An open one lasts as long as its schedule, however late the last answer.
+    /// answers does, and so does one of a number of sessions. An open one lasts as long as its schedule, however late the last
+    /// answer.
     pub(crate) fn ends_with_its_last_call(&self) -> Result<bool, RunError> {
         let load = self.load()?;
-        Ok(matches!(load, Load::Log(_)) || self.calls < u64::MAX && load.kind() != LoadKind::Open)
+        let counted = self.workload.sessions().is_some_and(|sessions| sessions.number.is_some());
+        Ok(matches!(load, Load::Log(_)) || counted || self.calls < u64::MAX && load.kind() != LoadKind::Open)
     }
 
     /// Until when load is offered if nothing interrupts it.

@@ -1,16 +1,18 @@
 //! One load: workload, engine, observer and monitor put together, and what they saw as one [`Record`].
 
+use crate::beside::{Beside, Looks};
 use crate::stream::{self, Feed};
 use crate::{RunError, RunPlan, Watched};
-use brimful_core::Nanos;
 use brimful_core::record::{Generator, Record, ShardOrigin};
 use brimful_core::server::HostProbe;
 use brimful_core::workload::Load;
-use brimful_engine::{Clock, Run};
+use brimful_core::{Nanos, Observer};
+use brimful_engine::{Clock, Run, SessionRequests};
 use brimful_monitor::{Monitor, MonitorError, host};
 use brimful_os::cpus::pin_this_thread;
-use brimful_stats::{Account, Collector, Facts, derive};
-use brimful_workload::{Closed, Extent, Mix, Open, SClients, Sessions, Shard};
+use brimful_stats::{Account, Collector, Detail, Facts, derive};
+use brimful_workload::{Closed, Extent, Mix, Open, SClients, Scripts, Sessions, Shard};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -20,7 +22,16 @@ use std::time::{Duration, SystemTime};
 /// # Errors
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
 pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, None, stop, true)
+    carry_out(plan, None, stop, true, || ()).map(|(record, ())| record)
+}
+
+/// The same, for those who want to know more of it: what they look at is said by `looks`.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_beheld(plan: &RunPlan, looks: &Looks, stop: &AtomicBool) -> Result<(Record, Option<Detail>), RunError> {
+    let (record, beside) = carry_out(plan, None, stop, true, || Beside::new(looks, plan.window))?;
+    Ok((record, beside.into_detail()))
 }
 
 /// The same of a [`Load::Log`]: `feed` says which calls there are, while they are made.
@@ -28,15 +39,22 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
 /// # Errors
 /// As [`run`], and when there is no call at all.
 pub fn run_stream(plan: &RunPlan, feed: Feed<'_>, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, Some(feed), stop, true)
+    carry_out(plan, Some(feed), stop, true, || ()).map(|(record, ())| record)
 }
 
 /// The same without a look at the host's speed, for several runs at once: it would fall into another's load.
 pub(crate) fn run_beside_another(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, None, stop, false)
+    carry_out(plan, None, stop, false, || ()).map(|(record, ())| record)
 }
 
-fn carry_out(plan: &RunPlan, feed: Option<Feed<'_>>, stop: &AtomicBool, probe: bool) -> Result<Record, RunError> {
+/// Runs it, with another observer of each shard `beside` the collector.
+fn carry_out<B: Observer + Send>(
+    plan: &RunPlan,
+    feed: Option<Feed<'_>>,
+    stop: &AtomicBool,
+    probe: bool,
+    beside: impl Fn() -> B,
+) -> Result<(Record, B), RunError> {
     plan.validate()?;
     let (mut config, requests) = (plan.engine_config(), plan.requests()?);
     let extent = Extent { window: plan.window, calls: plan.calls };
@@ -56,16 +74,20 @@ fn carry_out(plan: &RunPlan, feed: Option<Feed<'_>>, stop: &AtomicBool, probe: b
         if plan.tls.is_some() { account.of_tls() } else { account }
     };
     let collector = || match &plan.live {
-        Some(live) => Collector::shown(account(), live),
-        None => Collector::new(account()),
+        Some(live) => (Collector::shown(account(), live), beside()),
+        None => (Collector::new(account()), beside()),
     };
-    let host_probe = if probe { probe_host(&plan.cpus) } else { None };
+    let host_probe = if probe { probe_host(&plan.cpus, has_sessions) } else { None };
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
     // Who is stopped while waiting for it does not wait on.
     let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(on_monotonic_clock);
     config.start = agreed.unwrap_or(Nanos::ZERO);
-    // Workloads that draw classes as calls end would, with one seed, all ask for the same at the same time.
-    let shard_mix = |shard: Shard| Mix::of(&plan.workload, plan.seed.wrapping_add(shard.index));
+    // Workloads that draw classes as calls end have orders of their own.
+    let mix = if matches!(plan.load()?, Load::Log(_)) { None } else { Some(Mix::of(&plan.workload, plan.seed)?) };
+    let shard_mix = |shard: Shard| {
+        let mix = mix.clone().ok_or_else(|| RunError::BadLoad("a log has no mix".to_owned()))?;
+        Ok::<Mix, RunError>(mix.of_shard(shard, plan.seed))
+    };
     let shards = || plan.shards();
     let run = match *plan.load()? {
         Load::Closed { clients, think } => {
@@ -84,9 +106,13 @@ fn carry_out(plan: &RunPlan, feed: Option<Feed<'_>>, stop: &AtomicBool, probe: b
         }
         Load::Sessions(ref load) => {
             // Each has streams of its own; the mix's is not drawn from.
-            let mix = Mix::of(&plan.workload, plan.seed)?;
-            let sessions =
-                |shard| Ok((Sessions::new(load, mix.clone(), extent, plan.seed, shard)?, &requests, collector()));
+            let (scripts, scripted) = (Scripts::of(&plan.workload).map(Arc::new), plan.scripted_requests()?);
+            let sessions = |shard| {
+                let sessions = Sessions::new(load, shard_mix(shard)?, extent, plan.seed, shard)?.following(scripts.clone());
+                let requests = SessionRequests::new(&requests, &scripted);
+                let requests = if load.cookies { requests.with_cookies(plan.endpoint.is_secure) } else { requests };
+                Ok((sessions, requests, collector()))
+            };
             let shards = shards().map(sessions).collect::<Result<_, RunError>>()?;
             brimful_engine::run(&config, shards, stop)?
         }
@@ -105,10 +131,12 @@ fn carry_out(plan: &RunPlan, feed: Option<Feed<'_>>, stop: &AtomicBool, probe: b
     Ok(plan.record(run, window, agreed, monitor, host_probe))
 }
 
-/// How fast this host is before the load: on the CPU of the first shard, if that is kept on one.
-fn probe_host(cpus: &[usize]) -> Option<HostProbe> {
+/// How fast this host is before the load: on the CPU of the first shard, if that is kept on one. Only `once`, its 16 MiB are
+/// given back: sessions by the thousand are to take less.
+fn probe_host(cpus: &[usize], once: bool) -> Option<HostProbe> {
+    let probe = || if once { host::Prober::new().measure() } else { host::probe() };
     // On a thread of its own, as the caller's is not to be moved.
-    let measure = || cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(host::probe);
+    let measure = || cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);
     thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measure).ok()?.join().ok()?)
 }
 
@@ -154,14 +182,14 @@ impl Watched {
 }
 
 impl RunPlan {
-    fn record(
+    fn record<B>(
         &self,
-        run: Run<Collector>,
+        run: Run<(Collector, B)>,
         window: Nanos,
         agreed: Option<Nanos>,
         monitor: Option<Monitor>,
         host_probe: Option<HostProbe>,
-    ) -> Record {
+    ) -> (Record, B) {
         let epoch = Nanos(run.started_monotonic_ns);
         let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         let split = run.cpu.split();
@@ -202,6 +230,7 @@ impl RunPlan {
             server,
             shards: self.shard.map(origin).into_iter().collect(),
         };
-        derive(&run.observer.into_account(), facts)
+        let (collector, beside) = run.observer;
+        (derive(&collector.into_account(), facts), beside)
     }
 }

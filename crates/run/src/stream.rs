@@ -168,6 +168,10 @@ impl<'a> Requests<'a> for StreamedRequests {
         usize::MAX
     }
 
+    fn reads_heads(&self) -> bool {
+        false
+    }
+
     fn ended(&mut self, call: &CallSpec) {
         // One that was never asked for may still be on its way.
         self.known(call.request);

@@ -58,7 +58,7 @@ impl Account {
         }
     }
 
-    /// The same of a load of sessions, with the memory for them: 1.1 MB.
+    /// The same of a load of sessions, with the memory for them: 2.2 MB.
     #[must_use]
     pub fn of_sessions(self) -> Account {
         Account { sessions: Some(SessionTally::default()), ..self }

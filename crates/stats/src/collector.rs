@@ -82,10 +82,14 @@ impl Collector {
                 *account.tls_faults.entry(why).or_default() += 1;
                 account.series.failed(at);
             }
-            End::Abandoned | End::Refused | End::Reset { .. } | End::TimedOut | End::Malformed => {
-                account.series.failed(at);
-            }
-            End::StreamReset | End::GoneAway => account.series.failed(at),
+            End::Unexpected { .. }
+            | End::Abandoned
+            | End::Refused
+            | End::Reset { .. }
+            | End::TimedOut
+            | End::Malformed
+            | End::StreamReset
+            | End::GoneAway => account.series.failed(at),
         }
     }
 

@@ -132,6 +132,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         hdr_value_unit: "ns".to_owned(),
         generator: facts.generator,
         server: facts.server,
+        objectives: Vec::new(),
         calibration: None,
         shards: facts.shards,
         account: Some(account.pack()),

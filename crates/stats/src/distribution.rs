@@ -88,6 +88,11 @@ impl Distribution {
         })
     }
 
+    /// What the share `q` of all values does not exceed, in nanoseconds; none while nothing is recorded.
+    pub(crate) fn quantile(&self, q: f64) -> Option<Nanos> {
+        (self.count() > 0).then(|| Nanos(self.histogram.value_at_quantile(q).clamp(self.min, self.max)))
+    }
+
     /// The histogram alone, as text.
     pub fn to_base64(&self) -> String {
         encode(&self.histogram)

@@ -20,6 +20,8 @@
 //! live           what Accounts have seen so far, for those who look on
 //! derive         Account, Facts → Record
 //! └ verdict      was it the server that was measured, or the generator?
+//! detail         what only httperf's report says of connections and sessions
+//! objectives     were the objectives of a run met?
 //! merge          Records of shards → the Record of their load
 //! ```
 #![forbid(unsafe_code)]
@@ -28,11 +30,13 @@ mod account;
 mod batch;
 mod collector;
 mod derive;
+mod detail;
 mod distribution;
 mod error;
 mod histogram;
 mod live;
 mod merge;
+mod objectives;
 mod reply_rate;
 mod series;
 mod sessions;
@@ -44,10 +48,12 @@ pub use account::Account;
 pub use batch::BatchMeans;
 pub use collector::{Collector, PerCall};
 pub use derive::{Facts, derive};
+pub use detail::Detail;
 pub use distribution::Distribution;
 pub use error::{StatsError, Unlike};
 pub use live::{Live, SoFar};
 pub use merge::merge;
+pub use objectives::{ObjectiveError, check_objectives, judge_objectives};
 pub use reply_rate::ReplySampler;
 pub use series::Series;
 pub use student::t_95;

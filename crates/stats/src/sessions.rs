@@ -1,8 +1,8 @@
 //! What became of the sessions of a run, and how long and how large they were.
 //!
 //! Numbers of calls, bursts and connections are kept as times are, one as a nanosecond: exact in the mean and the
-//! extremes, and to three digits in between. A session that was under way when the run began is counted, and left out
-//! of the distributions, as not all of it was seen.
+//! extremes, and to three digits in between. Those that were completed and those that failed have distributions of their
+//! own. A session that was under way when the run began is counted, and left out of them, as not all of it was seen.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -14,9 +14,15 @@ use brimful_core::{Nanos, SessionEnded};
 /// The sessions of one shard, or of several.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SessionTally {
-    completed: u64,
-    failed: u64,
     in_progress: u64,
+    completed: Ended,
+    failed: Ended,
+}
+
+/// Those that ended in one way: how many, and what those were like that had begun within the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Ended {
+    sessions: u64,
     calls: Distribution,
     bursts: Distribution,
     lifetime: Distribution,
@@ -25,18 +31,7 @@ pub(crate) struct SessionTally {
 
 impl SessionTally {
     pub(crate) fn ended(&mut self, session: &SessionEnded) {
-        let outcome = &session.outcome;
-        if outcome.failed {
-            self.failed += 1;
-            return;
-        }
-        self.completed += 1;
-        if !outcome.from_before {
-            self.calls.record(Nanos(u64::from(outcome.calls)));
-            self.bursts.record(Nanos(u64::from(outcome.bursts)));
-            self.lifetime.record(outcome.ended - outcome.began);
-            self.connections.record(Nanos(u64::from(session.connections)));
-        }
+        if session.outcome.failed { self.failed.count(session) } else { self.completed.count(session) }
     }
 
     pub(crate) fn in_progress(&mut self, sessions: u64) {
@@ -44,40 +39,46 @@ impl SessionTally {
     }
 
     pub(crate) fn merge(&mut self, other: &SessionTally) {
-        self.completed += other.completed;
-        self.failed += other.failed;
         self.in_progress += other.in_progress;
-        self.calls.merge(&other.calls);
-        self.bursts.merge(&other.bursts);
-        self.lifetime.merge(&other.lifetime);
-        self.connections.merge(&other.connections);
+        self.completed.merge(&other.completed);
+        self.failed.merge(&other.failed);
     }
 
     /// As the Record has it, of a run that offered load for so long.
     pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
-        let started = self.completed + self.failed + self.in_progress;
+        let SessionTally { in_progress, completed, failed } = self;
+        let started = completed.sessions + failed.sessions + in_progress;
         SessionFigures {
             started,
-            completed: self.completed,
-            failed: self.failed,
-            in_progress: self.in_progress,
+            completed: completed.sessions,
+            failed: failed.sessions,
+            in_progress: *in_progress,
             rate: if window == Nanos::ZERO { 0.0 } else { started as f64 / window.as_secs_f64() },
-            calls: summary(&self.calls, 1.0),
-            bursts: summary(&self.bursts, 1.0),
-            lifetime_s: summary(&self.lifetime, 1e9),
-            connections: summary(&self.connections, 1.0),
+            calls: summary(&completed.calls, 1.0),
+            bursts: summary(&completed.bursts, 1.0),
+            lifetime_s: summary(&completed.lifetime, 1e9),
+            connections: summary(&completed.connections, 1.0),
+            failed_calls: summary(&failed.calls, 1.0),
+            failed_bursts: summary(&failed.bursts, 1.0),
+            failed_lifetime_s: summary(&failed.lifetime, 1e9),
+            failed_connections: summary(&failed.connections, 1.0),
         }
     }
 
     pub(crate) fn pack(&self) -> PackedSessions {
+        let SessionTally { in_progress, completed, failed } = self;
         PackedSessions {
-            completed: self.completed,
-            failed: self.failed,
-            in_progress: self.in_progress,
-            calls: self.calls.pack(),
-            bursts: self.bursts.pack(),
-            lifetime: self.lifetime.pack(),
-            connections: self.connections.pack(),
+            completed: completed.sessions,
+            failed: failed.sessions,
+            in_progress: *in_progress,
+            calls: completed.calls.pack(),
+            bursts: completed.bursts.pack(),
+            lifetime: completed.lifetime.pack(),
+            connections: completed.connections.pack(),
+            failed_calls: failed.calls.pack(),
+            failed_bursts: failed.bursts.pack(),
+            failed_lifetime: failed.lifetime.pack(),
+            failed_connections: failed.connections.pack(),
         }
     }
 
@@ -86,15 +87,45 @@ impl SessionTally {
         if completed.max(failed).max(in_progress) > MOST {
             return Err(StatsError::Damaged("more sessions than any run has".to_owned()));
         }
+        let unpack = Distribution::unpack;
         Ok(SessionTally {
-            completed,
-            failed,
             in_progress,
-            calls: Distribution::unpack(packed.calls.as_ref())?,
-            bursts: Distribution::unpack(packed.bursts.as_ref())?,
-            lifetime: Distribution::unpack(packed.lifetime.as_ref())?,
-            connections: Distribution::unpack(packed.connections.as_ref())?,
+            completed: Ended {
+                sessions: completed,
+                calls: unpack(packed.calls.as_ref())?,
+                bursts: unpack(packed.bursts.as_ref())?,
+                lifetime: unpack(packed.lifetime.as_ref())?,
+                connections: unpack(packed.connections.as_ref())?,
+            },
+            failed: Ended {
+                sessions: failed,
+                calls: unpack(packed.failed_calls.as_ref())?,
+                bursts: unpack(packed.failed_bursts.as_ref())?,
+                lifetime: unpack(packed.failed_lifetime.as_ref())?,
+                connections: unpack(packed.failed_connections.as_ref())?,
+            },
         })
+    }
+}
+
+impl Ended {
+    fn count(&mut self, session: &SessionEnded) {
+        self.sessions += 1;
+        let outcome = &session.outcome;
+        if !outcome.from_before {
+            self.calls.record(Nanos(u64::from(outcome.calls)));
+            self.bursts.record(Nanos(u64::from(outcome.bursts)));
+            self.lifetime.record(outcome.ended - outcome.began);
+            self.connections.record(Nanos(u64::from(session.connections)));
+        }
+    }
+
+    fn merge(&mut self, other: &Ended) {
+        self.sessions += other.sessions;
+        self.calls.merge(&other.calls);
+        self.bursts.merge(&other.bursts);
+        self.lifetime.merge(&other.lifetime);
+        self.connections.merge(&other.connections);
     }
 }
 
@@ -125,7 +156,7 @@ mod tests {
     #[test]
     fn figures_are_those_of_whole_sessions_that_were_completed() {
         let mut failed = session(1_000, 900);
-        failed.outcome.failed = true;
+        (failed.outcome.failed, failed.connections) = (true, 7);
         let mut old = session(2_000, 900);
         old.outcome.from_before = true;
         let figures = of(&[session(3, 10), session(9, 40), failed, old], 4).figures(Nanos::from_secs(20));
@@ -140,13 +171,18 @@ mod tests {
         close(figures.bursts, [2.0, 1.0, 3.0]);
         close(figures.lifetime_s, [25.0, 10.0, 40.0]);
         close(figures.connections, [2.0, 2.0, 2.0]);
+        close(figures.failed_calls, [1_000.0; 3]);
+        close(figures.failed_bursts, [333.0; 3]);
+        close(figures.failed_lifetime_s, [900.0; 3]);
+        close(figures.failed_connections, [7.0; 3]);
         let nothing = of(&[], 0).figures(Nanos::ZERO);
         assert_eq!(nothing, SessionFigures::default());
     }
 
     #[test]
     fn parts_make_the_whole_and_survive_their_record() {
-        let all = [session(3, 10), session(9, 40), session(27, 7_200), session(1, 0)];
+        let mut all = [session(3, 10), session(9, 40), session(27, 7_200), session(1, 0)];
+        all[2].outcome.failed = true;
         let mut merged = of(&all[..1], 2);
         merged.merge(&of(&all[1..], 3));
         assert_eq!(merged, of(&all, 5));

@@ -89,17 +89,12 @@ impl Tally {
 pub(crate) fn count_end(counts: &mut Counts, end: End) {
     let counter = match end {
         End::Completed { status } => {
-            match status {
-                ..200 => counts.status.s1xx += 1,
-                200..=299 => counts.status.s2xx += 1,
-                300..=399 => counts.status.s3xx += 1,
-                400..=499 => {
-                    counts.status.s4xx += 1;
-                    counts.status.s429 += u64::from(status == 429);
-                }
-                500.. => counts.status.s5xx += 1,
-            }
+            count_status(counts, status);
             &mut counts.completed
+        }
+        End::Unexpected { status } => {
+            count_status(counts, status);
+            &mut counts.unexpected
         }
         End::Abandoned => &mut counts.abandoned,
         End::Refused => &mut counts.refused,
@@ -122,6 +117,19 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
     *counter += 1;
 }
 
+fn count_status(counts: &mut Counts, status: u16) {
+    match status {
+        ..200 => counts.status.s1xx += 1,
+        200..=299 => counts.status.s2xx += 1,
+        300..=399 => counts.status.s3xx += 1,
+        400..=499 => {
+            counts.status.s4xx += 1;
+            counts.status.s429 += u64::from(status == 429);
+        }
+        500.. => counts.status.s5xx += 1,
+    }
+}
+
 /// Adds count by count.
 pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
     for (sum, count) in fields(sum).into_iter().zip(fields(&mut { *counts })) {
@@ -141,6 +149,7 @@ fn fields(counts: &mut Counts) -> [&mut u64; COUNTS] {
         &mut counts.connect_attempts,
         &mut counts.established,
         &mut counts.completed,
+        &mut counts.unexpected,
         &mut counts.abandoned,
         &mut counts.refused,
         &mut counts.reset,

@@ -10,6 +10,8 @@
 //! | [`Process::Poisson`] | exponential | steady |
 //! | [`OnOff`] | even | a burst at the head of every period |
 //! | [`Mmpp`] | exponential | a two-state Markov chain's |
+//! | [`Process::Uniform`] | uniform | steady |
+//! | [`Steps`] | even | levels, one after another |
 //! | [`Process::Fgn`], [`Process::Pareto`] | exponential | self-similar, of one [`Hurst`] parameter |
 //! | [`Arrivals::stages`] | even or exponential | linear pieces |
 //! | [`Arrivals::trace`] | even | the instants of a [`Trace`] |
@@ -24,18 +26,21 @@ mod pareto;
 mod pieces;
 mod self_similar;
 mod stages;
+mod steps;
 mod syntax;
 mod trace;
 
 pub use mmpp::Mmpp;
 pub use on_off::OnOff;
 pub use self_similar::Hurst;
+pub use steps::Steps;
 pub use trace::{Speed, Trace};
 
 use crate::{ArrivalsError, Extent, rng};
 use brimful_core::workload::Stage;
 use brimful_core::{Nanos, Rate};
 use pieces::Pieces;
+use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
 
@@ -46,6 +51,10 @@ pub enum Process {
     Constant,
     /// `poisson`: independent exponential gaps, what many independent users make together.
     Poisson,
+    /// `uniform:SPREAD`: independent gaps, uniformly distributed within this share of their mean on either side.
+    Uniform(f64),
+    /// `steps:RATE@TIME,…`: one rate after another, and again from the first.
+    Steps(Steps),
     /// `onoff:RATIO,SHARE[,PERIOD]`: Banga & Druschel's bursts, one at the head of every period.
     OnOff(OnOff),
     /// `mmpp:RATIO,SHARE,SOJOURN`: bursts that come and end at random.
@@ -71,14 +80,16 @@ impl Arrivals {
         // A stream of its own for the curve: the ticks must not depend on how often it draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
-            Process::Constant | Process::Poisson => Curve::Steady(rate),
+            Process::Constant | Process::Poisson | Process::Uniform(_) => Curve::Steady(rate),
+            Process::Steps(steps) => Curve::Steps(Box::new(Pieces::new(steps.curve(rate)))),
             Process::OnOff(bursts) => Curve::OnOff(bursts.curve(rate)),
             Process::Mmpp(bursts) => Curve::Mmpp(Pieces::new(bursts.curve(rate, curve_rng()))),
             Process::Fgn(hurst) => Curve::Fgn(Pieces::new(fgn::Curve::new(hurst, rate, curve_rng()))),
             Process::Pareto(hurst) => Curve::Pareto(Pieces::new(pareto::Curve::new(hurst, rate, curve_rng()))),
         };
         let ticks = match process {
-            Process::Constant | Process::OnOff(_) => Ticks::even(),
+            Process::Constant | Process::OnOff(_) | Process::Steps(_) => Ticks::even(),
+            Process::Uniform(spread) => Ticks::Uniform { area: 0.0, spread, rng: rng(seed, 1) },
             Process::Poisson | Process::Mmpp(_) | Process::Fgn(_) | Process::Pareto(_) => Ticks::exponential(seed),
         };
         Arrivals::of(ticks, curve)
@@ -110,7 +121,7 @@ impl Arrivals {
         if let Some(but_one) = n.checked_sub(1) {
             match &mut self.ticks {
                 Ticks::Even { index } => *index = index.saturating_add(but_one),
-                ticks @ Ticks::Exponential { .. } => {
+                ticks @ (Ticks::Exponential { .. } | Ticks::Uniform { .. }) => {
                     for _ in 0..but_one {
                         ticks.next();
                     }
@@ -160,6 +171,7 @@ impl Iterator for Arrivals {
             Curve::Fgn(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
             Curve::Pareto(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
             Curve::Stages(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
+            Curve::Steps(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
             Curve::Trace(trace, speed) => trace.at(tick as usize, *speed)?,
         };
         // Where two pieces of a curve meet, rounding may put a call one nanosecond before its predecessor.
@@ -175,6 +187,8 @@ enum Ticks {
     Even { index: u64 },
     /// A Poisson process of rate one.
     Exponential { area: f64, rng: Pcg64 },
+    /// The first at 0, then gaps of 1 ± `spread`.
+    Uniform { area: f64, spread: f64, rng: Pcg64 },
 }
 
 impl Ticks {
@@ -198,6 +212,12 @@ impl Ticks {
                 *area += gap;
                 *area
             }
+            Ticks::Uniform { area, spread, rng } => {
+                let due = *area;
+                let place: f64 = rng.random();
+                *area += 1.0 + *spread * (2.0 * place - 1.0);
+                due
+            }
         }
     }
 }
@@ -211,6 +231,7 @@ enum Curve {
     Fgn(Pieces<fgn::Curve>),
     Pareto(Pieces<pareto::Curve>),
     Stages(Pieces<std::vec::IntoIter<pieces::Piece>>),
+    Steps(Box<Pieces<steps::Curve>>),
     Trace(Trace, Speed),
 }
 
@@ -220,6 +241,21 @@ mod tests {
 
     fn due_times(process: Process, rate: f64, n: usize, seed: u64) -> Vec<Nanos> {
         Arrivals::new(process, Rate(rate), seed).take(n).collect()
+    }
+
+    #[test]
+    fn uniform_gaps_lie_about_their_mean() {
+        let due = due_times(Process::Uniform(0.5), 10.0, 20_001, 3);
+        let gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+        assert_eq!(due[0], Nanos::ZERO);
+        assert!(gaps.iter().all(|gap| (0.0499..0.1501).contains(gap)));
+        let mean = gaps.iter().sum::<f64>() / 20_000.0;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 20_000.0;
+        // Width² / 12.
+        assert!((mean / 0.1 - 1.0).abs() < 0.01 && (variance / (0.01 / 12.0) - 1.0).abs() < 0.05, "{mean} {variance}");
+        let mut part = Arrivals::new(Process::Uniform(0.5), Rate(10.0), 3);
+        part.pass(7);
+        assert_eq!(part.next(), Some(due[7]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub enum ArrivalsError {
     /// No process of that name.
     #[error(
         "`{0}` is not an arrival process: write constant, poisson, onoff:RATIO,SHARE[,PERIOD], \
-         mmpp:RATIO,SHARE,SOJOURN, selfsimilar:H or selfsimilar:H,pareto"
+         uniform:SPREAD, steps:RATE@TIME,…, mmpp:RATIO,SHARE,SOJOURN, selfsimilar:H or selfsimilar:H,pareto"
     )]
     Unknown(String),
     /// A known process with parameters that cannot be read.
@@ -37,6 +37,11 @@ pub enum ArrivalsError {
         /// Part of the time in bursts.
         share: f64,
     },
+    /// Steps that no load can be made of.
+    #[error(
+        "these are no steps: write 1 to 10 of them, each with a time above zero, and one of them with a rate above zero"
+    )]
+    Steps,
     /// Periods of no length.
     #[error("bursts cannot return after no time at all: make the period longer than nothing, like 100s")]
     Period,

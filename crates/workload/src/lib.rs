@@ -16,13 +16,13 @@ mod s_clients;
 mod sessions;
 mod streamed;
 
-pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Trace};
+pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Steps, Trace};
 pub use closed::Closed;
 pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};
 pub use open::Open;
 pub use s_clients::SClients;
-pub use sessions::Sessions;
+pub use sessions::{Scripts, SessionLogError, Sessions, read_session_log};
 pub use streamed::{DueCall, Streamed};
 
 /// A request chooser: says what each call is, in the order of the whole schedule.

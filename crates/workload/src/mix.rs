@@ -1,19 +1,40 @@
-//! Which class each call belongs to and what it requests: an independent draw per call from the mix.
+//! What each call requests: an independent draw per call from the mix of the classes, and within a class one of those
+//! that it asks for, by weight or popularity.
+//!
+//! A class that goes through what it asks for in order, or has places to be filled in, is *numbered*: its calls bear
+//! their number within the class, from which whoever renders requests knows all else. In the order of a whole schedule
+//! the numbers are 0, 1, 2 …; where each shard has an order of its own, shard i of n has i, i + n, i + 2n …, so that no
+//! two calls of a load have the same number. Numbers begin anew after 2³¹ calls of a class.
 
-use crate::{Chooser, rng};
-use brimful_core::workload::Workload;
+use crate::{Chooser, Shard, rng};
+use brimful_core::alias::Alias;
+use brimful_core::workload::{Class, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId};
 use rand::RngExt;
 use rand_pcg::Pcg64;
+use std::cell::Cell;
+use std::sync::Arc;
 
 /// A reproducible sequence of requests, in the proportions of the mix.
 #[derive(Clone, Debug)]
 pub struct Mix {
-    /// Cumulative shares of the requests; the last is 1.
-    cumulative: Vec<f64>,
-    /// The class of each request.
-    classes: Vec<ClassId>,
+    slots: Arc<Slots>,
+    /// The number of the next call of each class; those of classes that are not numbered stay.
+    next: Vec<Cell<u64>>,
+    /// From one number to the next.
+    step: u64,
     rng: Pcg64,
+}
+
+/// What can be drawn, shared by all shards: one slot for each request that is drawn by itself, in the order of the
+/// classes and of their lists, and one for each numbered class.
+#[derive(Debug)]
+struct Slots {
+    shares: Alias,
+    /// The first slot of each class; as a rule there are few classes, and they stay in the cache.
+    first: Vec<u32>,
+    /// Which classes are numbered.
+    numbered: Vec<bool>,
 }
 
 /// Why a mix cannot be drawn from.
@@ -24,51 +45,92 @@ pub enum MixError {
     Shares(Vec<f64>),
 }
 
+/// What of an impossible mix is told.
+const SHOWN: usize = 10;
+/// Above these are numbers that stand for other requests.
+const NUMBERS: u64 = (1 << 31) - 1;
+
 impl Mix {
     /// `shares`, one per class, in any scale, where each class has one request.
     ///
     /// # Errors
     /// [`MixError::Shares`] when no class can be drawn from them.
     pub fn new(shares: &[f64], seed: u64) -> Result<Mix, MixError> {
-        Mix::drawing(shares, (0..shares.len()).map(|class| ClassId(class as u16)).collect(), seed)
+        Mix::drawing(shares, (0..shares.len() as u32).collect(), vec![false; shares.len()], seed)
     }
 
-    /// All requests of a workload.
+    /// All requests of a workload whose files have been read.
     ///
     /// # Errors
     /// [`MixError::Shares`] when none can be drawn.
     pub fn of(workload: &Workload, seed: u64) -> Result<Mix, MixError> {
-        let (classes, shares): (Vec<ClassId>, Vec<f64>) =
-            workload.requests().map(|(class, _, share)| (ClassId(class as u16), share)).unzip();
-        Mix::drawing(&shares, classes, seed)
-    }
-
-    /// The call that the number `u`, uniform on [0, 1), stands for.
-    pub(crate) fn at(&self, u: f64) -> CallSpec {
-        // The sum may round to just below one; the last request that has a share takes the rest.
-        let last = self.cumulative.partition_point(|c| *c < self.cumulative[self.cumulative.len() - 1]);
-        let request = self.cumulative.partition_point(|c| *c <= u).min(last);
-        CallSpec { class: self.classes[request], request: RequestId(request as u32), session: None }
-    }
-
-    fn drawing(shares: &[f64], classes: Vec<ClassId>, seed: u64) -> Result<Mix, MixError> {
-        let total: f64 = shares.iter().sum();
-        if !(total.is_finite() && total > 0.0 && shares.iter().all(|s| *s >= 0.0)) {
-            return Err(MixError::Shares(shares.to_vec()));
+        let (mut shares, mut first) = (Vec::new(), Vec::new());
+        let numbered: Vec<bool> = workload.classes.iter().map(Class::is_numbered).collect();
+        for (index, (class, share)) in workload.classes.iter().zip(workload.mix()).enumerate() {
+            first.push(shares.len() as u32);
+            if numbered[index] || class.len() == 1 {
+                shares.push(share);
+            } else {
+                let total: f64 = (0..class.len()).map(|place| class.weight(place)).sum();
+                shares.extend((0..class.len()).map(|place| share * class.weight(place) / total));
+            }
         }
-        let mut sum = 0.0;
-        let cumulative = shares.iter().map(|share| {
-            sum += share / total;
-            sum
-        });
-        Ok(Mix { cumulative: cumulative.collect(), classes, rng: rng(seed, 2) })
+        Mix::drawing(&shares, first, numbered, seed)
+    }
+
+    /// The same for a shard that goes through calls in an order of its own, with draws of its own: with the same ones,
+    /// all shards would ask for the same at the same time.
+    #[must_use]
+    pub fn of_shard(mut self, shard: Shard, seed: u64) -> Mix {
+        self.next.iter_mut().for_each(|next| next.set(shard.index));
+        self.step = shard.count;
+        self.rng = rng(seed.wrapping_add(shard.index), 2);
+        self
+    }
+
+    /// The call that the number `u`, uniform on [0, 1), stands for. Of a numbered class it is the next one.
+    pub(crate) fn at(&self, u: f64) -> CallSpec {
+        let slot = self.slots.shares.at(u);
+        let class = self.slots.class(slot);
+        let request = if self.slots.numbered[usize::from(class.0)] { self.number(class) } else { slot as u32 };
+        CallSpec { class, request: RequestId(request), session: None }
+    }
+
+    fn number(&self, class: ClassId) -> u32 {
+        let next = &self.next[usize::from(class.0)];
+        let number = next.get();
+        next.set(number.wrapping_add(self.step));
+        (number & NUMBERS) as u32
+    }
+
+    fn drawing(shares: &[f64], first: Vec<u32>, numbered: Vec<bool>, seed: u64) -> Result<Mix, MixError> {
+        let impossible = || MixError::Shares(shares.iter().copied().take(SHOWN).collect());
+        let next = vec![Cell::new(0); numbered.len()];
+        let slots = Slots { shares: Alias::new(shares).ok_or_else(impossible)?, first, numbered };
+        Ok(Mix { slots: Arc::new(slots), next, step: 1, rng: rng(seed, 2) })
+    }
+}
+
+impl Slots {
+    /// The class of a slot.
+    fn class(&self, slot: usize) -> ClassId {
+        let up_to = self.first.partition_point(|first| *first as usize <= slot);
+        ClassId(up_to.saturating_sub(1) as u16)
     }
 }
 
 impl Chooser for Mix {
-    /// In one step: each call takes one number of the generator, which can leap.
+    /// In one step, where nothing but the last call's number depends on those before it: each call takes one number of
+    /// the generator, which can leap. Else by drawing them.
     fn pass(&mut self, n: u64) {
-        if self.cumulative.len() > 1 {
+        let one = self.slots.shares.len() == 1;
+        if !one && self.slots.numbered.contains(&true) {
+            for _ in 0..n {
+                self.next();
+            }
+        } else if one {
+            self.next.iter().for_each(|next| next.set(next.get().wrapping_add(n.wrapping_mul(self.step))));
+        } else {
             self.rng.advance(u128::from(n));
         }
     }
@@ -77,8 +139,9 @@ impl Chooser for Mix {
 impl Iterator for Mix {
     type Item = CallSpec;
 
+    #[inline]
     fn next(&mut self) -> Option<CallSpec> {
-        let u = if self.cumulative.len() == 1 { 0.0 } else { self.rng.random() };
+        let u = if self.slots.shares.len() == 1 { 0.0 } else { self.rng.random() };
         Some(self.at(u))
     }
 }
@@ -86,7 +149,14 @@ impl Iterator for Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::workload::{Class, Url};
+    use brimful_core::workload::Url;
+    use proptest::prelude::*;
+
+    fn read(toml: &str) -> Workload {
+        let workload: Workload = toml::from_str(toml).unwrap();
+        workload.validate().unwrap();
+        workload
+    }
 
     #[test]
     fn classes_come_in_their_proportions_and_those_without_a_share_never() {
@@ -115,10 +185,75 @@ mod tests {
         assert!(counts[0].abs_diff(30_000) < 700 && counts[1..].iter().all(|n| n.abs_diff(10_000) < 500), "{counts:?}");
     }
 
+    /// P(i) ∝ i^-s, by the χ² test at 1e-6 over the most popular ones and the rest together.
+    #[test]
+    fn popularity_is_zipfs() {
+        const FIRST: usize = 50;
+        for exponent in [0.0, 0.8, 1.2] {
+            let toml = format!("[[class]]\nname='x'\npath='/'\nfile_set={{files=10000}}\npopularity='zipf:{exponent}'");
+            let n = 200_000;
+            let mut counts = vec![0.0; FIRST + 1];
+            for call in Mix::of(&read(&toml), 7).unwrap().take(n) {
+                counts[(call.request.0 as usize).min(FIRST)] += 1.0;
+            }
+            let weight = |place: usize| (place as f64 + 1.0).powf(-exponent);
+            let total: f64 = (0..10_000).map(weight).sum();
+            let rest: f64 = (FIRST..10_000).map(weight).sum();
+            let expected = (0..FIRST).map(weight).chain([rest]).map(|weight| weight / total * n as f64);
+            let chi2: f64 =
+                counts.iter().zip(expected).map(|(is, should): (&f64, f64)| (is - should).powi(2) / should).sum();
+            // 50 degrees of freedom.
+            assert!(chi2 < 120.0, "{exponent}: {chi2}");
+        }
+    }
+
+    #[test]
+    fn numbered_calls_are_numbered_by_class() {
+        let toml = "[[class]]\nname='x'\npath='/{seq}'\n[[class]]\nname='y'\npath='/'\n[[class]]\nname='z'\n\
+                    urls=[{path='/a'},{path='/b'}]\norder='listed'";
+        let mut seen = [0; 3];
+        for call in Mix::of(&read(toml), 1).unwrap().take(1000) {
+            let class = usize::from(call.class.0);
+            assert_eq!(call.request.0, if class == 1 { 1 } else { seen[class] });
+            seen[class] += 1;
+        }
+        assert!(seen.iter().all(|n| *n > 250), "{seen:?}");
+    }
+
+    #[test]
+    fn shards_with_orders_of_their_own_share_no_number() {
+        let mix = Mix::of(&read("[[class]]\nname='x'\npath='/{seq}'"), 1).unwrap();
+        let of_shard = |shard| mix.clone().of_shard(shard, 1).take(4).map(|call| call.request.0);
+        let mut numbers: Vec<u32> = Shard::WHOLE.split(3).flat_map(of_shard).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..12).collect::<Vec<_>>());
+    }
+
+    proptest! {
+        #[test]
+        fn who_passes_over_calls_comes_to_the_same_ones(passed in 0u64..300, seed: u64, kind in 0usize..4) {
+            let toml = [
+                "[[class]]\nname='x'\npath='/{seq}'",
+                "[[class]]\nname='x'\npath='/{seq}'\n[[class]]\nname='y'\npath='/'",
+                "[[class]]\nname='x'\npath='/s'\nfile_set={files=100}\npopularity='zipf:1'",
+                "[[class]]\nname='x'\npath='/s'\nfile_set={files=100,ratio=0.3}\n[[class]]\nname='y'\nurls=[{path='/'}]",
+            ][kind];
+            let mut one = Mix::of(&read(toml), seed).unwrap();
+            let mut other = one.clone();
+            one.pass(passed);
+            for _ in 0..passed {
+                other.next();
+            }
+            prop_assert_eq!(one.take(20).collect::<Vec<_>>(), other.take(20).collect::<Vec<_>>());
+        }
+    }
+
     #[test]
     fn a_mix_of_nothing_is_refused() {
         for shares in [&[][..], &[0.0, 0.0], &[1.0, -1.0], &[f64::NAN]] {
             assert!(Mix::new(shares, 0).is_err(), "{shares:?}");
         }
+        let unread: Workload = toml::from_str("[[class]]\nname='x'\nurls_file='urls'").unwrap();
+        assert!(Mix::of(&unread, 0).is_err());
     }
 }

@@ -2,16 +2,23 @@
 //! them (Mosberger & Jin 1998).
 //!
 //! - The first call of a burst is answered before the others go out, all due at that instant. No more of them than the
-//!   session has connections are under way; those that wait for one keep their due time.
+//!   session has connections are under way, unless they are pipelined; those that wait for one keep their due time.
 //! - The next burst is due its think time after the last answer. A call that fails ends its session.
 //! - Session `i` of the whole schedule has a random stream of its own, in the order of its bursts and calls, and shard
 //!   `i mod count` makes it: a split schedule has the very same sessions, however they are answered. Of a closed load,
 //!   user `i` has, for all sessions that follow one another; their number is the user's.
+//! - Where sessions are written out, session `i` is the `i`-th of them, beginning anew after the last one; the `k`-th of
+//!   user `u` among `n` is session `u + k·n`. Where their number is given, there is none of that number or a higher one.
 //! - Memory is that of the sessions under way, and of the users of a closed load.
 //! - Nothing is due, and no call that has waited is made, at or after the window's end.
 
 mod past;
+mod scripts;
+mod session_log;
 mod visit;
+
+pub use scripts::Scripts;
+pub use session_log::{SessionLogError, read_session_log};
 
 use crate::{Arrivals, ArrivalsError, Extent, Mix, Process, Shard, rng};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
@@ -21,13 +28,32 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 use visit::{Phase, Visit};
+
+/// What all sessions are made by.
+#[derive(Debug)]
+struct Plan {
+    /// Without what is written out.
+    load: SessionLoad,
+    mix: Mix,
+    scripts: Option<Arc<Scripts>>,
+    /// Of a closed load; none of an open one.
+    users: u64,
+}
+
+impl Plan {
+    /// How many sessions the user has of this number.
+    fn sessions_of_user(&self, user: SessionId) -> u64 {
+        let share = |number| Shard { index: u64::from(user.0), count: self.users.max(1) }.share(number);
+        self.load.number.map_or(u64::MAX, share)
+    }
+}
 
 /// One shard of a load of sessions.
 #[derive(Debug)]
 pub struct Sessions {
-    load: SessionLoad,
-    mix: Mix,
+    plan: Plan,
     /// Those to come, of an open load.
     coming: Option<Coming>,
     /// Those that have come, and the users who rest; slots are used again.
@@ -53,9 +79,12 @@ impl Sessions {
         seed: u64,
         shard: Shard,
     ) -> Result<Sessions, ArrivalsError> {
+        let users = match load.comes {
+            SessionArrivals::Open { .. } => 0,
+            SessionArrivals::Closed { users, .. } => users,
+        };
         let mut sessions = Sessions {
-            load: load.clone(),
-            mix,
+            plan: Plan { load: SessionLoad { scripts: Vec::new(), ..load.clone() }, mix, scripts: None, users },
             coming: None,
             visits: Vec::new(),
             free: Vec::new(),
@@ -72,7 +101,8 @@ impl Sessions {
             SessionArrivals::Open { rate, arrivals } => {
                 let arrivals = Arrivals::new(arrivals.parse::<Process>()?, *rate, seed);
                 let before = past.as_ref().map_or(Nanos::ZERO, |past| past.span);
-                sessions.coming = Some(Coming::new(arrivals, seeds, shard, before));
+                let left = load.number.map_or(u64::MAX, |number| shard.share(number));
+                sessions.coming = Some(Coming::new(arrivals, seeds, shard, before, left));
                 past.iter().for_each(|past| sessions.admit_those_under_way(past));
             }
             SessionArrivals::Closed { users, rest_s } => {
@@ -85,17 +115,26 @@ impl Sessions {
                         // So that they do not march in step.
                         None => visit.due = Nanos::from_secs_f64(place * rest_s.mean()),
                     }
-                    sessions.admit(visit);
+                    if sessions.plan.sessions_of_user(visit.session) > 0 {
+                        sessions.admit(visit);
+                    }
                 }
             }
         }
         Ok(sessions)
     }
 
+    /// The same, where the sessions are written out.
+    #[must_use]
+    pub fn following(mut self, scripts: Option<Arc<Scripts>>) -> Sessions {
+        self.plan.scripts = scripts;
+        self
+    }
+
     /// Takes in the sessions that began before the run and go on in it.
     fn admit_those_under_way(&mut self, past: &Past) {
         while let Some((began, mut visit)) = self.coming.as_mut().and_then(Coming::take_past) {
-            if past.goes_on(began, &self.load, &mut visit) {
+            if past.goes_on(began, &self.plan.load, &mut visit) {
                 self.admit(visit);
             }
         }
@@ -126,13 +165,14 @@ impl Sessions {
         let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.queued && visit.due == due)?;
         visit.queued = false;
         if visit.phase == Phase::Rests {
-            visit.begin(&self.load);
+            visit.begin(&self.plan);
         }
         if visit.phase == Phase::Thinks {
-            visit.begin_burst(&self.load);
+            visit.begin_burst(&self.plan);
         }
-        let call = visit.hand_out(&self.mix);
-        let (ready, more) = (visit.ready, visit.can_hand_out(self.load.connections));
+        let call = visit.hand_out(&self.plan);
+        let at_once = if self.plan.load.pipelined { u32::MAX } else { self.plan.load.connections };
+        let (ready, more) = (visit.ready, visit.can_hand_out(at_once));
         self.calls_left -= 1;
         if more {
             self.queue(slot);
@@ -185,7 +225,7 @@ impl Workload for Sessions {
         let Some(visit) = self.visits.get_mut(slot as usize) else { return };
         match outcome.end {
             End::Completed { .. } => {
-                if visit.answered(outcome.at, &self.load, self.window) {
+                if visit.answered(outcome.at, &self.plan, self.window) {
                     self.queue(slot);
                 }
             }
@@ -199,22 +239,22 @@ impl Workload for Sessions {
         let slot = *self.slots.get(&session)?;
         let visit = self.visits.get_mut(slot as usize)?;
         let outcome = visit.outcome()?;
-        match &self.load.comes {
-            SessionArrivals::Open { .. } => {
+        match &self.plan.load.comes {
+            SessionArrivals::Closed { rest_s, .. } if u64::from(visit.round) < self.plan.sessions_of_user(session) => {
+                visit.rest(rest_s);
+                self.queue(slot);
+            }
+            SessionArrivals::Open { .. } | SessionArrivals::Closed { .. } => {
                 visit.phase = Phase::Rests;
                 self.slots.remove(&session);
                 self.free.push(slot);
-            }
-            SessionArrivals::Closed { rest_s, .. } => {
-                visit.rest(rest_s);
-                self.queue(slot);
             }
         }
         Some(outcome)
     }
 
     fn closes_between_bursts(&self, session: SessionId) -> bool {
-        self.load.between_bursts == BetweenBursts::Close
+        self.plan.load.between_bursts == BetweenBursts::Close
             && self.visit(session).is_some_and(|visit| visit.phase == Phase::Thinks)
     }
 
@@ -235,25 +275,29 @@ struct Coming {
     head: Option<Nanos>,
     /// For how long sessions have come before the run.
     before: Nanos,
+    /// How many are still to come.
+    left: u64,
 }
 
 impl Coming {
-    /// With `seeds` at this shard's first.
-    fn new(mut arrivals: Arrivals, seeds: Pcg64, shard: Shard, before: Nanos) -> Coming {
+    /// With `seeds` at this shard's first, of so many.
+    fn new(mut arrivals: Arrivals, seeds: Pcg64, shard: Shard, before: Nanos, left: u64) -> Coming {
         arrivals.pass(shard.index);
         let head = arrivals.next();
-        Coming { arrivals, seeds, shard, index: shard.index, head, before }
+        Coming { arrivals, seeds, shard, index: shard.index, head, before, left }
     }
 
     /// When the next one comes.
     fn due(&self) -> Option<Nanos> {
-        Some(self.head? - self.before)
+        let head = self.head.filter(|_| self.left > 0)?;
+        Some(head - self.before)
     }
 
     fn take(&mut self) -> Option<Visit> {
         let due = self.due()?;
         let mut visit = Visit::new(SessionId(self.index as u32), self.seeds.random());
         visit.due = due;
+        self.left -= 1;
         let others = self.shard.count - 1;
         self.seeds.advance(u128::from(others));
         self.arrivals.pass(others);
@@ -286,14 +330,12 @@ mod tests {
 
     #[test]
     fn ten_thousand_sessions_under_way_take_less_than_two_hundred_bytes_each() {
+        let comes = SessionArrivals::Open { rate: Rate(10_000.0), arrivals: "constant".to_owned() };
         let load = SessionLoad {
-            comes: SessionArrivals::Open { rate: Rate(10_000.0), arrivals: "constant".to_owned() },
             bursts: Spread::Constant(3.0),
             calls_per_burst: Spread::Constant(2.0),
             think_s: Spread::Constant(60.0),
-            connections: 6,
-            between_bursts: BetweenBursts::Keep,
-            in_progress: false,
+            ..SessionLoad::coming(comes)
         };
         let extent = Extent { window: Nanos::from_secs(1), calls: u64::MAX };
         let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();

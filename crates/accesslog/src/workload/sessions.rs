@@ -38,14 +38,15 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     if !(rate.0.is_finite() && rate.0 > 0.0) {
         return Err("the peak window has no rate".to_owned());
     }
+    let comes = SessionArrivals::Open { rate, arrivals: "poisson".to_owned() };
     let sessions = Sessions {
-        comes: SessionArrivals::Open { rate, arrivals: "poisson".to_owned() },
         bursts: spread(&found.bursts, 1.0),
         calls_per_burst: spread(&found.requests_per_burst, 1.0),
         think_s: spread(&found.think_s, found.burst_gap_s),
         connections: CONNECTIONS,
         between_bursts: if median > KEPT_OPEN_S { BetweenBursts::Close } else { BetweenBursts::Keep },
         in_progress: true,
+        ..Sessions::coming(comes)
     };
     let why = format!(
         "the log has {} sessions of {} requests on average; new ones come as poisson, as those of users do who know \

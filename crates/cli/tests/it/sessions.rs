@@ -4,11 +4,12 @@ use crate::documents;
 use crate::program::run;
 use brimful_core::record::{Record, SessionFigures};
 use brimful_core::workload::{BetweenBursts, Load};
-use brimful_testkit::{Nginx, NginxOptions};
+use brimful_testkit::{Nginx, NginxOptions, RawServer, Request};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 /// Forty sessions a second with three bursts of three calls each.
 fn workload(between_bursts: &str) -> String {
@@ -139,4 +140,135 @@ fn a_record_says_which_sessions_were_asked_for_and_its_text_what_became_of_them(
     assert_eq!((sessions.failed, sessions.bursts.unwrap().mean, sessions.connections.unwrap().mean), (0, 2.0, 2.0));
     let Some(Load::Sessions(asked)) = record.workload.unwrap().load else { panic!("the load is lost") };
     assert_eq!((asked.between_bursts, asked.connections), (BetweenBursts::Close, 6));
+}
+
+/// What a server was asked for: of each request its line, and its Cookie field.
+type Asked = Arc<Mutex<Vec<(String, String)>>>;
+
+/// A server that gives whoever has no cookie one of its own, and counts in another the answers it has given.
+fn cookie_server() -> (RawServer, Asked) {
+    let asked = Asked::default();
+    let noted = Arc::clone(&asked);
+    let server = RawServer::answering(move |request: &Request| {
+        let cookies = request.header("cookie").unwrap_or_default().to_owned();
+        let mut asked = noted.lock().unwrap();
+        let own = match cookies.is_empty() {
+            true => {
+                format!("Set-Cookie: id={}; Path=/; HttpOnly\r\nSet-Cookie: no=x; Path=/elsewhere\r\n", asked.len())
+            }
+            false => "Set-Cookie: seen=yes; Max-Age=1000\r\n".to_owned(),
+        };
+        asked.push((format!("{} {}", request.method, request.target), cookies));
+        format!("HTTP/1.1 200 OK\r\n{own}Content-Length: 1\r\n\r\nx").into_bytes()
+    });
+    (server, asked)
+}
+
+#[test]
+fn each_session_sends_back_its_own_cookies() {
+    for engine in ["epoll", "auto"] {
+        for (threads, shape) in [("1", &["--users", "4"][..]), ("2", &["--session-rate", "200", "--pipelined"])] {
+            let (server, asked) = cookie_server();
+            let args = ["load", &server.url(), "--wsess", "12,7,0.01", "--burst-length", "3", "--cookies", "--json"];
+            let more = [&["--threads", threads, "--engine", engine][..], shape].concat();
+            let record = documents::record(&run(&[&args[..], &more].concat()).exits(&[0, 4]).stdout);
+            let sessions = record.sessions.unwrap();
+            assert_eq!((sessions.started, sessions.completed, sessions.calls.unwrap().max), (12, 12, 7.0));
+            let mut of_ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for (nth, (_, cookies)) in asked.lock().unwrap().iter().enumerate() {
+                let id = cookies.split("; ").next().filter(|id| !id.is_empty());
+                of_ids.entry(id.map_or(format!("id={nth}"), str::to_owned)).or_default().push(cookies.clone());
+            }
+            assert_eq!(of_ids.len(), 12, "{of_ids:?}");
+            for (id, cookies) in of_ids {
+                assert_eq!((cookies[0].as_str(), cookies.len()), ("", 7));
+                let both = format!("{id}; seen=yes");
+                // Of the first burst's other calls one may be answered before the other has its connection.
+                assert!(cookies[1..3].iter().all(|sent| *sent == id || *sent == both), "{cookies:?}");
+                assert!(cookies[3..].iter().all(|sent| *sent == both), "{cookies:?}");
+            }
+        }
+    }
+    // Without being asked to, none are sent.
+    let (server, asked) = cookie_server();
+    run(&["load", &server.url(), "--wsess", "2,3,0", "--quiet"]).exits(&[0, 4]);
+    assert!(asked.lock().unwrap().iter().all(|(_, cookies)| cookies.is_empty()));
+}
+
+const SESSION_LOG: &str = "# two sessions\n/foo.html think=0.3\n\t/pict1.gif\n\t/pict2.gif\n/foo2.html method=POST \
+                           contents='Post data'\n\n/foo3.html\n";
+
+#[test]
+fn sessions_that_are_written_out_are_made_as_they_stand() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (file, out) = (at("sessions,1.log"), at("record.json"));
+    fs::write(&file, SESSION_LOG).unwrap();
+    let (server, asked) = cookie_server();
+    let wsesslog = format!("3,0.1,{file}");
+    let begun = std::time::Instant::now();
+    run(&["load", &server.url(), "--wsesslog", &wsesslog, "--out", &out]).exits(&[0, 4]);
+    assert!(begun.elapsed().as_secs_f64() >= 0.6, "two think times of 0.3 s");
+    let lines: Vec<String> = asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect();
+    let first = ["GET /foo.html", "GET /pict1.gif", "GET /pict2.gif", "POST /foo2.html"];
+    let mut expected = [&first[..], &["GET /foo3.html"], &first].concat();
+    // The two of a burst may come in any order.
+    let sorted = |lines: &mut [&str]| [1, 6].into_iter().for_each(|at| lines[at..at + 2].sort_unstable());
+    let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    assert_eq!(lines.len(), expected.len(), "{lines:?}");
+    sorted(&mut lines);
+    sorted(&mut expected);
+    assert_eq!(lines, expected);
+
+    // The Record has all of it, and its workload makes the same load again.
+    let record = documents::record(&fs::read_to_string(out).unwrap());
+    let workload = record.workload.unwrap();
+    let asked_for = workload.sessions().unwrap();
+    assert_eq!((asked_for.number, asked_for.scripts.len(), asked_for.calls()), (Some(3), 2, 2.5));
+    let document = at("workload.toml");
+    let text = "[[class]]\nname = \"all\"\npath = \"/\"\n[load.sessions]\nusers = 1\nsessions = 2\n\
+                [[load.sessions.script]]\nbursts = [{ calls = [{ path = \"/a\" }, { method = \"PUT\", body = \"b\" }] }]\n";
+    fs::write(&document, text).unwrap();
+    let (server, asked) = cookie_server();
+    run(&["load", &server.url(), "--workload", &document, "--quiet"]).exits(&[0, 4]);
+    let lines: Vec<String> = asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect();
+    assert_eq!(lines, ["GET /a", "PUT /", "GET /a", "PUT /"]);
+}
+
+#[test]
+fn what_is_wrong_with_sessions_is_said_with_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sessions.log");
+    let file = file.to_str().unwrap();
+    let server = RawServer::content_length("x");
+    let url = server.url();
+    let load = |rest: &[&str]| run(&[&["load", &url], rest].concat());
+    let wsesslog = format!("1,0,{file}");
+    for (text, message) in [
+        (
+            "/a\n/b thinks=2\n",
+            "sessions.log: line 2, column 4: expected method=, think= or contents=, and not `thinks=`",
+        ),
+        ("a\n", "sessions.log: line 1, column 1: `a` is no path: expected one that begins with /"),
+        ("", "there is no session"),
+    ] {
+        fs::write(file, text).unwrap();
+        load(&["--wsesslog", &wsesslog]).fails(2, message);
+    }
+    load(&["--wsesslog", "1,0,/nowhere"]).fails(2, "/nowhere: No such file");
+    load(&["--wsess", "1,2"]).fails(2, "write sessions, calls of each and seconds to think, like 100,50,10");
+    load(&["--cookies", "--rate", "5"]).fails(2, "--cookies is for sessions");
+    load(&["--wsess", "1,2,3", "--rate", "5"]).fails(2, "cannot be used with");
+}
+
+/// A session that fails is counted apart, with how far it came.
+#[test]
+fn failed_sessions_have_figures_of_their_own() {
+    let server = RawServer::closes_after(3);
+    let args = ["load", &server.url(), "--wsess", "5,9,0", "--burst-length", "9", "--pipelined", "--json"];
+    let record = documents::record(&run(&args).exits(&[0, 1, 4]).stdout);
+    let sessions = record.sessions.unwrap();
+    assert_eq!((sessions.started, sessions.completed, sessions.failed), (5, 0, 5), "{sessions:?}");
+    assert_eq!((sessions.calls, sessions.failed_calls.unwrap().mean), (None, 9.0));
+    assert_eq!(sessions.failed_connections.unwrap().mean, 1.0);
 }

@@ -7,8 +7,11 @@
 //! calls_per_burst = "3"           # the first is answered before the others are made; 1 if absent
 //! think_s = "lognormal:20,1.5"    # from the last answer of a burst to the next burst; 0 if absent
 //! connections = 6                 # of one session at most; 6 if absent
+//! pipelined = true                # a burst's other calls go out together, on one connection; on several if absent
 //! between_bursts = "keep"         # its connections, or "close" them
+//! cookies = true                  # each session sends back what cookies it was given; not if absent
 //! in_progress = true              # the load begins as if it had always gone on; with no session if absent
+//! sessions = 1000                 # no more than these; no bound if absent
 //! ```
 //!
 //! or, in place of `rate` and `arrivals`,
@@ -18,8 +21,22 @@
 //! rest_s = "exponential:30"       # so long after the last one has ended; at once if absent
 //! ```
 //!
+//! in place of `bursts` one of
+//!
+//! ```toml
+//! stay = 0.8                      # after each burst its user stays for another one with this probability
+//! calls = 50                      # of one session in all: as many bursts as it takes
+//! ```
+//!
+//! and in place of `bursts` and `calls_per_burst` sessions that are written out, made in turn ([`Script`]).
+//!
 //! The bursts and think times are those of sessions as httperf's `--wsess` has them (Mosberger & Jin 1998); each number
-//! is a [`Spread`].
+//! is a [`Spread`]. New sessions at a `rate` whose users `stay` are a partly open system (Schroeder, Wierman &
+//! Harchol-Balter 2006): the number of bursts is geometric, of mean 1/(1 − `stay`).
+
+mod script;
+
+pub use script::{Script, ScriptedBurst, ScriptedCall, ScriptedRequest};
 
 use super::{LoadKind, Spread, WorkloadError};
 use crate::units::Rate;
@@ -36,18 +53,31 @@ const CONNECTIONS: u32 = 6;
 pub struct Sessions {
     /// When they begin.
     pub comes: SessionArrivals,
+    /// How many there are in all; `None` is without a bound.
+    pub number: Option<u64>,
     /// Bursts of one session, at least 1; drawn as [`Spread::count`] says.
     pub bursts: Spread,
+    /// In place of `bursts`, the calls of one session, at least 1 and drawn likewise: there are as many bursts as it
+    /// takes, and the last one may be shorter than the others.
+    pub calls_in_all: Option<Spread>,
     /// Calls of one burst, at least 1; drawn likewise. The first is answered before the others are made.
     pub calls_per_burst: Spread,
     /// Seconds from the last answer of a burst to the next burst's first call.
     pub think_s: Spread,
     /// Connections, and so calls under way, of one session at most.
     pub connections: u32,
+    /// Whether the other calls of a burst go out together on one connection, as long as the server keeps it open, and
+    /// not each on one of its own.
+    pub pipelined: bool,
     /// What becomes of a session's connections while its user thinks.
     pub between_bursts: BetweenBursts,
+    /// Whether each session keeps the cookies that it is given, and sends them.
+    pub cookies: bool,
     /// Whether the load begins as if it had always gone on, and not without a session.
     pub in_progress: bool,
+    /// Sessions that are written out, in place of `bursts` and `calls_per_burst`: session `i` is the `i`-th of them,
+    /// beginning anew after the last.
+    pub scripts: Vec<Script>,
 }
 
 /// When sessions begin.
@@ -96,27 +126,63 @@ struct Fields {
     /// Seconds from the end of a user's session to the next one's beginning; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rest_s: Option<Spread>,
-    /// Bursts of one session.
-    #[serde(default = "one")]
-    bursts: Spread,
-    /// Calls of one burst; the first is answered before the others are made.
-    #[serde(default = "one")]
-    calls_per_burst: Spread,
+    /// So many sessions in all; no bound if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sessions: Option<u64>,
+    /// Bursts of one session; 1 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bursts: Option<Spread>,
+    /// In place of `bursts`: the probability that a user stays for another burst after each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stay: Option<f64>,
+    /// In place of `bursts`: calls of one session in all, in as many bursts as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calls: Option<Spread>,
+    /// Calls of one burst; the first is answered before the others are made; 1 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calls_per_burst: Option<Spread>,
     /// Seconds from the last answer of a burst to the next burst's first call.
     #[serde(default = "none")]
     think_s: Spread,
     /// Connections of one session at most.
     #[serde(default = "as_browsers")]
     connections: u32,
+    /// Whether the other calls of a burst go out together on one connection, as long as the server keeps it open.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pipelined: bool,
     /// What becomes of its connections between bursts.
     #[serde(default)]
     between_bursts: BetweenBursts,
+    /// Whether each session keeps the cookies that it is given, and sends them.
+    #[serde(default, skip_serializing_if = "is_not")]
+    cookies: bool,
     /// Whether the load begins as if it had always gone on.
     #[serde(default)]
     in_progress: bool,
+    /// Sessions that are written out, made in turn, in place of `bursts` and `calls_per_burst`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    script: Vec<Script>,
 }
 
 impl Sessions {
+    /// Sessions of one call, which come like this, and all else as it is where a document leaves it out.
+    pub fn coming(comes: SessionArrivals) -> Sessions {
+        Sessions {
+            comes,
+            number: None,
+            bursts: one(),
+            calls_in_all: None,
+            calls_per_burst: one(),
+            think_s: none(),
+            connections: CONNECTIONS,
+            pipelined: false,
+            between_bursts: BetweenBursts::Keep,
+            cookies: false,
+            in_progress: false,
+            scripts: Vec::new(),
+        }
+    }
+
     /// What decides when the next session begins.
     pub fn kind(&self) -> LoadKind {
         match self.comes {
@@ -127,7 +193,21 @@ impl Sessions {
 
     /// Calls of one session, on average.
     pub fn calls(&self) -> f64 {
-        self.bursts.mean() * self.calls_per_burst.mean()
+        match &self.calls_in_all {
+            _ if !self.scripts.is_empty() => {
+                let calls: usize = self.scripts.iter().flat_map(|script| &script.bursts).map(|b| b.calls.len()).sum();
+                calls as f64 / self.scripts.len() as f64
+            }
+            Some(calls) => calls.mean(),
+            None => self.bursts.mean() * self.calls_per_burst.mean(),
+        }
+    }
+
+    /// Calls of the longest burst, if that has a bound.
+    pub fn longest_burst(&self) -> Option<u64> {
+        let written = self.scripts.iter().flat_map(|script| &script.bursts).map(|burst| burst.calls.len() as u64);
+        let longest = self.calls_per_burst.quantile(1.0).ceil();
+        written.max().or_else(|| longest.is_finite().then_some(longest as u64))
     }
 
     /// Checks what the types cannot.
@@ -149,8 +229,19 @@ impl Sessions {
         {
             valid(what, spread)?;
         }
-        if self.bursts.mean() < 1.0 || self.calls_per_burst.mean() < 1.0 {
+        if let Some(calls) = &self.calls_in_all {
+            valid("calls", calls)?;
+        }
+        let calls = self.calls_in_all.as_ref().map_or(1.0, Spread::mean);
+        if self.bursts.mean() < 1.0 || self.calls_per_burst.mean() < 1.0 || calls < 1.0 {
             return bad("a session has 1 burst or more, and a burst 1 call or more: raise bursts or calls_per_burst");
+        }
+        if self.number == Some(0) {
+            return bad("no sessions make no load: write sessions = 1 or more");
+        }
+        if self.in_progress && (self.number.is_some() || self.calls_in_all.is_some() || !self.scripts.is_empty()) {
+            return bad("a load that is in progress has no first session, and its sessions have bursts: leave out \
+                        in_progress, or sessions, calls and script");
         }
         if self.connections == 0 {
             return bad("a session needs a connection: write connections = 1 or more");
@@ -165,6 +256,11 @@ fn valid(what: &'static str, spread: &Spread) -> Result<(), WorkloadError> {
 
 fn one() -> Spread {
     Spread::Constant(1.0)
+}
+
+/// For what a document need not say.
+fn is_not(value: &bool) -> bool {
+    !value
 }
 
 fn none() -> Spread {
@@ -189,29 +285,66 @@ impl TryFrom<Fields> for Sessions {
             }
             _ => return Err("sessions need either a rate, with arrivals or without, or users, with rest_s or without"),
         };
-        let Fields { bursts, calls_per_burst, think_s, connections, between_bursts, in_progress, .. } = fields;
-        Ok(Sessions { comes, bursts, calls_per_burst, think_s, connections, between_bursts, in_progress })
+        let Fields { sessions, bursts, stay, calls, calls_per_burst, think_s, connections, .. } = fields;
+        let Fields { pipelined, between_bursts, cookies, in_progress, script, .. } = fields;
+        let says_how_long =
+            [bursts.is_some(), stay.is_some(), calls.is_some()].into_iter().filter(|says| *says).count();
+        if says_how_long > 1 {
+            return Err("how long a session is, one of bursts, stay and calls says, not several");
+        }
+        if !script.is_empty() && (says_how_long > 0 || calls_per_burst.is_some()) {
+            return Err(
+                "sessions that are written out have no other bursts: leave out script, or bursts, stay, calls \
+                        and calls_per_burst",
+            );
+        }
+        let bursts = match stay {
+            Some(stay) if (0.0..1.0).contains(&stay) => Spread::Geometric { mean: (1.0 - stay).recip() },
+            Some(_) => return Err("stay is a probability from 0 to below 1: 0.8 has 5 bursts in a session on average"),
+            None => bursts.unwrap_or_else(one),
+        };
+        Ok(Sessions {
+            comes,
+            number: sessions,
+            bursts,
+            calls_in_all: calls,
+            calls_per_burst: calls_per_burst.unwrap_or_else(one),
+            think_s,
+            connections,
+            pipelined,
+            between_bursts,
+            cookies,
+            in_progress,
+            scripts: script,
+        })
     }
 }
 
 impl From<Sessions> for Fields {
     fn from(sessions: Sessions) -> Fields {
-        let Sessions { comes, bursts, calls_per_burst, think_s, connections, between_bursts, in_progress } = sessions;
+        let Sessions { comes, bursts, calls_in_all, calls_per_burst, scripts, .. } = sessions;
         let (rate, arrivals, users, rest_s) = match comes {
             SessionArrivals::Open { rate, arrivals } => (Some(rate.0), Some(arrivals), None, None),
             SessionArrivals::Closed { users, rest_s } => (None, None, Some(users), Some(rest_s)),
         };
+        let drawn = scripts.is_empty();
         Fields {
             rate,
             arrivals,
             users,
             rest_s,
-            bursts,
-            calls_per_burst,
-            think_s,
-            connections,
-            between_bursts,
-            in_progress,
+            sessions: sessions.number,
+            bursts: (drawn && calls_in_all.is_none()).then_some(bursts),
+            stay: None,
+            calls: calls_in_all,
+            calls_per_burst: drawn.then_some(calls_per_burst),
+            think_s: sessions.think_s,
+            connections: sessions.connections,
+            pipelined: sessions.pipelined,
+            between_bursts: sessions.between_bursts,
+            cookies: sessions.cookies,
+            in_progress: sessions.in_progress,
+            script: scripts,
         }
     }
 }
@@ -229,13 +362,19 @@ mod tests {
         let sessions = read("rate = 2").unwrap();
         let expected = Sessions {
             comes: SessionArrivals::Open { rate: Rate(2.0), arrivals: "poisson".to_owned() },
+            number: None,
             bursts: Spread::Constant(1.0),
+            calls_in_all: None,
             calls_per_burst: Spread::Constant(1.0),
             think_s: Spread::Constant(0.0),
             connections: 6,
+            pipelined: false,
             between_bursts: BetweenBursts::Keep,
+            cookies: false,
             in_progress: false,
+            scripts: Vec::new(),
         };
+        assert_eq!(Sessions::coming(expected.comes.clone()), expected);
         assert_eq!((sessions.validate(), sessions.kind()), (Ok(()), LoadKind::Open));
         assert_eq!(sessions, expected);
         let users = read("users = 50").unwrap();
@@ -249,6 +388,10 @@ mod tests {
             "rate = 2.0\narrivals = 'constant'\nbursts = 'geometric:4.2'\ncalls_per_burst = 3\n\
              think_s = 'lognormal:20,1.5'\nconnections = 2\nbetween_bursts = 'close'\nin_progress = true",
             "users = 50\nrest_s = 'exponential:30'\nbursts = 'quantiles:0=1,0.5=3,1=80'",
+            "rate = 1\nsessions = 100\ncalls = 50\ncalls_per_burst = 5\nthink_s = 2\npipelined = true\ncookies = true",
+            "rate = 1\nstay = 0.8",
+            "users = 1\n[[script]]\nbursts = [{ calls = [{ path = '/a' }, { class = 'x', method = 'POST', body = 'b' }], \
+             think_s = 0.5 }, { calls = [{}] }]",
         ] {
             let sessions = read(toml).unwrap();
             assert_eq!(sessions.validate(), Ok(()));
@@ -259,6 +402,18 @@ mod tests {
         assert!(
             (read("rate = 1\nbursts = 'geometric:4.2'\ncalls_per_burst = 3").unwrap().calls() - 12.6).abs() < 1e-12
         );
+        let stays = read("rate = 1\nstay = 0.75\ncalls_per_burst = 3").unwrap();
+        assert_eq!((stays.bursts, stays.calls_in_all), (Spread::Geometric { mean: 4.0 }, None));
+    }
+
+    #[test]
+    fn the_longest_burst_is_known_where_it_has_a_bound() {
+        let longest = |toml: &str| read(toml).unwrap().longest_burst();
+        assert_eq!(longest("rate = 1\ncalls_per_burst = 2.5"), Some(3));
+        assert_eq!(longest("rate = 1\ncalls_per_burst = 'quantiles:0=1,1=80'"), Some(80));
+        assert_eq!(longest("rate = 1\ncalls_per_burst = 'geometric:3'"), None);
+        let written = "rate = 1\n[[script]]\nbursts = [{ calls = [{}, {}] }, { calls = [{}] }]";
+        assert_eq!((longest(written), read(written).unwrap().calls()), (Some(2), 3.0));
     }
 
     #[test]
@@ -271,6 +426,13 @@ mod tests {
             ("rate = 2\nthink = 2", "unknown field"),
             ("rate = 2\nbetween_bursts = 'open'", "keep"),
             ("rate = 2\nbursts = 'geometric:0'", "1 or more"),
+            ("rate = 2\nbursts = 2\nstay = 0.5", "not several"),
+            ("rate = 2\nbursts = 2\ncalls = 5", "not several"),
+            ("rate = 2\nstay = 1", "below 1"),
+            ("rate = 2\nstay = nan", "below 1"),
+            ("rate = 2\nbursts = 2\n[[script]]\nbursts = []", "written out"),
+            ("rate = 2\ncalls_per_burst = 2\n[[script]]\nbursts = []", "written out"),
+            ("rate = 2\n[[script]]\nbursts = [{ calls = [{ uri = '/' }] }]", "unknown field"),
         ] {
             let error = read(toml).unwrap_err();
             assert!(error.contains(word), "{toml}: {error}");
@@ -282,6 +444,10 @@ mod tests {
             ("rate = 2\nbursts = 0.5", "1 burst or more"),
             ("rate = 2\ncalls_per_burst = 'exponential:0.5'", "1 call or more"),
             ("rate = 2\nconnections = 0", "needs a connection"),
+            ("rate = 2\nsessions = 0", "no sessions"),
+            ("rate = 2\ncalls = 0", "1 call or more"),
+            ("rate = 2\nsessions = 2\nin_progress = true", "in_progress"),
+            ("rate = 2\ncalls = 2\nin_progress = true", "in_progress"),
         ] {
             let error = read(toml).unwrap().validate().unwrap_err().to_string();
             assert!(error.contains(word), "{toml}: {error}");

@@ -4,7 +4,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, refused, reset};
 use crate::support::{Control, Plan, until};
-use brimful_core::workload::Class;
+use brimful_core::workload::{Class, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
 use brimful_engine::{Clock, Close, Engine};
 use brimful_stats::{Account, Collector, Live};
@@ -142,13 +142,10 @@ fn both_engines_count_the_same() {
 fn mixed_plan(engine: Engine, addr: SocketAddr) -> Plan {
     let class = |name: &str| Class {
         name: name.to_owned(),
-        weight: 1.0,
         method: if name == "post" { "POST" } else { "GET" }.to_owned(),
         path: format!("/{name}"),
-        urls: Vec::new(),
-        headers: BTreeMap::new(),
         body: if name == "post" { "x".repeat(10_000) } else { String::new() },
-        body_file: String::new(),
+        ..WorkloadDoc::single("GET", "/").classes.remove(0)
     };
     Plan::of_classes(engine, addr, &["good", "post", "absent", "cut", "garbage"].map(class), Close::Fin)
 }

@@ -90,6 +90,11 @@ fn law(hostile: &Hostile, plan: &Plan, open: bool) -> Result<(), String> {
     if counts.imbalance() != (0, 0) || scheduled != CALLS {
         return Err(format!("{:?} of {CALLS} left over: {counts:?}", counts.imbalance()));
     }
+    let (connections, responses) =
+        keeper.connections.iter().fold((0, 0), |(n, sum), connection| (n + 1, sum + u64::from(connection.responses)));
+    if connections != counts.established || responses < completed {
+        return Err(format!("{connections} connections ended, with {responses} responses: {counts:?}"));
+    }
     if completed > 0 && !hostile.may_complete {
         return Err(format!("{completed} calls completed with what is no whole response: {counts:?}"));
     }

@@ -4,6 +4,7 @@
 mod accounting;
 mod bodies;
 mod case;
+mod expected;
 mod framing;
 mod hostile;
 mod http2;

@@ -1,6 +1,6 @@
 //! What the tests see of each call, and that it adds up.
 
-use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionEnded};
+use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +17,10 @@ pub struct Seen {
     pub sent: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub empty_lines: u32,
+    /// Length of its request, and bytes of its response as they were shown.
+    pub request: usize,
+    pub bytes: u64,
+    pub size: Option<ResponseSize>,
     pub outcome: Option<Outcome>,
 }
 
@@ -54,11 +58,13 @@ impl Seen {
     }
 
     /// That the events tell the same story as the outcome, in order. Over all calls this is conservation: scheduled = sent +
-    /// client-limited + abandoned + refused + unsent, and sent = completed + timed out + reset + malformed + unfinished.
+    /// client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out + reset + malformed +
+    /// unfinished.
     pub fn check(&self) {
         let outcome = self.outcome();
         let was_sent = match outcome.end {
-            End::Completed { .. } | End::TimedOut | End::Malformed | End::StreamReset | End::GoneAway => true,
+            End::Completed { .. } | End::Unexpected { .. } | End::TimedOut | End::Malformed => true,
+            End::StreamReset | End::GoneAway => true,
             End::Reset { sent } | End::Unfinished { sent } | End::TlsFailed { sent, .. } => sent,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "not connected after all: {self:?}");
@@ -68,6 +74,14 @@ impl Seen {
         assert_eq!(self.sent.is_some(), was_sent, "{self:?}");
         assert_eq!(outcome.bytes_sent > 0, was_sent, "{self:?}");
         assert_eq!(self.first_byte.is_some(), outcome.bytes_received > 0, "{self:?}");
+        // What is sent and received in frames of HTTP/2 is not shown as it is.
+        if self.request > 0 {
+            assert_eq!(self.bytes, outcome.bytes_received, "{self:?}");
+            assert!(self.request as u64 >= outcome.bytes_sent, "{self:?}");
+        }
+        let size = self.size.map(|size| size.head + size.body);
+        assert!(size.is_none_or(|size| size <= outcome.bytes_received), "{self:?}");
+        assert!(size.is_some() || !matches!(outcome.end, End::Completed { .. }), "{self:?}");
         assert!(self.connect_started.is_some() || self.established.is_none(), "{self:?}");
         let secured = self.secured.map(|(at, _)| at);
         let begun =
@@ -82,6 +96,7 @@ impl Seen {
 pub struct Keeper {
     pub calls: Vec<Seen>,
     pub sessions: Vec<SessionEnded>,
+    pub connections: Vec<ConnectionEnded>,
     /// Sessions that had not ended when the run did.
     pub in_progress: u64,
     /// Counts calls as they end.
@@ -130,6 +145,24 @@ impl Observer for Keeper {
         }
     }
 
+    fn on_request(&mut self, call: &mut PerCall, bytes: &[u8]) {
+        self.calls[call.0.expect("it was scheduled")].request += bytes.len();
+    }
+
+    fn on_bytes(&mut self, call: &mut PerCall, bytes: &[u8]) {
+        self.calls[call.0.expect("it was scheduled")].bytes += bytes.len() as u64;
+    }
+
+    fn on_response(&mut self, call: &mut PerCall, size: &ResponseSize) {
+        let seen = &mut self.calls[call.0.expect("it was scheduled")];
+        assert!(seen.size.replace(*size).is_none(), "it is answered once");
+    }
+
+    fn on_connection(&mut self, connection: &ConnectionEnded) {
+        assert!(connection.attempted <= connection.ended, "{connection:?}");
+        self.connections.push(*connection);
+    }
+
     fn on_session(&mut self, session: &SessionEnded) {
         self.sessions.push(*session);
     }
@@ -141,6 +174,7 @@ impl Observer for Keeper {
     fn merge(&mut self, other: Self) {
         self.calls.extend(other.calls);
         self.sessions.extend(other.sessions);
+        self.connections.extend(other.connections);
         self.in_progress += other.in_progress;
     }
 }

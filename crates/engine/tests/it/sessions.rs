@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex};
 on_each_engine!(
     a_session_has_its_connections_and_no_more,
     connections_are_closed_between_bursts_if_asked,
+    calls_of_a_burst_are_pipelined_if_asked,
+    without_keep_alive_each_call_of_a_burst_has_a_connection,
     a_session_comes_from_one_address,
     a_call_that_waits_for_a_connection_is_not_late,
     a_failed_call_ends_its_session,
@@ -24,14 +26,13 @@ on_each_engine!(
 
 /// So many sessions that begin within 50 ms, each of two bursts of five calls.
 fn sessions(sessions: f64) -> Load {
+    let comes = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
     Load {
-        comes: SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() },
         bursts: Spread::Constant(2.0),
         calls_per_burst: Spread::Constant(5.0),
         think_s: Spread::Constant(0.02),
         connections: 2,
-        between_bursts: BetweenBursts::Keep,
-        in_progress: false,
+        ..Load::coming(comes)
     }
 }
 
@@ -102,6 +103,41 @@ fn a_session_has_its_connections_and_no_more(case: Case) {
 fn connections_are_closed_between_bursts_if_asked(case: Case) {
     let load = Load { between_bursts: BetweenBursts::Close, connections: 1, ..sessions(6.0) };
     assert_eq!(six(case, &load), [2; 12]);
+}
+
+/// The server answers the first call of a burst, and then four at once, once it has them all.
+fn calls_of_a_burst_are_pipelined_if_asked(case: Case) {
+    let server = RawServer::start(|conn, _| {
+        let mut reader = BufReader::new(&conn);
+        let mut answer = |requests: usize| {
+            (0..requests).all(|_| Received::read(&mut reader).is_some())
+                && (&conn).write_all(&with_length(b"x").repeat(requests)).is_ok()
+        };
+        while answer(1) && answer(4) {}
+    });
+    assert_eq!(pipelined(case, &server), [1; 12]);
+}
+
+fn without_keep_alive_each_call_of_a_burst_has_a_connection(case: Case) {
+    let server = RawServer::start(|conn, _| {
+        if Received::read(&mut BufReader::new(&conn)).is_some() {
+            let _ = (&conn).write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx");
+        }
+    });
+    assert_eq!(pipelined(case, &server), [10; 12]);
+}
+
+/// How many connections six sessions have, on one shard and on two, that pipeline their bursts.
+fn pipelined(case: Case, server: &RawServer) -> Vec<u32> {
+    let load = Load { pipelined: true, connections: 1, ..sessions(6.0) };
+    let of_shards = |shards| {
+        let mut plan = Plan::new(case, server.addr()).configure(|c| c.connections.pipeline = 5);
+        plan.shards = shards;
+        let seen = run(&plan, &load).observer;
+        assert_eq!((count(&seen.calls, completed), seen.sessions.len(), seen.in_progress), (60, 6, 0));
+        seen.sessions.iter().map(|session| session.connections).collect::<Vec<_>>()
+    };
+    [1, 2].into_iter().flat_map(of_shards).collect()
 }
 
 fn a_session_comes_from_one_address(case: Case) {

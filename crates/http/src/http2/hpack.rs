@@ -13,7 +13,7 @@
 mod huffman;
 mod table;
 
-pub(crate) use table::find_static;
+pub(crate) use table::{find_static, static_value};
 
 use crate::{MAX_FIELDS, MAX_HEAD_BYTES};
 use table::Table;
@@ -118,7 +118,7 @@ impl Decoder {
 
 /// An integer whose first bits are the lowest `prefix` ones of the first byte (§5.1). Larger ones than a block can
 /// have a use for are refused before they overflow.
-fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
+pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
     let (&first, mut behind) = rest.split_first().ok_or(HpackError::Broken)?;
     let most = (1u8 << prefix) - 1;
     let mut number = u64::from(first & most);

@@ -5,7 +5,10 @@
 //! have saved, some tens of bytes, which the server reads. Strings are not Huffman-coded: they are short, and the
 //! server is spared the work.
 
-use super::hpack::find_static;
+use super::hpack::{Decoder, find_static, integer as read_integer, static_value};
+
+/// A literal that no table keeps, not even a proxy's (RFC 7541 §6.2.3).
+const NEVER_INDEXED: u8 = 0x10;
 
 /// A block with these pseudo fields and these fields, whose names are written small.
 pub(crate) fn block(method: &str, scheme: &str, authority: &str, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
@@ -20,26 +23,77 @@ pub(crate) fn block(method: &str, scheme: &str, authority: &str, path: &str, fie
     block
 }
 
+/// The same block with one more field at its end.
+pub(crate) fn with_cookies(block: &[u8], cookies: &[u8]) -> Vec<u8> {
+    /// Bytes of the name and of the length, at most.
+    const MOST: usize = 8;
+    let mut with = Vec::with_capacity(block.len() + MOST + cookies.len());
+    with.extend_from_slice(block);
+    match find_static("cookie", "") {
+        Some((index, _)) => integer(&mut with, NEVER_INDEXED, 4, usize::from(index)),
+        None => {
+            with.push(NEVER_INDEXED);
+            string(&mut with, b"cookie");
+        }
+    }
+    string(&mut with, cookies);
+    with
+}
+
+/// The path of a block that was written here: its fourth field.
+pub(crate) fn path(block: &[u8]) -> &[u8] {
+    let mut rest = block;
+    let value = (0..4).map_while(|_| next_value(&mut rest)).last();
+    value.unwrap_or_default()
+}
+
+/// A block that was written here as the head of a request of HTTP/1 would be.
+pub(crate) fn text(block: &[u8]) -> Vec<u8> {
+    let (mut line, mut fields) = (Vec::new(), Vec::new());
+    let mut add = |name: &[u8], value: &[u8]| fields.extend([name, b": ", value, b"\r\n"].concat());
+    // What was written here can be read.
+    let _ = Decoder::default().decode(block, |name, value| match name {
+        b":method" => line.extend_from_slice(value),
+        b":scheme" => {}
+        b":authority" => add(b"host", value),
+        b":path" => line.extend([b" ", value, b" HTTP/2\r\n"].concat()),
+        _ => add(name, value),
+    });
+    [&line[..], &fields, b"\r\n"].concat()
+}
+
+/// The value of the next field, whose name is in the static table, as those of all pseudo fields are.
+fn next_value<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
+    if rest.first()? & 0x80 != 0 {
+        return static_value(read_integer(rest, 7).ok()?);
+    }
+    read_integer(rest, 4).ok()?;
+    let length = usize::try_from(read_integer(rest, 7).ok()?).ok()?;
+    let (value, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(value)
+}
+
 fn field(block: &mut Vec<u8>, name: &str, value: &str) {
     // What a proxy must not put into its table either (RFC 7541 §6.2.3).
-    let literal = if is_secret(name) { 0x10 } else { 0x00 };
+    let literal = if is_secret(name) { NEVER_INDEXED } else { 0x00 };
     match find_static(name, value) {
         Some((index, true)) => block.push(0x80 | index),
         Some((index, false)) => {
             integer(block, literal, 4, usize::from(index));
-            string(block, value);
+            string(block, value.as_bytes());
         }
         None => {
             block.push(literal);
-            string(block, name);
-            string(block, value);
+            string(block, name.as_bytes());
+            string(block, value.as_bytes());
         }
     }
 }
 
-fn string(block: &mut Vec<u8>, text: &str) {
+fn string(block: &mut Vec<u8>, text: &[u8]) {
     integer(block, 0, 7, text.len());
-    block.extend_from_slice(text.as_bytes());
+    block.extend_from_slice(text);
 }
 
 /// Whether a proxy is better not to keep its value.
@@ -61,7 +115,7 @@ fn integer(block: &mut Vec<u8>, first: u8, prefix: u8, number: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hpack::{Decoder, Effect};
+    use super::super::hpack::Effect;
     use super::*;
 
     #[test]
@@ -70,6 +124,7 @@ mod tests {
         for path in ["/", "/index.html", "/a?b", &long] {
             let fields = [("Accept", "*/*"), ("cookie", "a=b"), ("X-Own", ""), ("range", "bytes=0-1")];
             let block = block("GET", "https", "a.example:81", path, &fields);
+            assert_eq!(super::path(&block), path.as_bytes());
             let mut lines = Vec::new();
             let effect = Decoder::default().decode(&block, |name, value| {
                 let text = |bytes| String::from_utf8_lossy(bytes).into_owned();

@@ -93,6 +93,7 @@ pub fn record() -> Record {
             host_probe: Some(HostProbe { arithmetic_mops: 2_310.0, memory_mreads: 25.3 }),
         },
         server: None,
+        objectives: vec![],
         calibration: None,
         shards: vec![],
         account: None,

@@ -4,6 +4,7 @@
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, percent, seconds};
 use brimful_core::record::Record;
+use brimful_core::text::one_line;
 
 /// From this share of failed calls on, the 99th percentile of those that completed is not that of all.
 const LOUD: f64 = 0.01;
@@ -22,7 +23,7 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    failures(record).into_iter().chain(notes).collect()
+    failures(record).into_iter().chain(unexpected(record)).chain(notes).collect()
 }
 
 /// That the server's answers are not quite what the standard has.
@@ -69,6 +70,18 @@ fn shards(record: &Record) -> Option<String> {
     })
 }
 
+/// Of which classes whole answers were not what was expected, and what that was.
+fn unexpected(record: &Record) -> Option<String> {
+    let expected = |name: &str| {
+        let class = record.workload.as_ref()?.classes.iter().find(|class| class.name == name)?;
+        class.expect.as_ref().map(|expect| format!("{}: {expect}", one_line(name)))
+    };
+    let wrong = record.classes.iter().filter(|(_, class)| class.counts.unexpected > 0);
+    let expected: Vec<String> = wrong.filter_map(|(name, _)| expected(name)).take(MOST_NAMED).collect();
+    let what = expected.join("; ");
+    (!expected.is_empty()).then(|| format!("note: Unexpected are whole answers that are not what was expected ({what})."))
+}
+
 /// How many calls failed, how, what the times are then of, and what to check where nothing was completed.
 fn failures(record: &Record) -> Option<String> {
     let counts = &record.counts;
@@ -80,6 +93,7 @@ fn failures(record: &Record) -> Option<String> {
         ("reset", counts.reset),
         ("timed out", counts.timed_out),
         ("malformed", counts.malformed),
+        ("unexpected", counts.unexpected),
         ("stream reset", counts.stream_reset),
         ("gone away", counts.gone_away),
         ("TLS failed", counts.tls_failed),
@@ -116,6 +130,8 @@ fn what_to_check(record: &Record) -> String {
     } else if counts.malformed > 0 && record.http.as_deref() == Some("2") {
         "The answers are not HTTP/2: switch it on at the server, for http:// URLs without TLS as well, or leave out --http 2"
             .to_owned()
+    } else if counts.unexpected > 0 {
+        "Whole answers came, and none was what was expected: look at one (curl -i), and at `expect`".to_owned()
     } else if counts.malformed > 0 {
         "The answers are not HTTP: check the port, whether it wants https://, and whether it takes HTTP/2 alone (--http 2)"
             .to_owned()
@@ -176,7 +192,8 @@ mod tests {
     use super::*;
     use crate::load::fixture::record;
     use brimful_core::counts::StatusCounts;
-    use brimful_core::record::ShardOrigin;
+    use brimful_core::record::{ClassRecord, ShardOrigin};
+    use brimful_core::workload::{Expect, Workload};
 
     #[test]
     fn what_to_check_depends_on_how_far_the_calls_came() {
@@ -192,6 +209,7 @@ mod tests {
             (Counts { timed_out: 10, ..sent }, "check that --timeout leaves the server time"),
             (Counts { reset: 10, ..sent }, "check the server's error log"),
             (Counts { malformed: 10, ..sent }, "not HTTP:"),
+            (Counts { unexpected: 10, ..sent }, "look at one (curl -i)"),
             (Counts { client_limited: 10, ..Counts::default() }, "The verdict says what this host lacked"),
         ] {
             let line = advice(counts);
@@ -199,6 +217,21 @@ mod tests {
             assert!(line.contains("No call was completed, so there are no times.") && line.contains(part), "{line}");
             assert_eq!(line.contains("listens at"), counts.refused + counts.abandoned > 0, "{line}");
         }
+    }
+
+    #[test]
+    fn what_was_expected_is_said_where_it_did_not_come() {
+        let mut record = record();
+        let mut workload = Workload::single("GET", "/");
+        let expect = Expect { status: "200".parse().ok(), length: Some(3), sha256: None };
+        workload.classes[0].expect = Some(expect);
+        let counts = Counts { scheduled: 10, sent: 10, completed: 7, unexpected: 3, ..Counts::default() };
+        (record.counts, record.workload) = (counts, Some(workload));
+        record.classes = [("all".to_owned(), ClassRecord { counts, ..ClassRecord::default() })].into();
+        let notes = notes(&record);
+        assert!(notes[0].contains("3 of 10 calls failed (30.0 %): unexpected 3."), "{notes:?}");
+        let expected = "note: Unexpected are whole answers that are not what was expected (all: status 200, 3 bytes).";
+        assert_eq!(notes[1], expected);
     }
 
     #[test]

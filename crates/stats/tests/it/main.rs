@@ -37,7 +37,9 @@ impl Call {
                 (self.new_connection, self.new_connection, true, self.due.is_multiple_of(2))
             }
             End::GoneAway => (self.new_connection, self.new_connection, true, false),
-            End::Malformed | End::StreamReset => (self.new_connection, self.new_connection, true, true),
+            End::Malformed | End::StreamReset | End::Unexpected { .. } => {
+                (self.new_connection, self.new_connection, true, true)
+            }
             End::Reset { sent: false } | End::TlsFailed { sent: false, .. } => (true, true, false, false),
             End::Abandoned | End::Refused => (true, false, false, false),
             End::ClientLimited(_) | End::Unfinished { sent: false } => (false, false, false, false),
@@ -73,6 +75,7 @@ fn end() -> impl Strategy<Value = End> {
         1 => any::<bool>().prop_map(|sent| End::TlsFailed { sent, why: TlsFault::Protocol }),
         1 => Just(End::StreamReset),
         1 => Just(End::GoneAway),
+        1 => (100_u16..700).prop_map(|status| End::Unexpected { status }),
         1 => prop_oneof![Just(Limit::Descriptors), Just(Limit::Ports), Just(Limit::Memory)]
             .prop_map(End::ClientLimited),
         1 => any::<bool>().prop_map(|sent| End::Unfinished { sent }),

@@ -1,7 +1,7 @@
 //! How processes are written: `onoff:4,10%,100s`. What [`Display`](fmt::Display) writes, [`FromStr`] reads back as the
 //! same.
 
-use super::{Hurst, Mmpp, OnOff, Process};
+use super::{Hurst, Mmpp, OnOff, Process, Steps};
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;
@@ -17,6 +17,18 @@ impl FromStr for Process {
         match (name, &parameters[..]) {
             ("constant", [""]) => Ok(Process::Constant),
             ("poisson", [""]) => Ok(Process::Poisson),
+            ("uniform", [spread]) => match fraction(spread) {
+                Some(spread) if (0.0..=1.0).contains(&spread) => Ok(Process::Uniform(spread)),
+                _ => Err(like(UNIFORM)),
+            },
+            ("steps", steps) => {
+                let step = |step: &&str| {
+                    let (rate, time) = step.split_once('@')?;
+                    Some((number(rate)?, time.parse().ok()?))
+                };
+                let steps: Option<Vec<(f64, Nanos)>> = steps.iter().map(step).collect();
+                Steps::new(&steps.ok_or_else(|| like(STEPS))?).map(Process::Steps)
+            }
             ("onoff", [ratio, share, rest @ ..]) if rest.len() <= 1 => {
                 let period = rest.first().map_or(Ok(OnOff::DEFAULT_PERIOD), |period| period.parse());
                 let (Some(ratio), Some(share), Ok(period)) = (number(ratio), fraction(share), period) else {
@@ -40,6 +52,7 @@ impl FromStr for Process {
             }
             ("constant", _) => Err(like("constant")),
             ("poisson", _) => Err(like("poisson")),
+            ("uniform", _) => Err(like(UNIFORM)),
             ("onoff", _) => Err(like(ON_OFF)),
             ("mmpp", _) => Err(like(MMPP)),
             ("selfsimilar", _) => Err(like(SELF_SIMILAR)),
@@ -53,6 +66,8 @@ impl fmt::Display for Process {
         match self {
             Process::Constant => f.write_str("constant"),
             Process::Poisson => f.write_str("poisson"),
+            Process::Uniform(spread) => write!(f, "uniform:{spread}"),
+            Process::Steps(steps) => steps.fmt(f),
             Process::OnOff(bursts) => bursts.fmt(f),
             Process::Mmpp(bursts) => bursts.fmt(f),
             Process::Fgn(hurst) => write!(f, "selfsimilar:{}", hurst.get()),
@@ -61,6 +76,8 @@ impl fmt::Display for Process {
     }
 }
 
+const UNIFORM: &str = "uniform:SPREAD, like uniform:50% for gaps from half to one and a half times their mean";
+const STEPS: &str = "steps:RATE@TIME,…, like steps:1@20s,3@10s for three times the rate in every third 10 s";
 const ON_OFF: &str = "onoff:RATIO,SHARE[,PERIOD], like onoff:4,10%,100s for four times the mean rate in the first \
                       tenth of every 100 s";
 const MMPP: &str = "mmpp:RATIO,SHARE,SOJOURN, like mmpp:4,10%,2s for bursts of four times the mean rate that take a \
@@ -99,6 +116,10 @@ mod tests {
         prop_oneof![
             Just(Process::Constant),
             Just(Process::Poisson),
+            (0.0..=1.0).prop_map(Process::Uniform),
+            prop::collection::vec((0.001..100.0, 1u64..u64::MAX / 64), 1..=super::super::steps::MOST)
+                .prop_map(|steps| steps.into_iter().map(|(rate, ns)| (rate, Nanos(ns))).collect::<Vec<_>>())
+                .prop_map(|steps| Process::Steps(Steps::new(&steps).unwrap())),
             (burst(), 1u64..u64::MAX / 4)
                 .prop_map(|((ratio, share), ns)| Process::OnOff(OnOff::new(ratio, share, Nanos(ns)).unwrap())),
             (burst(), 1u64..1_000_000)
@@ -116,7 +137,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "(onoff|mmpp|selfsimilar|constant|.*):?[-0-9.e%,smx ]*") {
+        fn no_text_panics(text in "(uniform|steps|onoff|mmpp|selfsimilar|constant|.*):?[-0-9.e%,smx ]*") {
             let _ = text.parse::<Process>();
         }
     }
@@ -126,6 +147,8 @@ mod tests {
         for (text, shown) in [
             ("constant", "constant"),
             ("poisson", "poisson"),
+            ("uniform:50%", "uniform:0.5"),
+            ("steps:1@2s, 0.5@90s", "steps:1@2s,0.5@90s"),
             ("onoff:6,5%", "onoff:6,0.05,100s"),
             ("onoff:6,0.05,1m 30s", "onoff:6,0.05,90s"),
             ("mmpp:4, 10%, 1500ms", "mmpp:4,0.1,1500ms"),
@@ -143,6 +166,10 @@ mod tests {
             ("", "constant, poisson, onoff:"),
             ("pareto", "constant, poisson, onoff:"),
             ("poisson:3", "write it like poisson"),
+            ("uniform:2", "uniform:50%"),
+            ("uniform", "uniform:50%"),
+            ("steps:1", "steps:1@20s,3@10s"),
+            ("steps:0@1s", "above zero"),
             ("onoff:4", "onoff:4,10%,100s"),
             ("onoff:4,5,6,7", "onoff:4,10%,100s"),
             ("onoff:4,10%,30", "onoff:4,10%,100s"),

@@ -1,13 +1,12 @@
 //! One session under way, or one user between two.
 
-use super::{draw_count, draw_s};
-use crate::Mix;
-use brimful_core::workload::{Sessions as SessionLoad, Spread};
+use super::{Plan, draw_count, draw_s};
+use brimful_core::workload::Spread;
 use brimful_core::{CallSpec, Nanos, SessionId, SessionOutcome};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-/// What is known of it: some eighty bytes, however long it lasts.
+/// What is known of it: some ninety bytes, however long it lasts.
 #[derive(Clone, Debug)]
 pub struct Visit {
     /// Its own stream.
@@ -28,10 +27,14 @@ pub struct Visit {
     bursts_left: u32,
     /// Calls of this burst still to be handed out.
     calls_left: u32,
+    /// Calls of the bursts still to begin, where their number is given.
+    calls_to_come: u32,
     under_way: u32,
     /// Bursts begun and calls handed out so far.
     bursts: u32,
     calls: u32,
+    /// Sessions begun so far: those of one user follow one another.
+    pub round: u32,
 }
 
 /// What it is about.
@@ -65,9 +68,11 @@ impl Visit {
             ended: Nanos::ZERO,
             bursts_left: 0,
             calls_left: 0,
+            calls_to_come: 0,
             under_way: 0,
             bursts: 0,
             calls: 0,
+            round: 0,
         }
     }
 
@@ -82,26 +87,62 @@ impl Visit {
     }
 
     /// Begins a session when it is due.
-    pub fn begin(&mut self, load: &SessionLoad) {
+    pub fn begin(&mut self, plan: &Plan) {
         (self.phase, self.from_before, self.failed) = (Phase::Thinks, false, false);
         (self.began, self.bursts, self.calls) = (self.due, 0, 0);
-        self.bursts_left = draw_count(&load.bursts, &mut self.rng);
+        self.round = self.round.saturating_add(1);
+        self.bursts_left = match (&plan.scripts, &plan.load.calls_in_all) {
+            (Some(scripts), _) => scripts.bursts(self.script(plan)),
+            (None, Some(calls)) => {
+                self.calls_to_come = draw_count(calls, &mut self.rng);
+                u32::MAX
+            }
+            (None, None) => draw_count(&plan.load.bursts, &mut self.rng),
+        };
     }
 
     /// Begins a burst when it is due.
-    pub fn begin_burst(&mut self, load: &SessionLoad) {
+    pub fn begin_burst(&mut self, plan: &Plan) {
         self.phase = Phase::First;
         self.ready = self.due;
+        self.calls_left = match &plan.scripts {
+            Some(scripts) => scripts.burst(self.script(plan), self.bursts).calls(),
+            None => draw_count(&plan.load.calls_per_burst, &mut self.rng),
+        };
         self.bursts_left = self.bursts_left.saturating_sub(1);
         self.bursts = self.bursts.saturating_add(1);
-        self.calls_left = draw_count(&load.calls_per_burst, &mut self.rng);
+        if plan.load.calls_in_all.is_some() {
+            self.calls_left = self.calls_left.min(self.calls_to_come);
+            self.calls_to_come -= self.calls_left;
+            if self.calls_to_come == 0 {
+                self.bursts_left = 0;
+            }
+        }
     }
 
-    pub fn hand_out(&mut self, mix: &Mix) -> CallSpec {
+    pub fn hand_out(&mut self, plan: &Plan) -> CallSpec {
+        let call = match &plan.scripts {
+            Some(scripts) => scripts.call(self.script(plan), self.bursts.saturating_sub(1), self.calls_left),
+            None => plan.mix.at(self.rng.random()),
+        };
         self.calls_left = self.calls_left.saturating_sub(1);
         self.under_way += 1;
         self.calls = self.calls.saturating_add(1);
-        CallSpec { session: Some(self.session), ..mix.at(self.rng.random()) }
+        CallSpec { session: Some(self.session), ..call }
+    }
+
+    /// Number of this session in the whole schedule; of its user's first one, if they follow one another.
+    fn script(&self, plan: &Plan) -> u64 {
+        u64::from(self.session.0) + u64::from(self.round.saturating_sub(1)) * plan.users
+    }
+
+    /// Seconds to think after this burst.
+    fn think_s(&mut self, plan: &Plan) -> f64 {
+        let written = plan.scripts.as_ref().and_then(|scripts| {
+            let burst = scripts.burst(self.script(plan), self.bursts.saturating_sub(1));
+            burst.think_s()
+        });
+        written.unwrap_or_else(|| draw_s(&plan.load.think_s, &mut self.rng))
     }
 
     /// Whether another call may go out beside those under way.
@@ -110,7 +151,7 @@ impl Visit {
     }
 
     /// A call of it was answered. Returns whether something more is due, when it says.
-    pub fn answered(&mut self, at: Nanos, load: &SessionLoad, window: Nanos) -> bool {
+    pub fn answered(&mut self, at: Nanos, plan: &Plan, window: Nanos) -> bool {
         self.end_call(at);
         if self.failed || !matches!(self.phase, Phase::First | Phase::Others) {
             return false;
@@ -129,7 +170,7 @@ impl Visit {
         let thinks = self.under_way == 0 && self.bursts_left > 0;
         if thinks {
             self.phase = Phase::Thinks;
-            self.due = at + Nanos::from_secs_f64(draw_s(&load.think_s, &mut self.rng));
+            self.due = at + Nanos::from_secs_f64(self.think_s(plan));
         }
         thinks
     }

@@ -1,25 +1,18 @@
 //! Sessions against a server that answers when a test says, on a clock of the test's own.
 
-use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as Load, Spread};
-use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Rate, SessionId, SessionOutcome, Workload};
-use brimful_workload::{Extent, Mix, Sessions, Shard};
+use brimful_core::workload::{BetweenBursts, ScriptedRequest, SessionArrivals, Sessions as Load, Spread};
+use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Rate, RequestId, SessionId, SessionOutcome, Workload};
+use brimful_workload::{Extent, Mix, Scripts, Sessions, Shard};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
 const OK: End = End::Completed { status: 200 };
 const SERVICE: Nanos = Nanos::from_millis(100);
 
 fn open(rate: f64, arrivals: &str) -> Load {
-    Load {
-        comes: SessionArrivals::Open { rate: Rate(rate), arrivals: arrivals.to_owned() },
-        bursts: Spread::Constant(1.0),
-        calls_per_burst: Spread::Constant(1.0),
-        think_s: Spread::Constant(0.0),
-        connections: 6,
-        between_bursts: BetweenBursts::Keep,
-        in_progress: false,
-    }
+    Load::coming(SessionArrivals::Open { rate: Rate(rate), arrivals: arrivals.to_owned() })
 }
 
 fn of(text: &str) -> Spread {
@@ -42,7 +35,24 @@ fn browsing(load: Load) -> Load {
 
 fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
     let extent = Extent { window: Nanos::from_secs(window_s), calls: u64::MAX };
-    Sessions::new(load, Mix::new(&[1.0, 2.0], seed).unwrap(), extent, seed, shard).unwrap()
+    let scripts = brimful_core::workload::Workload {
+        load: Some(brimful_core::workload::Load::Sessions(load.clone())),
+        ..brimful_core::workload::Workload::single("GET", "/")
+    };
+    let sessions = Sessions::new(load, Mix::new(&[1.0, 2.0], seed).unwrap(), extent, seed, shard).unwrap();
+    sessions.following(Scripts::of(&scripts).map(Arc::new))
+}
+
+/// Three sessions that are written out, of one to three bursts.
+fn written(load: Load) -> Load {
+    let text = "users = 1
+        [[script]]
+        bursts = [{ calls = [{}, {}, {}], think_s = 2 }, { calls = [{}] }]
+        [[script]]
+        bursts = [{ calls = [{}] }]
+        [[script]]
+        bursts = [{ calls = [{}, {}], think_s = 0 }, { calls = [{}] }, { calls = [{}] }]";
+    Load { scripts: toml::from_str::<Load>(text).unwrap().scripts, ..load }
 }
 
 /// A call as it was made.
@@ -52,6 +62,7 @@ struct Made {
     due: Nanos,
     ready: Nanos,
     class: u16,
+    request: RequestId,
 }
 
 #[derive(Default)]
@@ -77,7 +88,7 @@ fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
             let session = call.session.unwrap();
             under_way.push(Reverse((now + answer(calls.len()).0, calls.len())));
             calls.push((due, call));
-            seen.made.push(Made { session, due, ready, class: call.class.0 });
+            seen.made.push(Made { session, due, ready, class: call.class.0, request: call.request });
             let at_once = of_session.entry(session).or_default();
             *at_once += 1;
             seen.at_once = seen.at_once.max(*at_once);
@@ -140,6 +151,71 @@ fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
         from_before: false,
     };
     assert_eq!((seen.ended, seen.in_progress), (vec![(SessionId(0), outcome)], 0));
+}
+
+/// Of each call: its session, when it was due and could be made in milliseconds.
+fn times(seen: &Seen) -> Vec<(u32, u64, u64)> {
+    let ms = |at: Nanos| at.0 / 1_000_000;
+    seen.made.iter().map(|made| (made.session.0, ms(made.due), ms(made.ready))).collect()
+}
+
+#[test]
+fn pipelined_calls_of_a_burst_go_out_together() {
+    let load = Load { calls_per_burst: of("5"), connections: 2, pipelined: true, ..open(0.001, "constant") };
+    let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
+    assert_eq!(times(&seen), [(0, 0, 0), (0, 100, 100), (0, 100, 100), (0, 100, 100), (0, 100, 100)]);
+    assert_eq!((seen.at_once, seen.ended.len()), (4, 1));
+}
+
+#[test]
+fn a_session_of_so_many_calls_has_as_many_bursts_as_it_takes() {
+    let load =
+        Load { calls_in_all: Some(of("7")), calls_per_burst: of("3"), think_s: of("10"), ..open(0.001, "constant") };
+    let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
+    let due: Vec<u64> = times(&seen).into_iter().map(|(_, due, _)| due).collect();
+    assert_eq!(due, [0, 100, 100, 10_200, 10_300, 10_300, 20_400]);
+    let [(_, outcome)] = seen.ended[..] else { panic!("{:?}", seen.ended) };
+    assert_eq!((outcome.calls, outcome.bursts, outcome.failed), (7, 3, false));
+}
+
+#[test]
+fn no_more_sessions_begin_than_were_asked_for() {
+    let number = Some(10);
+    let open = Load { number, ..browsing(open(100.0, "poisson")) };
+    // The last user has one fewer, and of twenty users half none at all.
+    for load in [open, Load { number, ..browsing(closed(3, "1")) }, Load { number, ..browsing(closed(20, "1")) }] {
+        for shards in [1, 2, 7] {
+            let seen: Vec<Seen> =
+                Shard::WHOLE.split(shards).map(|shard| run(sessions(&load, 1_000_000, 3, shard), steady)).collect();
+            assert_eq!(seen.iter().map(|seen| seen.ended.len()).sum::<usize>(), 10, "{shards} shards: {load:?}");
+            assert_eq!(seen.iter().map(|seen| seen.in_progress).sum::<u64>(), 0);
+        }
+    }
+}
+
+/// One session after another, and a failed one is one of them.
+#[test]
+fn a_single_user_makes_all_sessions() {
+    let load = Load { number: Some(4), bursts: of("2"), think_s: of("1"), ..closed(1, "0") };
+    let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 2 { End::TimedOut } else { OK }));
+    let due: Vec<u64> = times(&seen).into_iter().map(|(_, due, _)| due).collect();
+    assert_eq!(due, [0, 1_100, 1_200, 1_300, 2_400, 2_500, 3_600]);
+    let failed: Vec<bool> = seen.ended.iter().map(|(_, outcome)| outcome.failed).collect();
+    assert_eq!(failed, [false, true, false, false]);
+}
+
+#[test]
+fn written_sessions_are_made_in_turn() {
+    let load = written(Load { number: Some(4), think_s: of("1"), ..closed(1, "0") });
+    let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
+    let made: Vec<(usize, u64)> =
+        seen.made.iter().map(|made| (ScriptedRequest::nth(made.request).unwrap(), made.due.0 / 1_000_000)).collect();
+    let first = |at| [(0, at), (1, at + 100), (2, at + 100), (3, at + 2_200)];
+    // The second think time of the third is the one that all have which say none.
+    let third = [(5, 2_400), (6, 2_500), (7, 2_600), (8, 3_700)];
+    assert_eq!(made, [&first(0)[..], &[(4, 2_300)], &third, &first(3_800)].concat());
+    let calls: Vec<(u32, u32)> = seen.ended.iter().map(|(_, outcome)| (outcome.calls, outcome.bursts)).collect();
+    assert_eq!(calls, [(4, 2), (1, 1), (4, 3), (4, 2)]);
 }
 
 #[test]
@@ -303,14 +379,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
     fn a_split_load_has_the_same_sessions(
-        seed: u64, shards in 1u64..5, in_progress: bool, kind in 0usize..3, rate in 0.5f64..20.0,
+        seed: u64, shards in 1u64..5, in_progress: bool, kind in 0usize..3, rate in 0.5f64..20.0, length in 0usize..3,
+        number in prop::option::of(1u64..200), pipelined: bool,
     ) {
         let load = match kind {
             0 => open(rate, "poisson"),
             1 => open(rate, "selfsimilar:0.8"),
             _ => closed((rate * 10.0) as u64, "exponential:7"),
         };
-        let load = Load { in_progress, connections: 2, ..browsing(load) };
+        let load = Load { connections: 2, pipelined, number, ..browsing(load) };
+        let load = match length {
+            0 => Load { in_progress: in_progress && number.is_none(), ..load },
+            1 => Load { calls_in_all: Some(of("geometric:9")), ..load },
+            _ => written(load),
+        };
         let sorted = |mut made: Vec<Made>| {
             made.sort_unstable();
             made

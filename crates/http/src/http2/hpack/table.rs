@@ -83,6 +83,12 @@ pub(crate) fn find_static(name: &str, value: &str) -> Option<(u8, bool)> {
     whole.or_else(|| STATIC.iter().position(|entry| entry.0 == name).map(|at| (index(at), false)))
 }
 
+/// The value of the static entry at an index.
+pub(crate) fn static_value(index: u64) -> Option<&'static [u8]> {
+    let at = usize::try_from(index).ok()?.checked_sub(1)?;
+    STATIC.get(at).map(|(_, value)| value.as_bytes())
+}
+
 /// Both tables.
 #[derive(Debug)]
 pub(super) struct Table {

@@ -1,0 +1,203 @@
+//! What `load` requests besides one URL, as its flags say it: they make the classes of a Workload.
+
+use crate::exit::UsageError;
+use brimful_core::template::is_template;
+use brimful_core::workload::{
+    Class, Expect, FileSet, ListedRequest, Order, Popularity, Sha256, Statuses, Workload, WorkloadError,
+};
+use brimful_run::RunPlan;
+use clap::Args;
+use std::io;
+
+/// What is requested, and what is expected of the answers.
+#[derive(Debug, Args)]
+pub struct ChooserArgs {
+    /// Ask for the URLs in this file, one on a line: a path, and if wanted its weight and the bytes of its answer, like
+    /// '/a.png 3 4096'. The URL gives host and port only
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "requests_file", "wset", "wlog"])]
+    pub urls: Option<String>,
+    /// Make the requests in this file, one JSON object on a line: path, and if wanted method, headers, body, class and
+    /// weight
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "wset", "wlog", "zipf", "method", "data"])]
+    pub requests_file: Option<String>,
+    /// Ask for N files below the URL's path, as httperf does: /0/1/0/3.html is the 103rd of 1024; one call in how many goes
+    /// on to the next is X, like 0.25. Without X, give --zipf
+    #[arg(long, value_name = "N,X", value_parser = file_set, conflicts_with_all = ["workload", "wlog"])]
+    pub wset: Option<FileSet>,
+    /// Ask for the URLs in this file in their order: again and again (y) or once (n). As httperf has it, each ends in NUL; or
+    /// one on a line
+    #[arg(long, value_name = "y|n,FILE", value_parser = url_log, conflicts_with = "workload")]
+    pub wlog: Option<UrlLog>,
+    /// Ask for the i-th of --urls or --wset in proportion to 1/i^S; sites have 0.6 to 1
+    #[arg(long, value_name = "S", value_parser = zipf, conflicts_with_all = ["workload", "wlog"])]
+    pub zipf: Option<Popularity>,
+    /// Values for {csv.COLUMN} in the URL's path, --data and -H, one row for each call; there, {seq}, {uuid} and {rand:1-500}
+    /// are filled in as well
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    pub csv: Option<String>,
+    /// Count answers with another status as unexpected, and as failures: 200, 2xx or 200,304
+    #[arg(long, value_name = "STATUS")]
+    pub expect_status: Option<Statuses>,
+    /// The same of answers whose content has not so many bytes
+    #[arg(long, value_name = "BYTES")]
+    pub expect_length: Option<u64>,
+    /// The same of answers whose content has another SHA-256
+    #[arg(long, value_name = "HEX")]
+    pub expect_sha256: Option<Sha256>,
+}
+
+/// URLs in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlLog {
+    order: Order,
+    file: String,
+}
+
+impl ChooserArgs {
+    /// Has the plan request what the flags say, and what headers with places to be filled in say.
+    pub fn apply(&self, plan: &mut RunPlan) -> anyhow::Result<()> {
+        let templates = plan.headers.iter().any(|(_, value)| is_template(value));
+        let (literal, filled_in) = plan.headers.drain(..).partition(|(_, value)| !is_template(value));
+        plan.headers = literal;
+        self.make(&mut plan.workload, filled_in)?;
+        if self.says_something() || templates {
+            read(&mut plan.workload).map_err(|error| UsageError(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn make(&self, workload: &mut Workload, headers: Vec<(String, String)>) -> anyhow::Result<()> {
+        if let Some(file) = &self.requests_file {
+            workload.classes = of_requests(file, &workload.classes)?;
+        }
+        for class in &mut workload.classes {
+            for (name, value) in &headers {
+                class.headers.insert(name.clone(), value.clone());
+            }
+            if self.csv.is_some() {
+                class.csv.clone_from(&self.csv);
+            }
+            if self.wset.is_some() {
+                class.file_set.clone_from(&self.wset);
+            }
+            let list = self.urls.as_ref().or(self.wlog.as_ref().map(|log| &log.file));
+            if let Some(file) = list {
+                class.path.clear();
+                class.urls_file = Some(file.clone());
+            }
+            if let Some(log) = &self.wlog {
+                class.order = log.order;
+            }
+            if self.zipf.is_some() {
+                class.popularity = self.zipf;
+            }
+            self.expect(class);
+        }
+        let set = self.wset.as_ref().filter(|set| set.ratio.is_none());
+        if set.is_some() && self.zipf.is_none() {
+            let message = "--wset needs to know how often a call goes on to the next file: write --wset 1000,0.25, or give \
+                           --zipf 0.8";
+            return Err(UsageError(message.to_owned()).into());
+        }
+        Ok(())
+    }
+
+    /// What a class says itself, it knows better.
+    fn expect(&self, class: &mut Class) {
+        let Expect { status, length, sha256 } = class.expect.take().unwrap_or_default();
+        let expect = Expect {
+            status: self.expect_status.clone().or(status),
+            length: self.expect_length.or(length),
+            sha256: self.expect_sha256.or(sha256),
+        };
+        class.expect = Some(expect).filter(|expect| !expect.is_empty());
+    }
+
+    fn says_something(&self) -> bool {
+        let ChooserArgs { urls, requests_file, wset, wlog, zipf, csv, .. } = self;
+        [urls, requests_file, csv].into_iter().any(Option::is_some)
+            || wset.is_some()
+            || wlog.is_some()
+            || zipf.is_some()
+    }
+}
+
+/// Takes in what the files hold that a workload's classes name.
+pub fn read(workload: &mut Workload) -> Result<(), WorkloadError> {
+    workload.validate()?;
+    workload.read_files(read_file)
+}
+
+fn read_file(name: &str) -> io::Result<Vec<u8>> {
+    std::fs::read(name)
+}
+
+/// A class for each that the requests name.
+fn of_requests(file: &str, like: &[Class]) -> anyhow::Result<Vec<Class>> {
+    let named = |error: &dyn std::fmt::Display| UsageError(format!("--requests-file {file}: {error}"));
+    let bytes = read_file(file).map_err(|error| named(&error))?;
+    let classes = ListedRequest::classes(&bytes).map_err(|error| named(&error))?;
+    let Some(like) = like.first() else { return Ok(Vec::new()) };
+    let class = |(name, weight)| Class {
+        name,
+        weight,
+        path: String::new(),
+        requests_file: Some(file.to_owned()),
+        ..like.clone()
+    };
+    Ok(classes.into_iter().map(class).collect())
+}
+
+/// Reads `1024,0.25` and `1024`.
+fn file_set(text: &str) -> Result<FileSet, String> {
+    let wrong = || format!("`{text}` is no set of files: write how many, and how often a call goes on, like 1024,0.25");
+    let (files, ratio) = match text.split_once(',') {
+        Some((files, ratio)) => (files, Some(ratio.trim().parse::<f64>().map_err(|_| wrong())?)),
+        None => (text, None),
+    };
+    let files = files.trim().parse().map_err(|_| wrong())?;
+    let ratio = ratio.map(|ratio| Some(ratio).filter(|ratio| (0.0..=1.0).contains(ratio)).ok_or_else(wrong));
+    Ok(FileSet { files, ratio: ratio.transpose()?, bytes: None })
+}
+
+/// Reads `y,FILE`.
+fn url_log(text: &str) -> Result<UrlLog, String> {
+    let order = |again: &str| match again {
+        "y" => Some(Order::Listed),
+        "n" => Some(Order::Once),
+        _ => None,
+    };
+    let read = text.split_once(',').and_then(|(again, file)| Some((order(again)?, file.to_owned())));
+    let (order, file) = read
+        .filter(|(_, file)| !file.is_empty())
+        .ok_or_else(|| format!("`{text}` is no list: write y,FILE to begin it again at its end, or n,FILE"))?;
+    Ok(UrlLog { order, file })
+}
+
+/// Reads `0.8`.
+fn zipf(text: &str) -> Result<Popularity, String> {
+    format!("zipf:{text}")
+        .parse()
+        .map_err(|_| format!("`{text}` is no exponent: write a number of zero or more, like 0.8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_lists_and_exponents_as_people_write_them() {
+        assert_eq!(file_set("1024,0.25"), Ok(FileSet { files: 1024, ratio: Some(0.25), bytes: None }));
+        assert_eq!(file_set("7"), Ok(FileSet { files: 7, ratio: None, bytes: None }));
+        for text in ["", ",", "x,1", "3,y", "3,-1", "3,1.5", "3,NaN", "-3,1", "3,1,1"] {
+            assert!(file_set(text).is_err(), "{text}");
+        }
+        assert_eq!(url_log("y,a,b"), Ok(UrlLog { order: Order::Listed, file: "a,b".to_owned() }));
+        assert_eq!(url_log("n,a").map(|log| log.order), Ok(Order::Once));
+        for text in ["", "y", "y,", "x,a", "a"] {
+            assert!(url_log(text).is_err(), "{text}");
+        }
+        assert_eq!(zipf("0.8"), Ok(Popularity::Zipf(0.8)));
+        assert!(zipf("-1").is_err() && zipf("zipf:1").is_err());
+    }
+}

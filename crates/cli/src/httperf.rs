@@ -1,0 +1,116 @@
+//! `brimful httperf`: httperf's own options and report, so that scripts made for it keep working (Mosberger & Jin 1998;
+//! httperf(1) of version 0.9). The same happens where the binary is called `httperf`.
+//!
+//! Its options become a Workload and a plan, which `load` could as well have been given; there is no second engine. A
+//! connection is a session that has one connection and makes its calls on it one after another, or in bursts. What
+//! httperf means by its options and this cannot do is said, and why.
+
+mod echo;
+mod exchanges;
+mod getopt;
+mod options;
+mod plan;
+
+use crate::exit::{Exit, UsageError};
+use crate::output::{print, say};
+use crate::progress;
+use brimful_core::record::Record;
+use brimful_core::{Nanos, record};
+use brimful_report::httperf::{Extra, SessionExtra, text};
+use brimful_run::{Looks, run_beheld};
+use brimful_stats::Detail;
+use options::{Options, Period};
+use rustix::process::{Resource, getrlimit};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The words after `httperf`, if that is what this process is asked to be: by the name it was called, or by its first
+/// argument.
+pub fn words(mut args: impl Iterator<Item = OsString>) -> Option<Vec<String>> {
+    let called_httperf = |name: OsString| Path::new(&name).file_name().is_some_and(|name| name == "httperf");
+    if !args.next().is_some_and(called_httperf) && args.next()? != "httperf" {
+        return None;
+    }
+    Some(args.map(|word| word.to_string_lossy().into_owned()).collect())
+}
+
+/// Runs a test.
+pub fn main(words: &[String]) -> anyhow::Result<Exit> {
+    let options = Options::read(words).map_err(UsageError)?;
+    if options.help {
+        print(&echo::help())?;
+        return Ok(Exit::Ok);
+    }
+    if options.version {
+        print(&format!("brimful {}, as httperf 0.9.0\n", env!("CARGO_PKG_VERSION")))?;
+        return Ok(Exit::Ok);
+    }
+    plan::warnings(&options).iter().for_each(|warning| say(&format!("httperf: warning: {warning}")));
+    let plan = plan::plan(&options)?;
+    plan.validate()?;
+    let stop = progress::stop_flag()?;
+    print(&(echo::command_line(&options) + "\n"))?;
+    let looks = Looks { detail: true, tap: exchanges::tap(&options) };
+    let (record, detail) = run_beheld(&plan, &looks, &stop)?;
+    print(&text(&record, &extra(&options, &record, detail)))?;
+    for reason in &record.verdict.reasons {
+        say(&format!("httperf: warning: these figures are not the server's: {}", reason.message));
+    }
+    Ok(if record.interrupted { Exit::Interrupted } else { Exit::Ok })
+}
+
+/// What httperf reports besides what is in the Record.
+fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> Extra {
+    let cpu_s = cpu_s(&record.generator);
+    let Some(detail) = detail else { return Extra { cpu_s, ..Extra::default() } };
+    let duration = Nanos::from_secs_f64(record.duration_s);
+    let sessions = SessionExtra {
+        rate: detail.session_rate(duration),
+        fail_time_s: detail.fail_time_us().map(|times| times.mean / 1e6),
+        lengths: detail.session_lengths().to_vec(),
+    };
+    let burst = match options.period {
+        // None begins before the one before it has ended.
+        Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
+        _ => detail.longest_burst(),
+    };
+    Extra {
+        longest_burst: burst,
+        lifetime_us: detail.lifetime_us(),
+        replies_per_connection: detail.responses_per_connection(),
+        reply_size: detail.response_size(),
+        cpu_s,
+        sessions: options.has_sessions().then_some(sessions),
+        verbose: options.verbose.then(descriptors),
+    }
+}
+
+/// How many descriptors this process may open: the hard limit, to which the engine raises the soft one.
+fn descriptors() -> u64 {
+    getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
+}
+
+/// CPU time of the generator in user mode and in the kernel. Where the kernel's ticks were too few to tell them apart, as
+/// in a short test, all of it is taken for the kernel's, where most of it goes.
+fn cpu_s(generator: &record::Generator) -> (f64, f64) {
+    match (generator.cpu_user_s, generator.cpu_system_s) {
+        (Some(user), Some(system)) => (user, system),
+        _ => (0.0, generator.cpu_s.unwrap_or(0.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_asked_for_by_name_or_by_command() {
+        let read = |line: &str| words(line.split(' ').map(OsString::from));
+        let some = |words: &[&str]| Some(words.iter().map(ToString::to_string).collect());
+        assert_eq!(read("/usr/bin/httperf --hog -v"), some(&["--hog", "-v"]));
+        assert_eq!(read("./httperf httperf"), some(&["httperf"]));
+        assert_eq!(read("brimful httperf --hog"), some(&["--hog"]));
+        assert_eq!(read("brimful load httperf"), None);
+        assert_eq!(words(std::iter::empty()), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! `--print-request` and `--print-reply`: every line of what is sent and received, each with the number of its call, when
+//! the call has ended (httperf(1)).
+
+use super::options::{Options, Parts};
+use crate::output;
+use brimful_run::{Exchange, Kept, Tap};
+use std::fmt::Write;
+
+/// Of each request and reply this much is printed.
+const MOST: usize = 1 << 20;
+
+/// What shows the calls, if they are to be shown.
+pub fn tap(options: &Options) -> Option<Tap> {
+    let (request, reply) = (options.print_request, options.print_reply);
+    if request == Parts::default() && reply == Parts::default() {
+        return None;
+    }
+    let mut number = 0_u64;
+    Some(Tap::new(MOST, move |exchange| {
+        // A reader that has gone away is no reason to end the test.
+        let _ = output::print(&text(number, exchange, request, reply));
+        number += 1;
+    }))
+}
+
+fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> String {
+    let mut text = String::new();
+    add(&mut text, 'S', number, &exchange.request, request);
+    if exchange.response.of > 0 {
+        add(&mut text, 'R', number, &exchange.response, reply);
+        let sizes = exchange.size.filter(|_| reply != Parts::default());
+        if let Some(size) = sizes {
+            let _ = writeln!(text, "RS{number}: header {} content {} footer 0", size.head, size.body);
+        }
+    }
+    text
+}
+
+/// One message, its direction's letter first.
+fn add(text: &mut String, direction: char, number: u64, kept: &Kept, parts: Parts) {
+    let end = kept.bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").map_or(kept.bytes.len(), |at| at + 4);
+    let (head, body) = kept.bytes.split_at(end);
+    for (letter, bytes, wanted) in [('H', head, parts.head), ('B', body, parts.body)] {
+        for line in String::from_utf8_lossy(bytes).lines().filter(|_| wanted) {
+            let _ = writeln!(text, "{direction}{letter}{number}:{line}");
+        }
+    }
+    if direction == 'S' && parts != Parts::default() {
+        let _ = writeln!(text, "SS{number}: header {} content {}", head.len(), body.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::{CallSpec, ClassId, End, Nanos, Outcome, ResponseSize};
+
+    #[test]
+    fn lines_have_their_kind_and_their_calls_number() {
+        let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
+        let (call, end) = (CallSpec::of_class(ClassId(0)), End::Completed { status: 200 });
+        let exchange = Exchange {
+            due: Nanos::ZERO,
+            begun: None,
+            connect_started: None,
+            established: None,
+            secured: None,
+            sent: None,
+            first_byte: None,
+            request: kept(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
+            response: kept(b"HTTP/1.1 200 OK\r\n\r\nhello\nthere"),
+            size: Some(ResponseSize { head: 19, body: 11 }),
+            outcome: Outcome { call, due: Nanos::ZERO, at: Nanos::ZERO, end, bytes_sent: 1, bytes_received: 1 },
+        };
+        let (all, head) = (Parts { head: true, body: true }, Parts { head: true, body: false });
+        let shown = text(7, &exchange, head, all);
+        let expected = "SH7:GET / HTTP/1.1\nSH7:Host: a\nSH7:\nSS7: header 27 content 0\nRH7:HTTP/1.1 200 OK\nRH7:\n\
+                        RB7:hello\nRB7:there\nRS7: header 19 content 11 footer 0\n";
+        assert_eq!(shown, expected);
+        assert_eq!(text(0, &exchange, Parts::default(), Parts::default()), "");
+    }
+}

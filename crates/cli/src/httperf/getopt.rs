@@ -1,0 +1,156 @@
+//! Options as GNU's getopt_long reads them: `--name value`, `--name=value`, names shortened as long as only one begins
+//! so, single letters in a row, and words that are no options anywhere between them.
+
+/// What follows an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing.
+    Nothing,
+    /// A value, behind `=` or as the next word.
+    Value,
+    /// A value behind `=`, or nothing.
+    Perhaps,
+}
+
+/// An option that there is.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its long name, without dashes.
+    pub name: &'static str,
+    /// Its letter, if it has one.
+    pub letter: Option<char>,
+    /// What follows it.
+    pub takes: Takes,
+}
+
+/// An option that was given: its long name and its value.
+pub type Given = (&'static str, Option<String>);
+
+/// Reads the words after the program's name: the options in order, and the words that are none.
+///
+/// # Errors
+/// What is wrong with the first word that makes no sense.
+pub fn read(known: &[Known], words: &[String]) -> Result<(Vec<Given>, Vec<String>), String> {
+    let (mut given, mut others) = (Vec::new(), Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            others.extend(words.cloned());
+            break;
+        } else if let Some(long) = word.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let option = find(known, name)?;
+            let value = match (option.takes, value) {
+                (Takes::Nothing, Some(_)) => return Err(format!("--{} takes no value", option.name)),
+                (Takes::Value, None) => Some(next(&mut words, &format!("--{}", option.name))?),
+                (_, value) => value.map(str::to_owned),
+            };
+            given.push((option.name, value));
+        } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+            read_letters(known, letters, &mut words, &mut given)?;
+        } else {
+            others.push(word.clone());
+        }
+    }
+    Ok((given, others))
+}
+
+/// The option of this name, or the only one whose name begins so.
+fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
+    if let Some(option) = known.iter().find(|option| option.name == name) {
+        return Ok(option);
+    }
+    let candidates: Vec<&Known> = known.iter().filter(|option| option.name.starts_with(name)).collect();
+    match candidates[..] {
+        [option] => Ok(option),
+        [] => Err(format!("there is no option --{name}: --help lists those that there are")),
+        _ => {
+            let names: Vec<String> = candidates.iter().map(|option| format!("--{}", option.name)).collect();
+            Err(format!("--{name} may be {}: write more of it", names.join(" or ")))
+        }
+    }
+}
+
+/// `-vd3`: letters without a value, and at the end perhaps one with its value.
+fn read_letters<'w>(
+    known: &[Known],
+    letters: &str,
+    words: &mut impl Iterator<Item = &'w String>,
+    given: &mut Vec<Given>,
+) -> Result<(), String> {
+    for (at, letter) in letters.char_indices() {
+        let option = known.iter().find(|option| option.letter == Some(letter));
+        let option =
+            option.ok_or_else(|| format!("there is no option -{letter}: --help lists those that there are"))?;
+        if option.takes == Takes::Value {
+            let rest = &letters[at + letter.len_utf8()..];
+            let value = if rest.is_empty() { next(words, &format!("-{letter}"))? } else { rest.to_owned() };
+            given.push((option.name, Some(value)));
+            return Ok(());
+        }
+        given.push((option.name, None));
+    }
+    Ok(())
+}
+
+fn next<'w>(words: &mut impl Iterator<Item = &'w String>, option: &str) -> Result<String, String> {
+    words.next().cloned().ok_or_else(|| format!("{option} needs a value"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &[Known] = &[
+        Known { name: "server", letter: None, takes: Takes::Value },
+        Known { name: "server-name", letter: None, takes: Takes::Value },
+        Known { name: "ssl", letter: None, takes: Takes::Nothing },
+        Known { name: "ssl-no-reuse", letter: None, takes: Takes::Nothing },
+        Known { name: "print-reply", letter: None, takes: Takes::Perhaps },
+        Known { name: "verbose", letter: Some('v'), takes: Takes::Nothing },
+        Known { name: "debug", letter: Some('d'), takes: Takes::Value },
+    ];
+
+    fn words(line: &str) -> Result<(Vec<Given>, Vec<String>), String> {
+        read(KNOWN, &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn given(line: &str) -> Vec<(&'static str, Option<String>)> {
+        words(line).unwrap().0
+    }
+
+    #[test]
+    fn every_spelling_is_read() {
+        let value = |text: &str| Some(text.to_owned());
+        assert_eq!(given("--server a"), [("server", value("a"))]);
+        assert_eq!(given("--server=a=b"), [("server", value("a=b"))]);
+        assert_eq!(given("--server-n a --verb"), [("server-name", value("a")), ("verbose", None)]);
+        assert_eq!(given("--ssl --ssl-n"), [("ssl", None), ("ssl-no-reuse", None)]);
+        assert_eq!(given("--print-reply --print=body"), [("print-reply", None), ("print-reply", value("body"))]);
+        assert_eq!(
+            given("-vd3 -v -d 4"),
+            [("verbose", None), ("debug", value("3")), ("verbose", None), ("debug", value("4"))]
+        );
+        assert_eq!(
+            words("a --ssl b -- --ssl").unwrap(),
+            (vec![("ssl", None)], vec!["a".into(), "b".into(), "--ssl".into()])
+        );
+        assert_eq!(given("--server --ssl"), [("server", value("--ssl"))]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_said() {
+        for (line, message) in [
+            ("--nothing", "no option --nothing"),
+            ("--s", "--server or --server-name or --ssl or --ssl-no-reuse"),
+            ("--ssl=1", "--ssl takes no value"),
+            ("--server", "--server needs a value"),
+            ("-vx", "no option -x"),
+            ("-d", "-d needs a value"),
+            ("-é", "no option -é"),
+        ] {
+            let error = words(line).unwrap_err();
+            assert!(error.contains(message), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,514 @@
+//! The options of httperf 0.9 and their values, as httperf(1) has them. Times are seconds.
+
+use super::getopt::{self, Known, Takes};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Every option, in the order of `--help`.
+pub const KNOWN: &[Known] = &[
+    takes_value("add-header"),
+    takes_value("burst-length"),
+    takes_value("client"),
+    flag("close-with-reset"),
+    Known { name: "debug", letter: Some('d'), takes: Takes::Value },
+    takes_value("failure-status"),
+    Known { name: "help", letter: Some('h'), takes: Takes::Nothing },
+    flag("hog"),
+    takes_value("http-version"),
+    takes_value("max-connections"),
+    takes_value("max-piped-calls"),
+    takes_value("method"),
+    flag("no-host-hdr"),
+    takes_value("num-calls"),
+    takes_value("num-conns"),
+    takes_value("period"),
+    takes_value("port"),
+    Known { name: "print-reply", letter: None, takes: Takes::Perhaps },
+    Known { name: "print-request", letter: None, takes: Takes::Perhaps },
+    takes_value("rate"),
+    takes_value("recv-buffer"),
+    flag("retry-on-failure"),
+    takes_value("send-buffer"),
+    takes_value("server"),
+    takes_value("server-name"),
+    flag("session-cookies"),
+    flag("ssl"),
+    takes_value("ssl-ciphers"),
+    flag("ssl-no-reuse"),
+    takes_value("think-timeout"),
+    takes_value("timeout"),
+    takes_value("uri"),
+    flag("use-timer-cache"),
+    Known { name: "verbose", letter: Some('v'), takes: Takes::Nothing },
+    Known { name: "version", letter: Some('V'), takes: Takes::Nothing },
+    takes_value("wlog"),
+    takes_value("wsess"),
+    takes_value("wsesslog"),
+    takes_value("wset"),
+];
+
+const fn takes_value(name: &'static str) -> Known {
+    Known { name, letter: None, takes: Takes::Value }
+}
+
+const fn flag(name: &'static str) -> Known {
+    Known { name, letter: None, takes: Takes::Nothing }
+}
+
+/// A test, as its options describe it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Lines of every request's head, as they were written.
+    pub add_header: String,
+    pub burst_length: u32,
+    /// This client's number, from 0, and how many there are.
+    pub client: (u64, u64),
+    pub close_with_reset: bool,
+    pub debug: u32,
+    pub failure_status: Option<u16>,
+    pub help: bool,
+    pub hog: bool,
+    pub http_version: String,
+    pub max_connections: Option<u32>,
+    pub max_piped_calls: Option<u32>,
+    pub method: String,
+    pub no_host_header: bool,
+    pub num_calls: u64,
+    pub num_conns: u64,
+    pub period: Period,
+    pub port: Option<u16>,
+    pub print_reply: Parts,
+    pub print_request: Parts,
+    pub receive_buffer: u32,
+    pub retry_on_failure: bool,
+    pub send_buffer: u32,
+    pub server: String,
+    pub server_name: Option<String>,
+    pub session_cookies: bool,
+    pub ssl: bool,
+    pub ssl_ciphers: Option<String>,
+    pub ssl_no_reuse: bool,
+    pub think_timeout: f64,
+    pub timeout: Option<f64>,
+    pub uri: String,
+    pub use_timer_cache: bool,
+    pub verbose: bool,
+    pub version: bool,
+    pub wlog: Option<Wlog>,
+    pub wsess: Option<Wsess>,
+    pub wsesslog: Option<Wsesslog>,
+    pub wset: Option<Wset>,
+    /// Words that are no options.
+    pub others: Vec<String>,
+}
+
+/// Time between connections, or sessions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Period {
+    /// One begins as soon as the one before it has ended.
+    #[default]
+    OneAfterAnother,
+    /// Always the same.
+    Fixed(f64),
+    /// Exponentially distributed, of this mean.
+    Exponential(f64),
+    /// Uniformly distributed, from the first to the second.
+    Uniform(f64, f64),
+    /// One after another: a period, and how long it is kept.
+    Steps(Vec<(f64, f64)>),
+}
+
+/// What is printed of each request or reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    pub head: bool,
+    pub body: bool,
+}
+
+/// `--wlog`: paths from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wlog {
+    /// From the beginning again after the last.
+    pub again: bool,
+    pub file: PathBuf,
+}
+
+/// `--wsess`: sessions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wsess {
+    pub sessions: u64,
+    pub calls: u64,
+    pub think_s: f64,
+}
+
+/// `--wsesslog`: sessions from a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wsesslog {
+    pub sessions: u64,
+    pub think_s: f64,
+    pub file: PathBuf,
+}
+
+/// `--wset`: a walk over a set of files.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wset {
+    pub files: u64,
+    /// New ones per call.
+    pub rate: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            add_header: String::new(),
+            burst_length: 1,
+            client: (0, 1),
+            close_with_reset: false,
+            debug: 0,
+            failure_status: None,
+            help: false,
+            hog: false,
+            http_version: "1.1".to_owned(),
+            max_connections: None,
+            max_piped_calls: None,
+            method: "GET".to_owned(),
+            no_host_header: false,
+            num_calls: 1,
+            num_conns: 1,
+            period: Period::default(),
+            port: None,
+            print_reply: Parts::default(),
+            print_request: Parts::default(),
+            receive_buffer: 16 * 1024,
+            retry_on_failure: false,
+            send_buffer: 4 * 1024,
+            server: "localhost".to_owned(),
+            server_name: None,
+            session_cookies: false,
+            ssl: false,
+            ssl_ciphers: None,
+            ssl_no_reuse: false,
+            think_timeout: 0.0,
+            timeout: None,
+            uri: "/".to_owned(),
+            use_timer_cache: false,
+            verbose: false,
+            version: false,
+            wlog: None,
+            wsess: None,
+            wsesslog: None,
+            wset: None,
+            others: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// Reads the words after the program's name.
+    ///
+    /// # Errors
+    /// What is wrong with the first that makes no sense.
+    pub fn read(words: &[String]) -> Result<Options, String> {
+        let (given, others) = getopt::read(KNOWN, words)?;
+        let mut options = Options { others, ..Options::default() };
+        for (name, value) in given {
+            options.set(name, value.as_deref()).map_err(|form| {
+                let value = value.as_deref().unwrap_or_default();
+                format!("--{name} is given `{value}`: write {form}")
+            })?;
+        }
+        Ok(options)
+    }
+
+    /// # Errors
+    /// How the value is written.
+    fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
+        let text = value.unwrap_or_default();
+        match name {
+            "add-header" => self.add_header += text,
+            "burst-length" => self.burst_length = at_least_one(text)?,
+            "client" => self.client = client(text)?,
+            "close-with-reset" => self.close_with_reset = true,
+            "debug" => self.debug = number(text)?,
+            "failure-status" => self.failure_status = Some(number(text)?),
+            "help" => self.help = true,
+            "hog" => self.hog = true,
+            "http-version" => text.clone_into(&mut self.http_version),
+            "max-connections" => self.max_connections = Some(at_least_one(text)?),
+            "max-piped-calls" => self.max_piped_calls = Some(at_least_one(text)?),
+            "method" => text.clone_into(&mut self.method),
+            "no-host-hdr" => self.no_host_header = true,
+            "num-calls" => self.num_calls = at_least_one(text)?,
+            "num-conns" => self.num_conns = at_least_one(text)?,
+            "period" => self.period = text.parse()?,
+            "port" => self.port = Some(number(text)?),
+            "print-reply" => self.print_reply = parts(value)?,
+            "print-request" => self.print_request = parts(value)?,
+            "rate" => {
+                let rate = seconds(text).map_err(|_| "a number per second, like 100".to_owned())?;
+                self.period = if rate == 0.0 { Period::OneAfterAnother } else { Period::Fixed(rate.recip()) };
+            }
+            "recv-buffer" => self.receive_buffer = at_least_one(text)?,
+            "retry-on-failure" => self.retry_on_failure = true,
+            "send-buffer" => self.send_buffer = at_least_one(text)?,
+            "server" => text.clone_into(&mut self.server),
+            "server-name" => self.server_name = Some(text.to_owned()),
+            "session-cookies" => self.session_cookies = true,
+            "ssl" => self.ssl = true,
+            "ssl-ciphers" => self.ssl_ciphers = Some(text.to_owned()),
+            "ssl-no-reuse" => self.ssl_no_reuse = true,
+            "think-timeout" => self.think_timeout = seconds(text)?,
+            "timeout" => self.timeout = Some(seconds(text)?).filter(|timeout| *timeout > 0.0),
+            "uri" => text.clone_into(&mut self.uri),
+            "use-timer-cache" => self.use_timer_cache = true,
+            "verbose" => self.verbose = true,
+            "version" => self.version = true,
+            "wlog" => self.wlog = Some(wlog(text)?),
+            "wsess" => self.wsess = Some(wsess(text)?),
+            "wsesslog" => self.wsesslog = Some(wsesslog(text)?),
+            _ => self.wset = Some(wset(text)?),
+        }
+        Ok(())
+    }
+
+    /// Whether it is sessions that are made and measured, and not connections.
+    pub fn has_sessions(&self) -> bool {
+        self.wsess.is_some() || self.wsesslog.is_some()
+    }
+
+    /// The lines of `--add-header`.
+    pub fn added_lines(&self) -> Vec<String> {
+        unescaped(&self.add_header).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// The port, as it was given or by the scheme.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(if self.ssl { 443 } else { 80 })
+    }
+}
+
+impl FromStr for Period {
+    type Err = String;
+
+    /// Reads `[d|e]T`, `uT1,T2` and `vT1,D1,T2,D2…`.
+    fn from_str(text: &str) -> Result<Period, String> {
+        let form = || {
+            "a period in seconds: 0.1 or d0.1 (fixed), e0.1 (exponential, of this mean), u0.05,0.15 (uniform, from and to) \
+             or v1,2,0.5,4 (a period and how long it is kept, and so on)"
+                .to_owned()
+        };
+        let (kind, rest) = match text.chars().next() {
+            Some(kind @ ('d' | 'e' | 'u' | 'v')) => (kind, &text[1..]),
+            _ => ('d', text),
+        };
+        let numbers: Result<Vec<f64>, String> = rest.split(',').map(seconds).collect();
+        let numbers = numbers.map_err(|_| form())?;
+        match (kind, &numbers[..]) {
+            (_, []) => Err(form()),
+            ('d' | 'e', [0.0]) | ('u', [0.0, 0.0]) => Ok(Period::OneAfterAnother),
+            ('d', [period]) => Ok(Period::Fixed(*period)),
+            ('e', [mean]) => Ok(Period::Exponential(*mean)),
+            ('u', [from, to]) if from <= to => Ok(Period::Uniform(*from, *to)),
+            ('v', numbers) if numbers.len() % 2 == 0 && numbers.iter().all(|number| *number > 0.0) => {
+                Ok(Period::Steps(numbers.chunks_exact(2).map(|step| (step[0], step[1])).collect()))
+            }
+            _ => Err(form()),
+        }
+    }
+}
+
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "a whole number that is not too large".to_owned())
+}
+
+fn at_least_one<T: FromStr + From<u8> + PartialOrd>(text: &str) -> Result<T, String> {
+    let number: T = number(text)?;
+    if number < T::from(1) { Err("a whole number of 1 or more".to_owned()) } else { Ok(number) }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number.filter(|s| s.is_finite() && *s >= 0.0).ok_or_else(|| "a number of seconds, like 2.5".to_owned())
+}
+
+fn client(text: &str) -> Result<(u64, u64), String> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    numbers
+        .filter(|(i, n)| i < n)
+        .ok_or_else(|| "this client's number, from 0, and how many there are, like 0/4".into())
+}
+
+fn parts(value: Option<&str>) -> Result<Parts, String> {
+    match value {
+        None => Ok(Parts { head: true, body: true }),
+        Some("header") => Ok(Parts { head: true, body: false }),
+        Some("body") => Ok(Parts { head: false, body: true }),
+        Some(_) => Err("header or body, or leave it out for both".to_owned()),
+    }
+}
+
+fn wlog(text: &str) -> Result<Wlog, String> {
+    let form = || "y,FILE to begin anew after the last path of the file, or n,FILE to end there".to_owned();
+    let (again, file) = text.split_once(',').ok_or_else(form)?;
+    let again = match again {
+        "y" | "Y" => true,
+        "n" | "N" => false,
+        _ => return Err(form()),
+    };
+    if file.is_empty() { Err(form()) } else { Ok(Wlog { again, file: file.into() }) }
+}
+
+fn wsess(text: &str) -> Result<Wsess, String> {
+    let form =
+        || "the number of sessions, that of their calls and the time to think in seconds, like 10,5,2".to_owned();
+    let [sessions, calls, think_s] = three(text).ok_or_else(form)?;
+    let wsess =
+        || Ok(Wsess { sessions: at_least_one(sessions)?, calls: at_least_one(calls)?, think_s: seconds(think_s)? });
+    wsess().map_err(|_: String| form())
+}
+
+fn wsesslog(text: &str) -> Result<Wsesslog, String> {
+    let form = || "the number of sessions, the time to think in seconds and a file, like 10,2,sessions.txt".to_owned();
+    let [sessions, think_s, file] = three(text).ok_or_else(form)?;
+    let wsesslog = || Ok(Wsesslog { sessions: at_least_one(sessions)?, think_s: seconds(think_s)?, file: file.into() });
+    wsesslog().map_err(|_: String| form())
+}
+
+fn wset(text: &str) -> Result<Wset, String> {
+    let form = || "the number of files and how many new ones there are per call, like 1024,0.25".to_owned();
+    let (files, rate) = text.split_once(',').ok_or_else(form)?;
+    let wset = || Ok(Wset { files: at_least_one(files)?, rate: seconds(rate)? });
+    let wset = wset().map_err(|_: String| form())?;
+    if wset.rate > 1.0 { Err(form()) } else { Ok(wset) }
+}
+
+fn three(text: &str) -> Option<[&str; 3]> {
+    let mut parts = text.splitn(3, ',');
+    Some([parts.next()?, parts.next()?, parts.next()?])
+}
+
+/// `\n` ends a line; so do `\r\n` and `\a`. `\\` is a backslash, `\101` a character by its code in octal.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            plain.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('n' | 'a') => plain.push('\n'),
+            Some('r') => plain.push('\r'),
+            Some(digit @ '0'..='7') => {
+                let mut code = u32::from(digit) - u32::from('0');
+                for _ in 0..2 {
+                    let Some(digit) = chars.next_if(|c| ('0'..='7').contains(c)) else { break };
+                    code = code * 8 + u32::from(digit) - u32::from('0');
+                }
+                plain.push(char::from_u32(code).unwrap_or('\u{fffd}'));
+            }
+            Some(other) => plain.push(other),
+            None => plain.push('\\'),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Options, String> {
+        Options::read(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_people_write() {
+        let options = read("--hog --server www --num-conn 100 --ra 10 --timeout 5").unwrap();
+        let expected = Options {
+            hog: true,
+            server: "www".to_owned(),
+            num_conns: 100,
+            period: Period::Fixed(0.1),
+            timeout: Some(5.0),
+            ..Options::default()
+        };
+        assert_eq!(options, expected);
+        let options =
+            read("--wsess=10,5,2 --burst-len 5 --client 1/3 --print-reply=header -v --wset 1024,.25").unwrap();
+        assert_eq!(options.wsess, Some(Wsess { sessions: 10, calls: 5, think_s: 2.0 }));
+        assert_eq!((options.burst_length, options.client, options.verbose), (5, (1, 3), true));
+        assert_eq!(options.print_reply, Parts { head: true, body: false });
+        assert_eq!(options.wset, Some(Wset { files: 1024, rate: 0.25 }));
+        let options = read("--wlog=y,a,b --wsesslog 3,0.5,s,t --session-cookie").unwrap();
+        assert_eq!(options.wlog, Some(Wlog { again: true, file: "a,b".into() }));
+        assert_eq!(options.wsesslog, Some(Wsesslog { sessions: 3, think_s: 0.5, file: "s,t".into() }));
+        assert!(options.session_cookies && options.has_sessions());
+        assert_eq!((read("--ssl").unwrap().port(), read("--port 8080 --ssl").unwrap().port()), (443, 8080));
+    }
+
+    #[test]
+    fn every_option_is_known_by_its_value() {
+        for option in KNOWN {
+            let value = match option.name {
+                "client" => "0/1",
+                "wlog" => "n,f",
+                "wsess" => "1,1,0",
+                "wsesslog" => "1,0,f",
+                "wset" => "1,1",
+                "print-reply" | "print-request" => "body",
+                _ => "1",
+            };
+            let words = match option.takes {
+                Takes::Nothing => vec![format!("--{}", option.name)],
+                _ => vec![format!("--{}={value}", option.name)],
+            };
+            let read = Options::read(&words).unwrap();
+            let same = matches!(option.name, "num-calls" | "num-conns" | "burst-length" | "client");
+            assert_eq!(read == Options::default(), same, "{} changes something", option.name);
+        }
+    }
+
+    #[test]
+    fn periods() {
+        for (text, period) in [
+            ("0", Period::OneAfterAnother),
+            ("0.2", Period::Fixed(0.2)),
+            ("d0.2", Period::Fixed(0.2)),
+            ("e0.2", Period::Exponential(0.2)),
+            ("u1,3", Period::Uniform(1.0, 3.0)),
+            ("v1,2,0.5,4", Period::Steps(vec![(1.0, 2.0), (0.5, 4.0)])),
+        ] {
+            assert_eq!(text.parse(), Ok(period), "{text}");
+        }
+        for text in ["", "x1", "1,2", "u1", "u3,1", "v1", "v1,2,3", "v0,1", "e", "-1", "dnan", "é"] {
+            assert!(text.parse::<Period>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn headers_are_written_with_escapes() {
+        assert_eq!(unescaped(r"Referer: foo\nAuth: secret\n"), "Referer: foo\nAuth: secret\n");
+        assert_eq!(unescaped(r"A: \101\\\r\n\7"), "A: A\\\r\n\u{7}");
+        assert_eq!(unescaped(r"\400\"), "\u{100}\\");
+    }
+
+    #[test]
+    fn a_wrong_value_is_shown_with_the_right_form() {
+        for (line, message) in [
+            ("--num-calls 0", "--num-calls is given `0`: write a whole number of 1 or more"),
+            ("--rate x", "--rate is given `x`: write a number per second"),
+            ("--client 3/3", "0/4"),
+            ("--wsess 1,2", "10,5,2"),
+            ("--wset 5", "1024,0.25"),
+            ("--wset 5,2", "1024,0.25"),
+            ("--wlog maybe,f", "y,FILE"),
+            ("--print-reply=foot", "header or body"),
+            ("--port 99999", "not too large"),
+            ("--timeout -1", "a number of seconds"),
+        ] {
+            let error = read(line).unwrap_err();
+            assert!(error.contains(message), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! From httperf's options to a Workload and the plan of a run.
+
+use super::options::{Options, Period, Wset};
+use crate::exit::UsageError;
+use anyhow::Context;
+use brimful_core::tls::Tls;
+use brimful_core::workload::{
+    BetweenBursts, Expect, FileSet, Load, Order, SessionArrivals, Sessions, Spread, Workload,
+};
+use brimful_core::{Nanos, Rate};
+use brimful_engine::{Close, ConnectionPolicy, Engine, Security, SecurityOptions};
+use brimful_http::Version;
+use brimful_run::{Endpoint, RunError, RunPlan};
+use brimful_workload::{Process, Steps, read_session_log};
+use std::net::ToSocketAddrs;
+use std::sync::Arc;
+
+/// What httperf says of itself.
+const USER_AGENT: &str = "httperf/0.9.0";
+
+/// What of the options has no effect here, and why.
+pub fn warnings(options: &Options) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut warn = |condition: bool, text: &str| {
+        if condition {
+            warnings.push(text.to_owned());
+        }
+    };
+    warn(
+        options.use_timer_cache,
+        "--use-timer-cache has no effect: the clock is read once per system call already, and costs no more",
+    );
+    warn(options.debug > 0, "--debug has no effect: --print-request and --print-reply show what is sent and received");
+    warn(!matches!(&*options.http_version, "1.0" | "1.1"), "--http-version is 1.0 or 1.1: taken for 1.1");
+    warn(
+        options.ssl_ciphers.is_some(),
+        "--ssl-ciphers has no effect: the server chooses among the suites of TLS 1.3 and those of 1.2 with ECDHE",
+    );
+    warn(
+        options.retry_on_failure,
+        "--retry-on-failure has no effect: a session ends with its first failure, which is counted",
+    );
+    warn(
+        !options.has_sessions() && options.max_connections.is_some(),
+        "--max-connections is for sessions (--wsess, --wsesslog): without them a test opens --num-conns connections",
+    );
+    warn(
+        !options.has_sessions() && options.failure_status.is_some(),
+        "--failure-status is for sessions (--wsess, --wsesslog), and has no effect without them",
+    );
+    warn(
+        options.wset.is_some() && options.client.1 > 1,
+        "--client has no effect on --wset: every client begins with the first file",
+    );
+    warn(!options.others.is_empty(), &format!("what is no option has no effect: {}", options.others.join(" ")));
+    warnings
+}
+
+/// The plan of the test that these options describe.
+///
+/// # Errors
+/// When the server cannot be found, a file cannot be read, or something is asked for that cannot be done.
+pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
+    if options.session_cookies && !options.has_sessions() {
+        return Err(
+            UsageError("--session-cookies is for sessions: ask for some by --wsess or --wsesslog".into()).into()
+        );
+    }
+    let (endpoint, mut workload) = (endpoint(options)?, workload(options)?);
+    workload.tls = tls(options);
+    Ok(RunPlan {
+        tls: workload.tls.as_ref().map(|tls| secured(&endpoint, tls)).transpose()?,
+        tls_spoken: None,
+        endpoint,
+        workload,
+        trace: None,
+        window: Nanos::MAX,
+        calls: u64::MAX,
+        version: if options.http_version == "1.0" { Version::Http10 } else { Version::Http11 },
+        headers: headers(options)?,
+        secret_headers: Vec::new(),
+        connections: connections(options),
+        engine: Engine::Auto,
+        tick: None,
+        client_max: None,
+        threads: 1,
+        cpus: Vec::new(),
+        shard: None,
+        start_at: None,
+        live: None,
+        interval: Nanos::from_secs(1),
+        // The same client makes the same test each time.
+        seed: options.client.0 + 1,
+        monitor: None,
+        command: vec![super::echo::command_line(options)],
+    })
+}
+
+/// The first address of the server. Nobody tries it before: a server that refuses is what a test finds out.
+fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
+    let (server, port) = (options.server.as_str(), options.port());
+    let mut addresses = (server, port)
+        .to_socket_addrs()
+        .with_context(|| format!("cannot find the server {server}: check --server and the name service"))?;
+    let address = addresses.next().with_context(|| format!("the server {server} has no address: check --server"))?;
+    let host = if server.contains(':') { format!("[{server}]") } else { server.to_owned() };
+    // Without the port, as httperf has it.
+    let authority = options.server_name.clone().unwrap_or_else(|| host.clone());
+    let (is_secure, path) = (options.ssl, options.uri.clone());
+    let scheme = if is_secure { "https" } else { "http" };
+    Ok(Endpoint { url: format!("{scheme}://{host}:{port}{path}"), address, authority, path, is_secure })
+}
+
+/// What `--ssl` means: httperf takes any certificate, and resumes sessions unless it is told not to.
+fn tls(options: &Options) -> Option<Tls> {
+    options.ssl.then(|| Tls { insecure: true, resume: !options.ssl_no_reuse, ..Tls::default() })
+}
+
+fn secured(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<Arc<Security>> {
+    let security = Security::new(&SecurityOptions {
+        name: endpoint.host().to_owned(),
+        insecure: tls.insecure,
+        minimum: tls.minimum,
+        resume: tls.resume,
+        ..SecurityOptions::default()
+    });
+    Ok(Arc::new(security.map_err(RunError::from)?))
+}
+
+/// Every field of a head besides those that the class has: as httperf sends them, without others that `load` adds.
+fn headers(options: &Options) -> anyhow::Result<Vec<(String, String)>> {
+    let mut headers = vec![("User-Agent", USER_AGENT), ("Accept", ""), ("Content-Length", "")];
+    if options.http_version != "1.0" || options.has_sessions() {
+        headers.push(("Connection", ""));
+    }
+    if options.no_host_header {
+        headers.push(("Host", ""));
+    }
+    let mut headers: Vec<_> = headers.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    for line in options.added_lines() {
+        let (name, value) = line.split_once(':').ok_or_else(|| {
+            UsageError(format!("--add-header has the line `{line}`: write 'Name: value\\n', each line with its \\n"))
+        })?;
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    Ok(headers)
+}
+
+fn connections(options: &Options) -> ConnectionPolicy {
+    let timeout = options.timeout.map(Nanos::from_secs_f64);
+    ConnectionPolicy {
+        close: if options.close_with_reset { Close::Rst } else { Close::Fin },
+        // A connection that the server closes is over, with the calls that it was still to make.
+        connections_per_session: (!options.has_sessions()).then_some(1),
+        connect_timeout: timeout,
+        response_timeout: timeout.map_or(Nanos::MAX, |timeout| timeout + Nanos::from_secs_f64(options.think_timeout)),
+        send_buffer: Some(options.send_buffer),
+        receive_buffer: Some(options.receive_buffer),
+        ..ConnectionPolicy::default()
+    }
+}
+
+fn workload(options: &Options) -> anyhow::Result<Workload> {
+    let mut workload = Workload::single(&options.method, &options.uri);
+    let class = &mut workload.classes[0];
+    if let Some(Wset { files, rate }) = options.wset {
+        let files = u32::try_from(files).unwrap_or(u32::MAX);
+        class.file_set = Some(FileSet { files, ratio: Some(rate), bytes: None });
+    }
+    if let Some(wlog) = &options.wlog {
+        class.path.clear();
+        class.urls_file = Some(wlog.file.display().to_string());
+        class.order = if wlog.again { Order::Listed } else { Order::Once };
+    }
+    if let Some(failure) = options.failure_status.filter(|_| options.has_sessions()) {
+        class.expect = Some(all_but(failure)?);
+    }
+    workload.load = Some(Load::Sessions(sessions(options)?));
+    workload.read_files(|file| std::fs::read(file)).map_err(|error| UsageError(error.to_string()))?;
+    workload.validate().map_err(|error| UsageError(error.to_string()))?;
+    Ok(workload)
+}
+
+/// Any answer but those of one status.
+fn all_but(failure: u16) -> anyhow::Result<Expect> {
+    if !(100..600).contains(&failure) {
+        return Err(UsageError(format!("--failure-status is {failure}: write a status from 100 to 599")).into());
+    }
+    let (digit, of_class) = (failure / 100, failure / 100 * 100);
+    let classes = (1..=5).filter(|other| *other != digit).map(|other| format!("{other}xx"));
+    let codes = (of_class..of_class + 100).filter(|code| *code != failure).map(|code| code.to_string());
+    let written = classes.chain(codes).collect::<Vec<_>>().join(",");
+    Ok(Expect { status: Some(written.parse().map_err(UsageError)?), ..Expect::default() })
+}
+
+/// Connections or sessions: both are sessions here.
+fn sessions(options: &Options) -> anyhow::Result<Sessions> {
+    let mut sessions = Sessions::coming(comes(&options.period)?);
+    let constant = |number: u64| Spread::Constant(number as f64);
+    sessions.calls_per_burst = constant(u64::from(options.burst_length));
+    sessions.cookies = options.session_cookies;
+    sessions.between_bursts = BetweenBursts::Keep;
+    if let Some(wsesslog) = &options.wsesslog {
+        let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", wsesslog.file.display()));
+        let bytes = std::fs::read(&wsesslog.file).map_err(|error| named(&error))?;
+        sessions.scripts = read_session_log(&bytes).map_err(|error| named(&error))?;
+        sessions.number = Some(wsesslog.sessions);
+        sessions.think_s = Spread::Constant(wsesslog.think_s);
+        as_a_browser(&mut sessions, options);
+    } else if let Some(wsess) = options.wsess {
+        sessions.number = Some(wsess.sessions);
+        sessions.calls_in_all = Some(constant(wsess.calls));
+        sessions.think_s = Spread::Constant(wsess.think_s);
+        as_a_browser(&mut sessions, options);
+    } else {
+        sessions.number = Some(options.num_conns);
+        sessions.calls_in_all = Some(constant(options.num_calls));
+        sessions.connections = 1;
+        sessions.pipelined = options.burst_length > 1;
+    }
+    Ok(sessions)
+}
+
+/// The calls of a burst go out on the connection that there is, as long as the server keeps it open, and else on others.
+fn as_a_browser(sessions: &mut Sessions, options: &Options) {
+    sessions.connections = options.max_connections.unwrap_or(4);
+    sessions.pipelined = options.max_piped_calls != Some(1);
+}
+
+/// When connections or sessions begin.
+fn comes(period: &Period) -> anyhow::Result<SessionArrivals> {
+    let open = |rate: f64, process: Process| SessionArrivals::Open { rate: Rate(rate), arrivals: process.to_string() };
+    Ok(match period {
+        Period::OneAfterAnother => SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) },
+        Period::Fixed(period) => open(period.recip(), Process::Constant),
+        Period::Exponential(mean) => open(mean.recip(), Process::Poisson),
+        Period::Uniform(from, to) => {
+            open(f64::midpoint(*from, *to).recip(), Process::Uniform((to - from) / (to + from)))
+        }
+        Period::Steps(given) => {
+            let steps: Vec<_> =
+                given.iter().map(|(period, kept)| (period.recip(), Nanos::from_secs_f64(*kept))).collect();
+            let (length, begun) = given.iter().fold((0.0, 0.0), |(s, n), (period, kept)| (s + kept, n + kept / period));
+            let steps = Steps::new(&steps).map_err(|error| UsageError(format!("--period: {error}")))?;
+            open(begun / length, Process::Steps(steps))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(line: &str) -> Options {
+        Options::read(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn sessions_of(line: &str) -> Sessions {
+        sessions(&options(line)).unwrap()
+    }
+
+    #[test]
+    fn connections_are_sessions_with_one() {
+        let sessions = sessions_of("--num-conns 100 --num-calls 7 --rate 50");
+        let arrivals = "constant".to_owned();
+        assert_eq!(sessions.comes, SessionArrivals::Open { rate: Rate(50.0), arrivals });
+        assert_eq!((sessions.number, sessions.calls(), sessions.connections), (Some(100), 7.0, 1));
+        assert!(!sessions.pipelined);
+        let sessions = sessions_of("--num-calls 6 --burst-length 3");
+        assert_eq!(sessions.comes, SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) });
+        assert!(sessions.pipelined);
+    }
+
+    #[test]
+    fn sessions_are_sessions() {
+        let sessions = sessions_of("--wsess=10,5,2 --burst-length 2 --max-connections 3 --rate 1 --session-cookies");
+        assert_eq!((sessions.number, sessions.calls(), sessions.connections), (Some(10), 5.0, 3));
+        assert_eq!(sessions.think_s, Spread::Constant(2.0));
+        assert!(sessions.pipelined && sessions.cookies);
+    }
+
+    #[test]
+    fn periods_are_arrival_processes() {
+        let process = |period: &str| match comes(&period.parse().unwrap()).unwrap() {
+            SessionArrivals::Open { rate, arrivals } => (rate.0, arrivals),
+            SessionArrivals::Closed { .. } => panic!("{period} has a rate"),
+        };
+        assert_eq!(process("d0.02"), (50.0, "constant".to_owned()));
+        assert_eq!(process("e0.5"), (2.0, "poisson".to_owned()));
+        assert_eq!(process("u1,3"), (0.5, "uniform:0.5".to_owned()));
+        assert_eq!(process("v1,2,0.5,4"), (10.0 / 6.0, "steps:1@2s,2@4s".to_owned()));
+    }
+
+    #[test]
+    fn heads_have_what_was_asked_for_and_no_more() {
+        let options = options(r"--no-host-hdr --add-header Referer:a\nX-B:c:d\n");
+        let headers = headers(&options).unwrap();
+        let all: Vec<_> = headers.iter().map(|(name, value)| format!("{name}:{value}")).collect();
+        assert_eq!(
+            all,
+            ["User-Agent:httperf/0.9.0", "Accept:", "Content-Length:", "Connection:", "Host:", "Referer:a", "X-B:c:d"]
+        );
+    }
+
+    #[test]
+    fn one_status_is_a_failure_and_all_others_are_not() {
+        let expect = all_but(504).unwrap();
+        assert!([100, 200, 404, 500, 503, 505, 599].iter().all(|status| expect.admits(*status, 0)));
+        assert!(!expect.admits(504, 0));
+        assert!(all_but(99).is_err() && all_but(600).is_err());
+    }
+
+    #[test]
+    fn a_test_without_a_limit_of_time_waits_for_ever() {
+        let policy = connections(&options("--num-conns 1"));
+        assert_eq!((policy.connect_timeout, policy.response_timeout), (None, Nanos::MAX));
+        let policy = connections(&options("--timeout 2 --think-timeout 3"));
+        assert_eq!((policy.connect_timeout, policy.response_timeout), (Some(Nanos::from_secs(2)), Nanos::from_secs(5)));
+    }
+
+    #[test]
+    fn tls_is_as_httperf_has_it() {
+        assert_eq!(tls(&options("--num-conns 1")), None);
+        let plan = plan(&options("--ssl --server 127.0.0.1 --server-name www.example.org --ssl-no-reuse")).unwrap();
+        assert_eq!(plan.endpoint.url, "https://127.0.0.1:443/");
+        assert_eq!(plan.workload.tls, Some(Tls { insecure: true, ..Tls::default() }));
+        assert!(plan.tls.is_some() && plan.endpoint.is_secure);
+        assert!(tls(&options("--ssl")).is_some_and(|tls| tls.resume));
+    }
+
+    #[test]
+    fn what_has_no_effect_is_said() {
+        let warnings = warnings(&options("--use-timer-cache --debug 1 --failure-status 500 --http-version 2 extra"));
+        assert_eq!(warnings.len(), 5, "{warnings:#?}");
+        assert!(super::warnings(&options("--hog --num-conns 5")).is_empty());
+    }
+}

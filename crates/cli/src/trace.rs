@@ -1,0 +1,450 @@
+//! What was sent and received, for people who debug a workload: the first calls and the first failures of each kind on
+//! stderr (`--print N`), all of them in a file (`--trace FILE`, a line of JSON for each call, in the order in which they
+//! ended).
+//!
+//! Of each request and response the beginning is kept. Header fields whose values are secrets say `•••`, as in every
+//! document. Memory is that of the calls shown; a trace is written by whichever shard's call has ended, so a disk that
+//! is slow makes the load late, and the Record says so.
+
+use crate::args::LookArgs;
+use crate::output::say;
+use anyhow::Context;
+use brimful_core::quantity::bytes;
+use brimful_core::secret::{self, MASK};
+use brimful_core::{End, Nanos};
+use brimful_run::{Exchange, Kept, Looks, RunPlan, Tap};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Of each request and each response this much is traced.
+const TRACED: usize = 64 * 1024;
+/// And this much is printed.
+const PRINTED: usize = 4 * 1024;
+/// Most calls that are printed.
+pub const MOST_PRINTED: u64 = 10_000;
+/// Kinds of failures that are told apart.
+const KINDS: usize = 32;
+
+/// What is to be shown, or has been, by all shards.
+pub struct CallTrace(Option<Arc<Mutex<Shown>>>);
+
+struct Shown {
+    names: Names,
+    most: usize,
+    /// In the order in which they were due.
+    first: Vec<Exchange>,
+    /// One of each kind.
+    failures: Vec<(String, Exchange)>,
+    file: Option<Lines>,
+    calls: u64,
+}
+
+/// What stands for what.
+struct Names {
+    classes: Vec<String>,
+    secret_headers: Vec<String>,
+}
+
+/// The file, and what has gone wrong with it.
+struct Lines {
+    path: PathBuf,
+    file: BufWriter<File>,
+    failed: Option<io::Error>,
+}
+
+impl CallTrace {
+    /// As the flags ask for it, of a run of this plan.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn of(args: &LookArgs, plan: &RunPlan) -> anyhow::Result<CallTrace> {
+        if args.print.is_none() && args.trace.is_none() {
+            return Ok(CallTrace(None));
+        }
+        let names = Names {
+            classes: plan.workload.classes.iter().map(|class| class.name.clone()).collect(),
+            secret_headers: plan.secret_headers.clone(),
+        };
+        let file = args.trace.as_deref().map(Lines::create).transpose()?;
+        let most = args.print.unwrap_or(0) as usize;
+        let shown = Shown { names, most, first: Vec::new(), failures: Vec::new(), file, calls: 0 };
+        Ok(CallTrace(Some(Arc::new(Mutex::new(shown)))))
+    }
+
+    /// What the run has to look at for it; nothing where nothing was asked for.
+    pub fn looks(&self) -> Option<Looks> {
+        let shown = self.0.clone()?;
+        let traces = shown.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
+        let show = move |exchange: &Exchange| shown.lock().unwrap_or_else(PoisonError::into_inner).take_in(exchange);
+        Some(Looks { detail: false, tap: Some(Tap::new(if traces { TRACED } else { PRINTED }, show)) })
+    }
+
+    /// Prints what is to be printed, and ends the file.
+    ///
+    /// # Errors
+    /// When the file could not be written.
+    pub fn finish(self) -> anyhow::Result<()> {
+        let Some(shown) = self.0 else { return Ok(()) };
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.most > 0 {
+            say(&shown.text());
+        }
+        shown.file.take().map_or(Ok(()), Lines::finish)
+    }
+}
+
+impl Shown {
+    fn take_in(&mut self, exchange: &Exchange) {
+        self.calls += 1;
+        if let Some(file) = &mut self.file {
+            file.add(&Line::of(self.calls, exchange, &self.names));
+        }
+        if self.most == 0 {
+            return;
+        }
+        let place = self.first.partition_point(|earlier| earlier.due <= exchange.due);
+        if place < self.most {
+            self.first.truncate(self.most - 1);
+            self.first.insert(place, exchange.clone());
+        }
+        if let Some(kind) = failure(exchange)
+            && self.failures.len() < KINDS
+            && self.failures.iter().all(|(known, _)| *known != kind)
+        {
+            self.failures.push((kind, exchange.clone()));
+        }
+    }
+
+    fn text(&self) -> String {
+        let calls = self.first.iter().map(|exchange| printed("Call", exchange, &self.names));
+        let is_shown = |exchange: &Exchange| {
+            self.first.iter().any(|shown| shown.due == exchange.due && shown.outcome == exchange.outcome)
+        };
+        let failures = self.failures.iter().filter(|(_, exchange)| !is_shown(exchange));
+        let failures = failures.map(|(kind, exchange)| printed(&format!("First {kind}"), exchange, &self.names));
+        calls.chain(failures).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// What kind of failure it is, if it is one: its end, or the status of an error.
+fn failure(exchange: &Exchange) -> Option<String> {
+    match exchange.outcome.end {
+        End::Completed { status } if status >= 400 => Some(status.to_string()),
+        End::Completed { .. } | End::Unfinished { .. } => None,
+        end => Some(name(end).replace('_', " ")),
+    }
+}
+
+/// `timed_out`.
+fn name(end: End) -> String {
+    let written = format!("{end:?}");
+    let variant = written.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let mut name = String::new();
+    for c in variant.chars() {
+        if c.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.extend(c.to_lowercase());
+    }
+    name
+}
+
+/// One call, for people.
+fn printed(what: &str, exchange: &Exchange, names: &Names) -> String {
+    let outcome = &exchange.outcome;
+    let end = match outcome.end {
+        End::Completed { status } => format!("answered {status}"),
+        end => name(end).replace('_', " "),
+    };
+    let since = |at: Nanos| (at - exchange.due).rounded();
+    let mut text = format!("{what} due at {} ({})", exchange.due.exact(), names.class(exchange));
+    let times = [
+        ("connection begun", exchange.connect_started),
+        ("established", exchange.established),
+        ("secured", exchange.secured),
+        ("sent", exchange.sent),
+        ("first byte", exchange.first_byte),
+        (end.as_str(), Some(outcome.at)),
+    ];
+    for (what, at) in times.into_iter().filter_map(|(what, at)| Some((what, at?))) {
+        text += &format!(", {what} +{}", since(at));
+    }
+    text += "\n";
+    print_bytes(&mut text, "> ", &exchange.request, names);
+    print_bytes(&mut text, "< ", &exchange.response, names);
+    text
+}
+
+fn print_bytes(text: &mut String, mark: &str, kept: &Kept, names: &Names) {
+    let (head, body) = parts(&kept.bytes);
+    let (head, body) = (&head[..head.len().min(PRINTED)], &body[..body.len().min(PRINTED)]);
+    let more = kept.of.saturating_sub((head.len() + body.len()) as u64);
+    let (head, body) = (names.without_secrets(head), String::from_utf8_lossy(body));
+    for line in head.lines().chain(body.lines()) {
+        text.push_str(mark);
+        text.push_str(line.trim_end_matches('\r'));
+        text.push('\n');
+    }
+    if more > 0 {
+        text.push_str(&format!("{mark}… {} more\n", bytes(more as f64)));
+    }
+}
+
+impl Names {
+    fn class(&self, exchange: &Exchange) -> &str {
+        self.classes.get(usize::from(exchange.call().class.0)).map_or("", String::as_str)
+    }
+
+    /// The text of a head, its secrets masked.
+    fn without_secrets(&self, head: &[u8]) -> String {
+        let line = |line: &str| {
+            let secret = |name: &str| {
+                secret::is_header(name, &self.secret_headers) || name.trim().eq_ignore_ascii_case("set-cookie")
+            };
+            match line.split_once(':') {
+                Some((name, _)) if secret(name) => format!("{name}: {MASK}\r\n"),
+                _ => line.to_owned(),
+            }
+        };
+        // What continues a folded line is as secret as its beginning.
+        let text = String::from_utf8_lossy(head).replace("\r\n ", " ").replace("\r\n\t", " ");
+        text.split_inclusive('\n').map(line).collect()
+    }
+}
+
+/// The head of a message, those of informational responses before it included, and what follows.
+fn parts(message: &[u8]) -> (&[u8], &[u8]) {
+    let mut end = 0;
+    loop {
+        let rest = message.get(end..).unwrap_or_default();
+        let Some(length) = head_length(rest) else { return (message, &[]) };
+        let informational = rest.get(..10).is_some_and(|start| start.starts_with(b"HTTP/1.") && start[8..] == *b" 1");
+        end += length;
+        if !informational || end >= message.len() {
+            return message.split_at(end);
+        }
+    }
+}
+
+/// Up to and with the first empty line.
+fn head_length(bytes: &[u8]) -> Option<usize> {
+    let mut line_is_empty = false;
+    for (index, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\n' if line_is_empty => return Some(index + 1),
+            b'\n' => line_is_empty = true,
+            b'\r' => {}
+            _ => line_is_empty = false,
+        }
+    }
+    None
+}
+
+/// One call of a trace. Times are seconds after the start of the run; what the call did not reach is absent.
+#[derive(Serialize)]
+struct Line<'a> {
+    /// In the order in which calls ended, from 1.
+    call: u64,
+    class: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<u32>,
+    due_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    begun_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connect_started_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    established_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secured_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_byte_s: Option<f64>,
+    ended_s: f64,
+    end: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    bytes_sent: u64,
+    bytes_received: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<Message>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<Message>,
+}
+
+/// What was sent, or received.
+#[derive(Serialize)]
+struct Message {
+    head: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    body: String,
+    /// Bytes at its end that are left out here.
+    #[serde(skip_serializing_if = "is_zero")]
+    left_out: u64,
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
+impl<'a> Line<'a> {
+    fn of(call: u64, exchange: &Exchange, names: &'a Names) -> Line<'a> {
+        let seconds = |at: Option<Nanos>| at.map(Nanos::as_secs_f64);
+        let outcome = &exchange.outcome;
+        let status = match outcome.end {
+            End::Completed { status } | End::Unexpected { status } => Some(status),
+            _ => None,
+        };
+        Line {
+            call,
+            class: names.class(exchange),
+            session: exchange.call().session.map(|session| session.0),
+            due_s: exchange.due.as_secs_f64(),
+            begun_s: seconds(exchange.begun),
+            connect_started_s: seconds(exchange.connect_started),
+            established_s: seconds(exchange.established),
+            secured_s: seconds(exchange.secured),
+            sent_s: seconds(exchange.sent),
+            first_byte_s: seconds(exchange.first_byte),
+            ended_s: outcome.at.as_secs_f64(),
+            end: name(outcome.end),
+            status,
+            bytes_sent: outcome.bytes_sent,
+            bytes_received: outcome.bytes_received,
+            request: Message::of(&exchange.request, names),
+            response: Message::of(&exchange.response, names),
+        }
+    }
+}
+
+impl Message {
+    fn of(kept: &Kept, names: &Names) -> Option<Message> {
+        let (head, body) = parts(&kept.bytes);
+        (kept.of > 0).then(|| Message {
+            head: names.without_secrets(head),
+            body: String::from_utf8_lossy(body).into_owned(),
+            left_out: kept.of - kept.bytes.len() as u64,
+        })
+    }
+}
+
+impl Lines {
+    fn create(path: &Path) -> anyhow::Result<Lines> {
+        let file = File::create(path)
+            .with_context(|| format!("cannot write {}: choose another place with --trace", path.display()))?;
+        Ok(Lines { path: path.to_owned(), file: BufWriter::new(file), failed: None })
+    }
+
+    fn add(&mut self, line: &Line<'_>) {
+        if self.failed.is_none() {
+            let written = serde_json::to_writer(&mut self.file, line).map_err(io::Error::from);
+            self.failed = written.and_then(|()| self.file.write_all(b"\n")).err();
+        }
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        let written = self.failed.take().map_or_else(|| self.file.flush(), Err);
+        written.with_context(|| format!("cannot write all of {}: choose a place with room", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::{CallSpec, ClassId, Limit, Outcome};
+
+    fn names() -> Names {
+        Names { classes: vec!["all".to_owned()], secret_headers: vec!["X-Mine".to_owned()] }
+    }
+
+    fn exchange(due_ms: u64, end: End, response: &[u8]) -> Exchange {
+        let (call, due) = (CallSpec::of_class(ClassId(0)), Nanos::from_millis(due_ms));
+        let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
+        let at = due + Nanos::from_millis(3);
+        Exchange {
+            due,
+            begun: Some(due),
+            connect_started: None,
+            established: None,
+            secured: None,
+            sent: Some(due + Nanos::from_millis(1)),
+            first_byte: None,
+            request: kept(b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic hunter2\r\nx-mine:hunter2\r\n\r\n"),
+            response: kept(response),
+            size: None,
+            outcome: Outcome { call, due, at, end, bytes_sent: 9, bytes_received: 7 },
+        }
+    }
+
+    const ANSWER: &[u8] = b"HTTP/1.1 103 Hints\r\nSet-Cookie: a=hunter2\r\n\r\nHTTP/1.1 200 OK\r\n\
+                            Set-Cookie: id=hunter2;\r\n path=hunter2\r\n\r\nhello\nCookie: of the body";
+
+    #[test]
+    fn no_secret_is_shown_and_bodies_are() {
+        let exchange = exchange(5, End::Completed { status: 200 }, ANSWER);
+        let text = printed("Call", &exchange, &names());
+        let json = serde_json::to_string(&Line::of(1, &exchange, &names())).unwrap();
+        for shown in [&text, &json] {
+            assert!(!shown.contains("hunter2") && shown.contains("of the body"), "{shown}");
+            assert_eq!(shown.matches(MASK).count(), 4, "{shown}");
+        }
+        assert!(
+            text.starts_with("Call due at 5ms (all), sent +1 ms, answered 200 +3 ms\n> GET / HTTP/1.1\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("< \n< hello\n< Cookie: of the body\n"), "{text}");
+        let line: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((&line["end"], &line["status"], &line["due_s"]), (&"completed".into(), &200.into(), &0.005.into()));
+        assert_eq!(line["response"]["body"], "hello\nCookie: of the body");
+        assert!(line.get("first_byte_s").is_none());
+    }
+
+    #[test]
+    fn the_first_calls_by_their_due_times_and_one_failure_of_each_kind() {
+        let mut shown =
+            Shown { names: names(), most: 2, first: Vec::new(), failures: Vec::new(), file: None, calls: 0 };
+        let ok = End::Completed { status: 200 };
+        for (due, end) in [
+            (9, ok),
+            (4, ok),
+            (7, End::TimedOut),
+            (2, ok),
+            (8, End::TimedOut),
+            (11, End::Completed { status: 404 }),
+            (12, End::ClientLimited(Limit::Ports)),
+            (13, End::Unfinished { sent: true }),
+        ] {
+            shown.take_in(&exchange(due, end, b""));
+        }
+        let text = shown.text();
+        let heads: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once(" (all)")?.0)).collect();
+        assert_eq!(
+            heads,
+            [
+                "Call due at 2ms",
+                "Call due at 4ms",
+                "First timed out due at 7ms",
+                "First 404 due at 11ms",
+                "First client limited due at 12ms"
+            ]
+        );
+    }
+
+    #[test]
+    fn long_messages_are_cut_and_foreign_bytes_do_no_harm() {
+        let mut exchange = exchange(0, End::Malformed, &[b'x'; PRINTED]);
+        exchange.response.of = 1 << 20;
+        let text = printed("Call", &exchange, &names());
+        assert!(text.trim_end().ends_with("more"), "{text}");
+        for bytes in
+            [&b""[..], b"\n", b"\r\n\r\n", b"HTTP/1.1 1", b"HTTP/1.1 100\n\n", b"\xff\xfe\n\n\x00", b"HTTP/1.1"]
+        {
+            let (head, body) = parts(bytes);
+            assert_eq!([head, body].concat(), bytes);
+        }
+    }
+}

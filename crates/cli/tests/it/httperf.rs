@@ -1,0 +1,266 @@
+//! `brimful httperf` beside the real one: the same command lines against one nginx, and the same report, key by key.
+//!
+//! What is counted has to be the same; rates have to be those of the schedule, within what a busy host makes of them.
+//! How long anything took is not compared.
+
+use crate::program::{Done, Running, brimful, own_machine, run};
+use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, SilentPort};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+const REAL: &str = "/usr/bin/httperf";
+
+/// A report: every line with `#` in place of its numbers, and these.
+type Report = Vec<(String, Vec<f64>)>;
+
+/// Reads the part of httperf's output that is its report.
+fn report(output: &str) -> Report {
+    let from = output.find("\nTotal: ").unwrap_or_else(|| panic!("there is no report in {output}"));
+    output[from..].lines().filter(|line| !line.is_empty()).map(keys_and_numbers).collect()
+}
+
+fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
+    let (mut keys, mut number, mut numbers) = (String::new(), String::new(), Vec::new());
+    for c in line.chars().chain(['\n']) {
+        let in_number = c.is_ascii_digit() || (c == '.' && !number.is_empty());
+        // The 2 of 2xx is part of a key, and so is the power of ten.
+        let of_key = keys.ends_with(|last: char| last.is_alphanumeric() || last == '^' || last == '*');
+        if in_number && !of_key {
+            number.push(c);
+            continue;
+        }
+        if !number.is_empty() {
+            if c == 'x' {
+                keys += &number;
+            } else {
+                numbers.push(number.parse().unwrap_or(f64::NAN));
+                keys.push('#');
+            }
+            number.clear();
+        }
+        keys.push(c);
+    }
+    let keys = keys.trim_end();
+    // As long as the longest session.
+    let keys = if keys.starts_with("Session length histogram:") { "Session length histogram:" } else { keys };
+    (keys.to_owned(), numbers)
+}
+
+/// What autobench takes from a report: it looks for these words, and takes the number behind them.
+fn as_autobench_reads(output: &str) -> [f64; 9] {
+    let behind = |line: &str, word: &str| {
+        let line = output.lines().find(|found| found.starts_with(line)).unwrap_or_else(|| panic!("no {line}"));
+        let rest = &line[line.find(word).unwrap_or_else(|| panic!("no {word} in {line}")) + word.len()..];
+        let number = rest.split_whitespace().next().unwrap_or_default();
+        number.parse::<f64>().unwrap_or_else(|_| panic!("{number} behind {word} in {line}"))
+    };
+    [
+        behind("Total: ", "replies "),
+        behind("Connection rate: ", "rate: "),
+        behind("Request rate: ", "rate: "),
+        behind("Reply rate ", "min "),
+        behind("Reply rate ", "avg "),
+        behind("Reply rate ", "max "),
+        behind("Reply rate ", "stddev "),
+        behind("Reply time ", "response "),
+        behind("Net I/O: ", "I/O: "),
+    ]
+}
+
+/// How a command line's figures compare.
+#[derive(Clone, Copy, PartialEq)]
+enum Paced {
+    /// By its rate: rates are the same.
+    ByRate,
+    /// By the server: only counts are.
+    ByServer,
+}
+
+/// Lines whose numbers are counts or sizes.
+const EXACT: [&str; 7] = [
+    "Connection length [replies/conn]:",
+    "Request size [B]:",
+    "Reply size [B]:",
+    "Reply status:",
+    "Errors:",
+    "Session: avg",
+    "Session length histogram:",
+];
+
+/// Asserts that ours says what the real one does.
+fn compare(line: &str, paced: Paced, real: &str, ours: &str) {
+    let context = format!("{line}\n\nreal:\n{real}\nours:\n{ours}");
+    let (theirs, mine) = (report(real), report(ours));
+    let keys = |report: &Report| report.iter().map(|(keys, _)| keys.clone()).collect::<Vec<_>>();
+    assert_eq!(keys(&theirs), keys(&mine), "the same keys in the same order: {context}");
+    for ((keys, real), (_, ours)) in theirs.iter().zip(&mine) {
+        let close = |places: &[usize], factor: f64| {
+            for place in places {
+                let (real, ours) = (real[*place], ours[*place]);
+                assert!(real <= ours * factor + 0.11 && ours <= real * factor + 0.11, "{keys}: {context}");
+            }
+        };
+        if keys.starts_with("Total:") {
+            assert_eq!(real[..3], ours[..3], "{keys}: {context}");
+            if paced == Paced::ByRate {
+                close(&[3], 1.5);
+            }
+        } else if keys.starts_with("Session rate") {
+            assert_eq!(real[4..], ours[4..], "{keys}: {context}");
+        } else if EXACT.iter().any(|exact| keys.starts_with(exact)) {
+            assert_eq!(real, ours, "{keys}: {context}");
+        } else if paced == Paced::ByRate && (keys.starts_with("Connection rate") || keys.starts_with("Request rate")) {
+            close(&[0, 1], 1.5);
+        }
+    }
+    let (theirs, mine) = (as_autobench_reads(real), as_autobench_reads(ours));
+    assert_eq!(theirs[0], mine[0], "{context}");
+}
+
+fn real(args: &[String]) -> Done {
+    assert!(Path::new(REAL).exists(), "the real httperf is missing: `apt-get install httperf`");
+    let mut command = Command::new(REAL);
+    command.args(args);
+    Running::start(command).finish()
+}
+
+/// Two kinds of files, one that closes connections, and one that fails.
+fn nginx(dir: &Path) -> Nginx {
+    let mut files = vec![("index.html".to_owned(), b"hello\n".to_vec()), ("large".to_owned(), vec![b'x'; 50_000])];
+    files.extend((0..10).map(|n| (format!("set/{n}.html"), vec![b's'; 100])));
+    let extra = "location /close { keepalive_timeout 0; alias /dev/null; return 200 'closed\\n'; }\n\
+                 location /fails { return 503; }\n\
+                 location /post { return 200 'posted\\n'; }\n\
+                 location /cookie { add_header Set-Cookie 'id=1'; return 200 'cookie\\n'; }"
+        .to_owned();
+    let log = b"/index.html\0/large\0/absent\0";
+    fs::write(dir.join("wlog"), log).unwrap();
+    fs::write(
+        dir.join("wsesslog"),
+        "/index.html think=0.02\n\t/large\n\t/set/1.html\n/post method=POST contents='ab'\n\n/index.html\n",
+    )
+    .unwrap();
+    Nginx::start(NginxOptions { files, extra, ..NginxOptions::default() })
+}
+
+#[test]
+fn keys_and_numbers_are_told_apart() {
+    for (line, keys, numbers) in [
+        ("Net I/O: 129.6 KB/s (1.1*10^6 bps)", "Net I/O: # KB/s (#*10^6 bps)", &[129.6, 1.1][..]),
+        ("Reply status: 1xx=0 2xx=29997", "Reply status: 1xx=# 2xx=#", &[0.0, 29997.0]),
+        ("Session rate [sess/s]: min 0.00 (240/450)", "Session rate [sess/s]: min # (#/#)", &[0.0, 240.0, 450.0]),
+        ("Session length histogram: 4 7 240", "Session length histogram:", &[4.0, 7.0, 240.0]),
+    ] {
+        assert_eq!(keys_and_numbers(line), (keys.to_owned(), numbers.to_vec()));
+    }
+}
+
+#[test]
+fn the_report_is_the_real_ones() {
+    use Paced::{ByRate, ByServer};
+    let dir = tempfile::tempdir().unwrap();
+    let nginx = nginx(dir.path());
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let (wlog, wlog_once) =
+        (format!("--wlog=y,{} --num-conns 9", at("wlog")), format!("--wlog=n,{} --num-conns 3", at("wlog")));
+    let wsesslog = format!("--wsesslog=6,0.01,{} --rate 50", at("wsesslog"));
+    let _machine = own_machine();
+    for (line, paced) in [
+        ("--num-conns 1", ByServer),
+        ("--num-conns 20", ByServer),
+        ("--num-conns 40 --rate 80", ByRate),
+        ("--num-conns 20 --num-calls 5 --rate 40", ByRate),
+        ("--num-conns 10 --num-calls 6 --burst-length 3", ByServer),
+        ("--num-conns 20 --http-version 1.0", ByServer),
+        ("--num-conns 20 --uri /large --rate 40 --timeout 5", ByRate),
+        ("--num-conns 20 --uri /absent", ByServer),
+        ("--num-conns 20 --uri /fails --hog", ByServer),
+        ("--num-conns 20 --method HEAD --uri /large", ByServer),
+        ("--num-conns 30 --period e0.01", ByServer),
+        ("--num-conns 20 --period u0.01,0.03", ByServer),
+        ("--num-conns 20 --close-with-reset --rate 50 --num-calls 2", ByRate),
+        (r"--num-conns 10 --add-header X-One:1\nX-Two:2\n --no-host-hdr --http-version 1.0", ByServer),
+        ("--num-conns 10 --server-name www.example.org", ByServer),
+        (&wlog, ByServer),
+        (&wlog_once, ByServer),
+        ("--num-conns 20 --wset 10,0.5 --uri /set", ByServer),
+        ("--wsess 10,6,0.02 --burst-length 2 --rate 50", ByServer),
+        ("--wsess 10,3,0.02 --session-cookie --uri /cookie --rate 50", ByServer),
+        (&wsesslog, ByServer),
+        ("--wsess 8,4,0.01 --burst-length 4 --timeout 5 -v", ByServer),
+        ("--num-conns 5 --method POST --uri /post", ByServer),
+        ("--uri /fails --wsess 3,3,0.01 --failure-status 503 --rate 50", ByServer),
+        ("--num-conns 300 --rate 50 -v", ByRate),
+    ] {
+        let mut args = vec!["--server=127.0.0.1".to_owned(), format!("--port={}", nginx.addr().port())];
+        args.extend(line.split(' ').map(str::to_owned));
+        let theirs = real(&args).exits(&[0]);
+        let mine = Running::start(brimful(&[&["httperf".to_owned()], &args[..]].concat())).finish().exits(&[0]);
+        compare(line, paced, &theirs.stdout, &mine.stdout);
+        let echo = |output: &str| output.lines().next().unwrap_or_default().to_owned();
+        assert_eq!(echo(&theirs.stdout), echo(&mine.stdout));
+    }
+}
+
+#[test]
+fn a_server_that_refuses_is_an_error_like_any_other() {
+    let silent = SilentPort::reserve();
+    let args =
+        ["--server=127.0.0.1", &format!("--port={}", silent.port()), "--num-conns=5", "--rate=100"].map(str::to_owned);
+    let _machine = own_machine();
+    let (theirs, mine) =
+        (real(&args), Running::start(brimful(&[&["httperf".to_owned()], &args[..]].concat())).finish());
+    compare("refused", Paced::ByServer, &theirs.stdout, &mine.stdout);
+    assert_eq!(theirs.code, mine.code);
+    assert!(mine.stdout.contains("connrefused 5"), "{}", mine.stdout);
+}
+
+#[test]
+fn it_goes_by_its_name_and_prints_what_is_sent_and_received() {
+    let dir = tempfile::tempdir().unwrap();
+    let nginx = nginx(dir.path());
+    let port = nginx.addr().port().to_string();
+    let args = ["--server", "127.0.0.1", "--port", &port, "--print-reply=header", "--print-request", "--num-c=2"];
+    let _machine = own_machine();
+    let refused = Running::start(brimful(&[&["httperf"], &args[..]].concat())).finish();
+    assert!(refused.stderr.contains("--num-c may be --num-calls or --num-conns"), "{refused:?}");
+    let mut named = Command::new(env!("CARGO_BIN_EXE_brimful"));
+    named.arg0("httperf").args(&args[..6]);
+    let done = Running::start(named).finish().exits(&[0]);
+    for line in
+        ["SH0:GET / HTTP/1.1\n", "SH0:User-Agent: httperf/0.9.0\n", "RH0:HTTP/1.1 200 OK\n", "Total: connections 1 "]
+    {
+        assert!(done.stdout.contains(line), "{line}: {}", done.stdout);
+    }
+    assert!(!done.stdout.contains("RB0:"), "{}", done.stdout);
+}
+
+#[test]
+fn it_goes_by_tls() {
+    let certificates = Certificates::new();
+    // A name that nobody asks for: httperf takes any certificate.
+    let identity = certificates.issue("DNS:www.example.org", Flaw::None);
+    let (listen, extra) = ("ssl".to_owned(), identity.for_nginx());
+    let nginx = Nginx::start(NginxOptions { listen, extra, ..NginxOptions::default() });
+    let port = nginx.addr().port();
+    let _machine = own_machine();
+    for line in ["--num-conns 5", "--num-conns 3 --num-calls 4 --ssl-no-reuse", "--wsess 4,3,0.01 --rate 50"] {
+        let mut args = vec!["--ssl".to_owned(), "--server=127.0.0.1".to_owned(), format!("--port={port}")];
+        args.extend(line.split(' ').map(str::to_owned));
+        let theirs = real(&args).exits(&[0]);
+        let mine = Running::start(brimful(&[&["httperf".to_owned()], &args[..]].concat())).finish().exits(&[0]);
+        compare(line, Paced::ByServer, &theirs.stdout, &mine.stdout);
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    run(&["httperf", "--rate", "fast"]).fails(1, "write a number per second");
+    run(&["httperf", "--wlog", "y,/nowhere"]).fails(1, "/nowhere");
+    run(&["httperf", "--server", "host.invalid"]).fails(1, "host.invalid");
+    let help = run(&["httperf", "--help"]).exits(&[0]).stdout;
+    assert!(help.contains("--retry-on-failure") && help.contains("-v, --verbose"), "{help}");
+    assert!(run(&["httperf", "--version"]).exits(&[0]).stdout.contains("httperf 0.9"));
+}

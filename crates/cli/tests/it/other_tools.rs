@@ -1,0 +1,68 @@
+//! `docs/from-other-tools.md`: every line of ours in it is run, shortly, against nginx.
+
+use crate::program::{Running, brimful, share_machine};
+use brimful_testkit::{Nginx, NginxOptions};
+use std::fs;
+use std::path::Path;
+
+/// The words of a command line, as a shell would split them: single quotes are all that there are.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words
+}
+
+/// The same for as long as a test has time.
+fn short(mut words: Vec<String>, nginx: &Nginx) -> Vec<String> {
+    for word in &mut words {
+        *word = word.replace("http://server/", &nginx.url());
+    }
+    for at in 1..words.len() {
+        let shorter = match words[at - 1].as_str() {
+            "--duration" => "300ms".to_owned(),
+            "--requests" => "40".to_owned(),
+            "--num-conns" => "20".to_owned(),
+            "--rate" => "200".to_owned(),
+            "--think" => "20ms".to_owned(),
+            "--server" => "127.0.0.1".to_owned(),
+            "--port" => nginx.addr().port().to_string(),
+            "--stage" => format!("100ms:{}", words[at].split_once(':').unwrap().1),
+            // A busy host may take its time.
+            "--slo" => words[at].replace("200ms", "10m"),
+            _ => continue,
+        };
+        words[at] = shorter;
+    }
+    words
+}
+
+#[test]
+fn every_command_line_of_ours_does_what_it_says() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/from-other-tools.md");
+    let page = fs::read_to_string(page).unwrap();
+    let files = ["index.html", "file"].map(|name| (name.to_owned(), b"hello\n".to_vec())).to_vec();
+    let extra = "error_page 405 =200 /index.html;".to_owned();
+    let nginx = Nginx::start(NginxOptions { files, extra, ..NginxOptions::default() });
+    let lines: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("brimful ")).collect();
+    assert!(lines.len() >= 12, "{lines:#?}");
+    let tools = ["httperf", "wrk", "wrk2", "oha", "vegeta", "ab", "k6"];
+    assert!(tools.iter().all(|tool| page.contains(&format!("\n## {tool}\n"))));
+    for line in lines {
+        let dir = tempfile::tempdir().unwrap();
+        let _machine = share_machine();
+        let mut command = brimful(&short(words(line), &nginx));
+        command.current_dir(dir.path());
+        let done = Running::start(command).finish();
+        // Whether the generator was late is the host's business.
+        let done = done.exits(&[0, 4]);
+        let failed = done.stdout.contains("FAILING") || !done.stdout.contains("Reply status");
+        assert!(!failed, "{line}: {}", done.stdout);
+        assert_eq!(dir.path().join("calls.jsonl").exists(), line.contains("--trace"));
+    }
+}

@@ -1,0 +1,163 @@
+//! Texts with places that are filled in anew for every call:
+//!
+//! ```text
+//! {seq}            the number of the call within its class, from 0: no two calls of a load have the same one
+//! {uuid}           a random UUID (version 4)
+//! {rand:1-500}     a whole number from 1 to 500, one as likely as another
+//! {csv.user}       the field `user` of a row of the class's CSV file: call n has row n, and after the last the first again
+//! ```
+//!
+//! Anything else in braces is text, so that JSON needs no escapes.
+
+use std::fmt;
+
+/// A part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'t> {
+    /// As it stands there.
+    Text(&'t str),
+    /// The number of the call.
+    Seq,
+    /// A random UUID.
+    Uuid,
+    /// A random whole number.
+    Rand {
+        /// The least.
+        from: u64,
+        /// The most.
+        to: u64,
+    },
+    /// A field of a row, by the name of its column.
+    Csv(&'t str),
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateError {
+    /// Where, in characters from 1.
+    pub column: usize,
+    /// What was expected there.
+    pub expected: String,
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}: {}", self.column, self.expected)
+    }
+}
+
+/// The places, by how they begin.
+const PLACES: [&str; 4] = ["{seq}", "{uuid}", "{rand:", "{csv."];
+
+/// Whether a text has places to be filled in.
+pub fn is_template(text: &str) -> bool {
+    text.contains('{') && PLACES.iter().any(|place| text.contains(place))
+}
+
+/// The parts of a text, none of them empty.
+///
+/// # Errors
+/// [`TemplateError`] where a place is begun and not written as above.
+pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
+    let mut pieces = Vec::new();
+    let (mut text_from, mut at) = (0, 0);
+    while let Some(brace) = text[at..].find('{').map(|found| at + found) {
+        let rest = &text[brace..];
+        if !PLACES.iter().any(|place| rest.starts_with(place)) {
+            at = brace + 1;
+            continue;
+        }
+        let wrong =
+            |expected: &str| TemplateError { column: text[..brace].chars().count() + 1, expected: expected.to_owned() };
+        let end = rest.find('}').ok_or_else(|| wrong("a } after what { begins"))?;
+        let piece = place(&rest[1..end]).map_err(wrong)?;
+        if text_from < brace {
+            pieces.push(Piece::Text(&text[text_from..brace]));
+        }
+        pieces.push(piece);
+        (text_from, at) = (brace + end + 1, brace + end + 1);
+    }
+    if text_from < text.len() {
+        pieces.push(Piece::Text(&text[text_from..]));
+    }
+    Ok(pieces)
+}
+
+/// What stands between the braces, or what should.
+fn place(within: &str) -> Result<Piece<'_>, &'static str> {
+    const RANGE: &str = "two whole numbers, the lower one first, like {rand:1-500}";
+    match within {
+        "seq" => Ok(Piece::Seq),
+        "uuid" => Ok(Piece::Uuid),
+        _ => match (within.strip_prefix("rand:"), within.strip_prefix("csv.")) {
+            (Some(range), _) => {
+                let (from, to) = range.split_once('-').ok_or(RANGE)?;
+                let [from, to] = [from, to].map(|number| number.trim().parse::<u64>());
+                let (from, to) = (from.map_err(|_| RANGE)?, to.map_err(|_| RANGE)?);
+                if from <= to { Ok(Piece::Rand { from, to }) } else { Err(RANGE) }
+            }
+            (_, Some(column)) if !column.trim().is_empty() => Ok(Piece::Csv(column.trim())),
+            _ => Err("the name of a column, like {csv.user}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn places_are_found_and_all_else_is_text() {
+        let pieces = parse("/u/{csv.name}/{seq}?r={rand:1-500}&id={uuid}").unwrap();
+        let expected = [
+            Piece::Text("/u/"),
+            Piece::Csv("name"),
+            Piece::Text("/"),
+            Piece::Seq,
+            Piece::Text("?r="),
+            Piece::Rand { from: 1, to: 500 },
+            Piece::Text("&id="),
+            Piece::Uuid,
+        ];
+        assert_eq!(pieces, expected);
+        for json in [r#"{"q":"brim"}"#, "{seq }", "{sequence}", "{}", "{", "{{"] {
+            assert_eq!(parse(json), Ok(vec![Piece::Text(json)]));
+            assert!(!is_template(json), "{json}");
+        }
+        let nested = parse(r#"{"id":{seq}}"#).unwrap();
+        assert_eq!(nested, [Piece::Text(r#"{"id":"#), Piece::Seq, Piece::Text("}")]);
+        assert_eq!(parse(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_place() {
+        for (text, column, word) in [
+            ("/ä{rand:}", 3, "two whole numbers"),
+            ("/{rand:5-1}", 2, "the lower one first"),
+            ("/{rand:1-2", 2, "a }"),
+            ("/{rand:-1-2}", 2, "two whole numbers"),
+            ("{csv.}", 1, "name of a column"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.column, column, "{text}");
+            assert!(error.to_string().contains(word), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_the_text(text in "([ -~äé]|\\{seq\\}|\\{uuid\\}|\\{csv\\.[a-z]+\\}|\\{){0,30}") {
+            let Ok(pieces) = parse(&text) else { return Ok(()) };
+            let written: String = pieces.iter().map(|piece| match piece {
+                Piece::Text(text) => (*text).to_owned(),
+                Piece::Seq => "{seq}".to_owned(),
+                Piece::Uuid => "{uuid}".to_owned(),
+                Piece::Rand { from, to } => format!("{{rand:{from}-{to}}}"),
+                Piece::Csv(column) => format!("{{csv.{column}}}"),
+            }).collect();
+            prop_assert_eq!(written.len(), text.len(), "{} {}", written, text);
+            prop_assert_eq!(pieces.iter().any(|piece| !matches!(piece, Piece::Text(_))), is_template(&text));
+        }
+    }
+}

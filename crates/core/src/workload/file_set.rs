@@ -1,0 +1,120 @@
+//! A set of files that lie in a tree of ten branches, as httperf's `--wset` has them: the i-th file of 1,024 is
+//! `PREFIX/0/1/0/3.html`, the digits of i with as many zeros before them as the last one needs.
+
+use super::Spread;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// No set is larger.
+pub const MOST_FILES: u32 = 100_000_000;
+
+/// Files below the class's path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileSet {
+    /// How many.
+    pub files: u32,
+    /// They are asked for one after another, and one call in how many goes on to the next: with 0.25 each is asked for
+    /// four times in a row. After the last comes the first. Without it each call asks for any of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Bytes of a file, or how those of all are distributed: the sizes that `brimful fileset` makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Spread>,
+}
+
+impl FileSet {
+    /// Below this path, the path of a file, from 0.
+    pub fn path(&self, prefix: &str, file: u32) -> String {
+        let digits = self.files.saturating_sub(1).max(1).ilog10() as usize + 1;
+        let number = format!("{file:0digits$}");
+        let mut path = String::with_capacity(prefix.len() + 2 * digits + ".html".len());
+        path.push_str(prefix.trim_end_matches('/'));
+        for digit in number.chars() {
+            path.push('/');
+            path.push(digit);
+        }
+        path.push_str(".html");
+        path
+    }
+
+    /// The file that call number `call` asks for, where one call in so many goes on to the next.
+    pub fn walk(&self, ratio: f64, call: u64) -> u32 {
+        // 100 calls of 0.57 have gone on 57 times, whatever the last digit says.
+        const DIGIT: f64 = 1e-9;
+        let steps = (call as f64 * ratio + DIGIT).floor();
+        (steps % f64::from(self.files.max(1))) as u32
+    }
+
+    /// The size of a file. Sizes are quantiles of their distribution, at shares that fill it evenly and have nothing to
+    /// do with the file's place: multiples of the golden section, without their whole part. So everyone who makes or asks
+    /// for the file knows its size, and popular files are neither small nor large.
+    pub fn bytes_of(&self, file: u32) -> Option<u64> {
+        const GOLDEN: f64 = 0.618_033_988_749_894_9;
+        let share = ((f64::from(file) + 0.5) * GOLDEN).fract();
+        Some(self.bytes.as_ref()?.quantile(share).round() as u64)
+    }
+
+    /// What is wrong with it, if something is.
+    pub(super) fn wrong(&self) -> Option<&'static str> {
+        let ratio = |ratio: &f64| ratio.is_finite() && (0.0..=1.0).contains(ratio);
+        if self.files == 0 || self.files > MOST_FILES {
+            Some("a set has files = 1 or more, up to 100 million")
+        } else if !self.ratio.as_ref().is_none_or(ratio) {
+            Some("ratio says how often a call goes on to the next file: 0 to 1, like 0.25 for every fourth")
+        } else if self.bytes.as_ref().is_some_and(|bytes| bytes.validate().is_err()) {
+            Some("bytes is a size, or a distribution of sizes like \"lognormal:12000,2\"")
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(files: u32) -> FileSet {
+        FileSet { files, ratio: None, bytes: None }
+    }
+
+    /// The manual's own example.
+    #[test]
+    fn the_103rd_of_1024_files_is_where_httperf_has_it() {
+        assert_eq!(files(1024).path("/wset1024", 103), "/wset1024/0/1/0/3.html");
+        assert_eq!(files(1).path("/", 0), "/0.html");
+        assert_eq!(files(10).path("/a/", 9), "/a/9.html");
+        assert_eq!(files(11).path("", 3), "/0/3.html");
+        assert_eq!(files(1000).path("/a", 7), "/a/0/0/7.html");
+        assert_eq!(files(1001).path("/a", 1000), "/a/1/0/0/0.html");
+    }
+
+    #[test]
+    fn a_walk_goes_on_as_often_as_its_ratio_says() {
+        let walked = |ratio, calls: u64| (0..calls).map(|call| files(3).walk(ratio, call)).collect::<Vec<_>>();
+        assert_eq!(walked(1.0, 5), [0, 1, 2, 0, 1]);
+        assert_eq!(walked(0.25, 9), [0, 0, 0, 0, 1, 1, 1, 1, 2]);
+        assert_eq!(walked(0.0, 3), [0, 0, 0]);
+        let many = files(1000);
+        assert!((0..1000).all(|call| many.walk(0.57, 100 * call) == (57 * call % 1000) as u32));
+    }
+
+    #[test]
+    fn sizes_have_their_distribution_whatever_the_place() {
+        let set = FileSet { bytes: Some("exponential:1000".parse().unwrap()), ..files(10_000) };
+        let mean = |range: std::ops::Range<u32>| {
+            let n = f64::from(range.end - range.start);
+            range.map(|file| set.bytes_of(file).unwrap() as f64).sum::<f64>() / n
+        };
+        assert!((mean(0..10_000) - 1000.0).abs() < 5.0 && (mean(0..100) - 1000.0).abs() < 60.0, "{}", mean(0..100));
+        assert_eq!(files(3).bytes_of(0), None);
+    }
+
+    #[test]
+    fn what_is_no_set_is_said() {
+        assert!(files(0).wrong().is_some() && files(u32::MAX).wrong().is_some());
+        assert!(FileSet { ratio: Some(1.5), ..files(2) }.wrong().unwrap().contains("0 to 1"));
+        assert!(FileSet { bytes: Some(Spread::Constant(-1.0)), ..files(2) }.wrong().unwrap().contains("size"));
+        assert_eq!(FileSet { ratio: Some(1.0), ..files(2) }.wrong(), None);
+    }
+}

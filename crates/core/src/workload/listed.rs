@@ -1,0 +1,479 @@
+//! What the files hold that a class names: lists of URLs, lists of requests, rows of values. They are text; reading
+//! them is somebody else's business, so nothing here does I/O.
+//!
+//! - A **list of URLs** has one on a line: a path, and if wanted its weight and the bytes of its answer, like
+//!   `/a.png 3 4096`. Empty lines and lines that begin with `#` are left out. A file with a NUL in it is a list as
+//!   httperf's `--wlog` has it: paths alone, each ending in NUL.
+//! - A **list of requests** has one JSON object on a line: `path`, and if wanted `method`, `headers`, `body`, `class`,
+//!   `weight` and `bytes`. Where any line names a class, those without one are of the class `all`.
+//! - **Rows of values** are CSV, the first line naming the columns.
+//!
+//! Invariant: a path in a list is one that can be sent: it begins with a slash and has neither spaces nor control
+//! characters, so nothing in a file can end a request line early.
+
+use crate::csv;
+use crate::template::is_template;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a class's files hold, as far as they have been read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contents {
+    /// What its calls ask for.
+    pub(super) list: Option<Arc<List>>,
+    /// What fills in its templates.
+    pub(super) rows: Option<Arc<Rows>>,
+}
+
+/// What calls ask for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum List {
+    Urls(UrlList),
+    Requests(Vec<ListedRequest>),
+}
+
+/// Where a file is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineError {
+    /// From 1; of a list whose entries end in NUL, the entry.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// What was expected there.
+    pub expected: String,
+}
+
+impl fmt::Display for LineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.expected)
+    }
+}
+
+impl LineError {
+    fn new(line: usize, column: usize, expected: impl Into<String>) -> LineError {
+        LineError { line, column, expected: expected.into() }
+    }
+}
+
+/// Paths, all in one text: for 100,000 of 30 bytes 3.4 MB, and as much again where they have weights and sizes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct UrlList {
+    text: String,
+    /// Where each one ends.
+    ends: Vec<u32>,
+    /// None where all weigh the same.
+    weights: Vec<f64>,
+    /// None where no size is known; else [`UNKNOWN`] where one is not.
+    bytes: Vec<u64>,
+    /// Whether one of them has a place to be filled in.
+    pub is_template: bool,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl UrlList {
+    pub fn parse(bytes: &[u8]) -> Result<UrlList, LineError> {
+        let text = utf8(bytes)?;
+        let mut list = UrlList::default();
+        if text.contains('\0') {
+            let entries = text.split('\0').map(|entry| entry.trim_start_matches(['\n', '\r']));
+            for (index, entry) in entries.enumerate().filter(|(_, entry)| !entry.is_empty()) {
+                list.add(index + 1, 1, entry, 1.0, None)?;
+            }
+        } else {
+            for (index, line) in text.lines().enumerate() {
+                list.add_line(index + 1, line)?;
+            }
+        }
+        if list.ends.is_empty() {
+            return Err(LineError::new(1, 1, "a list has a path on a line, like /index.html"));
+        }
+        list.text.shrink_to_fit();
+        list.ends.shrink_to_fit();
+        Ok(list)
+    }
+
+    fn add_line(&mut self, line: usize, text: &str) -> Result<(), LineError> {
+        let mut words = words(text);
+        let Some((column, path)) = words.next().filter(|(_, path)| !path.starts_with('#')) else { return Ok(()) };
+        check_path(path).map_err(|(at, expected)| LineError::new(line, column + at, expected))?;
+        let weight = match words.next() {
+            Some((column, word)) => weight(word)
+                .ok_or_else(|| LineError::new(line, column, "a weight, which is a number of zero or more"))?,
+            None => 1.0,
+        };
+        let bytes = match words.next() {
+            Some((column, word)) => Some(
+                word.parse::<u64>()
+                    .ok()
+                    .filter(|bytes| *bytes != UNKNOWN)
+                    .ok_or_else(|| LineError::new(line, column, "the bytes of the answer, a whole number"))?,
+            ),
+            None => None,
+        };
+        if let Some((column, _)) = words.next() {
+            return Err(LineError::new(line, column, "the end of the line after path, weight and bytes"));
+        }
+        self.add(line, column, path, weight, bytes)
+    }
+
+    fn add(
+        &mut self,
+        line: usize,
+        column: usize,
+        path: &str,
+        weight: f64,
+        bytes: Option<u64>,
+    ) -> Result<(), LineError> {
+        check_path(path).map_err(|(at, expected)| LineError::new(line, column + at, expected))?;
+        self.text.push_str(path);
+        let end = u32::try_from(self.text.len());
+        self.ends.push(end.map_err(|_| LineError::new(line, column, "no more than 4 GiB of paths in a list"))?);
+        let before = self.ends.len() - 1;
+        if weight != 1.0 && self.weights.is_empty() {
+            self.weights.resize(before, 1.0);
+        }
+        if weight != 1.0 || !self.weights.is_empty() {
+            self.weights.push(weight);
+        }
+        if bytes.is_some() && self.bytes.is_empty() {
+            self.bytes.resize(before, UNKNOWN);
+        }
+        if bytes.is_some() || !self.bytes.is_empty() {
+            self.bytes.push(bytes.unwrap_or(UNKNOWN));
+        }
+        self.is_template |= is_template(path);
+        Ok(())
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn path(&self, place: usize) -> &str {
+        let from = place.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let to = self.ends.get(place).copied().unwrap_or(from);
+        self.text.get(from as usize..to as usize).unwrap_or_default()
+    }
+
+    pub fn weight(&self, place: usize) -> f64 {
+        self.weights.get(place).copied().unwrap_or(1.0)
+    }
+
+    pub fn has_weights(&self) -> bool {
+        !self.weights.is_empty()
+    }
+
+    pub fn bytes(&self, place: usize) -> Option<u64> {
+        self.bytes.get(place).copied().filter(|bytes| *bytes != UNKNOWN)
+    }
+}
+
+/// One request of a list.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListedRequest {
+    /// Path and query.
+    pub path: String,
+    /// Method, where it is not the class's.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Header fields besides the class's.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Body, where it is not the class's.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// Its share of the class's calls, relative to the others'.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// Bytes of the answer's body.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// What it is reported as.
+    #[serde(default)]
+    pub class: Option<String>,
+}
+
+impl ListedRequest {
+    /// All of a list.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ListedRequest>, LineError> {
+        let mut requests = Vec::new();
+        for (index, line) in utf8(bytes)?.lines().enumerate() {
+            let number = index + 1;
+            if line.trim().is_empty() || line.trim_start().starts_with('#') {
+                continue;
+            }
+            let request: ListedRequest = serde_json::from_str(line).map_err(|error| {
+                // Its own place would be of a text of one line, in bytes.
+                let before = line.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
+                let text = error.to_string();
+                let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);
+                let hint = "write {\"path\": \"/a\"}, with method, headers, body, class, weight and bytes if wanted";
+                LineError::new(number, String::from_utf8_lossy(before).chars().count() + 1, format!("{what}; {hint}"))
+            })?;
+            check_path(&request.path).map_err(|(at, expected)| {
+                LineError::new(number, 1, format!("path, character {}: {expected}", at + 1))
+            })?;
+            if !(request.weight.is_finite() && request.weight >= 0.0) {
+                return Err(LineError::new(number, 1, "weight: a number of zero or more"));
+            }
+            requests.push(request);
+        }
+        if requests.is_empty() {
+            return Err(LineError::new(1, 1, "a list has a request on a line, like {\"path\": \"/index.html\"}"));
+        }
+        Ok(requests)
+    }
+
+    /// The classes of a list with the weights of their requests, in the order in which they come first.
+    ///
+    /// # Errors
+    /// [`LineError`] where it cannot be read.
+    pub fn classes(bytes: &[u8]) -> Result<Vec<(String, f64)>, LineError> {
+        let mut classes: Vec<(String, f64)> = Vec::new();
+        for request in ListedRequest::parse(bytes)? {
+            let name = request.class.unwrap_or_else(|| ALL.to_owned());
+            match classes.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, weight)) => *weight += request.weight,
+                None => classes.push((name, request.weight)),
+            }
+        }
+        Ok(classes)
+    }
+
+    /// Those of one class.
+    pub(super) fn of_class(requests: Vec<ListedRequest>, class: &str) -> Vec<ListedRequest> {
+        if requests.iter().all(|request| request.class.is_none()) {
+            return requests;
+        }
+        requests.into_iter().filter(|request| request.class.as_deref().unwrap_or(ALL) == class).collect()
+    }
+
+    /// What of it may have places to be filled in: path, values of headers, body.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.path).chain(self.headers.values()).chain(&self.body)
+    }
+}
+
+/// The class of requests that name none, where others do.
+const ALL: &str = "all";
+
+/// Rows of values, all in one text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    columns: Vec<String>,
+    text: String,
+    /// Where each cell ends, row by row.
+    ends: Vec<u32>,
+    /// The line of each row.
+    lines: Vec<u32>,
+}
+
+impl Rows {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Rows, LineError> {
+        let mut rows = csv::read(utf8(bytes)?).into_iter();
+        let columns = rows.next().map(|row| row.fields).unwrap_or_default();
+        let mut table = Rows { columns, text: String::new(), ends: Vec::new(), lines: Vec::new() };
+        for row in rows {
+            if row.fields.len() != table.columns.len() {
+                let expected = format!("{} fields, as many as the first line names", table.columns.len());
+                return Err(LineError::new(row.line, 1, expected));
+            }
+            for field in &row.fields {
+                table.text.push_str(field);
+                let end = u32::try_from(table.text.len());
+                table.ends.push(end.map_err(|_| LineError::new(row.line, 1, "no more than 4 GiB of values"))?);
+            }
+            table.lines.push(row.line as u32);
+        }
+        if table.lines.is_empty() {
+            return Err(LineError::new(1, 1, "a line with the names of the columns, and one or more with values"));
+        }
+        Ok(table)
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Never: a table has a row.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The names of the columns.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The place of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
+    /// A value, by row and column from 0; empty where there is none.
+    pub fn cell(&self, row: usize, column: usize) -> &str {
+        let place = row * self.columns.len() + column;
+        let from = place.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let to = self.ends.get(place).copied().unwrap_or(from);
+        self.text.get(from as usize..to as usize).unwrap_or_default()
+    }
+
+    /// The first value of a column in which a character is that must not be there, and its place.
+    pub(super) fn find(&self, column: usize, forbidden: impl Fn(char) -> bool) -> Option<LineError> {
+        let bad = |row: &usize| self.cell(*row, column).contains(&forbidden);
+        let row = (0..self.len()).find(bad)?;
+        let line = self.lines.get(row).map_or(0, |line| *line as usize);
+        Some(LineError::new(line, column + 1, String::new()))
+    }
+
+    /// Bytes of the longest value of a column.
+    pub fn longest(&self, column: usize) -> usize {
+        (0..self.len()).map(|row| self.cell(row, column).len()).max().unwrap_or(0)
+    }
+}
+
+/// What is wrong with a path, and after how many characters.
+pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
+    if !path.starts_with('/') {
+        return Err((0, "a path, which begins with /"));
+    }
+    match path.chars().position(is_forbidden_in_path) {
+        Some(at) => Err((at, "no space, line break or other control character: percent-encode it (%20)")),
+        None => Ok(()),
+    }
+}
+
+/// What would end a path, or the line that it is in.
+pub(super) fn is_forbidden_in_path(c: char) -> bool {
+    c <= ' ' || c == '\x7f'
+}
+
+/// What would end the line of a header, or is not to be in it.
+pub(super) fn is_forbidden_in_header(c: char) -> bool {
+    (c < ' ' && c != '\t') || c == '\x7f'
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, LineError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line_from = good.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let column = String::from_utf8_lossy(good.get(line_from..).unwrap_or_default()).chars().count() + 1;
+        LineError::new(line, column, "text in UTF-8; in paths, percent-encode other bytes")
+    })
+}
+
+/// Words of a line, with the columns at which they begin, in characters from 1.
+fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    // Other white space is no separator: it must not get lost in what is read.
+    let mut at = 0;
+    line.split([' ', '\t']).filter_map(move |word| {
+        let column = at + 1;
+        at += word.chars().count() + 1;
+        (!word.is_empty()).then_some((column, word))
+    })
+}
+
+fn weight(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0)
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_paths_weights_and_sizes() {
+        let list = UrlList::parse("# ours\n/a\n\n  /b.png 3 4096\n/c\t0.5\r\n".as_bytes());
+        // lines() takes the line break of DOS along with the line's end.
+        let list = list.unwrap();
+        let all: Vec<_> = (0..list.len()).map(|i| (list.path(i), list.weight(i), list.bytes(i))).collect();
+        assert_eq!(all, [("/a", 1.0, None), ("/b.png", 3.0, Some(4096)), ("/c", 0.5, None)]);
+        assert!(!list.is_template && list.has_weights());
+        assert!(UrlList::parse(b"/u/{seq}").unwrap().is_template);
+        assert_eq!(list.path(3), "");
+    }
+
+    #[test]
+    fn a_list_that_ends_its_entries_in_nul_is_httperfs() {
+        let list = UrlList::parse(b"/a\0/b\0\n/a\0\n").unwrap();
+        assert_eq!((0..list.len()).map(|i| list.path(i)).collect::<Vec<_>>(), ["/a", "/b", "/a"]);
+        let error = UrlList::parse(b"/a\0/b c\0").unwrap_err();
+        assert_eq!((error.line, error.column), (2, 3), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_list_has_a_line_and_a_column() {
+        for (text, line, column, word) in [
+            (&b""[..], 1, 1, "a path on a line"),
+            (b"# nothing\n", 1, 1, "a path on a line"),
+            (b"/a\nb", 2, 1, "begins with /"),
+            (b"http://a/b", 1, 1, "begins with /"),
+            (b"/a\n/b x", 2, 4, "weight"),
+            (b"/a -1", 1, 4, "weight"),
+            (b"/a 1 y", 1, 6, "bytes"),
+            (b"/a 1 2 3", 1, 8, "the end of the line"),
+            (b"/a\x0bb", 1, 3, "control character"),
+            (b"/a\rX: y", 1, 3, "control character"),
+            (b"/a\n/\xff", 2, 2, "UTF-8"),
+        ] {
+            let error = UrlList::parse(text).unwrap_err();
+            assert_eq!((error.line, error.column), (line, column), "{text:?}: {error}");
+            assert!(error.to_string().contains(word), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn requests_are_objects_on_lines() {
+        let text = "{\"path\": \"/a\"}\n\n{\"path\":\"/b\",\"method\":\"POST\",\"headers\":{\"X\":\"y\"},\"body\":\"{}\",\
+                    \"class\":\"write\",\"weight\":3}\n";
+        let all = ListedRequest::parse(text.as_bytes()).unwrap();
+        assert_eq!((all.len(), all[1].method.as_deref(), all[1].weight), (2, Some("POST"), 3.0));
+        let classes = ListedRequest::classes(text.as_bytes()).unwrap();
+        assert_eq!(classes, [("all".to_owned(), 1.0), ("write".to_owned(), 3.0)]);
+        let of = |class| ListedRequest::of_class(all.clone(), class).len();
+        assert_eq!((of("all"), of("write"), of("read")), (1, 1, 0));
+        assert_eq!(ListedRequest::of_class(all[..1].to_vec(), "read").len(), 1, "no line names a class");
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_request_has_a_line_and_a_column() {
+        for (text, line, column, word) in [
+            ("", 1, 1, "a request on a line"),
+            ("{\"path\": \"/a\"}\n{\"path\": 3}", 2, 10, "expected a string"),
+            ("{\"url\": \"/a\"}", 1, 6, "unknown field"),
+            ("{\"path\": \"/a b\"}", 1, 1, "character 3: no space"),
+            ("{\"path\": \"/a\\r\\nX: y\"}", 1, 1, "character 3: no space"),
+            ("{\"path\": \"a\"}", 1, 1, "begins with /"),
+            ("{\"path\": \"/a\", \"weight\": -1}", 1, 1, "weight"),
+            ("/a", 1, 1, "expected value"),
+        ] {
+            let error = ListedRequest::parse(text.as_bytes()).unwrap_err();
+            assert_eq!(error.line, line, "{text}: {error}");
+            assert!(error.column.abs_diff(column) <= 2 && error.to_string().contains(word), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn rows_are_found_by_the_names_of_their_columns() {
+        let rows = Rows::parse(b"user,pass\nann,x y\n\"b,ob\",z\n").unwrap();
+        assert_eq!((rows.len(), rows.column("pass"), rows.column("mail")), (2, Some(1), None));
+        assert_eq!((rows.cell(0, 0), rows.cell(1, 0), rows.cell(1, 1), rows.cell(2, 0)), ("ann", "b,ob", "z", ""));
+        assert_eq!((rows.longest(0), rows.find(1, is_forbidden_in_path).unwrap().line), (4, 2));
+        for (text, line, word) in
+            [("", 1, "names of the columns"), ("a,b\n", 1, "names of the columns"), ("a,b\n1,2\n3\n", 3, "2 fields")]
+        {
+            let error = Rows::parse(text.as_bytes()).unwrap_err();
+            assert!(error.line == line && error.to_string().contains(word), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! How often each of many things is asked for, by its place in their list.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A law of popularity, written as `zipf:0.8`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum Popularity {
+    /// The i-th of them is asked for in proportion to `i` to the power of minus this (Zipf 1949; of web documents,
+    /// Breslau et al. 1999 found 0.64 to 0.83). 0 is all alike.
+    Zipf(f64),
+}
+
+impl Popularity {
+    /// The weight of what stands at this place, from 0.
+    pub fn weight(self, place: usize) -> f64 {
+        let Popularity::Zipf(exponent) = self;
+        (place as f64 + 1.0).powf(-exponent)
+    }
+}
+
+impl FromStr for Popularity {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Popularity, String> {
+        let exponent = text.strip_prefix("zipf:").and_then(|exponent| exponent.trim().parse::<f64>().ok());
+        let valid = exponent.filter(|exponent| exponent.is_finite() && *exponent >= 0.0);
+        valid.map(Popularity::Zipf).ok_or_else(|| format!("`{text}` is no popularity: write it like zipf:0.8"))
+    }
+}
+
+impl TryFrom<String> for Popularity {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Popularity, String> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Popularity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Popularity::Zipf(exponent) = self;
+        write!(f, "zipf:{exponent}")
+    }
+}
+
+impl From<Popularity> for String {
+    fn from(popularity: Popularity) -> String {
+        popularity.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zipf_is_written_with_its_exponent() {
+        assert_eq!("zipf:0.8".parse(), Ok(Popularity::Zipf(0.8)));
+        assert_eq!(Popularity::Zipf(0.8).to_string(), "zipf:0.8");
+        for text in ["", "zipf", "zipf:", "zipf:-1", "zipf:inf", "zipf:x", "0.8", "pareto:1"] {
+            assert!(text.parse::<Popularity>().unwrap_err().contains("zipf:0.8"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_second_is_asked_for_less_by_its_exponent() {
+        let zipf = Popularity::Zipf(2.0);
+        assert_eq!((zipf.weight(0), zipf.weight(1), zipf.weight(3)), (1.0, 0.25, 0.0625));
+        assert_eq!(Popularity::Zipf(0.0).weight(1_000_000), 1.0);
+    }
+}

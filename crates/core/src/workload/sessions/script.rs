@@ -1,0 +1,208 @@
+//! Sessions that are written out: bursts of requests, one after another, as httperf's `--wsesslog` reads them.
+//!
+//! ```toml
+//! [[load.sessions.script]]
+//! bursts = [
+//!   { calls = [{ path = "/foo.html" }, { path = "/pict1.gif" }], think_s = 2.0 },
+//!   { calls = [{ path = "/foo2.html", method = "POST", body = "Post data" }] },
+//! ]
+//! ```
+//!
+//! A call has what its class has but for what it says itself, and is reported as of that class: the first one of the
+//! document if it names none. The first call of a burst is answered before the others are made.
+
+use super::super::{Load, Workload, WorkloadError};
+use super::Sessions;
+use crate::event::RequestId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// Its bursts, at least one.
+    pub bursts: Vec<ScriptedBurst>,
+}
+
+/// One burst of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptedBurst {
+    /// Seconds from its last answer to the next burst's first call; as the sessions' `think_s` says if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_s: Option<f64>,
+    /// Its calls, at least one; the first is answered before the others are made.
+    pub calls: Vec<ScriptedCall>,
+}
+
+/// One call of a burst.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptedCall {
+    /// Path and query; the class's if absent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// The class that it is reported as; the first one if absent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub class: String,
+    /// HTTP method; the class's if absent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub method: String,
+    /// Request body; the class's if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+/// A [`ScriptedCall`] with all that it has from its class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ScriptedRequest<'w> {
+    /// Index of its class.
+    pub class: usize,
+    /// HTTP method.
+    pub method: &'w str,
+    /// Path and query.
+    pub path: &'w str,
+    /// Request body.
+    pub body: &'w str,
+}
+
+impl ScriptedRequest<'_> {
+    /// The first of their [`RequestId`]s, above those of all classes.
+    const FIRST: u32 = 1 << 31;
+
+    /// What the `nth` call that is written out requests, from 0 and over all sessions.
+    pub fn id(nth: u32) -> RequestId {
+        RequestId(ScriptedRequest::FIRST | nth)
+    }
+
+    /// Which one this is, if it is one of those.
+    pub fn nth(request: RequestId) -> Option<usize> {
+        request.0.checked_sub(ScriptedRequest::FIRST).map(|nth| nth as usize)
+    }
+}
+
+impl Workload {
+    /// Its sessions, if it is a load of such.
+    pub fn sessions(&self) -> Option<&Sessions> {
+        match &self.load {
+            Some(Load::Sessions(sessions)) => Some(sessions),
+            _ => None,
+        }
+    }
+
+    /// What the calls request that are written out, session after session, in their order. Call on a valid workload.
+    pub fn scripted_requests(&self) -> impl Iterator<Item = ScriptedRequest<'_>> {
+        let scripts = self.sessions().map_or(&[][..], |sessions| &sessions.scripts);
+        let calls = scripts.iter().flat_map(|script| &script.bursts).flat_map(|burst| &burst.calls);
+        // Those of a valid workload all have one.
+        calls.filter_map(|call| self.scripted_request(call).ok())
+    }
+
+    fn scripted_request<'w>(&'w self, call: &'w ScriptedCall) -> Result<ScriptedRequest<'w>, String> {
+        let named = |name: &String| call.class.is_empty() || *name == call.class;
+        let Some(class) = self.classes.iter().position(|class| named(&class.name)) else {
+            return Err(format!("there is no class `{}`: name one of those in the document", call.class));
+        };
+        let of_class = &self.classes[class];
+        if of_class.is_template() {
+            return Err(format!("class `{}` is filled in anew for every call: name another one", of_class.name));
+        }
+        let or = |own: &'w String, other: &'w String| if own.is_empty() { other.as_str() } else { own.as_str() };
+        let path = or(&call.path, &of_class.path);
+        if call.path.is_empty() && (path.is_empty() || of_class.file_set.is_some()) {
+            return Err(format!("class `{}` has more than one path: write which, as path", of_class.name));
+        }
+        if !path.starts_with('/') {
+            return Err(format!("its path is `{path}`: a path begins with `/`"));
+        }
+        if call.body.is_none() && !of_class.body_file.is_empty() {
+            return Err(format!("class `{}` has its body in a file: write the call's own, or name another", of_class.name));
+        }
+        let (method, body) = (or(&call.method, &of_class.method), call.body.as_ref().unwrap_or(&of_class.body));
+        Ok(ScriptedRequest { class, method, path, body })
+    }
+
+    /// Checks the sessions that are written out, if there are any.
+    pub(in super::super) fn validate_scripts(&self) -> Result<(), WorkloadError> {
+        let scripts = self.sessions().map_or(&[][..], |sessions| &sessions.scripts);
+        let mut calls = 0_usize;
+        for (script, Script { bursts }) in (1..).zip(scripts) {
+            let bad = |place: String, why: &str| Err(WorkloadError::BadScript { script, place, why: why.to_owned() });
+            if bursts.is_empty() {
+                return bad(String::new(), "a session has 1 burst or more: add one, or leave the session out");
+            }
+            for (nth, burst) in (1..).zip(bursts) {
+                if burst.calls.is_empty() {
+                    return bad(format!(", burst {nth}"), "a burst has 1 call or more: add one, or leave it out");
+                }
+                if burst.think_s.is_some_and(|think_s| !(think_s.is_finite() && think_s >= 0.0)) {
+                    return bad(format!(", burst {nth}"), "think_s is a number of seconds, zero or more");
+                }
+                for (of_burst, call) in (1..).zip(&burst.calls) {
+                    if let Err(why) = self.scripted_request(call) {
+                        return bad(format!(", call {of_burst} of burst {nth}"), &why);
+                    }
+                }
+                calls += burst.calls.len();
+            }
+            if calls > ScriptedRequest::FIRST as usize {
+                return bad(String::new(), "this and those before have more than 2,147,483,648 calls: leave some out");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two classes, one with a path and one with several, and these scripts.
+    fn workload(scripts: &str) -> Workload {
+        let text = format!(
+            "[[class]]\nname = \"page\"\npath = \"/p\"\nmethod = \"PUT\"\nbody = \"x\"\n[[class]]\nname = \"images\"\n\
+             urls = [{{ path = \"/a\" }}, {{ path = \"/b\" }}]\n[[class]]\nname = \"numbered\"\npath = \"/{{seq}}\"\n\
+             [load.sessions]\nusers = 1\n{scripts}"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_call_has_what_its_class_has_but_for_what_it_says() {
+        let workload = workload(
+            "[[load.sessions.script]]\nbursts = [{ calls = [{}, { path = \"/q\" }] }]\n\
+             [[load.sessions.script]]\nbursts = [{ calls = [{ class = \"images\", path = \"/a\", method = \"POST\", \
+             body = \"y\" }] }]\n",
+        );
+        assert_eq!(workload.validate(), Ok(()));
+        let request = |class, method, path, body| ScriptedRequest { class, method, path, body };
+        let expected = [request(0, "PUT", "/p", "x"), request(0, "PUT", "/q", "x"), request(1, "POST", "/a", "y")];
+        assert_eq!(workload.scripted_requests().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn ids_are_told_from_those_of_classes() {
+        assert_eq!([0, 7].map(|nth| ScriptedRequest::nth(ScriptedRequest::id(nth))), [Some(0), Some(7)]);
+        assert_eq!(ScriptedRequest::nth(RequestId(123_456)), None);
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_named_with_its_place() {
+        for (script, message) in [
+            ("bursts = []", "session 1 that is written out: a session has 1 burst or more"),
+            ("bursts = [{ calls = [] }]", "session 1 that is written out, burst 1: a burst has 1 call or more"),
+            ("bursts = [{ calls = [{}], think_s = -1 }]", "session 1 that is written out, burst 1: think_s"),
+            (
+                "bursts = [{ calls = [{}] }, { calls = [{}, { class = \"z\" }] }]",
+                "call 2 of burst 2: there is no class `z`",
+            ),
+            ("bursts = [{ calls = [{ class = \"images\" }] }]", "class `images` has more than one path"),
+            ("bursts = [{ calls = [{ path = \"a\" }] }]", "a path begins with `/`"),
+            ("bursts = [{ calls = [{ class = \"numbered\" }] }]", "`numbered` is filled in anew"),
+        ] {
+            let error = workload(&format!("[[load.sessions.script]]\n{script}\n")).validate().unwrap_err().to_string();
+            assert!(error.contains(message), "{script}: {error}");
+        }
+    }
+}

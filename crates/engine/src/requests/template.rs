@@ -1,0 +1,393 @@
+//! Requests with places to be filled in: compiled before the run, put together for one call in one buffer.
+//!
+//! What is drawn for a call follows from the seed, the class and the call's number alone (`Draws`), whoever makes it and
+//! whatever was drawn before: the shards of a load together send what one would.
+//!
+//! Of HTTP/1 the bytes are put together; of HTTP/2, whose strings have their lengths before them, the fields are, and a
+//! request is rendered of these.
+//!
+//! Invariant: whatever is filled in, the bytes are exactly one request. Numbers and UUIDs cannot end a line, rows are
+//! checked when they are read, and Content-Length is counted when the body is known.
+
+use super::Wire;
+use brimful_core::template::{Piece, TemplateError, parse};
+use brimful_core::workload::{Rows, Target};
+use brimful_core::{ClassId, RequestId};
+use brimful_http::Request;
+use std::io::Write;
+use std::sync::Arc;
+
+/// One request, compiled.
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    head: Head,
+    body: Vec<Part>,
+    rows: Option<Arc<Rows>>,
+    /// HTTP/1: it without its bytes. HTTP/2: it with its places as they are written.
+    like: Request,
+    /// Bytes of all but the path, at most.
+    most: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Head {
+    /// HTTP/1.
+    Bytes(Vec<Part>),
+    /// HTTP/2.
+    Fields(Box<Fields>),
+}
+
+/// What a request of HTTP/2 is rendered of, besides its body.
+#[derive(Clone, Debug)]
+struct Fields {
+    wire: Arc<Wire>,
+    method: String,
+    path: Vec<Part>,
+    headers: Vec<(String, Vec<Part>)>,
+    /// A body that is as it is.
+    content: Option<Arc<[u8]>>,
+}
+
+/// A part of its bytes.
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Text(Box<[u8]>),
+    /// The path of the target.
+    Path,
+    /// Bytes of the body.
+    Length,
+    Seq,
+    Uuid,
+    Rand {
+        from: u64,
+        to: u64,
+    },
+    /// The field of the call's row in this column.
+    Csv(usize),
+}
+
+/// Bytes of a UUID as it is written.
+const UUID: usize = 36;
+/// Digits of the largest number.
+const DIGITS: usize = 20;
+
+impl Template {
+    /// Of a request that was rendered with its places as they are written, and that has `body` bytes of body. With
+    /// `any_path`, it was rendered for `/`, in whose place the target's path comes.
+    pub fn compile(
+        rendered: &Request,
+        body: usize,
+        any_path: bool,
+        rows: Option<&Arc<Rows>>,
+    ) -> Result<Template, TemplateError> {
+        let bytes = rendered.bytes();
+        let (head, body) = bytes.split_at(bytes.len().saturating_sub(body));
+        let text = |bytes| {
+            let wrong = |_| TemplateError { column: 1, expected: "text in UTF-8".to_owned() };
+            std::str::from_utf8(bytes).map_err(wrong)
+        };
+        let body = parts(text(body)?, rows)?;
+        let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
+        let mut compiled = Vec::new();
+        let mut rest = head;
+        if any_path {
+            let path = rest.iter().position(|byte| *byte == b' ').map_or(0, |space| space + 1);
+            compiled.extend(parts(text(&rest[..path])?, rows)?);
+            compiled.push(Part::Path);
+            rest = &rest[path + 1..];
+        }
+        if let Some((from, to)) = length_of_body(rest).filter(|_| !is_fixed) {
+            compiled.extend(parts(text(&rest[..from])?, rows)?);
+            compiled.push(Part::Length);
+            rest = &rest[to..];
+        }
+        compiled.extend(parts(text(rest)?, rows)?);
+        let most = compiled.iter().chain(&body).map(|part| part.most(rows)).sum();
+        let like = rendered.assembled(Vec::new(), 0);
+        Ok(Template { head: Head::Bytes(compiled), body, rows: rows.cloned(), like, most })
+    }
+
+    /// The same for HTTP/2. With `content`, that is the body, and nothing in it is filled in.
+    pub fn of_fields(
+        rendered: Request,
+        target: &Target<'_>,
+        content: Option<Arc<[u8]>>,
+        any_path: bool,
+        wire: &Arc<Wire>,
+        rows: Option<&Arc<Rows>>,
+    ) -> Result<Template, TemplateError> {
+        let path = if any_path { vec![Part::Path] } else { parts(&target.path, rows)? };
+        let body = parts(target.body, rows)?;
+        let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
+        // It is counted anew for each body.
+        let headers = target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
+        let headers: Result<Vec<_>, TemplateError> =
+            headers.map(|(name, value)| Ok(((*name).to_owned(), parts(value, rows)?))).collect();
+        let fields = Fields { wire: Arc::clone(wire), method: target.method.to_owned(), path, headers: headers?, content };
+        let in_head = fields.path.iter().chain(fields.headers.iter().flat_map(|(_, value)| value));
+        let filled: usize = in_head.chain(&body).map(|part| part.most(rows)).sum();
+        let most = rendered.bytes().len() + filled;
+        Ok(Template { head: Head::Fields(Box::new(fields)), body, rows: rows.cloned(), like: rendered, most })
+    }
+
+    /// Bytes at most, with a path of so many.
+    pub fn longest(&self, path: usize) -> usize {
+        self.most + path
+    }
+
+    /// The request of one call.
+    pub fn render(&self, path: &str, draws: Draws) -> Request {
+        match &self.head {
+            Head::Bytes(head) => self.render_bytes(head, path, draws),
+            Head::Fields(fields) => self.render_fields(fields, path, draws),
+        }
+    }
+
+    fn render_bytes(&self, head: &[Part], path: &str, draws: Draws) -> Request {
+        let filled = |(place, part)| Filled { part, place, template: self, draws, path };
+        let first = head.len();
+        let body = || (first..).zip(&self.body).map(filled);
+        let length: usize = body().map(|part| part.length()).sum();
+        let mut bytes = Vec::with_capacity(self.most + path.len());
+        (0..).zip(head).map(filled).for_each(|part| part.write(length, &mut bytes));
+        let head_bytes = bytes.len();
+        body().for_each(|part| part.write(length, &mut bytes));
+        self.like.assembled(bytes, head_bytes)
+    }
+
+    fn render_fields(&self, fields: &Fields, path: &str, draws: Draws) -> Request {
+        let mut place = 0;
+        let mut filled = |parts: &[Part]| {
+            let mut bytes = Vec::new();
+            for part in parts {
+                Filled { part, place, template: self, draws, path }.write(0, &mut bytes);
+                place += 1;
+            }
+            bytes
+        };
+        // All parts are text, and none cuts a character in two.
+        let text = |bytes| String::from_utf8(bytes).unwrap_or_default();
+        let path = text(filled(&fields.path));
+        let headers = fields.headers.iter().map(|(name, value)| (name.clone(), text(filled(value))));
+        let headers: Vec<(String, String)> = headers.collect();
+        let request = match &fields.content {
+            Some(content) => fields
+                .wire
+                .request(&fields.method, &path, &headers, content, false)
+                .map(|request| request.sharing(content)),
+            None => fields.wire.request(&fields.method, &path, &headers, &filled(&self.body), false),
+        };
+        // What can be sent as it is written can be sent filled in.
+        request.unwrap_or_else(|_| self.like.clone())
+    }
+}
+
+impl Part {
+    /// Its bytes at most, without those of the path.
+    fn most(&self, rows: Option<&Arc<Rows>>) -> usize {
+        match self {
+            Part::Text(text) => text.len(),
+            Part::Path => 0,
+            Part::Length | Part::Seq | Part::Rand { .. } => DIGITS,
+            Part::Uuid => UUID,
+            Part::Csv(column) => rows.map_or(0, |rows| rows.longest(*column)),
+        }
+    }
+}
+
+fn parts(text: &str, rows: Option<&Arc<Rows>>) -> Result<Vec<Part>, TemplateError> {
+    let part = |piece| match piece {
+        Piece::Text(text) => Ok(Part::Text(text.as_bytes().into())),
+        Piece::Seq => Ok(Part::Seq),
+        Piece::Uuid => Ok(Part::Uuid),
+        Piece::Rand { from, to } => Ok(Part::Rand { from, to }),
+        Piece::Csv(name) => {
+            let column = rows.and_then(|rows| rows.column(name));
+            let expected = || format!("a column of the class's csv file in place of `{name}`");
+            column.map(Part::Csv).ok_or_else(|| TemplateError { column: 1, expected: expected() })
+        }
+    };
+    parse(text)?.into_iter().map(part).collect()
+}
+
+/// Where the value of Content-Length begins and ends.
+fn length_of_body(head: &[u8]) -> Option<(usize, usize)> {
+    const NAME: &[u8] = b"\r\ncontent-length:";
+    let name = head.windows(NAME.len()).position(|bytes| bytes.eq_ignore_ascii_case(NAME))?;
+    let from = name + NAME.len();
+    let value = head.get(from..)?;
+    let spaces = value.iter().take_while(|byte| **byte == b' ').count();
+    let digits = value.iter().skip(spaces).take_while(|byte| byte.is_ascii_digit()).count();
+    Some((from + spaces, from + spaces + digits))
+}
+
+/// A part and what fills it in.
+struct Filled<'t> {
+    part: &'t Part,
+    /// Among all parts: each has draws of its own.
+    place: usize,
+    template: &'t Template,
+    draws: Draws,
+    path: &'t str,
+}
+
+impl Filled<'_> {
+    fn cell(&self, column: usize) -> &str {
+        let row = |rows: &Arc<Rows>| self.draws.number as usize % rows.len().max(1);
+        self.template.rows.as_ref().map_or("", |rows| rows.cell(row(rows), column))
+    }
+
+    fn number(&self, from: u64, to: u64) -> u64 {
+        // The high half of a product: as likely as another to within 2⁻⁶⁴ of the range.
+        let range = u128::from(to - from) + 1;
+        from + ((u128::from(self.draws.bits(2 * self.place as u64)) * range) >> 64) as u64
+    }
+
+    fn length(&self) -> usize {
+        let digits = |number: u64| number.checked_ilog10().unwrap_or(0) as usize + 1;
+        match self.part {
+            Part::Text(text) => text.len(),
+            Part::Path => self.path.len(),
+            Part::Length => 0,
+            Part::Seq => digits(u64::from(self.draws.number)),
+            Part::Uuid => UUID,
+            Part::Rand { from, to } => digits(self.number(*from, *to)),
+            Part::Csv(column) => self.cell(*column).len(),
+        }
+    }
+
+    fn write(&self, body: usize, bytes: &mut Vec<u8>) {
+        // Writing to a vector cannot fail.
+        let _ = match self.part {
+            Part::Text(text) => bytes.write_all(text),
+            Part::Path => bytes.write_all(self.path.as_bytes()),
+            Part::Length => write!(bytes, "{body}"),
+            Part::Seq => write!(bytes, "{}", self.draws.number),
+            Part::Uuid => {
+                let place = 2 * self.place as u64;
+                // Version 4, variant 10 (RFC 9562 §5.4).
+                let high = self.draws.bits(place) & !0xf000 | 0x4000;
+                let low = self.draws.bits(place + 1) & (u64::MAX >> 2) | 1 << 63;
+                let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xffff);
+                write!(bytes, "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff)
+            }
+            Part::Rand { from, to } => write!(bytes, "{}", self.number(*from, *to)),
+            Part::Csv(column) => bytes.write_all(self.cell(*column).as_bytes()),
+        };
+    }
+}
+
+/// The random numbers of one call: SplitMix64 (Steele, Lea & Flood 2014), whose n-th number can be had without those
+/// before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draws {
+    /// Of the call, within its class.
+    pub number: u32,
+    from: u64,
+}
+
+impl Draws {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    pub fn of_call(seed: u64, class: ClassId, request: RequestId) -> Draws {
+        let of_class = scrambled(seed.wrapping_add(Draws::STEP.wrapping_mul(u64::from(class.0) + 1)));
+        let from = scrambled(of_class.wrapping_add(Draws::STEP.wrapping_mul(u64::from(request.0) + 1)));
+        Draws { number: request.0, from }
+    }
+
+    /// The n-th 64 bits.
+    pub fn bits(self, n: u64) -> u64 {
+        scrambled(self.from.wrapping_add(Draws::STEP.wrapping_mul(n + 1)))
+    }
+
+    /// A number uniform on [0, 1), of which none of the others depends.
+    pub fn unit(self) -> f64 {
+        (self.bits(u64::MAX - 1) >> 11) as f64 * 2f64.powi(-53)
+    }
+}
+
+fn scrambled(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_http::Version;
+
+    fn rendered(path: &str, body: &str) -> Request {
+        let headers = [("X-Id".to_owned(), "{uuid}".to_owned())];
+        Request::new("POST", "a", path, &headers, body.as_bytes(), Version::Http11, false).unwrap()
+    }
+
+    fn of_call(number: u32) -> Draws {
+        Draws::of_call(7, ClassId(1), RequestId(number))
+    }
+
+    #[test]
+    fn places_are_filled_in_and_the_length_is_the_bodys() {
+        let body = r#"{"id":{seq},"n":{rand:1-100000}}"#;
+        let template = Template::compile(&rendered("/u/{seq}", body), body.len(), false, None).unwrap();
+        let mut lengths = Vec::new();
+        for number in [0, 9, 10, 12345] {
+            let request = template.render("", of_call(number));
+            let text = String::from_utf8(request.into_bytes()).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with(&format!("POST /u/{number} HTTP/1.1\r\n")), "{text}");
+            assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{text}");
+            assert!(body.starts_with(&format!("{{\"id\":{number},\"n\":")), "{text}");
+            assert!(text.len() <= template.longest(0));
+            lengths.push(body.len());
+        }
+        assert!(lengths.iter().min() < lengths.iter().max());
+    }
+
+    #[test]
+    fn a_uuid_is_of_version_4_and_each_place_has_its_own() {
+        let template = Template::compile(&rendered("/{uuid}/{uuid}", ""), 0, false, None).unwrap();
+        let text = |number| String::from_utf8(template.render("", of_call(number)).into_bytes()).unwrap();
+        let one = text(1);
+        let uuids: Vec<&str> = one.split(['/', ' ']).filter(|word| word.len() == UUID).collect();
+        assert_eq!(uuids.len(), 2);
+        for uuid in &uuids {
+            assert!(uuid.as_bytes()[14] == b'4' && b"89ab".contains(&uuid.as_bytes()[19]), "{uuid}");
+            assert!(uuid.split('-').map(str::len).eq([8, 4, 4, 4, 12]), "{uuid}");
+        }
+        assert_ne!(uuids[0], uuids[1]);
+        assert_eq!(one, text(1), "a call's draws are its own");
+        assert_ne!(one, text(2));
+    }
+
+    #[test]
+    fn the_path_of_the_target_comes_in_place_of_another() {
+        let template = Template::compile(&rendered("/", ""), 0, true, None).unwrap();
+        let text = String::from_utf8(template.render("/a/b?c", of_call(3)).into_bytes()).unwrap();
+        assert!(text.starts_with("POST /a/b?c HTTP/1.1\r\nHost: a\r\n"), "{text}");
+        assert!(!text.contains("{uuid}") && text.contains("\r\nContent-Length: 0\r\n"), "{text}");
+    }
+
+    #[test]
+    fn numbers_lie_in_their_range_and_all_come() {
+        let drawn = |from, to| {
+            let request = rendered(&format!("/{{rand:{from}-{to}}}"), "");
+            let template = Template::compile(&request, 0, false, None).unwrap();
+            (0..1000).map(move |number| {
+                let text = String::from_utf8(template.render("", of_call(number)).into_bytes()).unwrap();
+                text.split(['/', ' ']).nth(2).unwrap().parse::<u64>().unwrap()
+            })
+        };
+        let mut counts = [0; 5];
+        drawn(3, 7).for_each(|number| counts[number as usize - 3] += 1);
+        assert!(counts.iter().all(|count| (130..270).contains(count)), "{counts:?}");
+        assert!(drawn(9, 9).all(|number| number == 9));
+        assert!(drawn(0, u64::MAX).any(|number| number > u64::MAX / 2));
+    }
+
+    #[test]
+    fn units_are_even() {
+        let mean = (0..10_000).map(|number| of_call(number).unit()).sum::<f64>() / 10_000.0;
+        assert!((mean - 0.5).abs() < 0.015, "{mean}");
+    }
+}

@@ -1,0 +1,38 @@
+//! Foreign heads into a jar of cookies, and what it holds into a request: no panic, bounded, and still one request.
+//!
+//! Input: a byte of flags (bit 0: by TLS; bits 1 to 7: seconds that pass between answers), and heads, each up to an
+//! empty line. `README.md` has the command.
+#![no_main]
+
+use brimful_http::{Jar, Request, Version};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&flags, mut heads)) = input.split_first() else {
+        return;
+    };
+    let request = Request::new("GET", "a", "/a/b?c", &[], b"x", Version::Http11, false).expect("a good request");
+    let (mut jar, mut now) = (Jar::default(), 1_800_000_000);
+    while !heads.is_empty() {
+        let end = heads.windows(2).position(|two| two == b"\n\n").map_or(heads.len(), |at| at + 2);
+        let (head, rest) = heads.split_at(end);
+        heads = rest;
+        jar.receive(head, request.target(), flags & 1 == 1, || now);
+        now += u64::from(flags >> 1);
+
+        let mut cookies = Vec::new();
+        jar.write(request.target(), || now, &mut cookies);
+        assert!(cookies.len() <= Jar::MOST_BYTES + 2 * Jar::MOST_COOKIES);
+        let dressed = request.with_cookies(&cookies);
+        let mut fields = [httparse::EMPTY_HEADER; 16];
+        let mut parsed = httparse::Request::new(&mut fields);
+        let body = match parsed.parse(dressed.bytes()) {
+            Ok(httparse::Status::Complete(head)) => &dressed.bytes()[head..],
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(body, b"x", "the head ends where it did");
+        let sent: Vec<&[u8]> = parsed.headers.iter().filter(|f| f.name == "Cookie").map(|f| f.value).collect();
+        // White space at the ends of a value is not the value's.
+        assert_eq!(sent.concat(), cookies.trim_ascii(), "one field, or none");
+    }
+});

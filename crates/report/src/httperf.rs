@@ -1,0 +1,266 @@
+//! One run as httperf 0.9 reports it, line by line (httperf(1), "OUTPUT"), for scripts that read that.
+//!
+//! What httperf calls a failure of its own host (`fd-unavail` and so on) is what this host had no means for. Failures
+//! that it knows no word for, such as answers that are no HTTP, are `other`.
+
+use brimful_core::account::Limited;
+use brimful_core::record::{Record, ReplyRate, Summary};
+use std::fmt::Write;
+
+/// What the report says and the Record does not.
+#[derive(Clone, Debug, Default)]
+pub struct Extra {
+    /// Most connection attempts begun within a millisecond.
+    pub longest_burst: u32,
+    /// How long connections lasted on which there was a reply.
+    pub lifetime_us: Option<Summary>,
+    /// Replies on each of them.
+    pub replies_per_connection: f64,
+    /// Mean bytes of a reply's head and of its content.
+    pub reply_size: (f64, f64),
+    /// CPU time in user mode and in the kernel, in seconds.
+    pub cpu_s: (f64, f64),
+    /// Of a test of sessions.
+    pub sessions: Option<SessionExtra>,
+    /// Descriptors that may be open, where more is to be told: the samples of the reply rate are listed then.
+    pub verbose: Option<u64>,
+}
+
+/// What the report says of sessions.
+#[derive(Clone, Debug, Default)]
+pub struct SessionExtra {
+    /// Sessions completed per second, in samples of five seconds.
+    pub rate: ReplyRate,
+    /// How long those had lasted that failed.
+    pub fail_time_s: Option<f64>,
+    /// How many had no reply, one, two, and so on.
+    pub lengths: Vec<u64>,
+}
+
+/// The report, ending in a newline.
+pub fn text(record: &Record, extra: &Extra) -> String {
+    let mut groups = vec![total(record), connections(record, extra), requests(record), replies(record, extra)];
+    groups.extend([resources(record, extra), errors(record)]);
+    groups.extend(extra.sessions.as_ref().map(|sessions| session_lines(record, sessions)));
+    let samples = extra.verbose.map_or_else(String::new, |descriptors| samples(record, descriptors));
+    format!("{samples}Maximum connect burst length: {}\n\n{}", extra.longest_burst, groups.join("\n"))
+}
+
+/// Each sample of the reply rate.
+fn samples(record: &Record, descriptors: u64) -> String {
+    let mut text = format!("httperf: maximum number of open descriptors = {descriptors}\n");
+    let whole = usize::try_from(record.reply_rate.samples).unwrap_or(usize::MAX);
+    let periods = record.account.iter().flat_map(|account| &account.replies).copied().chain(std::iter::repeat(0));
+    for replies in periods.take(whole.min(MOST_SAMPLES)) {
+        // In the paper's periods of five seconds.
+        let _ = writeln!(text, "reply-rate = {:<8}", format!("{:.1}", replies as f64 / 5.0));
+    }
+    text
+}
+
+/// Those of a day.
+const MOST_SAMPLES: usize = 24 * 3600 / 5;
+
+fn total(record: &Record) -> String {
+    let counts = &record.counts;
+    format!(
+        "Total: connections {} requests {} replies {} test-duration {:.3} s\n",
+        counts.connect_attempts,
+        counts.sent,
+        counts.completed + counts.unexpected,
+        record.duration_s
+    )
+}
+
+fn connections(record: &Record, extra: &Extra) -> String {
+    let rate = per(record.counts.connect_attempts as f64, record.duration_s);
+    let (connect, times) = (record.connect_time_us.map_or(0.0, |s| s.mean), extra.lifetime_us.unwrap_or_default());
+    let mut text = format!(
+        "Connection rate: {rate:.1} conn/s ({:.1} ms/conn, <={} concurrent connections)\n",
+        per(1e3, rate),
+        record.generator.max_open_connections
+    );
+    let [min, mean, max, median, stddev] = [times.min, times.mean, times.max, times.p50, times.stddev].map(ms);
+    let _ = writeln!(
+        text,
+        "Connection time [ms]: min {min:.1} avg {mean:.1} max {max:.1} median {median:.1} stddev {stddev:.1}"
+    );
+    let _ = writeln!(text, "Connection time [ms]: connect {:.1}", ms(connect));
+    let _ = writeln!(text, "Connection length [replies/conn]: {:.3}", extra.replies_per_connection);
+    text
+}
+
+fn requests(record: &Record) -> String {
+    let rate = per(record.counts.sent as f64, record.duration_s);
+    let size = whole(per(record.bytes.sent as f64, record.counts.sent as f64));
+    format!("Request rate: {rate:.1} req/s ({:.1} ms/req)\nRequest size [B]: {size:.1}\n", per(1e3, rate))
+}
+
+fn replies(record: &Record, extra: &Extra) -> String {
+    let mean = |summary: Option<Summary>| ms(summary.map_or(0.0, |summary| summary.mean));
+    let (response, service) = (mean(record.first_byte_us), mean(record.service_time_us));
+    let (head, body) = (whole(extra.reply_size.0), whole(extra.reply_size.1));
+    let status = &record.counts.status;
+    let mut text = rate_line("Reply rate [replies/s]", &record.reply_rate, 1);
+    let _ = writeln!(text, " ({} samples)", record.reply_rate.samples);
+    let _ = writeln!(text, "Reply time [ms]: response {response:.1} transfer {:.1}", (service - response).max(0.0));
+    let _ = writeln!(text, "Reply size [B]: header {head:.1} content {body:.1} footer 0.0 (total {:.1})", head + body);
+    let _ = writeln!(
+        text,
+        "Reply status: 1xx={} 2xx={} 3xx={} 4xx={} 5xx={}",
+        status.s1xx, status.s2xx, status.s3xx, status.s4xx, status.s5xx
+    );
+    text
+}
+
+/// `Reply rate [replies/s]: min … stddev …`, without an end.
+fn rate_line(name: &str, rate: &ReplyRate, digits: usize) -> String {
+    let [min, mean, max, stddev] = [rate.min, rate.mean, rate.max, rate.stddev].map(|figure| figure.unwrap_or(0.0));
+    format!("{name}: min {min:.digits$} avg {mean:.digits$} max {max:.digits$} stddev {stddev:.digits$}")
+}
+
+fn resources(record: &Record, extra: &Extra) -> String {
+    let (user, system) = extra.cpu_s;
+    let percent = |s: f64| 100.0 * per(s, record.duration_s);
+    let bytes_per_s = per((record.bytes.sent + record.bytes.received) as f64, record.duration_s);
+    format!(
+        "CPU time [s]: user {user:.2} system {system:.2} (user {:.1}% system {:.1}% total {:.1}%)\n\
+         Net I/O: {:.1} KB/s ({:.1}*10^6 bps)\n",
+        percent(user),
+        percent(system),
+        percent(user + system),
+        bytes_per_s / 1024.0,
+        8.0 * bytes_per_s / 1e6
+    )
+}
+
+fn errors(record: &Record) -> String {
+    let counts = &record.counts;
+    let limited = record.account.as_ref().map_or_else(Limited::default, |account| account.limited);
+    let timed_out = counts.abandoned + counts.timed_out;
+    let known = timed_out + counts.refused + counts.reset + limited.descriptors + limited.ports;
+    // What httperf calls a failure of a session is an answer nonetheless.
+    let all = counts.errors().saturating_sub(counts.unexpected);
+    let other = all.saturating_sub(known);
+    format!(
+        "Errors: total {} client-timo {timed_out} socket-timo 0 connrefused {} connreset {}\n\
+         Errors: fd-unavail {} addrunavail {} ftab-full 0 other {other}\n",
+        all, counts.refused, counts.reset, limited.descriptors, limited.ports
+    )
+}
+
+fn session_lines(record: &Record, extra: &SessionExtra) -> String {
+    let figures = record.sessions.unwrap_or_default();
+    let mean = |summary: Option<brimful_core::record::SessionSummary>| summary.map_or(0.0, |summary| summary.mean);
+    // The mean is over all of the test, as httperf has it.
+    let mean_rate = Some(per(figures.completed as f64, record.duration_s));
+    let mut text = rate_line("Session rate [sess/s]", &ReplyRate { mean: mean_rate, ..extra.rate }, 2);
+    let _ = writeln!(text, " ({}/{})", figures.completed, figures.started);
+    let _ = writeln!(text, "Session: avg {:.2} connections/session", mean(figures.connections));
+    let _ = writeln!(text, "Session lifetime [s]: {:.1}", mean(figures.lifetime_s));
+    let _ = writeln!(text, "Session failtime [s]: {:.1}", extra.fail_time_s.unwrap_or(0.0));
+    let lengths: String = extra.lengths.iter().map(|sessions| format!(" {sessions}")).collect();
+    let _ = writeln!(text, "Session length histogram:{lengths}");
+    text
+}
+
+/// Mean sizes are whole numbers in httperf's report, in spite of the digit behind the point.
+fn whole(bytes: f64) -> f64 {
+    // What is short of a whole number by rounding alone is one.
+    (bytes + 1e-9).floor()
+}
+
+/// Milliseconds.
+fn ms(us: f64) -> f64 {
+    us / 1e3
+}
+
+fn per(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::fixture::{record, summary};
+    use brimful_core::account::PackedAccount;
+    use brimful_core::record::{SessionFigures, SessionSummary};
+
+    /// Of the run of Figure 1, as far as the Record of the fixture has it.
+    fn extra() -> Extra {
+        Extra {
+            longest_burst: 1,
+            lifetime_us: summary(5_000.0),
+            replies_per_connection: 1.0,
+            reply_size: (222.4, 1024.9),
+            cpu_s: (5.531, 12.441),
+            sessions: None,
+            verbose: None,
+        }
+    }
+
+    #[test]
+    fn samples_come_first_where_they_are_asked_for() {
+        let mut record = record();
+        record.reply_rate.samples = 3;
+        record.account = Some(PackedAccount { replies: vec![250, 42], ..PackedAccount::default() });
+        let text = text(&record, &Extra { verbose: Some(1024), ..extra() });
+        let first = "httperf: maximum number of open descriptors = 1024\nreply-rate = 50.0    \nreply-rate = 8.4     \n\
+                     reply-rate = 0.0     \nMaximum connect burst length: 1\n";
+        assert!(text.starts_with(first), "{text}");
+    }
+
+    #[test]
+    fn a_run_line_by_line() {
+        let expected = "\
+Maximum connect burst length: 1
+
+Total: connections 27000 requests 27000 replies 26701 test-duration 184.996 s
+
+Connection rate: 145.9 conn/s (6.9 ms/conn, <=47 concurrent connections)
+Connection time [ms]: min 0.5 avg 5.0 max 50.0 median 4.5 stddev 2.5
+Connection time [ms]: connect 0.3
+Connection length [replies/conn]: 1.000
+
+Request rate: 145.9 req/s (6.9 ms/req)
+Request size [B]: 72.0
+
+Reply rate [replies/s]: min 139.8 avg 148.3 max 150.3 stddev 2.7 (36 samples)
+Reply time [ms]: response 4.6 transfer 0.1
+Reply size [B]: header 222.0 content 1024.0 footer 0.0 (total 1246.0)
+Reply status: 1xx=0 2xx=26701 3xx=0 4xx=0 5xx=0
+
+CPU time [s]: user 5.53 system 12.44 (user 3.0% system 6.7% total 9.7%)
+Net I/O: 185.9 KB/s (1.5*10^6 bps)
+
+Errors: total 299 client-timo 299 socket-timo 0 connrefused 0 connreset 0
+Errors: fd-unavail 0 addrunavail 0 ftab-full 0 other 0
+";
+        assert_eq!(text(&record(), &extra()), expected);
+    }
+
+    #[test]
+    fn sessions_come_last() {
+        let mean = |mean| Some(SessionSummary { mean, ..SessionSummary::default() });
+        let mut record = record();
+        let (connections, lifetime_s) = (mean(6.45), mean(123.9));
+        record.sessions =
+            Some(SessionFigures { started: 450, completed: 240, connections, lifetime_s, ..SessionFigures::default() });
+        let rate = ReplyRate { samples: 9, min: Some(0.0), mean: Some(0.59), max: Some(2.4), ..ReplyRate::default() };
+        let sessions = SessionExtra { rate, fail_time_s: Some(58.5), lengths: vec![4, 7, 240] };
+        let text = text(&record, &Extra { sessions: Some(sessions), ..extra() });
+        let last = "other 0\n\nSession rate [sess/s]: min 0.00 avg 1.30 max 2.40 stddev 0.00 (240/450)\n\
+                    Session: avg 6.45 connections/session\nSession lifetime [s]: 123.9\nSession failtime [s]: 58.5\n\
+                    Session length histogram: 4 7 240\n";
+        assert!(text.ends_with(last), "{text}");
+    }
+
+    #[test]
+    fn a_run_of_nothing_has_no_figures_that_are_none() {
+        let mut record = record();
+        (record.duration_s, record.connect_time_us, record.first_byte_us) = (0.0, None, None);
+        (record.service_time_us, record.counts) = (None, Default::default());
+        let text = text(&record, &Extra::default());
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}

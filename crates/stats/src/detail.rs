@@ -1,0 +1,242 @@
+//! What httperf's report says and no Record does (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"): how long
+//! connections lasted and how much was received on each, heads and contents apart, and how long sessions were.
+//!
+//! An observer beside the [`Collector`](crate::Collector), for those who ask for it. Memory is that of the sessions
+//! under way, and fixed otherwise.
+
+use crate::distribution::Distribution;
+use crate::reply_rate::ReplySampler;
+use brimful_core::record::{ReplyRate, Summary};
+use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, ResponseSize, SessionEnded, SessionId};
+use std::collections::HashMap;
+
+/// Sessions that had more responses than this count as having had so many.
+const LONGEST_SESSION: usize = 10_000;
+/// Milliseconds over which connection attempts are told apart: attempts are heard of when they have succeeded or failed.
+const RECENT: usize = 8_192;
+
+/// What was seen of one shard's connections and sessions, or of several shards' once they are merged.
+#[derive(Clone, Debug)]
+pub struct Detail {
+    /// Of connections on which a whole response was received, from the beginning of the attempt to the close.
+    lifetime: Distribution,
+    /// Whole responses, those of them on connections that are closed, and their bytes.
+    responses: u64,
+    responses_on_closed: u64,
+    head_bytes: u64,
+    body_bytes: u64,
+    bursts: Bursts,
+    /// Responses of the sessions under way.
+    under_way: HashMap<SessionId, u32>,
+    /// Sessions by how many responses they had.
+    lengths: Vec<u64>,
+    /// Sessions that were completed, by when.
+    completed: ReplySampler,
+    /// From when a session that failed began to when it did.
+    fail_time: Distribution,
+}
+
+impl Detail {
+    /// Nothing seen yet, of a run that offers load for `window` at most.
+    pub fn new(window: Nanos) -> Detail {
+        Detail {
+            lifetime: Distribution::new(),
+            responses: 0,
+            responses_on_closed: 0,
+            head_bytes: 0,
+            body_bytes: 0,
+            bursts: Bursts::default(),
+            under_way: HashMap::new(),
+            lengths: Vec::new(),
+            completed: ReplySampler::new(window),
+            fail_time: Distribution::new(),
+        }
+    }
+
+    /// How long connections lasted on which a response was received; none where there is no such connection.
+    pub fn lifetime_us(&self) -> Option<Summary> {
+        self.lifetime.summary()
+    }
+
+    /// Responses per connection on which there was one; 0 where there is no such connection.
+    pub fn responses_per_connection(&self) -> f64 {
+        share(self.responses_on_closed, self.lifetime.count())
+    }
+
+    /// Mean bytes of a response's head and of its content.
+    pub fn response_size(&self) -> (f64, f64) {
+        (share(self.head_bytes, self.responses), share(self.body_bytes, self.responses))
+    }
+
+    /// Most connection attempts that one shard began within a millisecond.
+    pub fn longest_burst(&self) -> u32 {
+        self.bursts.most
+    }
+
+    /// Sessions completed per second, in samples of five seconds over so long a time.
+    pub fn session_rate(&self, duration: Nanos) -> ReplyRate {
+        self.completed.summary(duration)
+    }
+
+    /// How long sessions that failed had lasted; none where none has.
+    pub fn fail_time_us(&self) -> Option<Summary> {
+        self.fail_time.summary()
+    }
+
+    /// How many sessions had no response, one, two, and so on, up to the longest.
+    pub fn session_lengths(&self) -> &[u64] {
+        &self.lengths
+    }
+}
+
+impl Observer for Detail {
+    type PerCall = ();
+
+    fn on(&mut self, _call: &mut (), event: &Event) {
+        match event {
+            Event::ConnectStarted { at } => self.bursts.begun(*at),
+            Event::Ended(outcome) => {
+                if let (End::Completed { .. } | End::Unexpected { .. }, Some(session)) =
+                    (outcome.end, outcome.call.session)
+                {
+                    *self.under_way.entry(session).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_response(&mut self, _call: &mut (), size: &ResponseSize) {
+        self.responses += 1;
+        self.head_bytes += size.head;
+        self.body_bytes += size.body;
+    }
+
+    fn on_connection(&mut self, connection: &ConnectionEnded) {
+        if connection.responses > 0 {
+            self.lifetime.record(connection.ended - connection.attempted);
+            self.responses_on_closed += u64::from(connection.responses);
+        }
+    }
+
+    fn on_session(&mut self, session: &SessionEnded) {
+        let length = self.under_way.remove(&session.session).unwrap_or(0) as usize;
+        let length = length.min(LONGEST_SESSION);
+        if self.lengths.len() <= length {
+            self.lengths.resize(length + 1, 0);
+        }
+        self.lengths[length] += 1;
+        let outcome = &session.outcome;
+        match outcome.failed {
+            true => self.fail_time.record(outcome.ended - outcome.began),
+            false => self.completed.record(outcome.ended),
+        }
+    }
+
+    fn merge(&mut self, other: Detail) {
+        self.lifetime.merge(&other.lifetime);
+        self.responses += other.responses;
+        self.responses_on_closed += other.responses_on_closed;
+        self.head_bytes += other.head_bytes;
+        self.body_bytes += other.body_bytes;
+        self.bursts.most = self.bursts.most.max(other.bursts.most);
+        self.under_way.extend(other.under_way);
+        if self.lengths.len() < other.lengths.len() {
+            self.lengths.resize(other.lengths.len(), 0);
+        }
+        for (ours, theirs) in self.lengths.iter_mut().zip(other.lengths) {
+            *ours += theirs;
+        }
+        self.completed.merge(&other.completed);
+        self.fail_time.merge(&other.fail_time);
+    }
+}
+
+/// Connection attempts by the millisecond in which they began.
+#[derive(Clone, Debug, Default)]
+struct Bursts {
+    recent: Vec<(u64, u32)>,
+    most: u32,
+}
+
+impl Bursts {
+    fn begun(&mut self, at: Nanos) {
+        let ms = at.0 / 1_000_000;
+        self.recent.resize(RECENT, (0, 0));
+        let place = (ms % RECENT as u64) as usize;
+        let (of, begun) = &mut self.recent[place];
+        if *of != ms {
+            (*of, *begun) = (ms, 0);
+        }
+        *begun += 1;
+        self.most = self.most.max(*begun);
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::{CallSpec, ClassId, Outcome, SessionOutcome};
+
+    fn detail() -> Detail {
+        Detail::new(Nanos::from_secs(20))
+    }
+
+    fn answer(detail: &mut Detail, session: u32) {
+        let call = CallSpec { session: Some(SessionId(session)), ..CallSpec::of_class(ClassId(0)) };
+        let end = End::Completed { status: 200 };
+        let outcome = Outcome { call, due: Nanos::ZERO, at: Nanos::ZERO, end, bytes_sent: 1, bytes_received: 1 };
+        detail.on_response(&mut (), &ResponseSize { head: 100, body: 50 });
+        detail.on(&mut (), &Event::Ended(outcome));
+    }
+
+    fn ended(session: u32, failed: bool, seconds: u64) -> SessionEnded {
+        let (began, ended) = (Nanos::from_secs(1), Nanos::from_secs(1 + seconds));
+        let outcome = SessionOutcome { began, ended, calls: 9, bursts: 1, failed, from_before: false };
+        SessionEnded { session: SessionId(session), outcome, connections: 1 }
+    }
+
+    #[test]
+    fn connections_without_a_response_do_not_count_and_shards_add_up() {
+        let (mut one, mut other) = (detail(), detail());
+        let connection =
+            |ms, responses| ConnectionEnded { attempted: Nanos::ZERO, ended: Nanos::from_millis(ms), responses };
+        one.on_connection(&connection(10, 3));
+        other.on_connection(&connection(900, 0));
+        other.on_connection(&connection(30, 1));
+        one.merge(other);
+        let lifetime = one.lifetime_us().unwrap();
+        assert_eq!((lifetime.count, lifetime.mean, lifetime.max), (2, 20_000.0, 30_000.0));
+        assert_eq!(one.responses_per_connection(), 2.0);
+        assert_eq!(detail().responses_per_connection(), 0.0);
+    }
+
+    #[test]
+    fn sessions_are_counted_by_their_responses() {
+        let (mut one, mut other) = (detail(), detail());
+        (0..3).for_each(|_| answer(&mut one, 7));
+        answer(&mut other, 8);
+        one.on_session(&ended(7, false, 2));
+        other.on_session(&ended(8, true, 4));
+        other.on_session(&ended(9, true, 6));
+        one.merge(other);
+        assert_eq!(one.session_lengths(), [1, 1, 0, 1]);
+        assert_eq!((one.fail_time_us().unwrap().mean, one.response_size()), (5e6, (100.0, 50.0)));
+        let rate = one.session_rate(Nanos::from_secs(10));
+        assert_eq!((rate.samples, rate.max), (2, Some(0.2)));
+        assert!(one.under_way.is_empty());
+    }
+
+    #[test]
+    fn attempts_of_one_millisecond_are_a_burst() {
+        let mut detail = detail();
+        for us in [0, 100, 900, 1_000, 1_100, 8_192_000] {
+            detail.on(&mut (), &Event::ConnectStarted { at: Nanos::from_micros(us) });
+        }
+        assert_eq!(detail.longest_burst(), 3);
+    }
+}

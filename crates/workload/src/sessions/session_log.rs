@@ -1,0 +1,370 @@
+//! Sessions as httperf's `--wsesslog` has them written out (httperf(1)):
+//!
+//! ```text
+//! # A session: a page with two images that are asked for once it is answered, two seconds to think, and a form.
+//! /foo.html think=2.0
+//!         /pict1.gif
+//!         /pict2.gif
+//! /foo2.html method=POST contents='Post data'
+//!
+//! # An empty line, or several, and another session begins.
+//! /foo3.html method=POST contents="Several\nlines"
+//! /foo4.html method=HEAD
+//! ```
+//!
+//! A line that begins with white space belongs to the burst of the line before it. Values may stand in single or double
+//! quotes, in which `\n`, `\r`, `\t`, `\\`, `\'` and `\"` are what they are in C, and a `\` at a line's end is a line
+//! break. What is left out is the class's: GET, as a rule, and no contents. Lines and columns count from 1, columns in
+//! characters. Nothing in a file makes the reader panic.
+
+use brimful_core::workload::{Script, ScriptedBurst, ScriptedCall};
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Where a file of sessions cannot be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {what}")]
+pub struct SessionLogError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// What stands there, and what was expected.
+    pub what: String,
+}
+
+/// The sessions that a file describes, at least one.
+///
+/// # Errors
+/// [`SessionLogError`] with the first place that cannot be read.
+pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, SessionLogError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| not_text(bytes, error.valid_up_to()))?;
+    let mut reader = Reader { chars: text.chars().peekable(), line: 1, column: 1 };
+    let (mut scripts, mut bursts) = (Vec::new(), Vec::<ScriptedBurst>::new());
+    while reader.peek().is_some() {
+        match reader.entry()? {
+            Entry::Comment => {}
+            Entry::Empty => scripts.extend(session(&mut bursts)),
+            Entry::Call { call, think_s, place } => match bursts.last_mut() {
+                Some(burst) if place.indented => {
+                    burst.calls.push(call);
+                    burst.think_s = think_s.or(burst.think_s);
+                }
+                None if place.indented => {
+                    let what = "an indented path belongs to the burst of the path above it, and there is none in \
+                                this session: begin a session with a path at the beginning of its line";
+                    return Err(place.error(what.to_owned()));
+                }
+                _ => bursts.push(ScriptedBurst { calls: vec![call], think_s }),
+            },
+        }
+    }
+    scripts.extend(session(&mut bursts));
+    if scripts.is_empty() {
+        return Err(reader.place().error("there is no session: expected a path, like /index.html".to_owned()));
+    }
+    Ok(scripts)
+}
+
+/// What has been gathered of a session, if it is any.
+fn session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
+    (!bursts.is_empty()).then(|| Script { bursts: std::mem::take(bursts) })
+}
+
+fn not_text(bytes: &[u8], valid: usize) -> SessionLogError {
+    let before = String::from_utf8_lossy(bytes.get(..valid).unwrap_or_default());
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    let what = "expected text in UTF-8: write other bytes of a path as %XX".to_owned();
+    SessionLogError { line, column, what }
+}
+
+/// A line, or several where a value goes on.
+enum Entry {
+    Comment,
+    Empty,
+    Call { call: ScriptedCall, think_s: Option<f64>, place: Place },
+}
+
+/// Where something stands.
+#[derive(Clone, Copy)]
+struct Place {
+    line: usize,
+    column: usize,
+    /// White space stands before it in its line.
+    indented: bool,
+}
+
+impl Place {
+    fn error(self, what: String) -> SessionLogError {
+        SessionLogError { line: self.line, column: self.column, what }
+    }
+}
+
+/// The text, and how far it has been read.
+struct Reader<'t> {
+    chars: Peekable<Chars<'t>>,
+    line: usize,
+    column: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&mut self) -> Option<char> {
+        self.chars.peek().copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.chars.next()?;
+        if next == '\n' {
+            (self.line, self.column) = (self.line + 1, 1);
+        } else {
+            self.column += 1;
+        }
+        Some(next)
+    }
+
+    fn place(&self) -> Place {
+        Place { line: self.line, column: self.column, indented: self.column > 1 }
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.peek().is_some_and(is_blank) {
+            self.next();
+        }
+    }
+
+    /// Up to the end of the line, which is not read.
+    fn skip_line(&mut self) {
+        while self.peek().is_some_and(|c| c != '\n') {
+            self.next();
+        }
+    }
+
+    /// Up to white space.
+    fn word(&mut self) -> String {
+        let mut word = String::new();
+        while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
+            word.push(c);
+            self.next();
+        }
+        word
+    }
+
+    fn entry(&mut self) -> Result<Entry, SessionLogError> {
+        let entry = match self.peek() {
+            Some('#') => {
+                self.skip_line();
+                Entry::Comment
+            }
+            _ => {
+                self.skip_blanks();
+                match self.peek() {
+                    None | Some('\n') => Entry::Empty,
+                    Some(_) => self.call()?,
+                }
+            }
+        };
+        // What ends the line.
+        self.next();
+        Ok(entry)
+    }
+
+    fn call(&mut self) -> Result<Entry, SessionLogError> {
+        let place = self.place();
+        let path = self.word();
+        if !path.starts_with('/') {
+            return Err(place.error(format!("`{}` is no path: expected one that begins with /", shown(&path))));
+        }
+        if let Some(at) = path.chars().position(char::is_control) {
+            let place = Place { column: place.column + at, ..place };
+            return Err(place.error("a path has no control characters: write them as %XX".to_owned()));
+        }
+        let mut call = ScriptedCall { path, ..ScriptedCall::default() };
+        let mut think_s = None;
+        loop {
+            self.skip_blanks();
+            let at = self.place();
+            if self.peek().is_none_or(|c| c == '\n') {
+                return Ok(Entry::Call { call, think_s, place });
+            }
+            let name = self.name();
+            let value_at = self.place();
+            match name.as_str() {
+                "method=" => call.method = method(self.value()?).map_err(|what| value_at.error(what))?,
+                "think=" => think_s = Some(seconds(&self.value()?).map_err(|what| value_at.error(what))?),
+                "contents=" => call.body = Some(self.value()?),
+                _ => {
+                    let what = format!("expected method=, think= or contents=, and not `{}`", shown(&name));
+                    return Err(at.error(what));
+                }
+            }
+        }
+    }
+
+    /// Up to and with `=`, or up to white space.
+    fn name(&mut self) -> String {
+        let mut name = String::new();
+        while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
+            name.push(c);
+            self.next();
+            if c == '=' {
+                break;
+            }
+        }
+        name
+    }
+
+    /// A word, or what stands in quotes.
+    fn value(&mut self) -> Result<String, SessionLogError> {
+        let Some(quote) = self.peek().filter(|c| matches!(c, '\'' | '"')) else { return Ok(self.word()) };
+        let begun = self.place();
+        self.next();
+        let mut value = String::new();
+        loop {
+            let at = self.place();
+            match self.next() {
+                Some(c) if c == quote => break,
+                Some('\\') => value.push(self.escaped(at)?),
+                Some(c) if c != '\n' => value.push(c),
+                _ => {
+                    let what = format!("what begins here ends with its line, without a {quote}: put one behind it");
+                    return Err(begun.error(what));
+                }
+            }
+        }
+        if self.peek().is_some_and(|c| !is_blank(c) && c != '\n') {
+            return Err(self.place().error(format!("expected white space behind the closing {quote}")));
+        }
+        Ok(value)
+    }
+
+    fn escaped(&mut self, at: Place) -> Result<char, SessionLogError> {
+        match self.next() {
+            Some('n' | '\n') => Ok('\n'),
+            Some('\r') if self.peek() == Some('\n') => {
+                self.next();
+                Ok('\n')
+            }
+            Some('r') => Ok('\r'),
+            Some('t') => Ok('\t'),
+            Some(c @ ('\\' | '\'' | '"')) => Ok(c),
+            _ => Err(at.error(r#"expected \n, \r, \t, \\, \' or \", or a line's end behind the \"#.to_owned())),
+        }
+    }
+}
+
+/// White space within a line; the end of one may have been written on another system.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\u{b}' | '\u{c}')
+}
+
+fn method(text: String) -> Result<String, String> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    match !text.is_empty() && text.bytes().all(token) {
+        true => Ok(text),
+        false => Err(format!("`{}` is no method: expected one word, such as POST", shown(&text))),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
+    number.ok_or_else(|| format!("`{}` is no time: expected a number of seconds, zero or more, like 2.5", shown(text)))
+}
+
+/// As much as an error message needs, without what would garble a terminal.
+fn shown(text: &str) -> String {
+    text.chars().take(40).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn call(path: &str) -> ScriptedCall {
+        ScriptedCall { path: path.to_owned(), ..ScriptedCall::default() }
+    }
+
+    fn burst(calls: Vec<ScriptedCall>, think_s: Option<f64>) -> ScriptedBurst {
+        ScriptedBurst { calls, think_s }
+    }
+
+    /// The example of httperf's manual, with what else may stand in a file.
+    #[test]
+    fn bursts_sessions_and_comments_are_told_apart() {
+        let text = "# Comment\n\n\n/foo.html think=2.0\n\t/pict1.gif\n  /pict2.gif\n/foo2.html method=POST \
+                    contents='Post data'\n\t/pict3.gif\n# in between\n\t/pict4.gif\n\t\n \r\n# second\r\n/foo3.html \
+                    method=POST contents=\"Multiline\\ndata\\\nand 'more'\"\r\n/foo4.html method=HEAD";
+        let post = |path: &str, body: &str| ScriptedCall {
+            method: "POST".to_owned(),
+            body: Some(body.to_owned()),
+            ..call(path)
+        };
+        let head = ScriptedCall { method: "HEAD".to_owned(), ..call("/foo4.html") };
+        let expected = [
+            Script {
+                bursts: vec![
+                    burst(vec![call("/foo.html"), call("/pict1.gif"), call("/pict2.gif")], Some(2.0)),
+                    burst(vec![post("/foo2.html", "Post data"), call("/pict3.gif"), call("/pict4.gif")], None),
+                ],
+            },
+            Script {
+                bursts: vec![
+                    burst(vec![post("/foo3.html", "Multiline\ndata\nand 'more'")], None),
+                    burst(vec![head], None),
+                ],
+            },
+        ];
+        assert_eq!(read_session_log(text.as_bytes()).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_indented_line_may_say_how_long_is_thought_after_its_burst() {
+        let scripts = read_session_log(b"/a think=1\n\t/b think=0.5\n\t/c\n").unwrap();
+        assert_eq!(scripts[0].bursts[0].think_s, Some(0.5));
+    }
+
+    #[test]
+    fn an_error_says_where_and_what_was_expected() {
+        for (text, line, column, message) in [
+            (&b""[..], 1, 1, "there is no session: expected a path"),
+            (b"# nothing\n\n", 3, 1, "there is no session"),
+            (b"index.html", 1, 1, "`index.html` is no path: expected one that begins with /"),
+            (b"/a\n\n\t/b\n", 3, 2, "belongs to the burst of the path above it"),
+            (b"/a\n/b thinks=2", 2, 4, "expected method=, think= or contents=, and not `thinks=`"),
+            (b"/a think=-1", 1, 10, "`-1` is no time: expected a number of seconds"),
+            (b"/a think=soon", 1, 10, "`soon` is no time"),
+            (b"/a think=inf", 1, 10, "`inf` is no time"),
+            (b"/a method=", 1, 11, "`` is no method: expected one word"),
+            (b"/a method='GET /b'", 1, 11, "`GET /b` is no method"),
+            (b"/a method=\"GET\\r\\nX:\"", 1, 11, r"`GET\r\nX:` is no method"),
+            (b"/a contents='b\n", 1, 13, "ends with its line, without a '"),
+            (b"/a contents='b", 1, 13, "without a '"),
+            (b"/a contents='b'c", 1, 16, "expected white space behind the closing '"),
+            (br#"/a contents="\x""#, 1, 14, r"expected \n, \r, \t"),
+            (b"/a\x00b", 1, 3, "control characters"),
+            (b"/a\n  /\xc3\xa9 \xff", 2, 6, "expected text in UTF-8"),
+        ] {
+            let error = read_session_log(text).unwrap_err();
+            let place = String::from_utf8_lossy(text).into_owned();
+            assert_eq!((error.line, error.column), (line, column), "{place:?}: {error}");
+            assert!(error.to_string().contains(message), "{place:?}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            bytes in prop::collection::vec(prop::sample::select(&b"/a='\"\\\n\r\t #nmethod=think=contents=1.\xff\x00"[..]), 0..80),
+        ) {
+            if let Ok(scripts) = read_session_log(&bytes) {
+                prop_assert!(!scripts.is_empty());
+                for burst in scripts.iter().flat_map(|script| &script.bursts) {
+                    prop_assert!(!burst.calls.is_empty());
+                    prop_assert!(burst.calls.iter().all(|call| call.path.starts_with('/')));
+                    prop_assert!(burst.calls.iter().all(|call| !call.path.contains(|c: char| c <= ' ')));
+                }
+            }
+        }
+    }
+}
