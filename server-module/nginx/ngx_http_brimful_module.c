@@ -209,19 +209,25 @@ ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
     }
 }
 
-/* Adds the CPU time since it was started to that of PROCESS. */
-static void
+/* Adds the CPU time since it was started to that of PROCESS. Returns whether it was read for that: `cpu_from` is that
+ * reading then, from which what follows may be measured. */
+static int
 ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
 {
+    uint64_t cpu;
+
     if (request->figures.cpu_sampled != 1 || !request->cpu_runs) {
-        return;
+        return 0;
     }
     request->cpu_runs = 0;
     if (request->turn != ngx_http_brimful.turn) {
         request->figures.cpu_sampled = 2;
-        return;
+        return 0;
     }
-    request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] += brimful_cpu_between(request->cpu_from, brimful_thread_cpu());
+    cpu = brimful_thread_cpu();
+    request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] += brimful_cpu_between(request->cpu_from, cpu);
+    request->cpu_from = cpu;
+    return 1;
 }
 
 /* The client is waited for, until ngx_http_brimful_resume. Others may be served meanwhile, at their own account. */
@@ -230,7 +236,7 @@ ngx_http_brimful_wait_to_send(ngx_http_brimful_request_t *request)
 {
     ngx_http_brimful_account(request, brimful_now());
     request->waits_to_send = 1;
-    ngx_http_brimful_stop_cpu(request);
+    (void) ngx_http_brimful_stop_cpu(request);
 }
 
 static void
@@ -695,8 +701,9 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
             request->lingers = 1;
         }
         ngx_http_brimful_account(request, now);
-        ngx_http_brimful_stop_cpu(request);
-        ngx_http_brimful_start_cpu(request);
+        if (!ngx_http_brimful_stop_cpu(request)) {
+            ngx_http_brimful_start_cpu(request);
+        }
     } else {
         request = ngx_http_brimful_unparsed(ngx_http_brimful_beside(ngx_http_brimful_client(r)), r, now);
         if (request == NULL) {

@@ -19,6 +19,7 @@ mod limits;
 mod load;
 mod merge;
 mod module;
+mod module_demands;
 mod output;
 mod plan;
 mod plan_calibrate;
