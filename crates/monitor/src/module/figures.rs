@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// The 97.5th percentile of the normal distribution.
 const NORMAL_975: f64 = 1.96;
+/// What processes have used of fewer ticks of the kernel's clock, each, their workers know better.
+const LEAST_TICKS: u64 = 10;
 /// If no more than this share of requests is of classes without any sampled CPU time, they are taken for mean ones.
 const UNSAMPLED: f64 = 0.01;
 
@@ -176,7 +178,8 @@ impl<'s> Growth<'s> {
         let (from, to) = self.earlier.io.zip(self.later.io)?;
         let used = |io: IoSample| io.user.0.checked_add(io.system.0);
         let requests = to.requests.checked_sub(from.requests).filter(|&requests| requests > 0)? as f64;
-        let us = used(to)?.checked_sub(used(from)?).filter(|&used| used > 0)? as f64 / 1e3;
+        let least = LEAST_TICKS.saturating_mul(to.tick.0).saturating_mul(to.processes);
+        let us = used(to)?.checked_sub(used(from)?).filter(|&used| used > 0 && used >= least)? as f64 / 1e3;
         let ends_us2 = 2.0 * to.processes as f64 * (to.tick.0 as f64 / 1e3).powi(2) / 12.0;
         Some((us / requests, ends_us2 / requests.powi(2)))
     }
@@ -429,7 +432,7 @@ mod tests {
     #[test]
     fn demands_add_up_to_the_cpu_time_of_the_processes_where_that_is_told() {
         let at = |s, cpu_us, requests, used: u64| {
-            let (user, system, tick) = (Nanos(used / 4), Nanos(used / 4 * 3), Nanos(10_000_000));
+            let (user, system, tick) = (Nanos(used / 4), Nanos(used / 4 * 3), Nanos(1_000_000));
             let io = Some(IoSample { user, system, tick, processes: 2, requests, ..IoSample::default() });
             ServerSample { io, ..server(s, cpu_us, vec![class(requests, requests / 10)]) }
         };
@@ -437,7 +440,7 @@ mod tests {
         let demand = found.classes[0].demand_us.unwrap();
         near(demand.mean, 120_000.0 / 4_000.0);
         near(found.servers[0].unexplained_cpu_us.unwrap(), 30.0 - 20.0);
-        near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0 / 12.0).sqrt() * 10_000.0 / 4_000.0);
+        near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0 / 12.0).sqrt() * 1_000.0 / 4_000.0);
     }
 
     #[test]

@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn counters_have_the_time_that_they_are_of_beside_them() {
-        let times = |ns: u64| TimesSample { count: 10, sum_ns: 10 * ns, buckets: vec![(34, 10)], ..TimesSample::default() };
+        let times =
+            |ns: u64| TimesSample { count: 10, sum_ns: 10 * ns, buckets: vec![(34, 10)], ..TimesSample::default() };
         let size = SizeRequests { received: 1_000, sent: 20_000, wait: times(100_000), service: times(100_000) };
         let port = PortRequests { port: 80, begun: 12, unanswered: 1, sizes: vec![size, SizeRequests::default()] };
         let sample = RequestsSample {
