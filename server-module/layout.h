@@ -45,7 +45,7 @@ struct brimful_header {
     uint32_t slots;        /* how many */
     uint32_t classes;      /* how many of `class_names` are used, 1 or more */
     uint32_t enabled;      /* 0: nothing is recorded of requests that begin from now on; set by whoever may write it */
-    uint32_t cpu_one_in;   /* CPU time is measured of one request in so many; 0 of none */
+    uint32_t cpu_one_in;   /* CPU time is measured of one request in so many, of fewer of a crowd; 0 of none */
     uint32_t workers_most; /* requests or connections that the server works on at a time at most; 0: no such limit */
     uint32_t master_pid;   /* who made the file */
     uint32_t lost;         /* workers that found no slot */

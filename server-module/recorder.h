@@ -45,9 +45,12 @@ struct brimful_rule {
 
 #define BRIMFUL_RULES_MOST 64u
 
-/* What `cpu_one_in` is where nothing else is said: four readings of a request cost some 5 µs, so that with 64 of them
- * they are a few parts in a thousand of the smallest file's CPU time. */
-#define BRIMFUL_CPU_ONE_IN 64u
+/* What `cpu_one_in` is where nothing else is said. */
+#define BRIMFUL_CPU_ONE_IN 16u
+
+/* Four readings of a request cost some 5 us, so a busy worker is measured 250 times a second at most, in a part in a
+ * thousand of its time. */
+#define BRIMFUL_CPU_REST_NS UINT64_C(4000000)
 
 /* What the server's own directives say. All zero is a valid beginning. */
 struct brimful_settings {
@@ -366,25 +369,41 @@ static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
     return spent > brimful_cpu_clock.cost_ns ? spent - brimful_cpu_clock.cost_ns : 0;
 }
 
-/* Whether the next request is one whose CPU time is measured. The gaps between those are by chance, from 1 to twice
- * the mean less 1, since of a workload with a period the same requests would be chosen again and again otherwise.
- * `state` is one word of the thread's own, anything at first: what is left of a gap, below a random number. */
-static inline int brimful_is_sampled(uint64_t *state, uint32_t cpu_one_in)
+/* By what chance the calling thread chooses requests to measure. All zero is a valid beginning, `gap` anything. */
+struct brimful_chance {
+    uint64_t gap;           /* what is left of a gap, below a random number */
+    uint64_t not_before_ns; /* the next one */
+};
+
+/* Whether the request that begins now is one whose CPU time is measured. The gaps between those are by chance, from 1
+ * to twice the mean less 1, since of a workload with a period the same requests would be chosen again and again
+ * otherwise. A gap begins after a rest, so that what comes after a pause is not chosen more often than what is in the
+ * middle of a crowd; the more workers share the server's time, the longer it is. */
+static inline int brimful_is_sampled(struct brimful_chance *chance, const struct brimful_settings *settings,
+                                     uint64_t now_ns)
 {
-    uint64_t word = *state;
-
+    uint64_t word = chance->gap;
     uint64_t left = word & UINT32_MAX;
+    uint64_t one_in = settings->cpu_one_in;
 
-    if (left > 1 && left < 2 * (uint64_t) cpu_one_in) {
-        *state = word - 1;
+    if (now_ns < chance->not_before_ns) {
         return 0;
     }
-    if (cpu_one_in == 0) {
+    if (left > 1 && left < 2 * one_in) {
+        chance->gap = word - 1;
+        return 0;
+    }
+    if (one_in == 0) {
         return 0;
     }
     word = (word >> 32) * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     word ^= word >> 29;
-    *state = (word & ~(uint64_t) UINT32_MAX) | (((word >> 32) * (2 * (uint64_t) cpu_one_in - 1) >> 32) + 1);
+    chance->gap = (word & ~(uint64_t) UINT32_MAX) | (((word >> 32) * (2 * one_in - 1) >> 32) + 1);
+    if (one_in > 1) {
+        uint64_t workers = settings->workers_most > 1 ? settings->workers_most : 1;
+
+        chance->not_before_ns = now_ns + BRIMFUL_CPU_REST_NS * workers;
+    }
     return 1;
 }
 

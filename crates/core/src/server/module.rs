@@ -42,7 +42,7 @@ pub struct ModuleServer {
     pub workers_lost: u64,
     /// CPU time of its workers per time: 1.5 is one CPU and a half.
     pub cores: Option<f64>,
-    /// CPU time is measured of one request in so many; 0 of none.
+    /// CPU time is measured of one request in so many, or of fewer where they come densely; 0 of none.
     pub cpu_one_in: u64,
     /// CPU time of its processes per request, outside the kernel. Linux splits CPU time by what it finds running when its
     /// clock ticks, every few milliseconds: so this is known of many requests together, and not by class.

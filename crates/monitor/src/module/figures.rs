@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// The 97.5th percentile of the normal distribution.
 const NORMAL_975: f64 = 1.96;
+/// CPU time that a worker uses at most while it rests from being measured (BRIMFUL_CPU_REST_NS of the recorder).
+const REST_US: f64 = 4_000.0;
 /// What processes have used of fewer ticks of the kernel's clock, each, their workers know better.
 const LEAST_TICKS: u64 = 10;
 /// If no more than this share of requests is of classes without any sampled CPU time, they are taken for mean ones.
@@ -185,13 +187,13 @@ impl<'s> Growth<'s> {
     }
 
     /// CPU time of the workers per request by their own readings, and the variance of that: one is read at each sampled
-    /// request, so at either end what it did since is missing, the CPU time of `cpu_one_in` requests on average, spread
-    /// as the gaps of a random choice are (geometrically).
+    /// request, so at either end what it did since is missing: its part of a rest, and the CPU time of `cpu_one_in`
+    /// requests on average, spread as the gaps of a random choice are (geometrically).
     fn workers_us(&self, requests: f64, mean_us: f64) -> Option<(f64, f64)> {
         let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
         let one_in = f64::from(self.later.cpu_one_in);
         let workers = self.earlier.workers.max(self.later.workers).max(1) as f64;
-        let ends_us2 = 2.0 * workers * (one_in * mean_us).powi(2) / requests.powi(2);
+        let ends_us2 = 2.0 * workers * (one_in * mean_us + REST_US).powi(2) / requests.powi(2);
         (requests >= one_in * workers).then_some((total_us / requests, ends_us2))
     }
 
@@ -424,7 +426,7 @@ mod tests {
         let alone = figures(&[none(), server(20, 75_000, vec![small(3_000, 300), ClassSample::default()])]);
         let demand = alone.classes[0].demand_us.unwrap();
         near(demand.mean, 25.0);
-        near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0).sqrt() * 16.0 * 20.0 / 3_000.0);
+        near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0).sqrt() * (16.0 * 20.0 + 4_000.0) / 3_000.0);
         near(demand.stddev, alone.classes[0].cpu_us.unwrap().stddev);
     }
 
