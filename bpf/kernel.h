@@ -40,11 +40,15 @@ enum {
     TCP_SYN_RECV = 3,
     TCP_FIN_WAIT1 = 4,
     TCP_FIN_WAIT2 = 5,
+    TCP_CLOSE = 7,
     TCP_CLOSE_WAIT = 8,
     TCP_LAST_ACK = 9,
     TCP_CLOSING = 11,
     TCP_STATES = 13, // one more than the highest
 };
+
+enum { IPPROTO_TCP = 6 };                        // include/uapi/linux/in.h
+enum { MSG_PEEK = 0x2, MSG_ERRQUEUE = 0x2000 };  // include/linux/socket.h
 
 struct ns_common {
     unsigned int inum;
@@ -59,11 +63,15 @@ typedef struct {
 } possible_net_t;
 
 struct sock_common {
+    __u16 skc_num; // the local port
+    volatile unsigned char skc_state;
     possible_net_t skc_net;
 };
 
 struct sock {
     struct sock_common __sk_common;
+    __u16 sk_protocol; // from 5.6 on
+    int sk_wmem_queued, sk_sndbuf;
 };
 
 struct inet_sock {
@@ -76,6 +84,7 @@ struct inet_connection_sock {
 
 struct tcp_sock {
     struct inet_connection_sock inet_conn;
+    __u32 rcv_nxt, copied_seq;
 };
 
 // --- Tasks -----------------------------------------------------------------------------------------------------------
@@ -172,8 +181,9 @@ struct bpf_iter__task {
 
 // --- What programs can use -------------------------------------------------------------------------------------------
 
-enum { BPF_MAP_TYPE_ARRAY = 2 };      // include/uapi/linux/bpf.h
-enum { BPF_F_MMAPABLE = 1 << 10 };
+enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_SK_STORAGE = 24 }; // include/uapi/linux/bpf.h
+enum { BPF_F_NO_PREALLOC = 1 << 0, BPF_F_MMAPABLE = 1 << 10 };
+enum { BPF_SK_STORAGE_GET_F_CREATE = 1 << 0 };
 enum { BPF_TASK_ITER_ALL_THREADS = 1 }; // kernel/bpf/task_iter.c, as are the functions
 
 struct bpf_iter_task {

@@ -2,13 +2,7 @@
  * The recorder of brimful's Server Module (WebMonitor; Almeida, Almeida & Yates 1997, section 3.2): what a request
  * costs inside a server, phase by phase and class by class, written into shared memory that `brimful watch` reads.
  *
- * The memory is one file, made before the server forks: a brimful_header, then `slots` slots of `slot_size` bytes. A
- * slot has one writer, a worker process or a thread of one, which claims it and adds to it with relaxed loads and
- * stores; figures only ever grow, whoever owns the slot. The reader sums all slots and takes differences. All words
- * are in the byte order of the machine.
- *
- * This file is the description of the layout: `crates/monitor/src/module/layout.rs` says the same in Rust, and a test
- * compiles both and compares each offset. Whoever changes a struct raises BRIMFUL_LAYOUT.
+ * The memory is one file, made before the server forks; layout.h says what is in it. This is its writer, whole.
  */
 #ifndef BRIMFUL_RECORDER_H
 #define BRIMFUL_RECORDER_H
@@ -27,88 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BRIMFUL_MAGIC UINT64_C(0x316c75666d697262) /* "brimful1" in memory */
-#define BRIMFUL_LAYOUT 1u
-#define BRIMFUL_CLASSES_MOST 16u /* the last class of a file is "other" */
-#define BRIMFUL_NAME_BYTES 48u   /* of a name, with the zero byte at its end */
-#define BRIMFUL_BUCKETS 112u     /* four to an octave, from 256 ns to 68 s; shorter in the first, longer in the last */
-#define BRIMFUL_SLOT_ALIGN 128u
-#define BRIMFUL_SLOTS_MOST 4096u /* of a file, which is no larger than BRIMFUL_FILE_MOST bytes either */
-#define BRIMFUL_FILE_MOST (UINT64_C(64) << 20)
+#include "layout.h"
 
-/* Where a request's time goes, in the order of its life. HEAD and SEND are the client's own: the network and how fast
- * it writes and reads; UPSTREAM is that of servers behind this one. Together they are the request's time from its
- * first byte to its log line. */
-enum brimful_phase {
-    BRIMFUL_HEAD,     /* from the first byte of the request to the last of its head, and waiting for its body */
-    BRIMFUL_PARSE,    /* the head is read and understood */
-    BRIMFUL_PROCESS,  /* the answer is made and handed to the kernel, but for the next two */
-    BRIMFUL_UPSTREAM, /* waiting for a server behind this one */
-    BRIMFUL_SEND,     /* waiting until the client has read enough for the rest to be handed over */
-    BRIMFUL_LOG,      /* the log line is written */
-    BRIMFUL_PHASES
-};
-
-/* Which phases CPU time is measured of: those that the server itself works in. */
-enum brimful_cpu { BRIMFUL_CPU_PARSE, BRIMFUL_CPU_PROCESS, BRIMFUL_CPU_LOG, BRIMFUL_CPUS };
-
-struct brimful_header {
-    uint64_t magic;        /* written last, when all else is */
-    uint32_t layout;       /* BRIMFUL_LAYOUT */
-    uint32_t header_size;  /* bytes before the first slot, a multiple of BRIMFUL_SLOT_ALIGN */
-    uint32_t slot_size;    /* a multiple of BRIMFUL_SLOT_ALIGN */
-    uint32_t slots;        /* how many */
-    uint32_t classes;      /* how many of `class_names` are used, 1 or more */
-    uint32_t enabled;      /* 0: nothing is recorded of requests that begin from now on; set by whoever may write it */
-    uint32_t cpu_one_in;   /* CPU time is measured of one request in so many; 0 of none */
-    uint32_t workers_most; /* requests or connections that the server works on at a time at most; 0: no such limit */
-    uint32_t master_pid;   /* who made the file */
-    uint32_t lost;         /* workers that found no slot */
-    uint64_t made_ns;      /* when, CLOCK_REALTIME */
-    char server[BRIMFUL_NAME_BYTES];                             /* "nginx/1.22.1", "Apache/2.4.66 (event)" */
-    char class_names[BRIMFUL_CLASSES_MOST][BRIMFUL_NAME_BYTES];
-};
-
-/* One phase of the requests of one class. */
-struct brimful_times {
-    uint64_t count;   /* of those that had it: requests that waited not at all in HEAD or SEND need not be among them */
-    uint64_t sum_ns;
-    uint64_t sum_us2; /* of the squares, in square microseconds; long requests may make it wrap */
-    uint64_t most_ns;
-    uint64_t buckets[BRIMFUL_BUCKETS]; /* which time is in which: brimful_bucket */
-};
-
-/* The requests of one class. */
-struct brimful_class {
-    uint64_t requests; /* those of which a line stands in the access log, or would */
-    uint64_t bytes;    /* of bodies */
-    uint64_t failed;   /* answered with 5xx */
-    uint64_t aborted;  /* the client went away before it had the answer */
-    uint64_t cpu_count;           /* requests that the next five are of */
-    uint64_t cpu_ns[BRIMFUL_CPUS];
-    uint64_t cpu_sum_us2;         /* of the squares of a request's CPU time, in square microseconds */
-    uint64_t cpu_user_ns;         /* of this CPU time, what was spent outside the kernel, where that is told */
-    uint64_t cpu_mixed;           /* chosen, but the thread worked on others meanwhile: not among cpu_count */
-    struct brimful_times times[BRIMFUL_PHASES];
-};
-
-/* What one worker or thread has seen. */
-struct brimful_slot {
-    uint32_t owner;          /* process id, in the server's namespace; 0: free */
-    uint32_t thread;         /* thread id */
-    uint64_t owners;         /* how many there have been */
-    uint64_t connections;    /* accepted */
-    uint64_t in_progress;    /* requests, at this moment */
-    uint64_t busy_since_ns;  /* CLOCK_MONOTONIC since when the worker is busy; 0: it is idle */
-    uint64_t busy_ns;        /* how long it was busy before that */
-    uint64_t cpu_ns;         /* CPU time of the thread in all, its latest reading, of all owners */
-    uint64_t cpu_at_ns;      /* CLOCK_MONOTONIC of that reading */
-    uint8_t unused[64];
-    struct brimful_class classes[]; /* as many as the header says */
-};
-
-/* -------------------------------------------------------------------------------------------------------------------
- * The writer. Its functions never fail a request, never block and, but for brimful_map, never allocate. They want GNU C
+/*
+ * Its functions never fail a request, never block and, but for brimful_map, never allocate. They want GNU C
  * (gcc or clang) and _GNU_SOURCE or -std=gnu11. A server's module calls, in this order:
  *
  *   brimful_add_rule  for each rule of its configuration, or brimful_default_rules if there is none;
@@ -129,9 +45,12 @@ struct brimful_rule {
 
 #define BRIMFUL_RULES_MOST 64u
 
-/* What `cpu_one_in` is where nothing else is said: four readings of a request cost some 5 µs, so that with 64 of them
- * they are a few parts in a thousand of the smallest file's CPU time. */
-#define BRIMFUL_CPU_ONE_IN 64u
+/* What `cpu_one_in` is where nothing else is said. */
+#define BRIMFUL_CPU_ONE_IN 16u
+
+/* Four readings of a request cost some 5 us, so a busy worker is measured 250 times a second at most, in a part in a
+ * thousand of its time. */
+#define BRIMFUL_CPU_REST_NS UINT64_C(4000000)
 
 /* What the server's own directives say. All zero is a valid beginning. */
 struct brimful_settings {
@@ -160,7 +79,6 @@ struct brimful_request {
     uint8_t has[BRIMFUL_PHASES]; /* 0: not counted, because it is not known how long this phase was, or there was none,
                                   * such as a HEAD or SEND without any waiting */
     uint64_t cpu_ns[BRIMFUL_CPUS];
-    uint64_t cpu_user_ns;
     int cpu_sampled;             /* 0: no CPU time, 1: it is above, 2: mixed with that of others, see brimful_class */
     uint64_t bytes;              /* of its body */
     unsigned status;             /* of HTTP */
@@ -451,25 +369,41 @@ static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
     return spent > brimful_cpu_clock.cost_ns ? spent - brimful_cpu_clock.cost_ns : 0;
 }
 
-/* Whether the next request is one whose CPU time is measured. The gaps between those are by chance, from 1 to twice
- * the mean less 1, since of a workload with a period the same requests would be chosen again and again otherwise.
- * `state` is one word of the thread's own, anything at first: what is left of a gap, below a random number. */
-static inline int brimful_is_sampled(uint64_t *state, uint32_t cpu_one_in)
+/* By what chance the calling thread chooses requests to measure. All zero is a valid beginning, `gap` anything. */
+struct brimful_chance {
+    uint64_t gap;           /* what is left of a gap, below a random number */
+    uint64_t not_before_ns; /* the next one */
+};
+
+/* Whether the request that begins now is one whose CPU time is measured. The gaps between those are by chance, from 1
+ * to twice the mean less 1, since of a workload with a period the same requests would be chosen again and again
+ * otherwise. A gap begins after a rest, so that what comes after a pause is not chosen more often than what is in the
+ * middle of a crowd; the more workers share the server's time, the longer it is. */
+static inline int brimful_is_sampled(struct brimful_chance *chance, const struct brimful_settings *settings,
+                                     uint64_t now_ns)
 {
-    uint64_t word = *state;
-
+    uint64_t word = chance->gap;
     uint64_t left = word & UINT32_MAX;
+    uint64_t one_in = settings->cpu_one_in;
 
-    if (left > 1 && left < 2 * (uint64_t) cpu_one_in) {
-        *state = word - 1;
+    if (now_ns < chance->not_before_ns) {
         return 0;
     }
-    if (cpu_one_in == 0) {
+    if (left > 1 && left < 2 * one_in) {
+        chance->gap = word - 1;
+        return 0;
+    }
+    if (one_in == 0) {
         return 0;
     }
     word = (word >> 32) * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     word ^= word >> 29;
-    *state = (word & ~(uint64_t) UINT32_MAX) | (((word >> 32) * (2 * (uint64_t) cpu_one_in - 1) >> 32) + 1);
+    chance->gap = (word & ~(uint64_t) UINT32_MAX) | (((word >> 32) * (2 * one_in - 1) >> 32) + 1);
+    if (one_in > 1) {
+        uint64_t workers = settings->workers_most > 1 ? settings->workers_most : 1;
+
+        chance->not_before_ns = now_ns + BRIMFUL_CPU_REST_NS * workers;
+    }
     return 1;
 }
 
@@ -565,7 +499,6 @@ static inline void brimful_record_times(struct brimful_slot *slot, unsigned clas
             sum += request->cpu_ns[i];
         }
         brimful_add(&class_->cpu_sum_us2, brimful_square_us2(sum));
-        brimful_add(&class_->cpu_user_ns, request->cpu_user_ns);
         brimful_add(&class_->cpu_count, 1);
     } else if (request->cpu_sampled == 2) {
         brimful_add(&class_->cpu_mixed, 1);

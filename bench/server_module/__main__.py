@@ -5,21 +5,19 @@ python3 -m bench.server_module --help
 """
 
 import argparse
-import json
 import os
 import tempfile
 from pathlib import Path
 
 from .. import command
-from ..monitor import report
-from ..monitor.case import Case
-from ..side_by_side.tools import Failed
-from . import counts, demands, overhead, phases, webstone
+from ..monitor import suite
+from . import counts, demands, overhead, phases, sockets, webstone
 from .bed import Bed, find, own_network, versions
 
 CASES = [
     overhead.NGINX,
     overhead.APACHE,
+    sockets.CASE,
     webstone.NGINX,
     webstone.APACHE,
     webstone.KERNEL,
@@ -36,8 +34,7 @@ SECONDS, QUICK_SECONDS = 600, 15
 def main() -> int:
     options = parse()
     if options.report:
-        print(report.text(CASES, json.loads(options.report.read_text())))
-        return 0
+        return suite.show(options.report, CASES)
     build = options.build.resolve()
     if find("brimful", build) is None:
         return command.missing("server-module", "brimful", options.build, "make build")
@@ -56,29 +53,11 @@ def main() -> int:
         },
         "cases": [],
     }
-    print(report.header(document), end="\n\n", flush=True)
     out = options.out or (None if options.quick else command.RESULTS / "server-module.json")
     with tempfile.TemporaryDirectory(prefix="brimful-bench-") as directory:
         os.chmod(directory, 0o755)
         bed = Bed(build, Path(directory), options.server_cpu, options.generator_cpu, options.quick, seconds)
-        for case in CASES:
-            if options.case and case.name not in options.case:
-                continue
-            document["cases"].append(run(case, bed))
-            print(report.case_text(case, document["cases"][-1]), end="\n\n", flush=True)
-            if out:
-                command.write(out, document)
-    print(report.requirements_text(CASES, document))
-    if out:
-        command.say(f"\nraw results: {out}")
-    return 0
-
-
-def run(case: Case, bed: Bed) -> dict:
-    try:
-        return {"name": case.name} | case.measure(bed).document()
-    except Failed as failure:
-        return {"name": case.name, "error": str(failure)}
+        return suite.measure(document, CASES, bed, options.case, out)
 
 
 def parse() -> argparse.Namespace:

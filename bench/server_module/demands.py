@@ -1,9 +1,12 @@
 """Whether demands per class from the module say how much a server can take.
 
 One mix of four classes is watched at saturation. A class's demand is its CPU time in the module's phases and an equal
-share of what the threads spent outside of them: accepting, waiting, parsing heads that come in parts. With these the
-throughput of other mixes is predicted, X = U ÷ Σ pᵢDᵢ (the utilization law; Denning & Buzen 1978), and then measured.
-U is the share of its CPU that the server had: all of it, where nothing else runs.
+share of what the server's processes spent outside of them: accepting, waiting, parsing heads that come in parts. With
+these the throughput of other mixes is predicted, X = U ÷ Σ pᵢDᵢ (the utilization law; Denning & Buzen 1978), and then
+measured. U is the share of its CPU that the server had: all of it, where nothing else runs.
+
+A host's speed may drift by a quarter within seconds, and with it what a request costs. So runs are short, and each mix
+is predicted from what was watched just before it and just after.
 """
 
 import random
@@ -22,8 +25,8 @@ from .servers import Server
 CLASSES = {"tiny": 500, "small": 12_000, "medium": 100_000, "large": 600_000}
 WATCHED = (0.4, 0.3, 0.2, 0.1)
 PREDICTED = ((0.7, 0.2, 0.08, 0.02), (0.1, 0.6, 0.25, 0.05), (0.25, 0.25, 0.25, 0.25), (0.9, 0.1, 0.0, 0.0))
-SECONDS, QUICK_SECONDS = 8, 2
-REPETITIONS, QUICK_REPETITIONS = 5, 2
+SECONDS, QUICK_SECONDS = 3, 2
+REPETITIONS, QUICK_REPETITIONS = 10, 1
 CLIENTS = 32
 
 
@@ -43,9 +46,13 @@ def measure(bed: Bed, kind: str) -> Outcome:
     with bed.aside(), bed.server(kind, files, classes=classes) as server:
         for repetition in range(repetitions):
             say(f"demands-{kind}: repetition {repetition + 1} of {repetitions}")
-            demands = demands_us(saturate(bed, server, workload, WATCHED)[0])
+            before = demands_us(*saturate(bed, server, workload, WATCHED))
             for mix in random.sample(PREDICTED, len(PREDICTED)):
-                rows.append(row(mix, demands, *saturate(bed, server, workload, mix)))
+                run = saturate(bed, server, workload, mix)
+                after = demands_us(*saturate(bed, server, workload, WATCHED))
+                demands = {name: (before[name] + after[name]) / 2 for name in CLASSES}
+                rows.append(row(mix, demands, *run))
+                before = after
     outcome = Outcome()
     outcome.measured["off"] = Estimate.exact(statistics.median(abs(one["off"]) for one in rows))
     outcome.table(
@@ -70,11 +77,11 @@ def saturate(bed: Bed, server: Server, workload: object, mix: Sequence[float]) -
     return server.memory.counted() - before, record["duration_s"], cpu_s(pids) - cpu
 
 
-def demands_us(counted: Counted) -> dict[str, float]:
+def demands_us(counted: Counted, _seconds: float, used_s: float) -> dict[str, float]:
     """CPU time per request of each class."""
     inside = {name: one.cpu_us for name, one in counted.classes.items() if one.cpu_count}
     spent = sum(inside[name] * counted.classes[name].requests for name in inside)
-    outside = (counted.thread_cpu_ns / 1000 - spent) / counted.requests
+    outside = (1e6 * used_s - spent) / counted.requests
     return {name: inside.get(name, 0.0) + outside for name in CLASSES}
 
 

@@ -29,14 +29,13 @@ class Class:
     bytes: int
     cpu_count: int
     cpu_ns: int
-    cpu_user_ns: int
     cpu_mixed: int
     phase_ns: tuple[int, ...]
     phase_count: tuple[int, ...]
 
     def __sub__(self, other: "Class") -> "Class":
         return Class(
-            *(getattr(self, name) - getattr(other, name) for name in list(Class.__annotations__)[:6]),
+            *(getattr(self, name) - getattr(other, name) for name in list(Class.__annotations__)[:5]),
             tuple(a - b for a, b in zip(self.phase_ns, other.phase_ns, strict=True)),
             tuple(a - b for a, b in zip(self.phase_count, other.phase_count, strict=True)),
         )
@@ -89,7 +88,7 @@ def counted(data: bytes | mmap.mmap) -> Counted:
     if magic != MAGIC or layout != 1:
         raise ValueError("not the Server Module's memory, or of another layout")
     names = [name_at(data, HEADER.size + NAME_BYTES * i) for i in range(classes)]
-    sums = {name: Class(0, 0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES)) for name in names}
+    sums = {name: Class(0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES)) for name in names}
     cpu_ns = 0
     for slot in range(slots):
         at = header_size + slot * slot_size
@@ -105,14 +104,14 @@ def counted(data: bytes | mmap.mmap) -> Counted:
 
 def class_at(data: bytes | mmap.mmap, at: int) -> Class:
     words = CLASS.unpack_from(data, at)
-    requests, size, _failed, _aborted, cpu_count, parse, process, log, _squares, user, mixed = words
+    requests, size, _failed, _aborted, cpu_count, parse, process, log, _squares, _unused, mixed = words
     times = [TIMES.unpack_from(data, at + CLASS.size + i * TIMES.size) for i in range(len(PHASES))]
     sums, counts = tuple(one[1] for one in times), tuple(one[0] for one in times)
-    return Class(requests, size, cpu_count, parse + process + log, user, mixed, sums, counts)
+    return Class(requests, size, cpu_count, parse + process + log, mixed, sums, counts)
 
 
 def added(one: Class, other: Class) -> Class:
-    nothing = Class(0, 0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES))
+    nothing = Class(0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES))
     return one - (nothing - other)
 
 

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-const PROGRAMS: [&str; 3] = ["connections", "tasks", "walk"];
+const PROGRAMS: [&str; 4] = ["connections", "requests", "tasks", "walk"];
 
 fn main() -> ExitCode {
     println!("cargo::rerun-if-changed=build.rs");

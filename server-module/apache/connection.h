@@ -124,7 +124,7 @@ static void connection_head(struct connection *connection, int waited)
     if (connection->first_ns == 0) {
         connection->first_ns = !waited && connection->begun_ns != 0 ? connection->begun_ns : brimful_now();
         connection->last_ns = connection->first_ns;
-        connection->sampled = brimful_is_sampled(&this_worker.chance, settings.cpu_one_in);
+        connection->sampled = brimful_is_sampled(&this_worker.chance, &settings, connection->first_ns);
     } else if (waited) {
         connection->last_ns = brimful_now();
     } else {

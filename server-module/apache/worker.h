@@ -27,7 +27,7 @@ static struct brimful_settings settings;
 struct worker {
     struct brimful_slot *slot;
     uint64_t claim_at;    /* not before, if there was no slot free */
-    uint64_t chance;      /* of brimful_is_sampled */
+    struct brimful_chance chance; /* of brimful_is_sampled */
     uint64_t turn;        /* grows whenever the worker takes up other work: CPU time from one to the next is mixed */
     const void *busy_with; /* the connection that it is occupied by */
 
@@ -61,7 +61,7 @@ static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
     if (worker->slot == NULL && worker_has_key && now >= worker->claim_at) {
         worker->slot = brimful_claim(&memory, worker_process, (uint32_t) syscall(SYS_gettid));
         worker->claim_at = now + WORKER_CLAIM_AGAIN_NS;
-        worker->chance = now;
+        worker->chance.gap = now;
         if (worker->slot != NULL) {
             (void) pthread_setspecific(worker_key, worker);
         }

@@ -107,7 +107,7 @@ static struct {
     ngx_http_brimful_connection_t *connections; /* beside them, as many */
     const void *at_work;                     /* whose hook ran last */
     ngx_uint_t turn;                         /* how often that was another's than before */
-    uint64_t chance;
+    struct brimful_chance chance;
     const ngx_http_request_t *logged;        /* between the two handlers of the LOG phase */
     ngx_http_brimful_request_t *logging;     /* what is known of it */
     unsigned class_index;                    /* of it */
@@ -209,19 +209,25 @@ ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
     }
 }
 
-/* Adds the CPU time since it was started to that of PROCESS. */
-static void
+/* Adds the CPU time since it was started to that of PROCESS. Returns whether it was read for that: `cpu_from` is that
+ * reading then, from which what follows may be measured. */
+static int
 ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
 {
+    uint64_t cpu;
+
     if (request->figures.cpu_sampled != 1 || !request->cpu_runs) {
-        return;
+        return 0;
     }
     request->cpu_runs = 0;
     if (request->turn != ngx_http_brimful.turn) {
         request->figures.cpu_sampled = 2;
-        return;
+        return 0;
     }
-    request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] += brimful_cpu_between(request->cpu_from, brimful_thread_cpu());
+    cpu = brimful_thread_cpu();
+    request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] += brimful_cpu_between(request->cpu_from, cpu);
+    request->cpu_from = cpu;
+    return 1;
 }
 
 /* The client is waited for, until ngx_http_brimful_resume. Others may be served meanwhile, at their own account. */
@@ -230,7 +236,7 @@ ngx_http_brimful_wait_to_send(ngx_http_brimful_request_t *request)
 {
     ngx_http_brimful_account(request, brimful_now());
     request->waits_to_send = 1;
-    ngx_http_brimful_stop_cpu(request);
+    (void) ngx_http_brimful_stop_cpu(request);
 }
 
 static void
@@ -300,11 +306,11 @@ ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connec
 /* Decides once whether CPU time of the next request is measured, and where it is, begins with it, over again with
  * each receipt. */
 static void
-ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection)
+ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection, uint64_t now)
 {
     if (!connection->chosen) {
         connection->chosen = 1;
-        connection->sampled = brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings->cpu_one_in);
+        connection->sampled = brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings, now);
     }
     if (connection->sampled) {
         connection->cpu_from = brimful_thread_cpu();
@@ -336,7 +342,7 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
     /* Before the call, which is the server's own work: there is something to read, or it would not have been called. */
     now = brimful_now();
     if (!connection->multiplexed) {
-        ngx_http_brimful_choose(connection);
+        ngx_http_brimful_choose(connection, now);
     }
     n = connection->recv(c, buf, size);
     if (n > 0) {
@@ -550,14 +556,15 @@ ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_reques
 
 /* Begins to measure CPU time, if this request is one of those. */
 static void
-ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_connection_t *connection)
+ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_connection_t *connection,
+                        uint64_t now)
 {
     unsigned chosen = connection->chosen && !connection->multiplexed;
 
     connection->chosen = 0;
     if (!chosen) {
         request->figures.cpu_sampled =
-            brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings->cpu_one_in);
+            brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings, now);
         ngx_http_brimful_start_cpu(request);
         return;
     }
@@ -610,7 +617,7 @@ ngx_http_brimful_post_read(ngx_http_request_t *r)
         connection->last_ns = now;
     }
     brimful_begin(ngx_http_brimful.slot, now);
-    ngx_http_brimful_sample(request, connection);
+    ngx_http_brimful_sample(request, connection, now);
     return NGX_DECLINED;
 }
 
@@ -695,8 +702,9 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
             request->lingers = 1;
         }
         ngx_http_brimful_account(request, now);
-        ngx_http_brimful_stop_cpu(request);
-        ngx_http_brimful_start_cpu(request);
+        if (!ngx_http_brimful_stop_cpu(request)) {
+            ngx_http_brimful_start_cpu(request);
+        }
     } else {
         request = ngx_http_brimful_unparsed(ngx_http_brimful_beside(ngx_http_brimful_client(r)), r, now);
         if (request == NULL) {
@@ -757,7 +765,7 @@ ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_reques
         /* The next request is here already, and was kept waiting until now. */
         connection->first_ns = now;
         connection->last_ns = now;
-        ngx_http_brimful_choose(connection);
+        ngx_http_brimful_choose(connection, now);
     } else {
         connection->first_ns = 0;
     }
@@ -1141,7 +1149,7 @@ ngx_http_brimful_init_process(ngx_cycle_t *cycle)
     }
     ngx_http_brimful.first = cycle->connections;
     ngx_http_brimful.connection_n = cycle->connection_n;
-    ngx_http_brimful.chance = brimful_now() ^ ((uint64_t) ngx_pid << 32);
+    ngx_http_brimful.chance.gap = brimful_now() ^ ((uint64_t) ngx_pid << 32);
     ngx_http_brimful_claim_slot(cycle->log);
 
     /* Whoever mapped the file may have been the parent of the master, before it became a daemon. */

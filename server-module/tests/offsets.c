@@ -62,7 +62,6 @@ static void print_class(void)
     FIELD(brimful_class, cpu_count);
     FIELD(brimful_class, cpu_ns);
     FIELD(brimful_class, cpu_sum_us2);
-    FIELD(brimful_class, cpu_user_ns);
     FIELD(brimful_class, cpu_mixed);
     FIELD(brimful_class, times);
     STRUCT(brimful_class);

@@ -31,7 +31,6 @@ static void record_small(struct brimful_settings *settings, struct brimful_slot 
             .aborted = i == 8,
             .cpu_sampled = i % 10 == 0 ? 1 : i == 9 ? 2 : 0,
             .cpu_ns = {5000, 20000, 2000},
-            .cpu_user_ns = 9000,
         };
 
         brimful_record(slot, brimful_classify(settings, "/", 1, request.bytes), &request);

@@ -127,7 +127,6 @@ static void what_is_recorded_adds_up(void)
     struct brimful_request request = {.time_ns = {1000, 2000, 3000, 4000, 5000, 6000},
                                       .has = {1, 1, 1, 0, 1, 1},
                                       .cpu_ns = {1000, 2000, 3000},
-                                      .cpu_user_ns = 1500,
                                       .cpu_sampled = 1,
                                       .bytes = 10,
                                       .status = 500,
@@ -148,7 +147,7 @@ static void what_is_recorded_adds_up(void)
     class_ = &slot->classes[6];
     CHECK(class_->requests == 2 && class_->bytes == 20 && class_->failed == 1 && class_->aborted == 1);
     CHECK(class_->cpu_count == 1 && class_->cpu_mixed == 1 && class_->cpu_ns[BRIMFUL_CPU_LOG] == 3000);
-    CHECK(class_->cpu_sum_us2 == 36 && class_->cpu_user_ns == 1500);
+    CHECK(class_->cpu_sum_us2 == 36);
     CHECK(class_->times[BRIMFUL_PARSE].count == 2 && class_->times[BRIMFUL_PARSE].sum_ns == 3000);
     CHECK(class_->times[BRIMFUL_PARSE].sum_us2 == 5 && class_->times[BRIMFUL_PARSE].most_ns == 2000);
     CHECK(class_->times[BRIMFUL_PARSE].buckets[brimful_bucket(2000)] == 1);
@@ -409,11 +408,14 @@ static void time_is_that_of_the_kernel(void)
 
 static void samples_are_of_one_in_so_many(void)
 {
-    uint64_t chance = 0;
+    struct brimful_settings often = {.cpu_one_in = 16};
+    struct brimful_chance chance = {0, 0};
+    uint64_t now = 0;
     unsigned i, sampled = 0, of_phase[16] = {0};
 
     for (i = 0; i < 160000; i++) {
-        if (brimful_is_sampled(&chance, 16)) {
+        now += BRIMFUL_CPU_REST_NS;
+        if (brimful_is_sampled(&chance, &often, now)) {
             sampled++;
             of_phase[i % 16]++;
         }
@@ -422,14 +424,26 @@ static void samples_are_of_one_in_so_many(void)
     for (i = 0; i < 16; i++) {
         CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* whatever the period of a workload */
     }
-    chance = 0;
-    for (i = 0; i < 1000; i++) {
-        CHECK(brimful_is_sampled(&chance, 1));
+    /* A busy worker, of four: one request in 10 us, for 10 s. */
+    often.workers_most = 4;
+    for (i = 0, sampled = 0; i < 1000000; i++) {
+        now += 10000;
+        sampled += (unsigned) brimful_is_sampled(&chance, &often, now);
     }
+    CHECK(sampled > 580 && sampled < 626);
+    chance.gap = 0;
+    often.cpu_one_in = 1;
+    now += 4 * BRIMFUL_CPU_REST_NS;
     for (i = 0; i < 1000; i++) {
-        CHECK(!brimful_is_sampled(&chance, 0));
+        CHECK(brimful_is_sampled(&chance, &often, now));
     }
-    CHECK(brimful_is_sampled(&chance, UINT32_MAX) && !brimful_is_sampled(&chance, UINT32_MAX));
+    often.cpu_one_in = 0;
+    for (i = 0; i < 1000; i++) {
+        CHECK(!brimful_is_sampled(&chance, &often, now));
+    }
+    often.cpu_one_in = UINT32_MAX;
+    CHECK(brimful_is_sampled(&chance, &often, now));
+    CHECK(!brimful_is_sampled(&chance, &often, now + 100 * BRIMFUL_CPU_REST_NS));
     brimful_start_cpu_clock();
     CHECK(brimful_cpu_between(5, 3) == 0 && brimful_cpu_between(0, brimful_cpu_clock.cost_ns) == 0);
     CHECK(brimful_cpu_between(0, brimful_cpu_clock.cost_ns + 70) == 70);

@@ -15,7 +15,7 @@ use brimful_core::workload::{Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate, Slo};
 use brimful_engine::{Cidr, Close, Engine};
 use brimful_http::Version;
-use brimful_monitor::{GroupName, Intervals, NetNamespace, ProcessSelector};
+use brimful_monitor::{Duty, GroupName, Intervals, NetNamespace, ProcessSelector};
 use brimful_survey::{Change, GUARDIAN};
 use brimful_workload::{ArrivalsError, Process, Shard, Speed};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -349,9 +349,13 @@ pub struct WatchArgs {
     /// Read this file of a Server Module, whoever writes it (repeatable) [default: those of the watched programs]
     #[arg(long, value_name = "FILE")]
     pub module: Vec<PathBuf>,
-    /// Groups of figures to read: kernel, process, network, connections, module [default: all]
+    /// Groups of figures to read: kernel, process, network, connections, module, requests [default: all but requests]
     #[arg(long, value_name = "GROUP,…", value_delimiter = ',')]
     pub groups: Vec<GroupName>,
+    /// Measure requests at the sockets of --port, whatever server it is: how long they wait for it and how long it takes. Costs
+    /// the server some 1 % of its throughput, by tracepoints attached for a SHARE of the time [default: 20%]
+    #[arg(long, value_name = "SHARE", value_parser = duty, num_args = 0..=1, require_equals = true, default_missing_value = "20%")]
+    pub requests: Option<Duty>,
     /// How often, like 1s; of one group, like process=5s (repeatable) [default: 1s]
     #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
     pub interval: Vec<IntervalOf>,
@@ -606,6 +610,12 @@ fn interval(text: &str) -> Result<IntervalOf, String> {
         true => Ok(IntervalOf(group, interval)),
         false => Err(format!("an interval of {interval} cannot be kept: choose one from 10ms to 1h")),
     }
+}
+
+/// Reads `20%` and `0.2`.
+fn duty(text: &str) -> Result<Duty, String> {
+    let share = crate::plan::args::share(text)?;
+    Duty::of_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
 }
 
 /// Reads `9477`, `:9477` and `0.0.0.0:9477`; without an address only this host is served.

@@ -125,6 +125,9 @@ fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> Str
     if let Some(classes) = server.module.as_ref().and_then(brimful_report::server::module_table) {
         text += &classes;
     }
+    if let Some(sizes) = server.requests.as_ref().and_then(brimful_report::server::requests_table) {
+        text += &sizes;
+    }
     let cost = server.overhead.monitor_cpu_s / seconds.as_secs_f64().max(f64::MIN_POSITIVE);
     let us = server.overhead.per_sample_us;
     text + &format!("{:<10}{} of one CPU, {us:.0} µs a sample\n", "monitor", small_percent(cost))

@@ -74,6 +74,10 @@ pub struct Survey {
     /// station of the model.
     #[serde(default)]
     pub programs: Vec<ProgramDemand>,
+    /// What the server itself measured of its requests during calibration, where the demands of the classes stand on
+    /// that: it has the Server Module, with the classes of the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<InsideServer>,
     /// How fast the server was in each block of calibration, in turn, over its mean: 0.9 is a tenth slower.
     #[serde(default)]
     pub speed_by_block: Vec<f64>,
@@ -149,6 +153,26 @@ pub struct ByClients {
     pub ci95_half_width: Option<f64>,
     /// Of the server's CPUs by the server's processes, if those can be seen.
     pub utilization: Option<f64>,
+}
+
+/// What a server measured of its own requests during calibration: how its classes differ, whose demands are CPU time within
+/// the phases of a request and an equal share of what the server used outside of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct InsideServer {
+    /// Requests whose CPU time was measured.
+    pub sampled: u64,
+    /// Squared coefficient of variation of the CPU time of a request of a class, over classes by their second moments.
+    pub scv: Option<f64>,
+    /// Half width of its 95 % confidence interval.
+    pub scv_ci95_half_width: Option<f64>,
+    /// Whether its workers are more than its CPUs and take turns there: then the model's variability is not that of
+    /// service, but fitted to how long calls waited.
+    pub takes_turns: bool,
+    /// How many workers it may have, where it serves no more calls at a time.
+    pub workers: Option<u64>,
+    /// How many of them were busy while clients left it no rest.
+    pub workers_busy: Option<f64>,
 }
 
 /// What calibration did to a server that others use, too, and what it was allowed to.

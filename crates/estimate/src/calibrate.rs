@@ -5,7 +5,7 @@
 //! law does not explain is named ([`OddRun`]). What the server does without requests is taken from a run of next to
 //! none if there is one, else fitted along. Disks that were used become stations in the same way. Mean response times
 //! give the variability of service and the time spent elsewhere ([`crate::fit_response`]). [`Source`] says what each
-//! demand stands on.
+//! demand stands on; where the server measured its own requests, that ([`InsideDemands`]).
 //!
 //! A demand has two intervals: that of the regression, from how far the runs are from one law, and that of a bootstrap
 //! of the seconds within each run ([`crate::demand::moving_blocks`]), from how they scatter. The wider of the two is
@@ -22,6 +22,7 @@ mod cpu;
 mod disks;
 mod elsewhere;
 mod figures;
+mod inside;
 mod judge;
 mod knee;
 mod odd;
@@ -31,6 +32,7 @@ mod runs;
 pub use bursts::{BurstRun, Bursts};
 pub use certainty::{Source, Uncertainty};
 pub use cpu::RunDemand;
+pub use inside::{InsideDemand, InsideDemands};
 pub use knee::{KneeCheck, MeasuredLoad};
 pub use odd::OddRun;
 pub use report::{Calibrated, DemandAtRate, Merged, Saturation, SizeDemand};
@@ -102,7 +104,8 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         uncertainty.push(disk.uncertainty);
         model.demand_correlation.push(disk.correlation);
     }
-    let elsewhere = elsewhere::fit(&runs, &model)?;
+    let service_scv = cpu.inside.as_ref().and_then(|inside| inside.service_scv(runs.servers));
+    let elsewhere = elsewhere::fit(&runs, &model, service_scv)?;
     if let Some(elsewhere) = &elsewhere {
         model.stations[0].scv = elsewhere.response.scv;
         model.stations.push(Station { kind: StationKind::Delay, scheduling: Scheduling::Ps, ..station("elsewhere") });
@@ -132,6 +135,7 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
         condition_number: cpu.condition_number,
         load_dependence: cpu.load_dependence,
         odd: cpu.odd,
+        inside: cpu.inside,
         response: elsewhere.map(|e| e.response),
         knee,
         bursts,

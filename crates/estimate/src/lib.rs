@@ -2,7 +2,8 @@
 //!
 //! - [`mod@calibrate`]: Records to a model.
 //! - [`demand`]: demands from utilizations, by least squares or by the proportional rule, with intervals.
-//! - [`server`]: the server that a survey measures, fitted and predicted. [`window`]: what one Record shows.
+//! - [`server`]: the server that a survey measures, fitted and predicted. [`window`]: what one Record shows;
+//!   [`mod@inside`]: what the server itself says in it of its requests.
 //! - [`site`]: demands from an access log and what `sar` says.
 //! - [`burstiness`]: how bursty arrivals are, what they do to demands.
 //! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
@@ -17,6 +18,7 @@ pub mod cluster;
 mod correlation;
 pub mod demand;
 mod error;
+pub mod inside;
 pub mod knee;
 mod least_squares;
 pub mod response;
@@ -37,6 +39,7 @@ pub use demand::{
     attribute_equally, fit_demands, fit_load_dependence, fit_size,
 };
 pub use error::EstimateError;
+pub use inside::{Inside, Unmatched, Whole, Workers};
 pub use knee::{Knee, find_knee};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{

@@ -38,7 +38,7 @@ pub struct ResponseFit {
     pub scv: f64,
     /// Where `scv` comes from.
     pub basis: ScvBasis,
-    /// Standard error of `scv`, where it was fitted.
+    /// Standard error of `scv`, where it was measured or fitted.
     pub scv_standard_error: Option<f64>,
 }
 
@@ -46,6 +46,8 @@ pub struct ResponseFit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScvBasis {
+    /// Measured request by request inside the server.
+    Measured,
     /// Fitted.
     Fitted,
     /// Assumed exponential: fewer than three points.
@@ -56,12 +58,7 @@ pub enum ScvBasis {
 
 /// Fits Z0 ≥ 0 and scv ≥ 0; where the points do not determine both, scv = 1 and Z0 alone. Needs one point.
 pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateError> {
-    for (i, p) in points.iter().enumerate() {
-        non_negative(p.wait_unit, || format!("the wait at point {i} (leave out saturated levels)"))?;
-        non_negative(p.demand, || format!("the demand at point {i}"))?;
-        non_negative(p.response, || format!("the response time at point {i}"))?;
-        non_negative(p.weight, || format!("the weight of point {i}"))?;
-    }
+    check(points)?;
     let counted: Vec<&ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).collect();
     if counted.len() < 3 {
         return exponential(&counted, ScvBasis::TooFewPoints);
@@ -81,6 +78,30 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
         }
         _ => exponential(&counted, ScvBasis::Indistinct),
     }
+}
+
+/// Fits Z0 ≥ 0 where scv is known, with this standard error. Needs one point that counts.
+///
+/// # Errors
+/// Without such a point, or where a figure makes no sense.
+pub fn fit_delay(points: &[ResponsePoint], scv: f64, standard_error: f64) -> Result<ResponseFit, EstimateError> {
+    check(points)?;
+    let counted: Vec<ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).copied().collect();
+    if counted.is_empty() {
+        return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
+    }
+    let delay = delay(&counted, scv);
+    Ok(ResponseFit { delay, scv, basis: ScvBasis::Measured, scv_standard_error: Some(standard_error) })
+}
+
+fn check(points: &[ResponsePoint]) -> Result<(), EstimateError> {
+    for (i, p) in points.iter().enumerate() {
+        non_negative(p.wait_unit, || format!("the wait at point {i} (leave out saturated levels)"))?;
+        non_negative(p.demand, || format!("the demand at point {i}"))?;
+        non_negative(p.response, || format!("the response time at point {i}"))?;
+        non_negative(p.weight, || format!("the weight of point {i}"))?;
+    }
+    Ok(())
 }
 
 /// Z0 alone where the variability is known.
@@ -124,6 +145,14 @@ mod tests {
             assert_eq!(fit.basis, ScvBasis::Fitted);
             assert!((fit.delay - delay).abs() < 1e-12 && (fit.scv - scv).abs() < 1e-8, "{fit:?}");
         }
+    }
+
+    #[test]
+    fn a_known_variability_leaves_the_delay() {
+        let fit = fit_delay(&points(0.0003, 0.4, [0.0; 3])[..1], 0.4, 0.01).unwrap();
+        assert!((fit.delay - 0.0003).abs() < 1e-12, "one level is enough: {fit:?}");
+        assert_eq!((fit.scv, fit.basis, fit.scv_standard_error), (0.4, ScvBasis::Measured, Some(0.01)));
+        assert!(fit_delay(&[], 0.4, 0.01).is_err());
     }
 
     #[test]

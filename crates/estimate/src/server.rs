@@ -4,7 +4,8 @@
 //! workers, a lock, a disk), and one delay station for all else. What clients who leave the server no rest get done is
 //! measured, not extrapolated: with so many present, the server as seen from outside (Chandy, Herzog & Woo 1975). What
 //! a call costs more at leisure is one of several laws ([`law`]), and the one that says best what it was not fitted to.
-//! Mean response times then give the delay and the variability of service. Predictions are solutions of the model, so
+//! Where the server has the Server Module, how classes differ is what that measured of them ([`inside`]), else what each
+//! costs by itself. Mean response times then give the delay and the variability of service. Predictions are solutions of the model, so
 //! whoever solves it gets the same; how far measurements may be off them is found by drawing blocks of calibration anew
 //! ([`variable`]).
 
@@ -12,6 +13,7 @@ mod blocks;
 mod drift;
 mod full;
 mod host;
+mod inside;
 mod law;
 mod programs;
 mod quota;
@@ -27,6 +29,7 @@ pub use variable::{Expected, Spread};
 use self::blocks::{Pooled, Replayed, pool};
 use self::drift::Drift;
 use self::full::Full;
+use self::inside::SeenInside;
 use self::law::Cost;
 use crate::EstimateError;
 use crate::correlation::of_covariance;
@@ -85,6 +88,8 @@ struct Once {
     network: Model,
     /// The CPUs, whether requests wait there or for something around them, and the classes' demands there.
     cpu: (Station, Vec<f64>),
+    /// Whether the classes' demands stand on what the server itself measured.
+    inside: bool,
     /// Squared coefficient of variation of what a call of a class needs: of this the differences between stretches of
     /// few calls are made, whatever the queues look like.
     service_scv: f64,
@@ -282,7 +287,9 @@ impl Once {
         }
         let (fitted, laws) = law::choose(&costs, busiest, chance);
         let classes = facts.classes.len();
-        let demands = class_demands(facts, places, fitted.demand);
+        let measured = SeenInside::of(facts, places).and_then(|inside| inside.demands(&facts.mix, fitted.demand));
+        let inside = measured.is_some();
+        let demands = measured.unwrap_or_else(|| class_demands(facts, places, fitted.demand));
         let cpu = Station {
             name: facts.station.clone(),
             scheduling: Scheduling::Fcfs,
@@ -294,13 +301,14 @@ impl Once {
         let mut once = Once {
             network: network(facts, &cpu, &demands, &full),
             cpu: (cpu, demands),
+            inside,
             service_scv: 0.0,
             shape: [1.0; 3],
             laws,
             bottleneck: full.name.clone(),
             evidence: full.evidence.clone(),
         };
-        if classes > 1 && (0..classes).any(|class| alone(places, class).is_none()) {
+        if !inside && classes > 1 && (0..classes).any(|class| alone(places, class).is_none()) {
             let first = once.network.stations[0].name.clone();
             once.network.joint_demands = joint_demands(&once.network.classes, &first, &[(0..classes).collect()]);
         }

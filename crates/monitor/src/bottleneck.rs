@@ -8,11 +8,15 @@ use crate::group::Stretch;
 use crate::rates::Rates;
 use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, number, whole_percent};
-use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Network, Program, Programs, Stall};
+use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Module, Network, Program, Programs, Stall};
+use brimful_core::text::one_line;
 use thresholds::{
     BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
     RETRANSMITTED_AT_ALL, STEAL, SWAP, THROTTLED, WAITS, WAITS_AT_ALL,
 };
+
+/// From this share on one says all: at the ends of requests a worker is idle for a moment.
+const ALL_OF_THEM: f64 = 0.99;
 
 /// Something at a limit, or near it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +43,9 @@ pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(kernel) = &rates.kernel {
         cpus(&kernel.figures, &mut findings);
+    }
+    if let Some(module) = &rates.module {
+        workers(&module.figures, &mut findings);
     }
     if let Some(connections) = &rates.connections {
         listeners(&connections.figures, &mut findings);
@@ -115,6 +122,24 @@ fn where_to(cores: &[&Core]) -> String {
 /// Without what the hypervisor took: that is a finding of its own.
 fn busy(shares: &CpuShares) -> f64 {
     shares.user + shares.system
+}
+
+/// Servers that serve no more requests or connections at a time than they have workers: one that comes when all are busy
+/// waits for one.
+fn workers(module: &Module, findings: &mut Vec<Finding>) {
+    for server in &module.servers {
+        let (Some(most), Some(busy)) = (server.workers_most.filter(|&most| most > 0), server.workers_busy) else {
+            continue;
+        };
+        let share = busy / most as f64;
+        BUSY.report(share, findings, || {
+            let name = one_line(&server.name);
+            match share >= ALL_OF_THEM {
+                true => format!("all {} workers of {name} are busy", count(most)),
+                false => format!("{} of {} workers of {name} are busy", count(busy.round() as u64), count(most)),
+            }
+        });
+    }
 }
 
 fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
@@ -231,7 +256,7 @@ fn fine(rates: &Rates) -> Option<Finding> {
 mod tests {
     use super::*;
     use brimful_core::Nanos;
-    use brimful_core::server::{AcceptQueue, Disk, Memory, Paging, Port, Pressure, Tcp, Traffic};
+    use brimful_core::server::{AcceptQueue, Disk, Memory, ModuleServer, Paging, Port, Pressure, Tcp, Traffic};
 
     fn stretch<T>(seconds: u64, figures: T) -> Option<Stretch<T>> {
         Some(Stretch { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, figures })
@@ -258,6 +283,15 @@ mod tests {
         };
         let connections = Connections { ports: ports.iter().map(port).collect(), ..Connections::default() };
         Rates { connections: stretch(1, connections), ..Rates::default() }
+    }
+
+    fn workers(busy: f64, most: u64) -> Rates {
+        let name = "Apache/2.4.66 (prefork)".to_owned();
+        let server =
+            ModuleServer { name, workers_most: Some(most), workers_busy: Some(busy), ..ModuleServer::default() };
+        // nginx has no such limit.
+        let nginx = ModuleServer { workers: 2, workers_busy: Some(2.0), ..ModuleServer::default() };
+        Rates { module: stretch(1, Module { servers: vec![server, nginx], ..Module::default() }), ..Rates::default() }
     }
 
     fn program(cpu_s: f64, wait: f64, major_faults: u64) -> Rates {
@@ -298,7 +332,9 @@ mod tests {
             core
         };
         let whole = CpuShares { user: 0.5, system: 0.48, idle: 0.02, ..CpuShares::default() };
-        let table: [(Rates, Severity, &str); 20] = [
+        let table: [(Rates, Severity, &str); 22] = [
+            (workers(149.7, 150), Limit, "all 150 workers of Apache/2.4.66 (prefork) are busy"),
+            (workers(129.6, 150), Near, "130 of 150 workers of Apache/2.4.66 (prefork) are busy"),
             (
                 with_cores(&[core(0, 0.12, 0.85, 0.0), core(1, 0.1, 0.1, 0.0)]),
                 Limit,
@@ -355,11 +391,13 @@ mod tests {
         let mut rates = with_cores(&[core(0, 0.12, 0.85, 0.0), core(1, 0.1, 0.0, 0.2)]);
         rates.connections = ports(&[(80, 4097, 4096, 1210.0)]).connections;
         rates.process = program(0.9, 0.7, 0).process;
+        rates.module = workers(8.0, 8).module;
         let said: Vec<String> = bottleneck(&rates).into_iter().map(|finding| finding.sentence).collect();
         assert_eq!(
             said,
             [
                 "CPU 0 is 97 % busy, 88 % of it in the kernel",
+                "all 8 workers of Apache/2.4.66 (prefork) are busy",
                 "accept queue 4,097/4,096, 1,210 SYN/s dropped",
                 "the hypervisor took 20 % of CPU 1 (steal)",
                 "nginx waits for a CPU 44 % of the time"

@@ -1,5 +1,6 @@
 //! What to watch, and how.
 
+use crate::requests::Duty;
 use crate::schedule::Intervals;
 use crate::{NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
@@ -24,6 +25,8 @@ pub struct MonitorConfig {
     pub pin: Option<usize>,
     /// Whether eBPF may serve as a source. It is left alone without the privilege in any case.
     pub ebpf: bool,
+    /// How much of the time tracepoints on sockets are attached, where that group is among the intervals.
+    pub requests: Duty,
 }
 
 impl Default for MonitorConfig {
@@ -38,6 +41,7 @@ impl Default for MonitorConfig {
             intervals,
             pin: None,
             ebpf: true,
+            requests: Duty::default(),
         }
     }
 }

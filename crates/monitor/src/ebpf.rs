@@ -1,5 +1,6 @@
 //! Figures that the kernel computes for us by programs of ours: connections by state, kept up to date instead of being
-//! counted ([`Gauges`]), and all threads in one pass ([`TaskIterator`]).
+//! counted ([`Gauges`]), all threads in one pass ([`TaskIterator`]), and requests as sockets show them
+//! ([`RequestProbe`]).
 //!
 //! The programs are in `bpf/` at the root of the repository; `build.rs` compiles them and `object.rs` embeds them. They
 //! use what Linux has had since 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
@@ -13,9 +14,11 @@ mod object;
 #[cfg(not(feature = "ebpf"))]
 #[path = "ebpf/absent.rs"]
 mod object;
+mod requests;
 mod tasks;
 
 pub(crate) use connections::{Gauges, MAX_PORTS, PortGauges, own_network_namespace};
+pub(crate) use requests::{CLASSES, PortTally, RequestProbe, SizeTally, TimesTally};
 pub(crate) use tasks::{TaskIterator, TaskRecord};
 
 /// Why a program is not at work.
@@ -39,10 +42,12 @@ pub(crate) enum EbpfError {
     )]
     NoKernelTypes,
     /// A kernel without the place at which a program is to be attached.
-    #[error("this kernel has nothing to attach eBPF program `{program}` to ({why}): boot Linux 5.9 or newer")]
+    #[error("this kernel has nothing to attach eBPF program `{program}` to ({why}): boot Linux {needs} or newer")]
     TooOld {
         /// Which.
         program: &'static str,
+        /// The first Linux that has it.
+        needs: &'static str,
         /// As libbpf says it.
         why: String,
     },

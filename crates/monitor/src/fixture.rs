@@ -69,7 +69,7 @@ pub fn run(n: u64) -> Vec<Sample> {
         cpu_one_in: 16,
         workers: 1,
         busy: Nanos::from_millis(500 * k),
-        io: Some(IoSample { reads: 60 * k, read_bytes: 0, requests: 30 * k }),
+        io: Some(IoSample { reads: 60 * k, requests: 30 * k, ..IoSample::default() }),
         classes: vec![class(k)],
         ..ServerSample::default()
     };

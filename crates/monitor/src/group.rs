@@ -2,6 +2,7 @@
 //! [`Group`], and one entry in the list of `groups.rs`.
 
 use crate::netns::Place;
+use crate::requests::Duty;
 use crate::{MonitorError, NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};
@@ -60,13 +61,19 @@ pub struct Site<'s> {
     pub(crate) root: &'s Path,
     pub(crate) cpus: &'s [usize],
     pub(crate) processes: &'s [ProcessSelector],
+    /// Whether they are looked for, as the group `process` does.
+    pub(crate) finds_processes: bool,
     pub(crate) ports: &'s [u16],
     /// Files of the Server Module that were named.
     pub(crate) modules: &'s [PathBuf],
+    /// Processes of the programs, as far as they have been found.
+    pub(crate) pids: &'s [u32],
     pub(crate) netns: &'s NetNamespace,
     /// What `netns` stands for.
     pub(crate) place: &'s Place,
     pub(crate) ebpf: bool,
+    /// How much of the time tracepoints on sockets are attached.
+    pub(crate) duty: Duty,
     /// In place of a source, for each kind of figures that cannot be had.
     pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }

@@ -88,6 +88,8 @@ groups! { $
     connections Connections crate::connections::ConnectionsGroup,
     /// The servers' own requests, where a module inside tells of them.
     module Module crate::module::ModuleGroup,
+    /// Requests as the sockets of the server's ports show them: the one group that costs the server something.
+    requests Requests crate::requests::RequestsGroup,
 }
 
 impl fmt::Display for GroupName {
@@ -116,7 +118,7 @@ mod tests {
         for group in GroupName::ALL {
             assert_eq!(group.name().parse(), Ok(group));
         }
-        assert!("disk".parse::<GroupName>().unwrap_err().contains("kernel, process, network, connections and module"));
+        assert!("disk".parse::<GroupName>().unwrap_err().contains("network, connections, module and requests"));
     }
 
     #[test]

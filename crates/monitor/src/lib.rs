@@ -19,8 +19,8 @@
 //! - [`host::examine`]: what this host allows, and the command that mends each shortfall. [`host::probe`]: how fast it
 //!   is just now.
 //!
-//! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`, `module.rs`) with one implementation
-//! of [`Group`] in it, and one entry in the list of `groups.rs`.
+//! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`, `module.rs`, `requests.rs`) with one
+//! implementation of [`Group`] in it, and one entry in the list of `groups.rs`.
 
 #[macro_use]
 mod groups;
@@ -52,6 +52,7 @@ mod procfs;
 mod program;
 mod rates;
 mod remote;
+pub mod requests;
 mod sampler;
 mod schedule;
 mod search;
@@ -80,6 +81,7 @@ pub use owner::listener_owners;
 pub use program::{CpuTime, Membership, ProgramSample};
 pub use rates::{Rates, Tracker};
 pub use remote::{Identity, RemoteConfig, ServeConfig, Serving, Token};
+pub use requests::{Duty, RequestsSample};
 pub use sampler::{Sample, Sampler};
 pub use schedule::{Groups, Intervals, Schedule};
 pub use tree::{CpuReading, ProcessSelector, ProcessTree};

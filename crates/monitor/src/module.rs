@@ -19,6 +19,7 @@ pub mod layout;
 mod maps;
 
 pub use buckets::start_ns;
+pub(crate) use figures::elapsed_between;
 pub use file::{ModuleFile, ModuleFileError};
 
 use crate::MonitorError;
@@ -70,13 +71,13 @@ pub struct ServerSample {
     pub busy: Nanos,
     /// CPU time of the workers' threads, as last read by each.
     pub cpu: Nanos,
-    /// What its processes read, if the kernel tells.
+    /// What its processes read and used, if the kernel tells.
     pub io: Option<IoSample>,
     /// Each class.
     pub classes: Vec<ClassSample>,
 }
 
-/// What a server's processes had read when that was looked at last, which is not at every sample.
+/// What a server's processes had read and used when that was looked at last, which is not at every sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoSample {
@@ -84,6 +85,15 @@ pub struct IoSample {
     pub reads: u64,
     /// Bytes read from disks since the watch began.
     pub read_bytes: u64,
+    /// CPU time since the watch began, outside the kernel. How it is split the kernel knows by what it finds running when
+    /// its clock ticks, so that a split is of many ticks or of none.
+    pub user: Nanos,
+    /// The same in the kernel.
+    pub system: Nanos,
+    /// How finely a process's CPU time is told.
+    pub tick: Nanos,
+    /// Its processes at that moment.
+    pub processes: u64,
     /// The server's requests of all classes at that moment.
     pub requests: u64,
 }
@@ -108,8 +118,6 @@ pub struct ClassSample {
     pub cpu_ns: [u64; CPUS],
     /// Of the squares of each one's CPU time.
     pub cpu_sum_us2: u64,
-    /// Of their CPU time, outside the kernel; 0 where that is not told.
-    pub cpu_user_ns: u64,
     /// Requests chosen to be measured whose thread worked on others in between.
     pub cpu_mixed: u64,
     /// Elapsed times: head, parse, process, upstream, send, log.
@@ -148,8 +156,16 @@ impl Group for ModuleGroup {
     type Figures = Module;
 
     fn open(site: &mut Site<'_>) -> Result<Option<ModuleWatch>, MonitorError> {
-        if site.processes.is_empty() && site.modules.is_empty() {
-            site.lacks("module", "no process was named");
+        let why = match (site.processes.is_empty(), site.finds_processes) {
+            (true, _) => Some("no process was named"),
+            (false, false) => Some(
+                "it is the group `process` that finds the server's processes: add it to --groups, or name the file with \
+                 --module",
+            ),
+            (false, true) => None,
+        };
+        if let Some(why) = why.filter(|_| site.modules.is_empty()) {
+            site.lacks("module", why);
             return Ok(None);
         }
         ModuleWatch::open(site.root, site.modules).map(Some)

@@ -100,16 +100,30 @@ impl Sampler {
 
     /// Opens the groups that are of a network namespace, or the others.
     fn open_groups(&mut self, place: Place, of_netns: bool) -> Result<(), MonitorError> {
-        let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, .. } = &self.config;
+        let pids = self.pids();
+        let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests, .. } = &self.config;
         let (root, enabled, lacking) = (&*self.root, intervals.enabled(), &mut self.lacking);
-        let mut site = Site { root, cpus, processes, ports, modules, netns, place: &place, ebpf: *ebpf, lacking };
+        let mut site = Site {
+            root,
+            cpus,
+            processes,
+            finds_processes: enabled.has(GroupName::Process),
+            ports,
+            modules,
+            pids: &pids,
+            netns,
+            place: &place,
+            ebpf: *ebpf,
+            duty: *requests,
+            lacking,
+        };
         let mut opened: PerGroup<Watches> = per_group!(G => match G::OF_NETNS == of_netns && enabled.has(G::NAME) {
             true => G::open(&mut site)?,
             false => None,
         });
         for_each_group!(G => if G::OF_NETNS == of_netns {
             if !enabled.has(G::NAME) {
-                site.lacks(G::NAME.name(), format_args!("the group {} is not watched", G::NAME));
+                site.lacks(G::NAME.name(), not_watched(G::NAME));
             }
             *G::of_mut(&mut self.watches) = G::of_mut(&mut opened).take();
         });
@@ -195,5 +209,15 @@ impl Sampler {
             sources.extend(own);
         });
         sources
+    }
+}
+
+/// Why a group that is not enabled has no figures.
+fn not_watched(group: GroupName) -> String {
+    match group {
+        GroupName::Requests => {
+            "they cost the server some of its throughput and come only when asked for: --requests".to_owned()
+        }
+        group => format!("the group {group} is not watched"),
     }
 }

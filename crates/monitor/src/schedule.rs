@@ -23,11 +23,11 @@ impl Intervals {
     /// Bounds of every interval: it must show a burst, and must not be a load itself.
     const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
 
-    /// The same for all groups.
+    /// The same for all groups but one: `requests`, which costs the server something, comes only by [`Intervals::set`].
     pub fn every(interval: Nanos) -> Intervals {
         let mut intervals = Intervals([None; GroupName::ALL.len()]);
         for group in GroupName::ALL {
-            intervals.set(group, Some(interval));
+            intervals.set(group, Some(interval).filter(|_| group != GroupName::Requests));
         }
         intervals
     }

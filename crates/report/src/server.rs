@@ -7,9 +7,11 @@ mod groups;
 mod layout;
 mod module;
 mod paper;
+mod sockets;
 
 pub use module::table as module_table;
 pub use paper::tables as paper_tables;
+pub use sockets::table as requests_table;
 
 use brimful_core::quantity::{self, bytes, count, number, percent, rate};
 use brimful_core::server::{
@@ -40,6 +42,7 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
         ("disk", words)
     }));
     lines.extend(server.module.iter().flat_map(module::in_words).map(|words| ("requests", words)));
+    lines.extend(server.requests.iter().flat_map(sockets::in_words).map(|words| ("sockets", words)));
     lines.extend(server.host_probe.map(|probe| ("host", probe_in_words(&probe) + " when the watch began")));
     // Others have chosen the names in it.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
@@ -93,6 +96,7 @@ pub fn text(server: &Server) -> String {
     groups.extend(server.network.as_ref().map(network).unwrap_or_default());
     groups.extend(connections(&server.connections));
     groups.extend(server.module.as_ref().map(module::text).unwrap_or_default());
+    groups.extend(server.requests.as_ref().map(sockets::text).unwrap_or_default());
     if let Some(clock) = &server.clock {
         let cells = [("offset_s", clock.offset_s), ("uncertainty_s", clock.uncertainty_s)];
         groups.push(facts("clock", &[], cells.map(|(name, s)| (name, vec![seconds(Some(s))])).to_vec()));
@@ -193,6 +197,7 @@ mod tests {
             network,
             connections: Connections { listener, connections, ports },
             module: Some(module::tests::module()),
+            requests: Some(sockets::tests::requests()),
             host_probe: Some(HostProbe { arithmetic_mops: 2_310.0, memory_mreads: 25.3 }),
             intervals: Vec::new(),
         }
@@ -268,6 +273,8 @@ mod tests {
             "disk: vda 50.0 % busy, 12.0 reads/s, 0.00 writes/s",
             "requests: nginx/1.22.1 500/s, processing 95.0 µs (p99 437 µs) of under-5k, CPU 23.5 µs a request, \
              1.85 of 2 workers busy",
+            "sockets: port 80: 500/s, wait 10.0 µs (p99 46.0 µs), service 95.0 µs (p99 437 µs), 0.250 under way, \
+             10.0 % still open when their slice ended; seen 20.0 % of the time",
             "host: 2,310 million operations/s, 25.3 million memory reads/s when the watch began",
         ];
         assert_eq!(lines, expected);

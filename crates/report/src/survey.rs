@@ -207,6 +207,7 @@ mod tests {
             bottleneck: Some("cpu".to_owned()),
             bottleneck_evidence: Some("99.1 % busy with 8 clients at once".to_owned()),
             programs: Vec::new(),
+            inside: None,
             speed_by_block: vec![1.01, 0.93, 1.06],
             inflicted: Some(Inflicted {
                 mean_load: 0.22,

@@ -12,7 +12,7 @@ use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::Level;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{Block, Piece, Place, ServerFacts, ServerFit};
+use brimful_estimate::{Block, Piece, Place, ServerFacts, ServerFit, Unmatched};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -214,6 +214,9 @@ impl Method<'_> {
         if !trial.is_the_servers() {
             return Ok(None);
         }
+        if let Some(Err(why)) = trial.inside() {
+            self.note_unmatched(&why);
+        }
         let name = self.name_of(place);
         let about = About::calibration(&name, capacity.rate);
         let servers = self.setup.servers();
@@ -226,6 +229,14 @@ impl Method<'_> {
             piece.arrivals = self.bench.schedule(&workload, lasts, trial.record.seed)?;
         }
         Ok(Some(Measured { piece, level, processes }))
+    }
+
+    /// Says once why what the server measured of itself is of no use. Pieces too short to tell are nobody's fault.
+    fn note_unmatched(&mut self, why: &Unmatched) {
+        let lasting = matches!(why, Unmatched::Name { .. });
+        if lasting && !std::mem::replace(&mut self.found.noted_unmatched, true) {
+            self.note(format!("what the Server Module measures is not used: {why}"));
+        }
     }
 
     /// How long a visit takes, with what the server rests after it.

@@ -82,6 +82,8 @@ pub(crate) struct Found {
     pub filled: bool,
     /// So many clients were more than the generator could be.
     pub too_much_for_client: Option<u64>,
+    /// Whether it was said why what the server measured of itself is not used.
+    pub noted_unmatched: bool,
     /// What calibration has done to the server so far, and in all.
     pub toll: Toll,
     pub inflicted: Option<Inflicted>,

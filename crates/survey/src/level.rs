@@ -7,7 +7,10 @@ use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_core::workload::{Class, Load, Workload};
-use brimful_estimate::{Answered, Expected, Observed, Piece, Place, Prediction, ProgramSeen, Spread, stretches};
+use brimful_estimate::inside::threads;
+use brimful_estimate::{
+    Answered, Expected, Inside, Observed, Piece, Place, Prediction, ProgramSeen, Spread, Unmatched, Workers, stretches,
+};
 use std::collections::BTreeMap;
 
 /// Two samples of a throughput make an interval that says nothing.
@@ -23,6 +26,8 @@ const THROTTLED: f64 = 0.01;
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub record: Record,
+    /// Names of the workload's classes.
+    classes: Vec<String>,
     /// What the server's processes did while load was offered, by class in the order of the workload.
     observed: Option<Observed>,
     /// For how long it answered, and completed calls per second by class, where nothing else is seen of it.
@@ -37,10 +42,19 @@ impl Trial {
 
     /// The same, of a load that found the server idle and of which the first moment is not to count.
     pub fn warmed_up(record: Record, classes: &[Class], warm_up: Nanos) -> Trial {
+        let names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
         let warm_up = warm_up.as_secs_f64();
         let observed = Observed::after(warm_up, &record, &classes, true);
-        Trial { observed, answers: Observed::answers(warm_up, &record, &classes), record }
+        Trial { observed, answers: Observed::answers(warm_up, &record, &classes), classes: names, record }
+    }
+
+    /// What the server itself measured of each class; `None` where it has no Server Module.
+    pub fn inside(&self) -> Option<Result<Vec<Option<Inside>>, Unmatched>> {
+        let class = |name: &String| self.record.classes.get(name);
+        let named: Vec<(&str, Option<&ClassRecord>)> =
+            self.classes.iter().map(|name| (name.as_str(), class(name))).collect();
+        Inside::of(&self.record, &named)
     }
 
     /// Mean response time, in seconds.
@@ -97,6 +111,9 @@ impl Trial {
                 server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
             }),
             programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::of(server, busy)),
+            inside: self.inside().and_then(Result::ok).unwrap_or_default(),
+            workers: Workers::of(&self.record),
+            threads: threads(&self.record),
             response: self.response(),
             percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
             response_scv: self.response_scv(),

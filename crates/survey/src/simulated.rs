@@ -20,7 +20,9 @@ use crate::survey::{MAX_DELAY, MAX_LOAD};
 use crate::what_if::Change;
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
-use brimful_core::server::{CpuQuota, CpuShares, Disk, Kernel, Program, Server, ServerInterval};
+use brimful_core::server::{
+    CpuQuota, CpuShares, Disk, Kernel, Module, ModuleClass, ModuleServer, Program, Sampled, Server, ServerInterval,
+};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
@@ -66,6 +68,8 @@ struct Simulated {
     share: f64,
     immovable: bool,
     client_max: Option<f64>,
+    /// What it says of itself, if it has the Server Module.
+    module: Option<HasModule>,
     /// Of the survey: surveys of one seed have the same luck.
     seed: u64,
     /// How long a stranger's call may have to wait, if the survey is to be gentle.
@@ -80,6 +84,42 @@ struct Simulated {
     rested: Vec<Nanos>,
     /// Seed and calls of the last run.
     last: (u64, Vec<(f64, usize)>),
+}
+
+/// A Server Module that measures one request in sixteen.
+#[derive(Clone, Copy)]
+struct HasModule {
+    /// Of a request's CPU time, how many seconds are outside of its phases.
+    outside_s: f64,
+    /// The station of which each place is a worker, if the server has no other.
+    workers: Option<usize>,
+}
+
+impl HasModule {
+    /// What it says of a server that was called so often by each class, and had so much work at each station.
+    fn saw(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
+        let cpu = &server.stations[0];
+        let class = |(index, class): (usize, &Class)| {
+            let requests = calls.iter().filter(|(_, class)| *class == index).count() as u64;
+            let demand = server.demands[0][index];
+            let cpu_us = Sampled {
+                count: requests / 16,
+                mean: (demand - self.outside_s) * 1e6,
+                stddev: demand * cpu.scv.sqrt() * 1e6,
+            };
+            ModuleClass { name: class.name.clone(), requests, cpu_us: Some(cpu_us), ..ModuleClass::default() }
+        };
+        let limited = self.workers.map(|station| (server.stations[station].servers, work[station] / seconds));
+        Module {
+            servers: vec![ModuleServer {
+                workers: limited.map_or(cpu.servers, |(most, _)| most).into(),
+                workers_most: limited.map(|(most, _)| most.into()),
+                workers_busy: limited.map(|(_, busy)| busy),
+                ..ModuleServer::default()
+            }],
+            classes: server.classes.iter().enumerate().map(class).collect(),
+        }
+    }
 }
 
 impl Simulated {
@@ -103,6 +143,7 @@ impl Simulated {
             share: 1.0,
             immovable: false,
             client_max: Some(1e6),
+            module: None,
             seed: 1,
             max_delay: None,
             lives: usize::MAX,
@@ -300,6 +341,7 @@ impl Bench for Simulated {
         };
         let disks = self.server.stations.iter().zip(&work).filter_map(disk).collect();
         let mut server = self.server_seen(intervals, INTERVAL_S, disks);
+        server.module = self.module.map(|module| module.saw(&self.server, &self.last.1, &work, seconds));
         let stopped = (self.stopped)(rate);
         server.process[0].quota = (stopped > 0.0).then(|| CpuQuota {
             group: "/sys/fs/cgroup/web".to_owned(),

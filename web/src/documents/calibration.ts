@@ -14,6 +14,8 @@ export interface Calibration {
   headline: string;
   /** Records of an idle server, likewise. */
   idle: number[];
+  /** What the server itself measured of its requests, if it has the Server Module with the classes of the load, beside what the runs say without that. */
+  inside?: InsideDemands | null;
   /** Where the throughput was seen to bend, without any model of why. */
   knee: KneeCheck;
   /** The others, and why. */
@@ -158,6 +160,42 @@ export interface IdleCost {
   power: number;
   /** In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up; below, where requests get in one another's way, and cost less the fewer there are. */
   seconds: number;
+}
+
+/** One class, in seconds of CPU time for a request. */
+export interface InsideDemand {
+  /** Its confidence interval. */
+  ci95?: Interval | null;
+  /** Its name. */
+  class: string;
+  /** The same at saturation, with what the server's processes used beside its workers: the model's. */
+  demand_s: number;
+  /** Half width of its 95 % confidence interval. */
+  measured_ci95_half_width?: number | null;
+  /** As the module has it over all runs, whatever their load: the mean of `demand_us`. `None` where so few requests came that this cannot be told. */
+  measured_s?: number | null;
+  /** `demand_s` over `regression_s`. */
+  ratio?: number | null;
+  /** Its confidence interval. */
+  regression_ci95?: Interval | null;
+  /** At saturation, by the utilization law without what was measured inside; `None` where the runs cannot tell the class from others. */
+  regression_s?: number | null;
+  /** Requests whose CPU time was measured. */
+  sampled: number;
+}
+
+/** Demands at the CPU as measured inside the server, and as the runs have them without that. */
+export interface InsideDemands {
+  /** Each class of the model, in its order. */
+  classes: InsideDemand[];
+  /** Why there is no regression, where there is none. */
+  no_regression?: string | null;
+  /** Squared coefficient of variation of the CPU time of requests of a class, over all classes by their second moments. */
+  scv?: number | null;
+  /** Standard error of `scv`. */
+  scv_standard_error?: number | null;
+  /** Workers that may want a CPU at the same time. Where they are more than the CPUs they take turns, and how long requests wait says nothing of how variable service is: the model's variability is then fitted, not this. */
+  workers?: number | null;
 }
 
 /** A confidence interval at 95 %. */
@@ -309,7 +347,7 @@ export interface ResponseFit {
   delay: number;
   /** Squared coefficient of variation of the service times of each class. */
   scv: number;
-  /** Standard error of `scv`, where it was fitted. */
+  /** Standard error of `scv`, where it was measured or fitted. */
   scv_standard_error?: number | null;
 }
 
@@ -341,7 +379,7 @@ export interface Saturation {
 export type Scheduling = "ps" | "fcfs" | "priority" | "preemptive";
 
 /** Where a coefficient of variation comes from. */
-export type ScvBasis = "fitted" | "too_few_points" | "indistinct";
+export type ScvBasis = "measured" | "fitted" | "too_few_points" | "indistinct";
 
 /** CPU demand by the size of the response, head included. */
 export interface SizeDemand {

@@ -24,6 +24,8 @@ export interface Survey {
   headline: string;
   /** What calibration did to the server. */
   inflicted?: Inflicted | null;
+  /** What the server itself measured of its requests during calibration, where the demands of the classes stand on that: it has the Server Module, with the classes of the load. */
+  inside?: InsideServer | null;
   /** How the cost of a call might depend on the load, and how far off each of these laws is at a calibration level that it was not fitted to. The best comes first and is the model's. */
   laws?: Law[];
   /** The load levels, in the order of their offered load. */
@@ -157,6 +159,22 @@ export interface Inflicted {
   mean_load: number;
   /** The most clients at once. */
   most_clients: number;
+}
+
+/** What a server measured of its own requests during calibration: how its classes differ, whose demands are CPU time within the phases of a request and an equal share of what the server used outside of them. */
+export interface InsideServer {
+  /** Requests whose CPU time was measured. */
+  sampled?: number;
+  /** Squared coefficient of variation of the CPU time of a request of a class, over classes by their second moments. */
+  scv?: number | null;
+  /** Half width of its 95 % confidence interval. */
+  scv_ci95_half_width?: number | null;
+  /** Whether its workers are more than its CPUs and take turns there: then the model's variability is not that of service, but fitted to how long calls waited. */
+  takes_turns?: boolean;
+  /** How many workers it may have, where it serves no more calls at a time. */
+  workers?: number | null;
+  /** How many of them were busy while clients left it no rest. */
+  workers_busy?: number | null;
 }
 
 /** Classes that were measured only together: their demands at the station come from that of their mean request by a rule of proportion, which holds while they come in these proportions. */

@@ -7,7 +7,7 @@ mod build;
 mod config;
 
 use super::command::{QUESTION, Ran, find, named, run};
-use super::server::{Piece, Server, Settings, config_in, quoted};
+use super::server::{Found, Piece, Server, Settings, config_in, quoted};
 use super::sources::Scratch;
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -25,16 +25,13 @@ const MODULES: [&str; 4] =
 /// An installed Apache.
 #[derive(Debug)]
 pub struct Apache {
-    binary: PathBuf,
-    /// `Apache/2.4.66`.
-    version: String,
+    found: Found,
     /// Which modules it loads: those built with headers of the same first number.
     magic: String,
     /// Its control script, where that has to be asked.
     control: Option<PathBuf>,
     /// `-d` and `-f`, where they were given.
     flags: Vec<OsString>,
-    modules: PathBuf,
     root: PathBuf,
     config: PathBuf,
 }
@@ -74,10 +71,8 @@ impl Apache {
             vec!["-d".into(), root.clone().into(), "-f".into(), config.clone().into()]
         };
         Ok(Apache {
-            modules: modules(&root, prefix.is_some()),
-            version: version.to_owned(),
+            found: Found { version: version.to_owned(), binary, module: modules(&root, prefix.is_some()).join(MODULE) },
             magic: magic.to_owned(),
-            binary,
             control,
             flags,
             root,
@@ -87,7 +82,7 @@ impl Apache {
 
     fn ask(&self, flags: &[OsString], more: &[&str]) -> anyhow::Result<Ran> {
         let arguments: Vec<OsString> = flags.iter().cloned().chain(more.iter().map(OsString::from)).collect();
-        run(self.control.as_ref().unwrap_or(&self.binary), &arguments, None, QUESTION)
+        run(self.control.as_ref().unwrap_or(&self.found.binary), &arguments, None, QUESTION)
     }
 
     fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
@@ -97,23 +92,15 @@ impl Apache {
 }
 
 impl Server for Apache {
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn binary(&self) -> &Path {
-        &self.binary
-    }
-
-    fn module(&self) -> PathBuf {
-        self.modules.join(MODULE)
+    fn found(&self) -> &Found {
+        &self.found
     }
 
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
         if source.is_some() {
             return Err(UsageError("--source is for nginx; Apache's modules are built by apxs".to_owned()).into());
         }
-        build::build(&self.magic, &self.version, scratch)
+        build::build(&self.magic, &self.found.version, scratch)
     }
 
     fn check(&self, module: &[u8]) -> anyhow::Result<()> {
@@ -131,7 +118,7 @@ impl Server for Apache {
             .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
         let (root, patterns) = includes(&String::from_utf8_lossy(&text), &self.root);
         let head = "# Written by `brimful module install apache`; `brimful module remove apache` takes it away.\n";
-        let load = format!("{head}LoadModule brimful_module {}\n", quoted(&self.module())?);
+        let load = format!("{head}LoadModule brimful_module {}\n", quoted(self.module())?);
         let mut text = format!("Brimful {}\nBrimfulCpuOneIn {}\n", quoted(&settings.memory)?, settings.cpu_one_in);
         settings.classes.iter().for_each(|class| text += &format!("BrimfulClass {class}\n"));
         let directory = |ending: &str| patterns.iter().find_map(|pattern| directory(&root.join(pattern), ending));
@@ -170,17 +157,17 @@ impl Server for Apache {
         let ran = self.ask(&self.flags, &["-t", "-D", "DUMP_RUN_CFG"])?;
         let path =
             ran.stdout.lines().find_map(|line| line.strip_prefix("PidFile:")).map(|path| path.trim().trim_matches('"'));
-        let path = path.with_context(|| format!("{} does not say where its pid file is", self.version))?;
+        let path = path.with_context(|| format!("{} does not say where its pid file is", self.found.version))?;
         let text = fs::read_to_string(path)
             .map_err(|error| anyhow::anyhow!("cannot read {path}: {error}; start Apache, which then has the module"))?;
         let pid = text.trim().parse().ok().and_then(Pid::from_raw).with_context(|| format!("no pid is in {path}"))?;
         let program = fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero()));
-        let is_it = program.is_ok_and(|program| program.file_name() == self.binary.file_name());
+        let is_it = program.is_ok_and(|program| program.file_name() == self.found.binary.file_name());
         anyhow::ensure!(
             is_it,
             "process {} of {path} is not {}; does Apache run?",
             pid.as_raw_nonzero(),
-            self.binary.display()
+            self.found.binary.display()
         );
         // `-k graceful` would do the same, but start a server that does not run.
         kill_process(pid, Signal::USR1).with_context(|| format!("cannot signal process {}", pid.as_raw_nonzero()))
@@ -191,7 +178,7 @@ impl Server for Apache {
             Some(control) => format!("{} graceful", control.display()),
             None => {
                 let flags: String = self.flags.iter().map(|flag| format!(" {}", flag.display())).collect();
-                format!("{}{flags} -k graceful", self.binary.display())
+                format!("{}{flags} -k graceful", self.found.binary.display())
             }
         }
     }
@@ -213,12 +200,14 @@ mod tests {
     fn pieces(directory: &Path, config: &str) -> Vec<Piece> {
         fs::write(directory.join("httpd.conf"), config).unwrap();
         let apache = Apache {
-            binary: "/usr/sbin/apache2".into(),
-            version: "Apache/2.4.66".to_owned(),
+            found: Found {
+                version: "Apache/2.4.66".to_owned(),
+                binary: "/usr/sbin/apache2".into(),
+                module: directory.join("modules").join(MODULE),
+            },
             magic: "20120211:142".to_owned(),
             control: None,
             flags: Vec::new(),
-            modules: directory.join("modules"),
             root: directory.to_owned(),
             config: directory.join("httpd.conf"),
         };

@@ -109,7 +109,7 @@ pub fn manifest_of(server: &dyn Server) -> PathBuf {
 fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>) -> anyhow::Result<()> {
     let module = server.module();
     let links = pieces.iter().filter_map(|piece| Some(piece.link.as_ref()?.0.as_path()));
-    for path in [module.as_path()].into_iter().chain(pieces.iter().map(|piece| piece.path.as_path())).chain(links) {
+    for path in [module].into_iter().chain(pieces.iter().map(|piece| piece.path.as_path())).chain(links) {
         let made = before.and_then(|before| before.made.iter().find(|made| made.path() == path));
         let state = made.map(Made::state);
         let place = path.display();
@@ -181,7 +181,7 @@ fn put(
     manifest.made.extend(before.iter().flat_map(|before| before.made.iter().filter(is_directory)).cloned());
     manifest.made.extend(journal.directories(directory)?.into_iter().map(|path| Made::Directory { path }));
     let texts = pieces.iter().map(|piece| (piece.path.as_path(), piece.text.as_bytes()));
-    for (path, bytes) in [(place.as_path(), module)].into_iter().chain(texts) {
+    for (path, bytes) in [(place, module)].into_iter().chain(texts) {
         journal.write(path, bytes)?;
         manifest.made.push(Made::file(path, bytes));
     }

@@ -3,20 +3,16 @@
 
 use crate::exit::UsageError;
 use anyhow::Context;
-use brimful_core::Nanos;
 use brimful_core::quantity::count;
 use brimful_core::text::one_line;
 use brimful_monitor::module::layout::header::ENABLED;
-use brimful_monitor::module::{ModuleFile, ModuleFileError, ServerSample};
+use brimful_monitor::module::{ModuleFile, ModuleFileError};
 use jiff::Timestamp;
 use rustix::fs::{Mode, OFlags, open};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-
-/// More than four thousand workers with five classes each write.
-const BYTES_MOST: u64 = 256 << 20;
 
 /// Sets whether requests are recorded; whether they were.
 ///
@@ -37,8 +33,8 @@ pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
 /// What a server's memory says, in a sentence.
 pub fn status(path: &Path) -> String {
     let place = path.display();
-    let file = match ModuleFile::open(path).and_then(|file| file.header()) {
-        Ok(header) => header,
+    let (mut memory, file) = match ModuleFile::open(path).and_then(|file| Ok((file.header()?, file))) {
+        Ok((header, file)) => (file, header),
         Err(ModuleFileError::Io(error)) if error.kind() == ErrorKind::NotFound => {
             return format!("nothing is recorded: the server has not made {place}; start it, or let it reload");
         }
@@ -48,7 +44,7 @@ pub fn status(path: &Path) -> String {
     let since = Timestamp::from_nanosecond(i128::from(file.made_ns))
         .map_or_else(|_| "an unknown time".to_owned(), |made| format!("{made:.0}"));
     let lost = if file.lost > 0 { format!(", {} without a place", count(u64::from(file.lost))) } else { String::new() };
-    let counted = match sample(path) {
+    let counted = match memory.sample(&lives) {
         Ok(sample) => {
             let some = |n: u64, what: &str| format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" });
             format!("{} by {}{lost}", some(sample.requests(), "request"), some(sample.workers, "worker"))
@@ -63,10 +59,10 @@ pub fn is_one(path: &Path) -> bool {
     ModuleFile::open(path).is_ok()
 }
 
-fn sample(path: &Path) -> anyhow::Result<ServerSample> {
-    let mut bytes = Vec::new();
-    File::from(open_for(path, OFlags::RDONLY)?).take(BYTES_MOST).read_to_end(&mut bytes)?;
-    Ok(ServerSample::from_bytes(&bytes, Nanos::ZERO)?)
+/// Whether there is a process of this id here. In a container it has another one, which only a look into the container
+/// would tell.
+fn lives(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 fn open_for(path: &Path, how: OFlags) -> io::Result<std::os::fd::OwnedFd> {
@@ -86,6 +82,7 @@ fn failed(path: &Path, error: ModuleFileError) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_monitor::module::layout::{LAYOUT, MAGIC, SLOT_ALIGN, class, header, slot};
     use std::fs;
 
     #[test]
@@ -99,6 +96,39 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         assert!(!is_one(&path));
         assert!(!is_one(directory.path()));
+    }
+
+    /// A file of one class with these owners of its slots, as `layout.h` describes it.
+    fn memory_of(owners: &[u32]) -> Vec<u8> {
+        let header_size = header::SIZE.next_multiple_of(SLOT_ALIGN);
+        let slot_size = (slot::CLASSES + class::SIZE).next_multiple_of(SLOT_ALIGN);
+        let mut bytes = vec![0; header_size + owners.len() * slot_size];
+        bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        let words = [
+            (header::LAYOUT, LAYOUT),
+            (header::HEADER_SIZE, header_size as u32),
+            (header::SLOT_SIZE, slot_size as u32),
+            (header::SLOTS, owners.len() as u32),
+            (header::CLASSES, 1),
+        ];
+        let owned = owners.iter().enumerate().flat_map(|(index, owner)| {
+            let at = header_size + index * slot_size;
+            [(at + slot::OWNER, *owner), (at + slot::OWNERS, 1)]
+        });
+        for (at, word) in words.into_iter().chain(owned) {
+            bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn workers_that_were_killed_are_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory");
+        // No process has a larger id than 2^22 (PID_MAX_LIMIT).
+        fs::write(&path, memory_of(&[std::process::id(), 0, u32::MAX - 1])).unwrap();
+        let said = status(&path);
+        assert!(said.contains("off: 0 requests by 1 worker of "), "{said}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod build;
 mod config;
 
 use super::command::{QUESTION, find, named, run};
-use super::server::{Piece, Server, Settings, config_in, quoted};
+use super::server::{Found, Piece, Server, Settings, config_in, quoted};
 use super::sources::Scratch;
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -18,14 +18,11 @@ const MODULE: &str = "ngx_http_brimful_module.so";
 /// An installed nginx.
 #[derive(Debug)]
 pub struct Nginx {
-    binary: PathBuf,
-    /// `nginx/1.22.1`.
-    version: String,
+    found: Found,
     /// Those of `configure`.
     arguments: Vec<String>,
     /// `-p` and `-c`, where they were given.
     flags: Vec<OsString>,
-    modules: PathBuf,
     config: PathBuf,
 }
 
@@ -60,18 +57,16 @@ impl Nginx {
             prefix.iter().flat_map(|path| flag("-p", path)).chain(config.iter().flat_map(|path| flag("-c", path)));
         Ok(Nginx {
             flags: flags.collect(),
-            modules: own.join(modules),
             config: config
                 .unwrap_or_else(|| own.join(argument(&arguments, "--conf-path").unwrap_or("conf/nginx.conf"))),
-            binary,
-            version,
+            found: Found { version, binary, module: own.join(modules).join(MODULE) },
             arguments,
         })
     }
 
     fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
         let arguments: Vec<OsString> = [OsString::from("-t")].into_iter().chain(flags.iter().cloned()).collect();
-        let ran = run(&self.binary, &arguments, None, QUESTION)?;
+        let ran = run(&self.found.binary, &arguments, None, QUESTION)?;
         Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
     }
 
@@ -97,25 +92,17 @@ impl Nginx {
 }
 
 impl Server for Nginx {
-    fn version(&self) -> &str {
-        &self.version
-    }
-
-    fn binary(&self) -> &Path {
-        &self.binary
-    }
-
-    fn module(&self) -> PathBuf {
-        self.modules.join(MODULE)
+    fn found(&self) -> &Found {
+        &self.found
     }
 
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
-        build::build(&self.version, &self.arguments, scratch, source)
+        build::build(&self.found.version, &self.arguments, scratch, source)
     }
 
     fn check(&self, module: &[u8]) -> anyhow::Result<()> {
-        let name = self.binary.display();
-        let server = fs::read(&self.binary).with_context(|| format!("cannot read {name}"))?;
+        let name = self.found.binary.display();
+        let server = fs::read(&self.found.binary).with_context(|| format!("cannot read {name}"))?;
         let Some(wanted) = build::signature(&server) else {
             anyhow::bail!("{name} has no signature of modules, so that it loads none: it needs nginx 1.9.11 or newer");
         };
@@ -136,7 +123,7 @@ impl Server for Nginx {
             .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
         let included = includes(&String::from_utf8_lossy(&text));
         let head = "# Written by `brimful module install nginx`; `brimful module remove nginx` takes it away.\n";
-        let load = format!("{head}load_module {};\n", quoted(&self.module())?);
+        let load = format!("{head}load_module {};\n", quoted(self.module())?);
         let mut http =
             format!("{head}brimful {};\nbrimful_cpu_one_in {};\n", quoted(&settings.memory)?, settings.cpu_one_in);
         settings.classes.iter().for_each(|class| http += &format!("brimful_class {class};\n"));
@@ -168,7 +155,7 @@ impl Server for Nginx {
     fn reload(&self) -> anyhow::Result<()> {
         let arguments: Vec<OsString> =
             ["-s", "reload"].map(OsString::from).into_iter().chain(self.flags.clone()).collect();
-        let ran = run(&self.binary, &arguments, None, QUESTION)?;
+        let ran = run(&self.found.binary, &arguments, None, QUESTION)?;
         match ran.ok {
             true => Ok(()),
             false => anyhow::bail!("nginx was not reloaded: {}; does it run?", ran.complaint()),
@@ -177,7 +164,7 @@ impl Server for Nginx {
 
     fn reload_command(&self) -> String {
         let flags: String = self.flags.iter().map(|flag| format!(" {}", flag.display())).collect();
-        format!("{}{flags} -s reload", self.binary.display())
+        format!("{}{flags} -s reload", self.found.binary.display())
     }
 }
 
@@ -193,11 +180,13 @@ mod tests {
     fn nginx(directory: &Path, config: &str) -> Nginx {
         fs::write(directory.join("nginx.conf"), config).unwrap();
         Nginx {
-            binary: "/usr/sbin/nginx".into(),
-            version: "nginx/1.22.1".to_owned(),
+            found: Found {
+                version: "nginx/1.22.1".to_owned(),
+                binary: "/usr/sbin/nginx".into(),
+                module: directory.join("modules").join(MODULE),
+            },
             arguments: Vec::new(),
             flags: vec!["-p".into(), directory.into()],
-            modules: directory.join("modules"),
             config: directory.join("nginx.conf"),
         }
     }

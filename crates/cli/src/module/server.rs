@@ -12,14 +12,23 @@ use std::path::{Path, PathBuf};
 
 /// One installation of a server.
 pub trait Server {
+    /// What is known of any.
+    fn found(&self) -> &Found;
+
     /// Its name and version as it says it, like `nginx/1.22.1`.
-    fn version(&self) -> &str;
+    fn version(&self) -> &str {
+        &self.found().version
+    }
 
     /// Its program.
-    fn binary(&self) -> &Path;
+    fn binary(&self) -> &Path {
+        &self.found().binary
+    }
 
     /// Where the module belongs.
-    fn module(&self) -> PathBuf;
+    fn module(&self) -> &Path {
+        &self.found().module
+    }
 
     /// Compiles the module; where it is, in the scratch directory.
     ///
@@ -59,6 +68,17 @@ pub trait Server {
 
     /// The command that does the same.
     fn reload_command(&self) -> String;
+}
+
+/// What is known of any installation.
+#[derive(Debug)]
+pub struct Found {
+    /// Its name and version as it says it, like `nginx/1.22.1`.
+    pub version: String,
+    /// Its program.
+    pub binary: PathBuf,
+    /// Where the module belongs.
+    pub module: PathBuf,
 }
 
 /// What the configuration says of the module.

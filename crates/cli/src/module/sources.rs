@@ -8,7 +8,8 @@ use std::process;
 use std::time::SystemTime;
 
 /// Path below `server-module/`, content.
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 9] = [
+    ("layout.h", include_str!("../../../../server-module/layout.h")),
     ("recorder.h", include_str!("../../../../server-module/recorder.h")),
     ("nginx/config", include_str!("../../../../server-module/nginx/config")),
     ("nginx/ngx_http_brimful_module.c", include_str!("../../../../server-module/nginx/ngx_http_brimful_module.c")),
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn the_sources_are_there_until_the_end() {
         let scratch = Scratch::new().unwrap();
-        let header = scratch.join("recorder.h");
+        let header = scratch.join("layout.h");
         assert!(fs::read_to_string(&header).unwrap().contains("struct brimful_header"));
         assert_eq!(only(&scratch.join("nginx"), "c"), Some(scratch.join("nginx/ngx_http_brimful_module.c")));
         assert_eq!(only(scratch.path(), "so"), None);

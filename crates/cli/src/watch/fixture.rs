@@ -3,7 +3,8 @@
 use brimful_core::Nanos;
 use brimful_core::server::{
     AcceptQueue, Connections, Core, CpuDemand, CpuShares, Disk, Elapsed, Interrupts, Kernel, Listener, Memory, Module,
-    ModuleClass, ModuleServer, Network, Paging, Phases, Port, Pressure, Program, Programs, Stall, State, Tcp, Traffic,
+    ModuleClass, ModuleServer, Network, Paging, Phases, Port, Pressure, Program, Programs, SocketClass, SocketPort,
+    SocketRequests, Stall, State, Tcp, Traffic,
 };
 use brimful_monitor::{Rates, Stretch};
 
@@ -91,11 +92,38 @@ pub fn busy() -> Rates {
     let ports = vec![Port { port: 80, listener, connections: states.clone() }];
     Rates {
         module: None,
+        requests: None,
         kernel: second(kernel),
         process: second(Programs { process: vec![nginx, php] }),
         network: second(network),
         connections: second(Connections { listener, connections: states, ports }),
     }
+}
+
+/// What its port's sockets show.
+fn at_sockets() -> SocketRequests {
+    let times =
+        |mean: f64| Some(Elapsed { count: 600, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });
+    let class = SocketClass {
+        name: "5k-50k".to_owned(),
+        port: 80,
+        requests: 600,
+        requests_per_s: Some(4_000.0),
+        sent_bytes_per_s: Some(3e7),
+        wait_us: times(20.0),
+        service_us: times(110.0),
+    };
+    let port = SocketPort {
+        port: 80,
+        requests: 610,
+        requests_per_s: Some(4_066.0),
+        under_way: Some(0.53),
+        open_share: Some(0.016),
+        wait_us: times(20.0),
+        service_us: times(110.0),
+        ..SocketPort::default()
+    };
+    SocketRequests { duty: 0.2, slice_s: Some(0.2), slices: 1, ports: vec![port], classes: vec![class], limits: vec![] }
 }
 
 /// The same of a server that tells of its own requests.
@@ -131,7 +159,7 @@ pub fn telling() -> Rates {
         servers: vec![server],
         classes: vec![class("under-5k", 3_900), class("images", 100), class("other", 0)],
     };
-    Rates { module: second(module), ..busy() }
+    Rates { module: second(module), requests: second(at_sockets()), ..busy() }
 }
 
 fn second<T>(figures: T) -> Option<Stretch<T>> {

@@ -5,7 +5,7 @@ use super::options::WatchOptions;
 use super::session::Session;
 use crate::output;
 use brimful_core::quantity::three_digits;
-use brimful_core::server::{Connections, Kernel, Module, Network, Program, State};
+use brimful_core::server::{Connections, Elapsed, Kernel, Module, Network, Program, SocketPort, State};
 use brimful_monitor::{GroupName, Rates};
 use std::io::ErrorKind;
 use std::time::SystemTime;
@@ -34,7 +34,7 @@ struct Column {
     figure: fn(&Rates) -> Option<f64>,
 }
 
-const COLUMNS: [Column; 24] = [
+const COLUMNS: [Column; 27] = [
     of(GroupName::Kernel, "user", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.user)),
     of(GroupName::Kernel, "system", "%", 6, |r| Some(100.0 * kernel(r)?.cpu?.system)),
     of(GroupName::Kernel, "intr", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.interrupt?)),
@@ -59,6 +59,9 @@ const COLUMNS: [Column; 24] = [
     of(GroupName::Connections, "estab", "", 6, |r| in_state(r, State::Established)),
     of(GroupName::Connections, "t-wait", "", 6, |r| in_state(r, State::TimeWait)),
     of(GroupName::Module, "served", "/s", 6, |r| Some(module(r)?.servers.iter().map(|s| s.requests_per_s).sum())),
+    of(GroupName::Requests, "req", "/s", 6, |r| ports(r, |port| port.requests_per_s)),
+    of(GroupName::Requests, "wait", "µs", 6, |r| mean(r, |port| port.wait_us)),
+    of(GroupName::Requests, "serve", "µs", 6, |r| mean(r, |port| port.service_us)),
 ];
 
 impl Lines {
@@ -157,6 +160,18 @@ fn module(rates: &Rates) -> Option<&Module> {
     Some(&rates.module.as_ref()?.figures).filter(|module| !module.servers.is_empty())
 }
 
+/// The sum over all ports on whose sockets requests are seen.
+fn ports(rates: &Rates, figure: fn(&SocketPort) -> Option<f64>) -> Option<f64> {
+    rates.requests.as_ref()?.figures.ports.iter().map(figure).sum()
+}
+
+/// The mean over the requests of all of them.
+fn mean(rates: &Rates, times: fn(&SocketPort) -> Option<Elapsed>) -> Option<f64> {
+    let all = rates.requests.as_ref()?.figures.ports.iter().filter_map(times);
+    let (count, sum) = all.fold((0.0, 0.0), |(n, sum), t| (n + t.count as f64, sum + t.mean * t.count as f64));
+    (count > 0.0).then(|| sum / count)
+}
+
 fn in_state(rates: &Rates, state: State) -> Option<f64> {
     connections(rates)?.connections.as_ref()?.get(&state).map(|&n| n as f64)
 }
@@ -173,11 +188,11 @@ mod tests {
         let unknown = lines.line("12:00:01", &Rates::default());
         let text = lines.header() + &busy + &unknown;
         let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();
-        assert!(widths.iter().all(|&width| width == widths[0] && width <= 160), "{text}");
+        assert!(widths.iter().all(|&width| width == widths[0] && width <= 181), "{text}");
         assert_eq!(unknown.matches(UNKNOWN).count(), COLUMNS.len());
         let figures: Vec<&str> = busy.split_ascii_whitespace().collect();
         assert_eq!(figures[..6], ["12:00:00", "31.0", "52.5", "5.00", "1.50", "15.0"]);
-        assert_eq!(figures.last(), Some(&"4000"));
+        assert_eq!(figures[figures.len() - 4..], ["4000", "4066", "20.0", "110"]);
         assert!(busy.contains(" 1,210 ") || busy.contains(" 1210 "), "{busy}");
     }
 

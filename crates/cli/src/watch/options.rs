@@ -70,6 +70,7 @@ impl WatchOptions {
             intervals,
             pin: None,
             ebpf: !args.no_ebpf,
+            requests: args.requests.unwrap_or_default(),
         };
         Ok(WatchOptions {
             config,
@@ -105,8 +106,14 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
         }
         intervals.set(*group, Some(*interval));
     }
+    let everywhere = args.interval.iter().rev().find(|IntervalOf(group, _)| group.is_none());
+    let asked_for = args.requests.is_some() || args.groups.contains(&GroupName::Requests);
+    if asked_for && intervals.of(GroupName::Requests).is_none() {
+        intervals.set(GroupName::Requests, Some(everywhere.map_or(INTERVAL, |IntervalOf(_, interval)| *interval)));
+    }
     for group in GroupName::ALL {
-        if !args.groups.is_empty() && !args.groups.contains(&group) {
+        let added = group == GroupName::Requests && args.requests.is_some();
+        if !args.groups.is_empty() && !args.groups.contains(&group) && !added {
             intervals.set(group, None);
         }
     }

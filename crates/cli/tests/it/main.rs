@@ -23,6 +23,7 @@ mod load;
 mod look;
 mod merge;
 mod module;
+mod module_demands;
 mod other_tools;
 mod output;
 mod plan;

@@ -1,11 +1,12 @@
 //! Demands at the CPU: regression over the runs, load dependence, and the bootstrap within them.
 //!
-//! Where a module inside the server measured the CPU time of requests, that is each class's demand but for what the server
-//! does for requests outside of that measurement: connections, waiting for events, interrupts. It shows in the utilization
-//! law, and every request is charged alike for it.
+//! Where a module inside the server measured the CPU time of requests, that says what requests of one class cost more than
+//! those of another. What all have in common, with what the server does outside of that measurement (connections, waiting
+//! for events, interrupts), shows in the utilization law, and every request is charged alike for it.
 
 use super::certainty::{Source, Uncertainty, interval, wider};
 use super::figures::TimeSlice;
+use super::inside::InsideDemands;
 use super::odd::{self, OddRun};
 use super::runs::{LeftOut, Run, Runs};
 use super::{Attribution, CalibrateOptions};
@@ -19,6 +20,7 @@ use crate::demand::{
     Background, Bootstrap, DemandFit, Interval, LoadDependence, Observation, Resampling, attribute_by_share, check,
     counted, moving_blocks,
 };
+use crate::inside::{Inside, NORMAL_95};
 use brimful_core::model::IdleCost;
 use brimful_core::quantity::{seconds, whole_percent};
 use brimful_model::Estimate;
@@ -31,9 +33,6 @@ const MUCH: f64 = 0.05;
 
 /// What was measured inside the server should not add up to more than this times what its processes used.
 const MOST_INSIDE: f64 = 1.1;
-
-/// Half width of a 95 % interval of the mean of many samples, in standard errors.
-const NORMAL_95: f64 = 1.96;
 
 /// What one run says of the demand of its mean request, whatever its mix.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -59,6 +58,8 @@ pub(super) struct CpuFit {
     pub condition_number: f64,
     pub load_dependence: Option<LoadDependence>,
     pub odd: Option<OddRun>,
+    /// What was measured inside the server, where the demands stand on that.
+    pub inside: Option<InsideDemands>,
     /// Busy servers without requests as the model needs them to saturate where the server does.
     fixed: f64,
     /// By class, what a rule of proportion made of the fitted demand.
@@ -74,22 +75,44 @@ pub(super) fn fit(
     options: CalibrateOptions,
     warnings: &mut Vec<String>,
 ) -> Result<CpuFit, EstimateError> {
-    let direct = runs.direct();
-    let known: Option<Vec<f64>> = direct.as_ref().map(|d| d.iter().map(|class| class.mean / 1e6).collect());
+    let inside = runs.inside();
+    let known = inside.as_deref().map(Inside::beyond_least);
     let (law, constant) = set_bursts_aside(runs, known.as_deref())?;
+    let mut cpu = fit_law(runs, options, inside.as_deref(), law, &constant, warnings);
+    let Some(inside) = inside else {
+        warnings.extend(runs.inside_unused());
+        return Ok(cpu);
+    };
+    let without = regress(runs.classes.len(), &observe(&runs.used), runs.idle.busy, None);
+    let without = without.map(|(law, constant)| fit_law(runs, options, None, law, &constant, &mut Vec::new()));
+    let compared = InsideDemands::new(runs, &inside, &cpu, &without.map_err(|error| error.to_string()));
+    warnings.extend(compared.warnings());
+    cpu.inside = Some(compared);
+    Ok(cpu)
+}
+
+/// By a law and what it says where demands do not depend on the load; `inside` is what the server itself measured, if
+/// the law knows of it.
+fn fit_law(
+    runs: &Runs,
+    options: CalibrateOptions,
+    inside: Option<&[Inside]>,
+    law: Law,
+    constant: &DemandFit,
+    warnings: &mut Vec<String>,
+) -> CpuFit {
     let observations = observe(&runs.used);
     let servers = Servers::new(runs.servers, runs.idle.others(runs.servers));
-    let load_dependence = beyond_constant(&law, &constant, &counted(&observations), servers);
+    let load_dependence = beyond_constant(&law, constant, &counted(&observations), servers);
     let odd = odd::find(&law, &runs.used, &observations, servers);
-    warn(runs, &law, &constant, known.as_deref(), warnings);
+    warn(runs, &law, constant, inside, warnings);
     warnings.extend(load_dependence.as_ref().map(|load| warning(load, runs)));
-    let fit = load_dependence.as_ref().map_or(&constant, LoadDependence::fit).clone();
+    let fit = load_dependence.as_ref().map_or(constant, LoadDependence::fit).clone();
     let (more, fixed) = at_saturation(load_dependence.as_ref());
     let fitted: Vec<f64> = fit.demands.iter().map(|d| d.value + more).collect();
-    let merged = if known.is_some() { Vec::new() } else { constant.merged.clone() };
+    let merged = if inside.is_some() { Vec::new() } else { constant.merged.clone() };
     let factors = factors(runs, &merged, options.attribution, warnings);
-    let sampled =
-        |class: usize| direct.as_ref().map_or(0.0, |d| d[class].stddev / 1e6 / (d[class].count as f64).sqrt());
+    let sampled = |class: usize| inside.map_or(0.0, |inside| inside[class].standard_error());
     let law = Law { term: load_dependence.as_ref().map(|l| Term { shape: l.shape, servers }), ..law };
     let mut cpu = CpuFit {
         demands: fitted.iter().zip(&factors).map(|(d, factor)| d * factor).collect(),
@@ -100,18 +123,19 @@ pub(super) fn fit(
         condition_number: constant.condition_number,
         load_dependence,
         odd,
+        inside: None,
         fixed: fit.background.value + fixed,
         factors,
         fit,
         sampled: (0..runs.classes.len()).map(sampled).collect(),
     };
-    let source = |class| match (&direct, cpu.merged.iter().any(|group| group.contains(&class))) {
+    let source = |class| match (inside, cpu.merged.iter().any(|group| group.contains(&class))) {
         (Some(_), _) => Source::Direct,
         (None, true) => Source::Proportional,
         (None, false) => runs.source(class),
     };
     cpu.uncertainty = (0..runs.classes.len()).map(|class| cpu.known(class, source(class))).collect();
-    Ok(cpu)
+    cpu
 }
 
 /// The law and its fit from steady runs, if these determine as much as all runs do; the others then tell of bursts only.
@@ -315,6 +339,8 @@ impl CpuFit {
         let mut alone = vec![0.0; self.demands.len()];
         alone[class] = self.factors[class];
         let fit = self.fit.half_width(&alone, self.factors[class] * per_request, 0.0);
+        // A single run has no law to be off, but samples all the same.
+        let fit = fit.or((source == Source::Direct).then_some(0.0));
         let together = |half_width: f64| half_width.hypot(sampled);
         let bootstrap = self.bootstrap.as_ref().map(|b| b.interval(class)).map(|i| {
             let demand = self.demands[class];
@@ -334,7 +360,7 @@ fn covariance(draws: &[Vec<f64>], values: usize) -> Vec<Vec<f64>> {
     (0..values).map(|i| (0..values).map(|j| of(i, j)).collect()).collect()
 }
 
-fn warn(runs: &Runs, law: &Law, fit: &DemandFit, known: Option<&[f64]>, warnings: &mut Vec<String>) {
+fn warn(runs: &Runs, law: &Law, fit: &DemandFit, inside: Option<&[Inside]>, warnings: &mut Vec<String>) {
     let share = fit.background.value / f64::from(runs.servers);
     if runs.idle.busy.is_none() && law.background == Background::Known(0.0) {
         warnings.push(
@@ -360,9 +386,10 @@ fn warn(runs: &Runs, law: &Law, fit: &DemandFit, known: Option<&[f64]>, warnings
              demand is more than its interval"
         ));
     }
-    let inside = |run: &Run, known: &[f64]| run.throughput.iter().zip(known).map(|(x, k)| x * k).sum::<f64>();
-    if let Some(known) = known
-        && runs.used.iter().map(|r| inside(r, known)).sum::<f64>()
+    let spent =
+        |run: &Run, inside: &[Inside]| -> f64 { run.throughput.iter().zip(inside).map(|(x, of)| x * of.within).sum() };
+    if let Some(inside) = inside
+        && runs.used.iter().map(|r| spent(r, inside)).sum::<f64>()
             > MOST_INSIDE * runs.used.iter().map(|r| r.busy).sum::<f64>()
     {
         warnings.push(

@@ -2,7 +2,7 @@
 
 use super::runs::{Run, Runs};
 use crate::EstimateError;
-use crate::response::{self, ResponseFit, ResponsePoint, fit_response};
+use crate::response::{self, ResponseFit, ResponsePoint, fit_delay, fit_response};
 use brimful_core::model::Model;
 use brimful_model::{exceptional_wait, station_demands};
 
@@ -12,14 +12,23 @@ pub(super) struct Elsewhere {
     pub delays: Vec<f64>,
 }
 
-/// From runs whose arrivals did not wait for answers; `None` without any. The first station is the CPU.
-pub(super) fn fit(runs: &Runs, model: &Model) -> Result<Option<Elsewhere>, EstimateError> {
+/// From runs whose arrivals did not wait for answers; `None` without any. The first station is the CPU. `service_scv` is
+/// how variable service is there, with its standard error, where that was measured.
+pub(super) fn fit(
+    runs: &Runs,
+    model: &Model,
+    service_scv: Option<(f64, f64)>,
+) -> Result<Option<Elsewhere>, EstimateError> {
     let points: Vec<(&Run, ResponsePoint)> =
         runs.used.iter().filter_map(|run| Some((run, point(run, model)?))).collect();
     if points.is_empty() {
         return Ok(None);
     }
-    let response = fit_response(&points.iter().map(|(_, p)| *p).collect::<Vec<_>>())?;
+    let all: Vec<ResponsePoint> = points.iter().map(|(_, p)| *p).collect();
+    let response = match service_scv {
+        Some((scv, standard_error)) => fit_delay(&all, scv, standard_error)?,
+        None => fit_response(&all)?,
+    };
     let delay = |class: usize| {
         let (mut weights, mut sum) = (0.0, 0.0);
         for (run, point) in &points {

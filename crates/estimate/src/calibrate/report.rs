@@ -3,6 +3,7 @@
 use super::bursts::Bursts;
 use super::certainty::Uncertainty;
 use super::cpu::RunDemand;
+use super::inside::InsideDemands;
 use super::knee::KneeCheck;
 use super::odd::OddRun;
 use super::runs::LeftOut;
@@ -41,6 +42,9 @@ pub struct Calibrated {
     pub runs: Vec<RunDemand>,
     /// The one of them that the others' law does not explain, if there is one.
     pub odd: Option<OddRun>,
+    /// What the server itself measured of its requests, if it has the Server Module with the classes of the load, beside
+    /// what the runs say without that.
+    pub inside: Option<InsideDemands>,
     /// What demands have to do with sizes, if there are at least three.
     pub sizes: Option<SizeDemand>,
     /// What response times told.

@@ -6,10 +6,11 @@ use super::figures::{self, TimeSlice, load_kind};
 use super::judge::{judge, only_late, same_server, saturated};
 use crate::EstimateError;
 use crate::demand::Observation;
+use crate::inside::{Inside, Unmatched, threads};
 use crate::window::{Measured, Observed, in_use, measured};
 use brimful_core::quantity::whole_percent;
 use brimful_core::record::{ClassRecord, Record};
-use brimful_core::server::{OTHER_WORK, Sampled, Server};
+use brimful_core::server::{OTHER_WORK, Server};
 use brimful_core::workload::LoadKind;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -71,8 +72,11 @@ pub(super) struct Run {
     pub arrivals: Option<(f64, Vec<u64>)>,
     /// Bytes received, by class: of what was completed in `seconds`.
     bytes: Vec<Option<f64>>,
-    /// CPU time of a request as the server itself measured it, by class.
-    direct: Vec<Option<Sampled>>,
+    /// What the server itself measured of each class; `None` without the Server Module, an error where what that says
+    /// cannot be used.
+    pub inside: Option<Result<Vec<Option<Inside>>, Unmatched>>,
+    /// Workers that may want a CPU at the same time, if the server says how many it has.
+    pub threads: Option<u64>,
 }
 
 /// What the server's host does without load; each `None` where no Record shows it.
@@ -168,12 +172,6 @@ impl Runs {
         (completed > 0.0).then(|| seen.iter().map(|(bytes, _)| bytes).sum::<f64>() / completed)
     }
 
-    /// CPU time of a request by class, as the server itself measured it; `None` unless it did of every class.
-    pub fn direct(&self) -> Option<Vec<Sampled>> {
-        let of = |class: usize| self.used.iter().filter_map(|r| r.direct[class]).reduce(pool);
-        (0..self.classes.len()).map(of).collect()
-    }
-
     /// Where the law has a class's demand from, as long as it can tell it from others.
     pub fn source(&self, class: usize) -> Source {
         let alone = |r: &Run| r.throughput.iter().enumerate().all(|(c, x)| (*x > 0.0) == (c == class));
@@ -256,7 +254,8 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     let server = r.server.as_ref();
     let open = load_kind(r) == LoadKind::Open;
     let in_time = open && !only_late(r);
-    let module = |name: &String| server?.module.as_ref()?.classes.iter().find(|c| c.name == *name)?.cpu_us;
+    let named: Vec<(&str, Option<&ClassRecord>)> =
+        names.iter().map(String::as_str).zip(classes.iter().copied()).collect();
     Some(Run {
         record,
         throughput,
@@ -270,25 +269,9 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
         class_response: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
         arrivals: figures::arrivals(r).filter(|_| open),
         bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64 * rate * seconds / all)).collect(),
-        direct: names.iter().map(|name| module(name).filter(sound)).collect(),
+        inside: Inside::of(r, &named),
+        threads: threads(r),
     })
-}
-
-fn sound(times: &Sampled) -> bool {
-    let figure = |value: f64| value.is_finite() && value >= 0.0;
-    times.count > 1 && figure(times.mean) && figure(times.stddev)
-}
-
-/// Two samples as one.
-fn pool(a: Sampled, b: Sampled) -> Sampled {
-    let (n, m) = (a.count as f64, b.count as f64);
-    let apart = a.mean - b.mean;
-    let squares = (n - 1.0) * a.stddev.powi(2) + (m - 1.0) * b.stddev.powi(2) + apart * apart * n * m / (n + m);
-    Sampled {
-        count: a.count.saturating_add(b.count),
-        mean: (n * a.mean + m * b.mean) / (n + m),
-        stddev: (squares / (n + m - 1.0)).sqrt(),
-    }
 }
 
 /// Means over all idle Records, by their length. `whole`: the model's servers are all of the CPUs watched.

@@ -2,6 +2,7 @@
 //! a host falls on all of them alike.
 
 use super::programs::{self, ProgramSeen};
+use crate::inside::{Inside, Workers};
 use crate::window::Stretch;
 use std::collections::BTreeMap;
 
@@ -33,6 +34,12 @@ pub struct Piece {
     pub disks: BTreeMap<String, f64>,
     /// The server's programs.
     pub programs: Vec<ProgramSeen>,
+    /// What the server itself measured of each class; empty where it did not.
+    pub inside: Vec<Option<Inside>>,
+    /// How many of its workers were busy, where it says so and serves no more calls at a time than it has workers.
+    pub workers: Option<Workers>,
+    /// Its workers that may want a CPU at the same time, where it says so.
+    pub threads: Option<u64>,
     /// Mean response time in seconds.
     pub response: Option<f64>,
     /// Percentiles of the response time in seconds: 50, 95, 99.
@@ -141,6 +148,9 @@ fn pooled(replayed: &[&Replayed]) -> Pooled {
             idle: mean(&|piece: &Piece| piece.idle),
             disks: pieces[0].disks.keys().filter_map(disk).collect(),
             programs: programs::pooled(&pieces, seconds),
+            inside: inside_of(&pieces),
+            workers: workers_of(&pieces),
+            threads: pieces.iter().filter_map(|piece| piece.threads).max(),
             response: (calls > 0.0).then_some(response),
             percentiles: None,
             response_scv: median(pieces.iter().filter_map(|piece| piece.response_scv).collect()),
@@ -157,6 +167,22 @@ fn pooled(replayed: &[&Replayed]) -> Pooled {
         rate_variance: variance_of_mean(&rates),
         blocks: pieces.len(),
     }
+}
+
+/// What the server measured of each class in all pieces that have it.
+fn inside_of(pieces: &[&Piece]) -> Vec<Option<Inside>> {
+    let classes = pieces.iter().map(|piece| piece.inside.len()).max().unwrap_or(0);
+    let class =
+        |class| pieces.iter().filter_map(|piece| piece.inside.get(class).copied().flatten()).reduce(Inside::pool);
+    (0..classes).map(class).collect()
+}
+
+/// The most workers that there were, and how many of them were busy, by time.
+fn workers_of(pieces: &[&Piece]) -> Option<Workers> {
+    let seen: Vec<(Workers, f64)> = pieces.iter().filter_map(|piece| Some((piece.workers?, piece.seconds))).collect();
+    let seconds: f64 = seen.iter().map(|(_, seconds)| seconds).sum();
+    let busy = seen.iter().map(|(workers, of)| workers.busy * of / seconds).sum();
+    seen.iter().map(|(workers, _)| workers.most).max().map(|most| Workers { most, busy })
 }
 
 /// Of ratios: geometric.

@@ -1,6 +1,6 @@
 //! What is full when a server takes no more, and why that is believed: the CPUs or a disk because they are busy all the
-//! time, workers because as many calls are in the server as it has processes or threads, and what else is by
-//! elimination.
+//! time, workers because the server itself says that all of them are busy (the Server Module), or because as many calls
+//! are in the server as it has processes or threads, and what else is by elimination.
 
 mod occupancy;
 
@@ -114,6 +114,19 @@ impl Full {
             let mean = held(at).unwrap_or_default();
             let evidence = format!("{} busy {by}", percent(busy));
             return full(&format!("disk {disk}"), of_disk, by_class(facts, places, mean, &held), evidence);
+        }
+        if let Some(workers) = at.piece.workers.filter(|workers| workers.share() >= FULL) {
+            let pool = Places { places: workers.most, held: workers.busy / rate, around_cpu: true };
+            let held = |at: &Pooled| {
+                let full = at.piece.workers.filter(|workers| workers.share() >= FULL)?;
+                Some(full.busy / at.piece.rate())
+            };
+            let evidence = format!(
+                "{} of {} workers busy, as the server itself counts them; {by}",
+                number(workers.busy),
+                workers.most
+            );
+            return full("workers", pool, by_class(facts, places, pool.held, &held), evidence);
         }
         let nothing = || cpu(free, cost, format!("nothing was full {by}"));
         let Some(found) = by_ladder else { return nothing() };

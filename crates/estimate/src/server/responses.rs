@@ -4,7 +4,9 @@
 //! arrivals of each piece are passed through the model, on a host of the course that it had, once with calls that need
 //! the same and once with calls whose needs vary as an exponential distribution does. What is then left of the measured
 //! times, at several loads, is the delay elsewhere; how much of the difference between the two there is, is the squared
-//! coefficient of variation. How the calls of one client differ, who never waits, says beforehand about what it is.
+//! coefficient of variation. How the calls of one client differ, who never waits, says beforehand about what it is. Where
+//! the server itself measured what single calls need, that does, and the fit is to keep to it within its interval, unless
+//! workers take turns on the CPUs.
 //!
 //! Means are modelled, the shape of the distribution around them is measured: calls that take turns on a CPU have
 //! another one than calls that are served one after another, at the same mean. So percentiles are those of the model
@@ -14,15 +16,28 @@ use super::blocks::{Modelled, Piece, Place, Pooled, mean_shape};
 use super::{Once, ServerFacts};
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
-use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_response};
+use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_delay, fit_response};
 use brimful_model::{exceptional_wait, exponential_wait, station_demands};
 use std::collections::BTreeMap;
 
 /// From this level on, in hundredths of the capacity, calls wait enough for their times to have a shape.
 const TELLING: u32 = 40;
-/// How far the variability of waits may be from that of one client's calls, at one standard deviation: so much, and so
-/// many times itself. Processes that take turns on a CPU make waits like those of exponential service, 1.
+/// How far the variability of waits may be from that of one client's calls, or of service where workers take turns, at
+/// one standard deviation: so much, and so many times itself. Processes that take turns on a CPU make waits like those
+/// of exponential service, 1.
 const APART: (f64, f64) = (0.3, 0.3);
+/// A variability that was measured is known no better than this.
+const EXACT: f64 = 0.02;
+
+/// A variability of waits as it is known before they are looked at.
+#[derive(Clone, Copy, Debug)]
+struct Beforehand {
+    scv: f64,
+    /// One standard deviation.
+    apart: f64,
+    /// Whether it is measured, and waits can only say how long calls are elsewhere.
+    is_measured: bool,
+}
 
 impl Once {
     /// Fits the delay elsewhere and the variability to what was measured at all places.
@@ -31,12 +46,23 @@ impl Once {
         facts: &ServerFacts,
         places: &BTreeMap<Place, Pooled>,
     ) -> Result<(), EstimateError> {
-        let seen = places.get(&Place::Clients(1)).and_then(|at| at.piece.response_scv);
-        let fit = match seen.and_then(|seen| self.by_replay(facts, places, seen)) {
-            Some(fit) => fit,
-            None => self.by_formula(facts, places, seen)?,
+        let service = self.service_seen(facts, places);
+        let slack = |scv: f64| APART.0 + APART.1 * scv;
+        let by_client = places.get(&Place::Clients(1)).and_then(|at| at.piece.response_scv);
+        let beforehand = match service {
+            Some(seen) if !seen.takes_turns => {
+                Some(Beforehand { scv: seen.scv, apart: seen.standard_error.max(EXACT), is_measured: true })
+            }
+            seen => {
+                let scv = seen.map(|seen| seen.scv).or(by_client);
+                scv.map(|scv| Beforehand { scv, apart: slack(scv), is_measured: false })
+            }
         };
-        self.service_scv = seen.unwrap_or(fit.scv);
+        let fit = match beforehand.and_then(|beforehand| self.by_replay(facts, places, beforehand)) {
+            Some(fit) => fit,
+            None => self.by_formula(facts, places, beforehand)?,
+        };
+        self.service_scv = service.map(|seen| seen.scv).or(by_client).unwrap_or(fit.scv);
         self.network.stations[0].scv = fit.scv;
         if let Some(elsewhere) = self.network.demands.last_mut() {
             elsewhere.fill(fit.delay);
@@ -58,8 +84,13 @@ impl Once {
     }
 
     /// By what the model makes of the calls of all levels; `None` if their courses are not known.
-    fn by_replay(&self, facts: &ServerFacts, places: &BTreeMap<Place, Pooled>, seen: f64) -> Option<ResponseFit> {
-        let mut rows = vec![(0.0, 1.0, seen, (APART.0 + APART.1 * seen).powi(-2))];
+    fn by_replay(
+        &self,
+        facts: &ServerFacts,
+        places: &BTreeMap<Place, Pooled>,
+        beforehand: Beforehand,
+    ) -> Option<ResponseFit> {
+        let mut rows = vec![(0.0, 1.0, beforehand.scv, beforehand.apart.powi(-2))];
         for at in places.values() {
             match at.piece.place {
                 Place::Level(_) => {
@@ -81,16 +112,19 @@ impl Once {
         Some(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: None })
     }
 
-    /// By the steady waits of the levels: an upper bound for the variability, with that of one client as the lower.
+    /// By the steady waits of the levels: an upper bound for the variability, with what is known beforehand as the lower.
     fn by_formula(
         &self,
         facts: &ServerFacts,
         places: &BTreeMap<Place, Pooled>,
-        seen: Option<f64>,
+        beforehand: Option<Beforehand>,
     ) -> Result<ResponseFit, EstimateError> {
         let points: Vec<ResponsePoint> = places.values().filter_map(|at| self.response_point(at, facts)).collect();
+        if let Some(Beforehand { scv, apart, is_measured: true }) = beforehand {
+            return fit_delay(&points, scv, apart);
+        }
         let fit = fit_response(&points)?;
-        let Some(seen) = seen else { return Ok(fit) };
+        let Some(Beforehand { scv: seen, .. }) = beforehand else { return Ok(fit) };
         let scv = if fit.basis == ScvBasis::Fitted { fit.scv.clamp(seen.min(1.0), seen.max(1.0)) } else { seen };
         Ok(ResponseFit { delay: response::delay(&points, scv), scv, ..fit })
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     Connections,
+    Requests,
     Tasks,
     Walk,
 }
@@ -46,14 +47,36 @@ impl Callable {
     }
 }
 
+/// And none of these.
+pub(super) enum Switched {}
+
+impl Switched {
+    pub(super) fn load(_program: Program, _settings: &[u8], _entries: u32) -> Result<Switched, EbpfError> {
+        Err(EbpfError::NotBuilt)
+    }
+
+    pub(super) fn attach(&mut self, _variables: &[u8]) -> Result<(), EbpfError> {
+        match *self {}
+    }
+
+    pub(super) fn detach(&mut self) {
+        match *self {}
+    }
+
+    pub(super) fn of_each_cpu(&self, _entry: u32) -> io::Result<Vec<Vec<u8>>> {
+        match *self {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::ebpf::{Gauges, TaskIterator};
+    use crate::ebpf::{Gauges, RequestProbe, TaskIterator};
 
     #[test]
     fn it_says_how_to_build_it() {
         let says = |error: super::EbpfError| assert!(error.to_string().ends_with("build it with --features ebpf"));
         says(Gauges::attach(&[80], 1).err().unwrap());
+        says(RequestProbe::load(&[80], 1).err().unwrap());
         says(TaskIterator::open().err().unwrap());
     }
 }

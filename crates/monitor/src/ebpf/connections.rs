@@ -57,7 +57,7 @@ impl Gauges {
         if ports.len() > MAX_PORTS {
             return Err(EbpfError::TooManyPorts(ports.len()));
         }
-        let settings = settings(ports, network_namespace);
+        let settings = settings(ports, network_namespace, u16::to_be_bytes);
         let attached = Attached::attach(Program::Connections, &settings, MAX_PORTS * WORDS * size_of::<u64>())?;
         let place = |port| ports.iter().position(|other| other == port);
         Ok(Gauges { attached, places: ports.iter().filter_map(place).collect() })
@@ -79,17 +79,17 @@ pub(crate) fn own_network_namespace() -> io::Result<u32> {
     u32::try_from(inode).map_err(io::Error::other)
 }
 
-/// `settings` in `bpf/connections.bpf.c`.
-fn settings(ports: &[u16], network_namespace: u32) -> [u8; 8 + 2 * MAX_PORTS] {
+/// `settings` in `bpf/connections.bpf.c` and `bpf/requests.bpf.c`; `number` says in which order of bytes ports are.
+pub(super) fn settings(ports: &[u16], network_namespace: u32, number: fn(u16) -> [u8; 2]) -> [u8; 8 + 2 * MAX_PORTS] {
     let mut bytes = [0; _];
     bytes[..4].copy_from_slice(&network_namespace.to_ne_bytes());
     bytes[4..8].copy_from_slice(&(ports.len() as u32).to_ne_bytes());
     for (place, port) in bytes[8..].chunks_exact_mut(2).zip(ports) {
-        place.copy_from_slice(&port.to_be_bytes());
+        place.copy_from_slice(&number(*port));
     }
     bytes
 }
 
 #[cfg(test)]
 #[cfg(feature = "ebpf")]
-mod tests;
+pub(super) mod tests;

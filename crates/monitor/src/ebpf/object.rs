@@ -5,7 +5,7 @@
 //! variables. libbpf would print what goes wrong; here it becomes the error.
 
 use super::EbpfError;
-use libbpf_rs::{Iter, Link, MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
 use mapping::Mapping;
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -21,6 +21,7 @@ mod mapping;
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     Connections,
+    Requests,
     Tasks,
     Walk,
 }
@@ -89,6 +90,53 @@ impl Callable {
     }
 }
 
+/// Programs that are attached and detached together, again and again, and keep their maps meanwhile. They are detached
+/// when this is dropped.
+pub(super) struct Switched {
+    program: Program,
+    object: Object,
+    links: Vec<Link>,
+}
+
+impl Switched {
+    /// Loads the programs without attaching them. `settings` becomes their constants, which must be as many bytes; their
+    /// map `tallies` has room for so many entries.
+    pub(super) fn load(program: Program, settings: &[u8], entries: u32) -> Result<Switched, EbpfError> {
+        heard(program, || {
+            let mut open = open(program)?;
+            open.maps_mut().find(|map| is(map.name(), ".rodata")).ok_or_else(missing)?.set_initial_value(settings)?;
+            open.maps_mut().find(|map| is(map.name(), "tallies")).ok_or_else(missing)?.set_max_entries(entries)?;
+            Ok(Switched { program, object: open.load()?, links: Vec::new() })
+        })
+    }
+
+    /// Sets their variables, which must be as many bytes, and attaches them all, or none. The first in their file is the
+    /// last: what others go on from is seen when these are there.
+    pub(super) fn attach(&mut self, variables: &[u8]) -> Result<(), EbpfError> {
+        let Switched { program, object, links } = self;
+        links.clear();
+        *links = heard(*program, || {
+            let map = object.maps().find(|map| is(map.name(), ".bss")).ok_or_else(missing)?;
+            map.update(&0_u32.to_ne_bytes(), variables, MapFlags::ANY)?;
+            let programs: Vec<_> = object.progs_mut().collect();
+            programs.iter().rev().map(|program| program.attach()).collect()
+        })?;
+        Ok(())
+    }
+
+    /// Detaches them, the first in their file first.
+    pub(super) fn detach(&mut self) {
+        while self.links.pop().is_some() {}
+    }
+
+    /// An entry of `tallies`: what each CPU has of it.
+    pub(super) fn of_each_cpu(&self, entry: u32) -> io::Result<Vec<Vec<u8>>> {
+        let map = self.object.maps().find(|map| is(map.name(), "tallies")).ok_or_else(missing)?;
+        let found = map.lookup_percpu(&entry.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
+        found.ok_or_else(missing)
+    }
+}
+
 fn open(program: Program) -> libbpf_rs::Result<OpenObject> {
     ObjectBuilder::default().name(program.name())?.open_memory(program.object())
 }
@@ -113,14 +161,24 @@ impl Program {
     fn name(self) -> &'static str {
         match self {
             Program::Connections => "connections",
+            Program::Requests => "requests",
             Program::Tasks => "tasks",
             Program::Walk => "walk",
+        }
+    }
+
+    /// The first Linux that has what it is attached to.
+    fn needs(self) -> &'static str {
+        match self {
+            Program::Requests => "6.3",
+            _ => "5.9",
         }
     }
 
     fn object(self) -> &'static [u8] {
         match self {
             Program::Connections => include_bytes!(concat!(env!("OUT_DIR"), "/connections.bpf.o")),
+            Program::Requests => include_bytes!(concat!(env!("OUT_DIR"), "/requests.bpf.o")),
             Program::Tasks => include_bytes!(concat!(env!("OUT_DIR"), "/tasks.bpf.o")),
             Program::Walk => include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o")),
         }
@@ -152,7 +210,7 @@ fn hear(_level: PrintLevel, message: String) {
 }
 
 fn explain(program: Program, error: &libbpf_rs::Error, said: &str, kernel_types: bool) -> EbpfError {
-    let program = program.name();
+    let (program, needs) = (program.name(), program.needs());
     let lines = || said.lines().map(|line| line.trim().trim_start_matches("libbpf: ")).filter(|line| !line.is_empty());
     let verdict = lines()
         .skip_while(|line| !line.ends_with("-- BEGIN PROG LOAD LOG --"))
@@ -165,7 +223,7 @@ fn explain(program: Program, error: &libbpf_rs::Error, said: &str, kernel_types:
         (Some(verdict), _) => EbpfError::Refused { program, why: verdict.to_owned() },
         (None, _) if error.kind() == libbpf_rs::ErrorKind::PermissionDenied => EbpfError::Permission,
         (None, _) if !kernel_types => EbpfError::NoKernelTypes,
-        (None, Some(line)) => EbpfError::TooOld { program, why: line.to_owned() },
+        (None, Some(line)) => EbpfError::TooOld { program, needs, why: line.to_owned() },
         (None, None) => EbpfError::Refused { program, why: lines().next().map_or(error.to_string(), str::to_owned) },
     }
 }
@@ -173,15 +231,18 @@ fn explain(program: Program, error: &libbpf_rs::Error, said: &str, kernel_types:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_core::Nanos;
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-    /// Tries to attach both programs on a thread that has these capabilities only.
-    fn with(capabilities: CapabilitySet) -> [Result<(), EbpfError>; 2] {
+    /// Tries to attach programs of each kind on a thread that has these capabilities only.
+    fn with(capabilities: CapabilitySet) -> [Result<(), EbpfError>; 3] {
         let attempt = move || {
             let none = CapabilitySet::empty();
             let sets = CapabilitySets { effective: capabilities, permitted: capabilities, inheritable: none };
             set_capabilities(None, sets).expect("these tests must run as root");
-            [crate::ebpf::Gauges::attach(&[80], 1).map(drop), crate::ebpf::TaskIterator::open().map(drop)]
+            let requests =
+                crate::ebpf::RequestProbe::load(&[80], 1).and_then(|mut probe| probe.begin(Nanos::ZERO, Nanos::MAX));
+            [crate::ebpf::Gauges::attach(&[80], 1).map(drop), crate::ebpf::TaskIterator::open().map(drop), requests]
         };
         std::thread::spawn(attempt).join().unwrap()
     }
@@ -219,6 +280,8 @@ mod tests {
         assert!(explain(libc::ESRCH, "", false).contains("CONFIG_DEBUG_INFO_BTF"));
         let unknown = "libbpf: prog 'tasks': failed to find kernel BTF type ID of 'bpf_iter_task': -3\n";
         assert!(explain(libc::ESRCH, unknown, true).contains("5.9 or newer"));
+        let newer = super::explain(Program::Requests, &error(libc::ESRCH), unknown, true).to_string();
+        assert!(newer.contains("boot Linux 6.3 or newer"), "{newer}");
         assert!(explain(libc::ENOMEM, "", true).contains("refused eBPF program `tasks`: Cannot allocate memory"));
     }
 

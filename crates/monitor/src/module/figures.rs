@@ -13,6 +13,10 @@ use std::sync::Arc;
 
 /// The 97.5th percentile of the normal distribution.
 const NORMAL_975: f64 = 1.96;
+/// CPU time that a worker uses at most while it rests from being measured (BRIMFUL_CPU_REST_NS of the recorder).
+const REST_US: f64 = 4_000.0;
+/// What processes have used of fewer ticks of the kernel's clock, each, their workers know better.
+const LEAST_TICKS: u64 = 10;
 /// If no more than this share of requests is of classes without any sampled CPU time, they are taken for mean ones.
 const UNSAMPLED: f64 = 0.01;
 
@@ -39,8 +43,6 @@ struct CpuGrowth {
     sampled: Sampled,
     /// Means by phase.
     phases: [f64; CPUS],
-    /// Mean outside the kernel.
-    user: Option<f64>,
 }
 
 struct TimesGrowth {
@@ -112,6 +114,8 @@ impl<'s> Growth<'s> {
             workers_lost: later.lost.into(),
             cores: per_s(earlier.cpu.0, later.cpu.0).map(|ns| ns / 1e9).filter(|_| later.cpu_one_in > 0),
             cpu_one_in: later.cpu_one_in.into(),
+            cpu_user_us: per_request(|io| io.user.0).map(|ns| ns / 1e3),
+            cpu_system_us: per_request(|io| io.system.0).map(|ns| ns / 1e3),
             unexplained_cpu_us: self.unexplained().map(|unexplained| unexplained.us),
             reads_per_request: per_request(|io| io.reads),
             blocks_read_per_request: per_request(|io| io.read_bytes).map(|bytes| bytes / BLOCK_BYTES as f64),
@@ -144,13 +148,13 @@ impl<'s> Growth<'s> {
         self.classes.iter().map(|class| class.requests as f64).sum()
     }
 
-    /// The CPU time of all workers less that of all requests, as far as that was sampled, per request. `None` where
+    /// The CPU time of the server less that of all requests, as far as that was sampled, per request. `None` where
     /// that would say little: too few requests, or too many of classes that were never sampled.
     fn unexplained(&self) -> Option<Unexplained> {
         let requests = self.requests();
-        let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
-        let one_in = f64::from(self.later.cpu_one_in);
-        let workers = self.earlier.workers.max(self.later.workers).max(1) as f64;
+        if self.later.cpu_one_in == 0 {
+            return None;
+        }
         let (mut sampled, mut explained_us) = (0.0, 0.0);
         for class in &self.classes {
             if let Some(cpu) = &class.cpu {
@@ -158,14 +162,39 @@ impl<'s> Growth<'s> {
                 explained_us += class.requests as f64 * cpu.sampled.mean;
             }
         }
-        if one_in == 0.0 || requests < one_in * workers || sampled < (1.0 - UNSAMPLED) * requests {
+        if sampled <= 0.0 || sampled < (1.0 - UNSAMPLED) * requests {
             return None;
         }
         let mean_us = explained_us / sampled;
-        // A worker's CPU time is read at each sampled request: at either end what it did since is missing, the CPU time
-        // of one_in requests on average, spread as the gaps of a random choice are (geometrically).
-        let ends_us2 = 2.0 * workers * (one_in * mean_us).powi(2) / requests.powi(2);
-        Some(Unexplained { us: total_us / requests - mean_us, ends_us2, requests })
+        let (total_us, ends_us2) = match self.processes_us() {
+            Some(of_processes) => of_processes,
+            None => self.workers_us(requests, mean_us)?,
+        };
+        Some(Unexplained { us: total_us - mean_us, ends_us2, requests })
+    }
+
+    /// CPU time of the server's processes per request, by the kernel's own account, and the variance of that: of each
+    /// process it is known to a tick of the kernel's clock. Threads that serve no requests, such as the one that waits
+    /// for connections, are in it.
+    fn processes_us(&self) -> Option<(f64, f64)> {
+        let (from, to) = self.earlier.io.zip(self.later.io)?;
+        let used = |io: IoSample| io.user.0.checked_add(io.system.0);
+        let requests = to.requests.checked_sub(from.requests).filter(|&requests| requests > 0)? as f64;
+        let least = LEAST_TICKS.saturating_mul(to.tick.0).saturating_mul(to.processes);
+        let us = used(to)?.checked_sub(used(from)?).filter(|&used| used > 0 && used >= least)? as f64 / 1e3;
+        let ends_us2 = 2.0 * to.processes as f64 * (to.tick.0 as f64 / 1e3).powi(2) / 12.0;
+        Some((us / requests, ends_us2 / requests.powi(2)))
+    }
+
+    /// CPU time of the workers per request by their own readings, and the variance of that: one is read at each sampled
+    /// request, so at either end what it did since is missing: its part of a rest, and the CPU time of `cpu_one_in`
+    /// requests on average, spread as the gaps of a random choice are (geometrically).
+    fn workers_us(&self, requests: f64, mean_us: f64) -> Option<(f64, f64)> {
+        let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
+        let one_in = f64::from(self.later.cpu_one_in);
+        let workers = self.earlier.workers.max(self.later.workers).max(1) as f64;
+        let ends_us2 = 2.0 * workers * (one_in * mean_us + REST_US).powi(2) / requests.powi(2);
+        (requests >= one_in * workers).then_some((total_us / requests, ends_us2))
     }
 
     /// See [`CpuDemand`]. With shares p = n/N of the requests, D = (1 − p) m − Σ pⱼ mⱼ over the other classes + C/N.
@@ -222,7 +251,6 @@ impl CpuGrowth {
         let grown = |figure: fn(&ClassSample) -> u64| figure(later).checked_sub(figure(earlier));
         let count = grown(|class| class.cpu_count)?;
         let squares = grown(|class| class.cpu_sum_us2)?;
-        let user = grown(|class| class.cpu_user_ns)?;
         let mut phases = [0.0; CPUS];
         for (mean, (from, to)) in phases.iter_mut().zip(earlier.cpu_ns.iter().zip(&later.cpu_ns)) {
             *mean = to.checked_sub(*from)? as f64 / 1e3 / count.max(1) as f64;
@@ -232,8 +260,7 @@ impl CpuGrowth {
         }
         let mean = phases.iter().sum();
         let sampled = Sampled { count, mean, stddev: stddev(count, mean, squares) };
-        let user = (user > 0).then(|| user as f64 / 1e3 / count as f64);
-        Some(Some(CpuGrowth { sampled, phases, user }))
+        Some(Some(CpuGrowth { sampled, phases }))
     }
 
     /// Of the mean.
@@ -243,8 +270,7 @@ impl CpuGrowth {
 
     fn parts(&self) -> CpuParts {
         let [parse, process, log] = self.phases;
-        let system = self.user.map(|user| (self.sampled.mean - user).max(0.0));
-        CpuParts { parse, process, log, user: self.user, system }
+        CpuParts { parse, process, log }
     }
 }
 
@@ -275,6 +301,12 @@ impl TimesGrowth {
             p99: percentile(0.99),
         }
     }
+}
+
+/// The times that came to these counters from an earlier reading to a later one. `None` if there were none, or a counter
+/// fell.
+pub(crate) fn elapsed_between(earlier: &TimesSample, later: &TimesSample) -> Option<Elapsed> {
+    TimesGrowth::between(earlier, later).flatten().as_ref().map(TimesGrowth::elapsed)
 }
 
 /// Of so many with this mean, given the sum of their squares; 0 of one.
@@ -312,7 +344,6 @@ mod tests {
             cpu_count: sampled,
             cpu_ns: [2_000 * sampled, 17_000 * sampled, 1_000 * sampled],
             cpu_sum_us2: (100 + 900) / 2 * sampled,
-            cpu_user_ns: 5_000 * sampled,
             cpu_mixed: sampled,
             ..ClassSample::default()
         };
@@ -376,7 +407,6 @@ mod tests {
         assert_eq!((cpu.count, cpu.mean), (300, 20.0));
         near(cpu.stddev, (100.0_f64 * 300.0 / 299.0).sqrt());
         assert_eq!((parts.parse, parts.process, parts.log), (2.0, 17.0, 1.0));
-        assert_eq!((parts.user, parts.system), (Some(5.0), Some(15.0)));
         near(class.cpu_ci95_half_width_us.unwrap(), 1.96 * (100.0_f64 / 299.0).sqrt());
     }
 
@@ -396,8 +426,23 @@ mod tests {
         let alone = figures(&[none(), server(20, 75_000, vec![small(3_000, 300), ClassSample::default()])]);
         let demand = alone.classes[0].demand_us.unwrap();
         near(demand.mean, 25.0);
-        near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0).sqrt() * 16.0 * 20.0 / 3_000.0);
+        near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0).sqrt() * (16.0 * 20.0 + 4_000.0) / 3_000.0);
         near(demand.stddev, alone.classes[0].cpu_us.unwrap().stddev);
+    }
+
+    /// A thread that serves nobody has used CPU time too.
+    #[test]
+    fn demands_add_up_to_the_cpu_time_of_the_processes_where_that_is_told() {
+        let at = |s, cpu_us, requests, used: u64| {
+            let (user, system, tick) = (Nanos(used / 4), Nanos(used / 4 * 3), Nanos(1_000_000));
+            let io = Some(IoSample { user, system, tick, processes: 2, requests, ..IoSample::default() });
+            ServerSample { io, ..server(s, cpu_us, vec![class(requests, requests / 10)]) }
+        };
+        let found = figures(&[at(10, 0, 1_000, 0), at(20, 60_000, 5_000, 120_000_000)]);
+        let demand = found.classes[0].demand_us.unwrap();
+        near(demand.mean, 120_000.0 / 4_000.0);
+        near(found.servers[0].unexplained_cpu_us.unwrap(), 30.0 - 20.0);
+        near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0 / 12.0).sqrt() * 1_000.0 / 4_000.0);
     }
 
     #[test]
@@ -431,7 +476,8 @@ mod tests {
     #[test]
     fn reads_are_of_the_requests_between_two_looks() {
         let with = |at, reads, read_bytes, requests| {
-            let io = Some(IoSample { reads, read_bytes, requests });
+            let (user, system) = (Nanos(20_000 * requests), Nanos(60_000 * requests));
+            let io = Some(IoSample { reads, read_bytes, user, system, requests, ..IoSample::default() });
             ServerSample { io, ..server(at, 0, vec![class(100 * at, 0)]) }
         };
         let found = |later| {
@@ -439,6 +485,8 @@ mod tests {
             (server.reads_per_request, server.blocks_read_per_request)
         };
         assert_eq!(found(with(20, 350, 512 * 50, 1100)), (Some(3.0), Some(0.5)));
+        let server = figures(&[with(10, 50, 0, 1000), with(20, 350, 0, 1100)]).servers.remove(0);
+        assert_eq!((server.cpu_user_us, server.cpu_system_us), (Some(20.0), Some(60.0)));
         assert_eq!(found(with(20, 50, 0, 1000)), (None, None), "not looked at again");
         assert_eq!(found(ServerSample { io: None, ..with(20, 1, 1, 1) }), (None, None));
     }

@@ -1,30 +1,37 @@
-//! What a server's processes read: calls, and bytes from disks. Source: proc(5), /proc/PID/io, which root may read and
-//! the processes' own user.
+//! What a server's processes read and used: calls, bytes from disks, CPU time in user mode and in the kernel. Source:
+//! proc(5), /proc/PID/io, which root may read and the processes' own user, and /proc/PID/stat.
 //!
-//! It is looked at as often as [`Search`] allows, since there is a file for each process. What a process did between
-//! the last look and its end is not counted.
+//! It is looked at as often as [`Search`] allows, since there are two files for each process. What a process did between
+//! the last look and its end is not counted. The kernel splits CPU time by what it finds running when its clock ticks
+//! (`cputime_adjust`, kernel/sched/cputime.c): so a thread's own readings around one request would say what it ran last
+//! time the clock ticked, and nothing of the request. That is why the split is not recorded inside the server.
 
 use super::IoSample;
-use crate::procfs::{lines, number, words};
+use crate::procfs::{lines, number, pid_stat, words};
 use crate::search::Search;
+use brimful_core::Nanos;
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 /// Counters of one server's processes, the departed included.
 #[derive(Debug, Default)]
 pub(super) struct IoAccount {
-    /// Of each process, what it was last seen to have read: calls and bytes.
-    members: BTreeMap<u32, [u64; 2]>,
-    total: [u64; 2],
+    /// Of each process, what it was last seen to have.
+    members: BTreeMap<u32, Counters>,
+    total: Counters,
     /// Whether those that join now have been there before the watch.
     begun: bool,
     latest: Option<IoSample>,
     search: Search,
 }
 
+/// Read calls, bytes read, ticks of CPU time outside the kernel and in it.
+type Counters = [u64; 4];
+
 impl IoAccount {
-    /// What these processes have read, as of now if a look is due; `requests` are the server's. `None` where it is not
-    /// told.
+    /// What these processes have read and used, as of now if a look is due; `requests` are the server's. `None` where it
+    /// is not told.
     pub fn read(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) -> Option<IoSample> {
         if self.search.due() {
             let search = Search::begin();
@@ -36,32 +43,36 @@ impl IoAccount {
 
     fn look(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) {
         let mut members = BTreeMap::new();
-        for pid in pids {
-            let Some(now) = std::fs::read(proc.join(format!("{pid}/io"))).ok().and_then(|text| counters(&text)) else {
-                continue;
-            };
-            let before = self.members.get(&pid).copied().unwrap_or(if self.begun { [0; 2] } else { now });
+        for (pid, now) in pids.filter_map(|pid| Some((pid, counters(&proc.join(pid.to_string()))?))) {
+            let before = self.members.get(&pid).copied().unwrap_or(if self.begun { [0; 4] } else { now });
             for ((total, now), before) in self.total.iter_mut().zip(now).zip(before) {
                 *total = total.saturating_add(now.saturating_sub(before));
             }
             members.insert(pid, now);
         }
         self.begun |= !members.is_empty();
-        let [reads, read_bytes] = self.total;
-        self.latest = self.begun.then_some(IoSample { reads, read_bytes, requests });
+        let [reads, read_bytes, user, system] = self.total;
+        let per_s = rustix::param::clock_ticks_per_second().max(1);
+        let time = |ticks: u64| Nanos(ticks.saturating_mul(1_000_000_000 / per_s));
+        let (user, system, processes) = (time(user), time(system), members.len() as u64);
+        let sample = IoSample { reads, read_bytes, user, system, tick: time(1), processes, requests };
+        self.latest = self.begun.then_some(sample);
         self.members = members;
     }
 }
 
-fn counters(text: &[u8]) -> Option<[u64; 2]> {
-    let field = |name: &[u8]| lines(text).find_map(|line| words(line.strip_prefix(name)?).next().and_then(number));
-    Some([field(b"syscr:")?, field(b"read_bytes:")?])
+/// Of the process of this directory.
+fn counters(process: &Path) -> Option<Counters> {
+    let io = fs::read(process.join("io")).ok()?;
+    let field = |name: &[u8]| lines(&io).find_map(|line| words(line.strip_prefix(name)?).next().and_then(number));
+    let stat = fs::read(process.join("stat")).ok()?;
+    let stat = pid_stat(&stat)?;
+    Some([field(b"syscr:")?, field(b"read_bytes:")?, stat.user, stat.system])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::Nanos;
 
     #[test]
     fn processes_that_come_and_go_are_counted_from_the_first_look() {
@@ -70,6 +81,10 @@ mod tests {
             std::fs::create_dir_all(proc.path().join(pid.to_string())).unwrap();
             let text = format!("rchar: 9\nwchar: 9\nsyscr: {reads}\nsyscw: 9\nread_bytes: {bytes}\nwrite_bytes: 9\n");
             std::fs::write(proc.path().join(format!("{pid}/io")), text).unwrap();
+            // A tick of user time for each call, two in the kernel.
+            let times = format!("{reads} {} 0 0 20 0 1 0 5 0 0 0", 2 * reads);
+            let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 {times}\n");
+            std::fs::write(proc.path().join(format!("{pid}/stat")), stat).unwrap();
         };
         let mut account = IoAccount::default();
         let mut read = |pids: &[u32], requests| {
@@ -85,6 +100,9 @@ mod tests {
         assert_eq!(read(&[8], 4), Some((80, 4608, 4)));
         put(8, 31, 512);
         assert_eq!(read(&[8], 5), Some((81, 4608, 5)));
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        let used = account.latest.map(|io| (io.user, io.system));
+        assert_eq!(used, Some((Nanos(81 * tick), Nanos(2 * 81 * tick))));
         account.search.not_before = Nanos::MAX;
         put(8, 99, 512);
         assert_eq!(account.read(proc.path(), [8].into_iter(), 6).unwrap().requests, 5, "not due yet");

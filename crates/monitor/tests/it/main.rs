@@ -8,6 +8,7 @@ mod module;
 mod netns;
 mod processes;
 mod remote;
+mod requests;
 mod wire;
 
 use brimful_core::Nanos;

@@ -4,7 +4,8 @@ use super::outlook::headline;
 use super::{kind, requests};
 use crate::format::{fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap};
 use brimful_core::model::StationKind;
-use brimful_estimate::calibrate::{SizeDemand, Source};
+use brimful_core::quantity::count;
+use brimful_estimate::calibrate::{InsideDemand, InsideDemands, SizeDemand, Source};
 use brimful_estimate::demand::Shape;
 use brimful_estimate::usl::PeakBasis;
 use brimful_estimate::{Calibrated, Interval, ScvBasis, UslFit};
@@ -46,6 +47,7 @@ pub fn text(calibration: &Calibration) -> String {
     let parts = [
         wrap(&calibration.headline, 0),
         demands(found),
+        found.inside.as_ref().map_or(String::new(), inside),
         stations(found),
         knees(found),
         records(calibration),
@@ -75,6 +77,41 @@ fn demands(found: &Calibrated) -> String {
         }
     }
     table(&columns, &rows)
+}
+
+/// What was measured inside the server beside what the runs say without it, and which of the two the model has.
+fn inside(found: &InsideDemands) -> String {
+    let columns = [
+        words("class", 0),
+        figure("inside", 2, None),
+        figure("95 % interval", 2, None),
+        figure("regression", 2, None),
+        figure("95 % interval", 2, None),
+        figure("ratio", 2, None),
+        figure("requests", 2, None),
+    ];
+    let row = |class: &InsideDemand| {
+        vec![
+            shorten(&class.class, 30),
+            seconds(Some(class.demand_s)),
+            interval(class.ci95),
+            seconds(class.regression_s),
+            interval(class.regression_ci95),
+            class.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
+            count(class.sampled),
+        ]
+    };
+    let rows: Vec<Vec<String>> = found.classes.iter().map(row).collect();
+    let without = match &found.no_regression {
+        Some(why) => format!(" There is no regression: {why}."),
+        None if found.classes.iter().all(|class| class.regression_s.is_none()) => {
+            " By regression the runs cannot tell the classes apart.".to_owned()
+        }
+        None => String::new(),
+    };
+    let said = "The model has the demands at the CPU that were measured inside the server (Server Module, so many requests \
+                sampled); what requests cost beside that is shared alike, and is what the runs leave.";
+    table(&columns, &rows) + &wrap(&format!("{said}{without}"), 0)
 }
 
 /// What a demand stands on.
@@ -156,6 +193,17 @@ fn records(calibration: &Calibration) -> String {
     text
 }
 
+/// Why the variability that was measured is not the model's.
+fn turns(inside: &InsideDemands, basis: ScvBasis) -> Option<String> {
+    let (scv, workers) = (inside.scv.filter(|_| basis != ScvBasis::Measured)?, inside.workers?);
+    Some(format!(
+        "scv {} as measured inside the server; its {} workers take turns on fewer CPUs, so that waits are of another \
+         variability",
+        number(Some(scv)),
+        count(workers)
+    ))
+}
+
 fn notes(found: &Calibrated) -> String {
     let mut text = String::new();
     let half = found.background.ci95_half_width.map_or(String::new(), |half| format!(" ± {}", number(Some(half))));
@@ -193,6 +241,12 @@ fn notes(found: &Calibrated) -> String {
     }
     if let Some(response) = &found.response {
         let scv = match response.basis {
+            ScvBasis::Measured => {
+                let half = response
+                    .scv_standard_error
+                    .map_or(String::new(), |error| format!(" ± {}", number(Some(1.96 * error))));
+                format!("variability of service measured inside the server, scv {}{half}", number(Some(response.scv)))
+            }
             ScvBasis::Fitted => format!("variability of service fitted, scv {}", number(Some(response.scv))),
             ScvBasis::TooFewPoints => "variability of service taken for exponential: too few runs to tell".to_owned(),
             ScvBasis::Indistinct => {
@@ -200,6 +254,9 @@ fn notes(found: &Calibrated) -> String {
             }
         };
         text += &fact("response", &format!("{} spent elsewhere; {scv}", seconds(Some(response.delay))));
+        if let Some(turns) = found.inside.as_ref().and_then(|inside| turns(inside, response.basis)) {
+            text += &fact("service", &turns);
+        }
     }
     for warning in &found.warnings {
         text += &fact("beware", warning);

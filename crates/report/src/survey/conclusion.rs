@@ -3,13 +3,14 @@
 use super::clients;
 use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Law, Level, Role, Survey};
+use brimful_core::survey::{Comparison, InsideServer, Law, Level, Role, Survey};
 
 pub(super) fn conclusion(survey: &Survey) -> String {
     let mut text = fact("saturation", &saturation(survey));
     text += &or_nothing("intervals", intervals(survey));
     text += &or_nothing("law", laws(&survey.laws));
     text += &or_nothing("full", full(survey));
+    text += &or_nothing("inside", survey.inside.map(|inside| from_inside(&inside)));
     text += &or_nothing("calibration", inflicted(survey));
     text += &or_nothing("host", host(&survey.speed_by_block));
     if survey.client_max_rate.is_some() {
@@ -117,6 +118,25 @@ fn inflicted(survey: &Survey) -> Option<String> {
 }
 
 /// How much the host's speed differed while the model was calibrated.
+/// Where the classes' demands come from, and how variable service is.
+fn from_inside(inside: &InsideServer) -> String {
+    let mut said = format!(
+        "how the classes' demands differ was measured inside the server (Server Module), in {} requests",
+        quantity::count(inside.sampled)
+    );
+    if let Some(scv) = inside.scv {
+        let half = inside.scv_ci95_half_width.map_or(String::new(), |half| format!(" ± {}", number(Some(half))));
+        said += &format!("; variability of service scv {}{half}", number(Some(scv)));
+        if inside.takes_turns {
+            said += ", that of waits is fitted, because its workers take turns on the CPUs";
+        }
+    }
+    if let Some((busy, workers)) = inside.workers_busy.zip(inside.workers) {
+        said += &format!("; {} of {} workers busy", number(Some(busy)), quantity::count(workers));
+    }
+    said
+}
+
 fn host(speeds: &[f64]) -> Option<String> {
     let (low, high) = (speeds.iter().copied().reduce(f64::min)?, speeds.iter().copied().reduce(f64::max)?);
     Some(format!("speed between blocks {low:.2} … {high:.2} of its mean"))

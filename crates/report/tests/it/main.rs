@@ -3,7 +3,7 @@
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` writes them anew.
 
-use brimful_core::server::{Connections, Kernel, LogLine, Module, Network, Programs, Server};
+use brimful_core::server::{Connections, Kernel, LogLine, Module, Network, Programs, Server, SocketRequests};
 use brimful_core::{model::Model, profile::Profile, record::Record, survey::Survey, workload::Workload};
 use brimful_report::plan::{
     calibration::Calibration, forecast::Forecasted, site::Site, solution::Solved, what_if::Changed,
@@ -24,6 +24,7 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
     follows::<LogLine<Network>>("log-network")?;
     follows::<LogLine<Connections>>("log-connections")?;
     follows::<LogLine<Module>>("log-module")?;
+    follows::<LogLine<SocketRequests>>("log-requests")?;
     follows::<Workload>("workload")?;
     follows::<Profile>("profile")?;
     follows::<Model>("model")?;

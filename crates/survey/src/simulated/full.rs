@@ -68,6 +68,18 @@ fn workers_by_their_number() {
     assert_eq!(survey.model.stations[0].servers, 8);
 }
 
+/// Processes and threads say nothing here, and what the server says of its workers does.
+#[test]
+fn workers_by_the_servers_own_count() {
+    let mut bench = Simulated::new(vec![cpu(1), queue("children", 8)], vec![vec![0.000_2], vec![0.02]]);
+    bench.programs = vec![("apache2", 1.0, 40)];
+    bench.module = Some(HasModule { outside_s: 0.000_05, workers: Some(1) });
+    let survey = has_its_capacity_predicted(&mut bench, "workers");
+    let said = survey.bottleneck_evidence.as_deref().unwrap_or_default();
+    assert!(said.contains(" of 8 workers busy, as the server itself counts them; "), "{said}");
+    assert_eq!(survey.model.stations[0].servers, 8);
+}
+
 #[test]
 fn fewer_workers_than_cpus() {
     let mut bench = Simulated::single(cpu(1), 0.001);

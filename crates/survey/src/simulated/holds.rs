@@ -65,6 +65,23 @@ fn several_classes() {
     is_predicted_well(bench, &[0.75, 0.25], 200.0);
 }
 
+/// How classes differ and how variable service is, the server measures itself.
+#[test]
+fn several_classes_that_the_server_tells_apart() {
+    let mut bench = Simulated::new(vec![cpu(1, 0.25)], vec![vec![0.000_8, 0.001_6]]);
+    bench.module = Some(HasModule { outside_s: 0.000_3, workers: None });
+    let survey = bench.survey(&[0.75, 0.25], 200.0);
+    let inside = survey.inside.unwrap();
+    assert!((inside.scv.unwrap() - 0.25).abs() < 0.01 && !inside.takes_turns, "{inside:?}");
+    assert!(inside.scv_ci95_half_width.is_some_and(|half| half < 0.02) && inside.workers.is_none(), "{inside:?}");
+    let scv = survey.model.stations[0].scv;
+    assert!((scv - 0.25).abs() < 0.05, "measured, and kept to: {scv}");
+    for (demand, truth) in survey.demands.iter().zip([0.000_8, 0.001_6]) {
+        assert!((demand.seconds / truth - 1.0).abs() < SATURATION, "{demand:?}");
+    }
+    is_predicted_well(bench, &[0.75, 0.25], 200.0);
+}
+
 #[test]
 fn several_stations() {
     let elsewhere = [station("disk", StationKind::Queue), station("network", StationKind::Delay)];

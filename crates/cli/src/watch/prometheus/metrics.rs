@@ -4,6 +4,7 @@
 //! with the watch.
 
 mod requests;
+mod sockets;
 
 use brimful_core::Nanos;
 use brimful_core::server::BLOCK_BYTES;
@@ -35,6 +36,9 @@ pub fn text(sample: &Sample) -> String {
     }
     if let Some(sample) = &sample.groups.module {
         requests::requests(&mut page, sample);
+    }
+    if let Some(sample) = &sample.groups.requests {
+        sockets::sockets(&mut page, sample);
     }
     page.0
 }
@@ -335,6 +339,7 @@ mod tests {
                 ..ConnectionsSample::default()
             }),
             module: Some(module()),
+            requests: None,
         };
         text(&Sample { groups, ..Sample::default() })
     }

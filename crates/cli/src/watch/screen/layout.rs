@@ -16,16 +16,17 @@ const WIDE: u16 = 150;
 /// Panels are cut to this height before any is left out: a heading, and one line.
 const LEAST: usize = 2;
 
-const HELP: [&str; 15] = [
+const HELP: [&str; 16] = [
     "q, Esc, Ctrl-C   leave, and print what was seen in all the time",
     "space            hold the picture; sampling goes on",
-    "k  p  n  c  m    show or hide kernel, process, network, connections, module",
+    "k p n c m r      show or hide kernel, process, network, connections, module, …",
     "?                this",
     "",
     "CPUs             █ user  ▓ system  ▒ interrupts  ░ stolen by the hypervisor",
     "ready            a program's time spent waiting for a CPU it could use",
     "accept queue     connections that wait to be accepted, of how many may",
     "requests         mean times in the server; client: what it waits for clients",
+    "sockets          requests at the ports: waiting to be read, and from there on",
     "SYN              attempts to connect: accepted and dropped",
     "again            segments sent again, for want of an acknowledgement",
     "waits (PSI)      share of time in which something waited for it",
@@ -50,14 +51,14 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     frame.render_widget(paragraph(vec![title(picture, width)]), title_area);
     frame.render_widget(paragraph(findings), findings_area);
     frame.render_widget(paragraph(footer), footer_area);
-    use panels::{cpus, disks, machine, network, ports, programs, requests};
+    use panels::{cpus, disks, machine, network, ports, programs, requests, sockets};
     if area.width >= WIDE {
         let halves = [Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)];
         let [left, _, right] = Layout::horizontal(halves).areas(body);
         column(frame, left, picture, &[cpus, programs, disks, machine]);
-        column(frame, right, picture, &[requests, ports, network]);
+        column(frame, right, picture, &[requests, sockets, ports, network]);
     } else {
-        column(frame, body, picture, &[cpus, requests, programs, ports, network, disks, machine]);
+        column(frame, body, picture, &[cpus, requests, sockets, programs, ports, network, disks, machine]);
     }
     if picture.help {
         help(frame, area, picture);
@@ -274,6 +275,12 @@ mod tests {
             "12.0",
             "images",
             "100",
+            "sockets",
+            "service",
+            "port 80   4,066/s   0.53 under way   1.6 % open   seen 20.0 % of the time",
+            "5k-50k",
+            "20.0 µs",
+            "110 µs",
         ];
         let screen = drawn(&picture(fixture::telling()), 80, 40);
         shows(&screen, &shown);
@@ -281,6 +288,8 @@ mod tests {
         let mut hidden = picture(fixture::telling());
         hidden.press('m');
         assert!(!drawn(&hidden, 80, 40).concat().contains("under-5k"));
+        hidden.press('r');
+        assert!(!drawn(&hidden, 80, 40).concat().contains("5k-50k"));
     }
 
     #[test]

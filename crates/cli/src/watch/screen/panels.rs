@@ -2,9 +2,11 @@
 
 mod cpus;
 mod requests;
+mod sockets;
 
 pub use cpus::cpus;
 pub use requests::requests;
+pub use sockets::sockets;
 
 use super::picture::Picture;
 use super::style::{Style, cell, flow, known};

@@ -128,10 +128,11 @@ impl Picture {
 /// The most useful of the sources that give nothing, and not because nobody asked for them; or the programs that are not
 /// there.
 fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
-    const MOST_USEFUL_FIRST: [&str; 11] = [
+    const MOST_USEFUL_FIRST: [&str; 12] = [
         "listener",
         "connections",
         "process",
+        "requests",
         "cpu",
         "tcp",
         "network",
@@ -143,8 +144,10 @@ fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
     ];
     let missing = MOST_USEFUL_FIRST.into_iter().find_map(|figures| {
         let why = sources.get(figures)?.strip_prefix("none: ")?;
-        let unasked =
-            why.ends_with("not watched") || why.starts_with("no process was") || why.starts_with("no port was");
+        let unasked = why.ends_with("not watched")
+            || why.ends_with("--requests")
+            || why.starts_with("no process was")
+            || why.starts_with("no port was");
         (!unasked).then(|| format!("no {figures}: {why}"))
     });
     missing.or_else(|| sources.get("process").filter(|source| source.starts_with("waiting")).cloned())

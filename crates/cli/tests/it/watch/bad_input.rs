@@ -8,11 +8,11 @@ use std::net::TcpListener;
 #[test]
 fn what_cannot_be_asked_for() {
     for (args, message) in [
-        (&["--groups", "disk"][..], "kernel, process, network, connections and module"),
+        (&["--groups", "disk"][..], "kernel, process, network, connections, module and requests"),
         (&["--interval", "0s"], "from 10ms to 1h"),
         (&["--interval", "process=2h"], "from 10ms to 1h"),
         (&["--interval", "5"], "write it like 500ms"),
-        (&["--interval", "disk=1s"], "kernel, process, network, connections and module"),
+        (&["--interval", "disk=1s"], "kernel, process, network, connections, module and requests"),
         (&["--groups", "kernel", "--interval", "network=1s"], "which --groups leaves out"),
         (&["--once", "--duration", "1s"], "cannot be used with"),
         (&["--once", "-n", "3"], "cannot be used with"),

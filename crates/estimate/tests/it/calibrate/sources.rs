@@ -4,7 +4,7 @@ use super::records::{demand, from, near, record, runs, set_cores, with};
 use brimful_core::model::Model;
 use brimful_estimate::calibrate::Source;
 use brimful_estimate::demand::Shape;
-use brimful_estimate::{Attribution, CalibrateOptions};
+use brimful_estimate::{Attribution, CalibrateOptions, ScvBasis};
 use brimful_model::{Interval90, Method, Scenario, WhatIfOptions, solve, what_if};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -14,10 +14,16 @@ fn sources(of: &[Value]) -> Vec<Source> {
     from(of).unwrap().uncertainty[0].iter().map(|u| u.source).collect()
 }
 
-/// With the CPU time of each class's requests as measured inside the server.
+/// With the CPU time of each class's requests as measured inside the server, and 0.3 ms of each outside of that.
 fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
-    let class = |name: &str, mean: f64| json!({ "name": name, "requests": 2000, "cpu_us": { "count": 100, "mean": mean * 1e6, "stddev": mean * 0.2e6 } });
-    r["server"]["module"] = json!({ "classes": [class("heavy", heavy), class("light", light)] });
+    let class = |name: &str, mean: f64| {
+        let completed = r["classes"][name]["counts"]["completed"].as_u64().unwrap_or(0);
+        json!({ "name": name, "requests": completed,
+            "cpu_us": { "count": 100, "mean": mean * 1e6, "stddev": mean * 0.2e6 },
+            "demand_us": { "mean": (mean + 0.0003) * 1e6, "ci95_half_width": 1.96 * mean * 0.02e6, "stddev": mean * 0.2e6 } })
+    };
+    let classes = [class("heavy", heavy), class("light", light)];
+    r["server"]["module"] = json!({ "servers": [{ "name": "nginx/1.22.1", "workers": 1 }], "classes": classes });
     r
 }
 
@@ -65,7 +71,75 @@ fn a_module_that_claims_more_than_there_was_is_told_of() {
     let c = from(&records).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("Server Module")), "{:?}", c.warnings);
     let one_class = measured_inside(record("/", &[("light", 100.0), ("other", 10.0)]), 0.005, 0.001);
-    assert_ne!(sources(&[record("/", &[]), one_class])[0], Source::Direct, "nothing was measured of `other`");
+    let c = from(&[record("/", &[]), one_class]).unwrap();
+    assert_ne!(c.uncertainty[0][0].source, Source::Direct, "nothing was measured of `other`");
+    let said = c.warnings.iter().find(|w| w.contains("Server Module")).unwrap();
+    assert!(said.contains("no class other, only heavy, light") && said.contains("module install nginx"), "{said}");
+}
+
+#[test]
+fn what_was_measured_inside_stands_beside_the_regression() {
+    let inside = |r: Value| measured_inside(r, 0.0047, 0.0007);
+    let c = from(&runs().into_iter().map(inside).collect::<Vec<_>>()).unwrap();
+    let compared = c.inside.unwrap();
+    let [heavy, light] = compared.classes.as_slice() else { panic!("{compared:?}") };
+    assert!(near(heavy.demand_s, 0.005, 1e-6) && near(light.demand_s, 0.001, 1e-6), "{compared:?}");
+    assert!(near(heavy.regression_s.unwrap(), 0.005, 1e-6) && near(heavy.ratio.unwrap(), 1.0, 1e-6), "{heavy:?}");
+    assert!(heavy.regression_ci95.is_some() && heavy.ci95.is_some() && compared.no_regression.is_none());
+    assert!(near(light.measured_s.unwrap(), 0.001, 1e-9) && light.sampled == 300, "{light:?}");
+    assert_eq!(c.model.demands[0], [heavy.demand_s, light.demand_s]);
+    // The mix alone: the regression cannot tell what the module can.
+    let mixes: Vec<Value> = runs().drain(3..).map(inside).collect();
+    let c = from(&mixes).unwrap();
+    let compared = c.inside.unwrap();
+    assert!(compared.classes.iter().all(|class| class.regression_s.is_none() && class.ci95.is_some()), "{compared:?}");
+    // A class that has other requests, too, is not the load's.
+    let mut busy = inside(record("/", &[("light", 200.0)]));
+    busy["server"]["module"]["classes"][1]["requests"] = json!(9_000);
+    let c = from(&[runs().remove(0), busy]).unwrap();
+    assert!(
+        c.inside.is_none() && c.warnings.iter().any(|w| w.contains("it counted 9,000 requests")),
+        "{:?}",
+        c.warnings
+    );
+}
+
+#[test]
+fn a_disagreement_is_told() {
+    // As if the classes' rules were mixed up.
+    let c = from(&runs().into_iter().map(|r| measured_inside(r, 0.0007, 0.0047)).collect::<Vec<_>>()).unwrap();
+    assert!(c.warnings.iter().any(|w| w.contains("by regression over the runs")), "{:?}", c.warnings);
+}
+
+#[test]
+fn a_single_run_has_intervals_by_its_samples() {
+    let c = from(&[measured_inside(record("/", &[("light", 100.0), ("heavy", 25.0)]), 0.0047, 0.0007)]).unwrap();
+    let light = c.uncertainty[0][1].fit_ci95.unwrap();
+    assert!(near((light.high - light.low) / 2.0, 1.96 * 0.0007 * 0.02, 1e-6), "{light:?}");
+    let heavy = c.model.demands[0][0] - c.model.demands[0][1];
+    assert!(near(heavy, 0.004, 1e-9), "the run says what the two cost together, the module how they differ");
+}
+
+#[test]
+fn the_variability_of_service_is_measured_where_no_workers_take_turns() {
+    let with_workers = |workers: u64| {
+        let inside = |r: Value| {
+            let mut r = measured_inside(r, 0.0047, 0.0007);
+            r["server"]["module"]["servers"][0]["workers"] = json!(workers);
+            r
+        };
+        from(&runs().into_iter().map(inside).collect::<Vec<_>>()).unwrap()
+    };
+    let c = with_workers(1);
+    let (inside, response) = (c.inside.unwrap(), c.response.unwrap());
+    // Of a request of 4.7 + 0.3 ms, a fifth of the 4.7 varies, and likewise of the light ones, which weigh little.
+    let (second, of_means) = (50.0 * 0.94_f64.powi(2) + 200.0 * 0.14_f64.powi(2), 50.0 * 25.0 + 200.0);
+    assert!(near(inside.scv.unwrap(), second / of_means, 1e-3), "{inside:?}");
+    assert_eq!((response.basis, Some(response.scv)), (ScvBasis::Measured, inside.scv));
+    assert_eq!(c.model.stations[0].scv, response.scv);
+    assert!(response.scv_standard_error.is_some_and(|error| error > 0.0 && error < 0.01), "{response:?}");
+    let c = with_workers(8);
+    assert_ne!(c.response.unwrap().basis, ScvBasis::Measured, "eight workers on one CPU");
 }
 
 #[test]

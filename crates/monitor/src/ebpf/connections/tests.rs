@@ -15,7 +15,7 @@ const OTHER: u16 = 9090;
 const KEPT: [usize; 6] = [1, 4, 5, 8, 9, 11];
 
 /// Runs a test in a network namespace of its own, whose loopback device is up.
-fn apart<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
+pub(in crate::ebpf) fn apart<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let body = move || {
         // SAFETY: changes the namespace of this thread only, which has no sockets.
         let done = unsafe { libc::unshare(libc::CLONE_NEWNET) };
@@ -38,14 +38,14 @@ fn set_loopback(flags: libc::c_int) {
 }
 
 /// A listener for IPv4 and IPv6.
-fn listener(port: u16) -> TcpListener {
+pub(in crate::ebpf) fn listener(port: u16) -> TcpListener {
     let socket = socket_with(AddressFamily::INET6, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
     bind(&socket, &SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0)).unwrap();
     listen(&socket, 4096).unwrap();
     socket.into()
 }
 
-fn client(port: u16) -> TcpStream {
+pub(in crate::ebpf) fn client(port: u16) -> TcpStream {
     TcpStream::connect(("127.0.0.1", port)).unwrap()
 }
 

@@ -2,8 +2,8 @@
  * A server in name only: server FILE. It maps the file as a module does, with the classes "small" (to 4999 bytes) and "other", claims
  * a slot, prints "ready", and for each number on stdin records so many requests of class small, then prints "done":
  *
- *   1000 bytes; PARSE 10 µs, PROCESS 1000 + i µs for the i-th of this number, LOG 2 µs; every tenth with CPU time 5 + 20 + 2 µs, of
- *   which 9 µs in user mode; the CPU time of the thread grows by 30 µs with each
+ *   1000 bytes; PARSE 10 µs, PROCESS 1000 + i µs for the i-th of this number, LOG 2 µs; every tenth with CPU time 5 + 20 + 2 µs;
+ *   the CPU time of the thread grows by 30 µs with each
  */
 #include "recorder.h"
 
@@ -19,7 +19,6 @@ static void record(const struct brimful_settings *settings, struct brimful_slot 
             .status = 200,
             .cpu_sampled = i % 10 == 0,
             .cpu_ns = {5000, 20000, 2000},
-            .cpu_user_ns = 9000,
         };
 
         brimful_record(slot, brimful_classify(settings, "/", 1, request.bytes), &request);

@@ -75,7 +75,7 @@ fn of_classes(page: &mut Page, classes: &[Class<'_>]) {
 }
 
 /// How many are no longer than each bound, in seconds.
-fn cumulative(times: &TimesSample) -> impl Iterator<Item = (f64, u64)> {
+pub fn cumulative(times: &TimesSample) -> impl Iterator<Item = (f64, u64)> {
     OCTAVES.map(|octave| {
         let below = times.buckets.iter().filter(|(bucket, _)| usize::from(*bucket) < 4 * octave);
         let count = below.fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
@@ -83,6 +83,6 @@ fn cumulative(times: &TimesSample) -> impl Iterator<Item = (f64, u64)> {
     })
 }
 
-fn seconds(ns: u64) -> f64 {
+pub fn seconds(ns: u64) -> f64 {
     Nanos(ns).as_secs_f64()
 }

@@ -1,0 +1,87 @@
+//! Requests as sockets show them. The counters are of the time in which requests counted, which has a counter too: their
+//! quotient is a rate.
+
+use super::Page;
+use super::requests::{cumulative, seconds};
+use brimful_monitor::requests::{CLASS_NAMES, PortRequests, RequestsSample, SizeRequests};
+use std::fmt::Display;
+
+/// All metrics of these ports.
+pub fn sockets(page: &mut Page, sample: &RequestsSample) {
+    page.counter("brimful_socket_attached_seconds_total", "Time in which tracepoints on sockets were attached.")
+        .of(&[], Some(sample.attached.as_secs_f64()));
+    page.counter("brimful_socket_counting_seconds_total", "Time in which requests that began were counted.")
+        .of(&[], Some(sample.counting.as_secs_f64()));
+    let mut of_ports = |name, help, figure: fn(&PortRequests) -> u64| {
+        let mut metric = page.counter(name, help);
+        for port in &sample.ports {
+            metric.of(&[("port", &port.port)], Some(figure(port)));
+        }
+    };
+    of_ports("brimful_socket_requests_total", "Requests that began while they were counted.", |port| port.begun);
+    of_ports(
+        "brimful_socket_requests_unanswered_total",
+        "Of them, those whose connection ended before an answer.",
+        |p| p.unanswered,
+    );
+    let mut of_sizes = |name, help, figure: fn(&SizeRequests) -> u64| {
+        let mut metric = page.counter(name, help);
+        for (port, class, size) in used(sample) {
+            metric.of(&[("port", &port), ("class", &class)], Some(figure(size)));
+        }
+    };
+    of_sizes("brimful_socket_received_bytes_total", "Bytes of the requests that were answered.", |size| size.received);
+    of_sizes("brimful_socket_sent_bytes_total", "Bytes of their answers.", |size| size.sent);
+    let mut times = page.histogram("brimful_socket_request_seconds", "Time of the requests that were answered.");
+    for (port, class, size) in used(sample) {
+        for (part, of_part) in [("wait", &size.wait), ("service", &size.service)] {
+            let labels: [(&str, &dyn Display); 3] = [("port", &port), ("class", &class), ("part", &part)];
+            let buckets: Vec<(f64, u64)> = cumulative(of_part).collect();
+            times.of_buckets(&labels, &buckets, of_part.count, seconds(of_part.sum_ns));
+        }
+    }
+}
+
+/// Sizes that there were answers of, with their ports and names.
+fn used(sample: &RequestsSample) -> impl Iterator<Item = (u16, &'static str, &SizeRequests)> {
+    sample.ports.iter().flat_map(move |port| {
+        let sizes = CLASS_NAMES.into_iter().zip(&port.sizes).filter(|(_, size)| size.service.count > 0);
+        sizes.map(move |(class, size)| (port.port, class, size))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::Nanos;
+    use brimful_monitor::module::TimesSample;
+
+    #[test]
+    fn counters_have_the_time_that_they_are_of_beside_them() {
+        let times =
+            |ns: u64| TimesSample { count: 10, sum_ns: 10 * ns, buckets: vec![(34, 10)], ..TimesSample::default() };
+        let size = SizeRequests { received: 1_000, sent: 20_000, wait: times(100_000), service: times(100_000) };
+        let port = PortRequests { port: 80, begun: 12, unanswered: 1, sizes: vec![size, SizeRequests::default()] };
+        let sample = RequestsSample {
+            attached: Nanos::from_millis(400),
+            counting: Nanos::from_millis(300),
+            slices: 2,
+            slice: Some(Nanos::from_millis(200)),
+            ports: vec![port],
+        };
+        let mut page = Page::default();
+        sockets(&mut page, &sample);
+        for line in [
+            "brimful_socket_attached_seconds_total 0.4\n",
+            "brimful_socket_counting_seconds_total 0.3\n",
+            "brimful_socket_requests_total{port=\"80\"} 12\n",
+            "brimful_socket_requests_unanswered_total{port=\"80\"} 1\n",
+            "brimful_socket_sent_bytes_total{port=\"80\",class=\"under-5k\"} 20000\n",
+            "brimful_socket_request_seconds_count{port=\"80\",class=\"under-5k\",part=\"wait\"} 10\n",
+            "brimful_socket_request_seconds_sum{port=\"80\",class=\"under-5k\",part=\"service\"} 0.001\n",
+        ] {
+            assert!(page.0.contains(line), "{line}{}", page.0);
+        }
+        assert!(!page.0.contains("5k-50k"), "{}", page.0);
+    }
+}

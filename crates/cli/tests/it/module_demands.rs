@@ -1,0 +1,143 @@
+//! Demands from inside the server: a load of two classes on servers with the Server Module, `brimful plan calibrate`, and
+//! a survey. What is asserted is where figures come from and what is sure of them, never how large they are.
+
+use crate::documents;
+use crate::plan::{Files, plan, word};
+use crate::program::{Running, brimful, own_machine, run, until};
+use brimful_core::model::Model;
+use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
+use serde_json::Value;
+use std::fs;
+
+/// Bytes of the two classes' files.
+const LIGHT: usize = 500;
+const HEAVY: usize = 1 << 20;
+const CLASSES: [&str; 4] = ["--class", "light=url /light", "--class", "heavy=url /heavy"];
+
+fn files() -> Vec<(String, Vec<u8>)> {
+    let file = |name: &str, size: usize| (name.to_owned(), vec![b'x'; size]);
+    vec![file("index.html", 6), file("light", LIGHT), file("heavy", HEAVY)]
+}
+
+fn nginx() -> Nginx {
+    Nginx::start(NginxOptions {
+        files: files(),
+        main: "include modules-enabled/*.conf;".to_owned(),
+        http: "include conf.d/*.conf;".to_owned(),
+        ..Default::default()
+    })
+}
+
+fn apache() -> Apache {
+    Apache::start(ApacheOptions {
+        mpm: Mpm::Event,
+        max_workers: 8,
+        files: files(),
+        extra: "IncludeOptional conf.d/*.conf\n".to_owned(),
+        ..Default::default()
+    })
+}
+
+/// Gives a server the module with these classes; it measures the CPU time of every request.
+fn install(server: &Daemon, name: &str, classes: &[&str]) {
+    let directory = server.directory();
+    for made in ["modules-enabled", "conf.d"] {
+        fs::create_dir(directory.join(made)).unwrap();
+    }
+    let prefix = word(directory);
+    let [config, memory] = ["server.conf", "brimful-memory"].map(|path| word(&directory.join(path)));
+    let place = ["--prefix", &prefix, "--config", &config, "--memory", &memory];
+    let former = server.workers();
+    let install = ["module", "install", name, "--yes", "--reload", "--cpu-one-in", "1"];
+    run(&[&install[..], &place, classes].concat()).exits(&[0]);
+    until(|| !server.workers().iter().any(|worker| former.contains(worker)));
+}
+
+fn workload(files: &Files) -> String {
+    let class =
+        |name: &str, weight: u32| format!("[[class]]\nname = \"{name}\"\npath = \"/{name}\"\nweight = {weight}\n\n");
+    files.write("two.toml", class("light", 2) + &class("heavy", 1))
+}
+
+/// The Record of a load that was watched.
+fn record(server: &Daemon, files: &Files, name: &str) -> String {
+    let (url, workload, out) = (server.url(), workload(files), word(&files.path(name)));
+    let load = ["load", &url, "--workload", &workload, "--rate", "150", "--duration", "4s", "--watch"];
+    run(&[&load[..], &["--out", &out, "--quiet"]].concat()).exits(&[0, 4]);
+    let record = documents::record(&fs::read_to_string(&out).unwrap());
+    assert!(record.server.unwrap().module.is_some(), "the module was seen");
+    out
+}
+
+fn calibrated(record: &str) -> Value {
+    serde_json::from_str(&plan(&["calibrate", record, "--servers", "1", "--json"]).exits(&[0]).stdout).unwrap()
+}
+
+fn calibrates(server: &Daemon, name: &str) {
+    install(server, name, &CLASSES);
+    let files = Files::new();
+    let record = record(server, &files, "record.json");
+    let found = calibrated(&record);
+    let inside = &found["inside"]["classes"];
+    let class = |index: usize, key: &str| inside[index][key].as_f64().unwrap_or_else(|| panic!("{key}: {found:#}"));
+    assert_eq!((inside[0]["class"].as_str(), inside[1]["class"].as_str()), (Some("heavy"), Some("light")));
+    assert!(class(0, "demand_s") > class(1, "demand_s"), "a megabyte costs more than half a kilobyte: {inside:#}");
+    assert!((0..2).all(|index| class(index, "sampled") > 20.0), "{inside:#}");
+    // One mix: nothing but the module can tell the classes apart.
+    assert!(inside[0]["regression_s"].is_null() && found["merged"] == serde_json::json!([]), "{found:#}");
+    assert_eq!(found["uncertainty"][0][0]["source"], "direct");
+    let text = plan(&["calibrate", &record, "--servers", "1"]).exits(&[0]).stdout;
+    assert!(text.contains("inside the server") && text.contains("cannot tell the classes apart"), "{text}");
+    let model = word(&files.path("model.json"));
+    plan(&["calibrate", &record, "--servers", "1", "--out", &model]).exits(&[0]);
+    let model: Model = serde_json::from_str(&fs::read_to_string(model).unwrap()).unwrap();
+    // Of a disk that was used meanwhile they may be known together only.
+    assert!(model.joint_demands.iter().all(|joint| joint.station != "cpu"), "{model:?}");
+    assert!(model.demands[0][0] > model.demands[0][1], "{model:?}");
+}
+
+#[test]
+fn nginx_tells_its_demands_by_class() {
+    calibrates(&nginx(), "nginx");
+}
+
+#[test]
+fn apache_tells_its_demands_by_class() {
+    calibrates(&apache(), "apache");
+}
+
+#[test]
+fn classes_of_other_names_are_not_taken_for_the_loads() {
+    let nginx = nginx();
+    install(&nginx, "nginx", &[]);
+    let found = calibrated(&record(&nginx, &Files::new(), "record.json"));
+    assert!(found["inside"].is_null(), "{found:#}");
+    let warnings = found["warnings"].to_string();
+    let remedy = "brimful module install nginx --class 'light=url /light' --class 'heavy=url /heavy'";
+    assert!(warnings.contains("it knows no class") && warnings.contains(remedy), "{warnings}");
+}
+
+#[test]
+fn a_survey_says_where_its_demands_come_from() {
+    let nginx = nginx();
+    install(&nginx, "nginx", &CLASSES);
+    let machine = own_machine();
+    let files = Files::new();
+    let (url, workload, out) = (nginx.url(), workload(&files), word(&files.path("survey.json")));
+    let survey = ["survey", &url, "--workload", &workload, "--server-cpus", "0", "--cpus", "1", "--level", "300ms"];
+    let more = ["--max-load", "100%", "--timeout", "1s", "--out", &out];
+    let done = Running::start(brimful(&[&survey[..], &more].concat())).finish().exits(&[0, 1, 3, 4]);
+    drop(machine);
+    let survey = documents::survey(&fs::read_to_string(&out).unwrap());
+    // A busy host may end it before there is a model.
+    if survey.demands.is_empty() {
+        return;
+    }
+    let inside = survey.inside.unwrap_or_else(|| panic!("the demands are the module's: {}", done.stderr));
+    assert!(inside.sampled > 100 && inside.scv.is_some_and(|scv| scv >= 0.0) && !inside.takes_turns, "{inside:?}");
+    assert_eq!(inside.workers, None, "nginx has no such limit");
+    let demand = |class: &str| survey.demands.iter().find(|demand| demand.class == class).unwrap().seconds;
+    assert!(demand("heavy") > demand("light"), "{:?}", survey.demands);
+    let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("was measured inside the server (Server Module)"), "{}", done.stdout);
+}

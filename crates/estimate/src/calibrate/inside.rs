@@ -1,0 +1,142 @@
+//! What the server says of its own requests, if it has the Server Module, beside what the runs say without it.
+//!
+//! How much more a request of one class costs than one of another, the module measured request by request, in whatever
+//! mix they came. What requests cost beside that (connections, waiting for events, interrupts) is shared alike by all,
+//! and is what the utilization law leaves of the CPU time of the server's processes. The runs alone give demands as
+//! well, by regression. Both stand here; the model has those of the module.
+
+use super::certainty::Source;
+use super::cpu::CpuFit;
+use super::runs::Runs;
+use crate::demand::Interval;
+use crate::inside::{Inside, NORMAL_95, variability};
+use brimful_core::quantity::seconds;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Two demands that differ by less than this share are one, whatever their intervals.
+const APART: f64 = 0.1;
+
+/// Demands at the CPU as measured inside the server, and as the runs have them without that.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct InsideDemands {
+    /// Each class of the model, in its order.
+    pub classes: Vec<InsideDemand>,
+    /// Squared coefficient of variation of the CPU time of requests of a class, over all classes by their second moments.
+    pub scv: Option<f64>,
+    /// Standard error of `scv`.
+    pub scv_standard_error: Option<f64>,
+    /// Workers that may want a CPU at the same time. Where they are more than the CPUs they take turns, and how long
+    /// requests wait says nothing of how variable service is: the model's variability is then fitted, not this.
+    pub workers: Option<u64>,
+    /// Why there is no regression, where there is none.
+    pub no_regression: Option<String>,
+}
+
+/// One class, in seconds of CPU time for a request.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct InsideDemand {
+    /// Its name.
+    pub class: String,
+    /// Requests whose CPU time was measured.
+    pub sampled: u64,
+    /// As the module has it over all runs, whatever their load: the mean of `demand_us`.
+    /// `None` where so few requests came that this cannot be told.
+    pub measured_s: Option<f64>,
+    /// Half width of its 95 % confidence interval.
+    pub measured_ci95_half_width: Option<f64>,
+    /// The same at saturation, with what the server's processes used beside its workers: the model's.
+    pub demand_s: f64,
+    /// Its confidence interval.
+    pub ci95: Option<Interval>,
+    /// At saturation, by the utilization law without what was measured inside; `None` where the runs cannot tell the
+    /// class from others.
+    pub regression_s: Option<f64>,
+    /// Its confidence interval.
+    pub regression_ci95: Option<Interval>,
+    /// `demand_s` over `regression_s`.
+    pub ratio: Option<f64>,
+}
+
+impl InsideDemands {
+    /// `model` is the fit with what was measured inside, `regression` the one without.
+    pub(super) fn new(
+        runs: &Runs,
+        inside: &[Inside],
+        model: &CpuFit,
+        regression: &Result<CpuFit, String>,
+    ) -> InsideDemands {
+        let class = |(class, measured): (usize, &Inside)| {
+            let told = |fit: &&CpuFit| fit.uncertainty[class].source != Source::Proportional;
+            let other = regression.as_ref().ok().filter(told);
+            let (demand_s, regression_s) = (model.demands[class], other.map(|fit| fit.demands[class]));
+            InsideDemand {
+                class: runs.classes[class].clone(),
+                sampled: measured.sampled as u64,
+                measured_s: measured.whole.map(|whole| whole.mean),
+                measured_ci95_half_width: measured.whole.map(|_| NORMAL_95 * measured.standard_error()),
+                demand_s,
+                ci95: model.uncertainty[class].ci95,
+                regression_s,
+                regression_ci95: other.and_then(|fit| fit.uncertainty[class].ci95),
+                ratio: regression_s.map(|other| demand_s / other).filter(|ratio| ratio.is_finite()),
+            }
+        };
+        let (scv, scv_standard_error) = variability(inside, &model.demands, &runs.mix()).unzip();
+        InsideDemands {
+            classes: inside.iter().enumerate().map(class).collect(),
+            scv,
+            scv_standard_error,
+            workers: runs.used.iter().filter_map(|run| run.threads).max(),
+            no_regression: regression.as_ref().err().cloned(),
+        }
+    }
+
+    /// How variable service is at so many CPUs, with its standard error, where that is what was measured.
+    pub(super) fn service_scv(&self, servers: u32) -> Option<(f64, f64)> {
+        let takes_turns = self.workers.is_none_or(|workers| workers > u64::from(servers));
+        self.scv.zip(self.scv_standard_error).filter(|_| !takes_turns)
+    }
+
+    /// Of each class of which the two are apart.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.classes.iter().filter(|class| class.disagrees()).map(|class| {
+            format!(
+                "a request of class {} costs {} as measured inside the server, and {} by regression over the runs, and their \
+                 intervals do not meet: see that nothing else ran on the server in some of the runs, and that the module's class \
+                 has the requests of the load's",
+                class.class,
+                seconds(class.demand_s),
+                seconds(class.regression_s.unwrap_or_default())
+            )
+        })
+    }
+}
+
+impl InsideDemand {
+    /// By the interval of what was measured: that of the model is wide where the runs contradict it.
+    fn disagrees(&self) -> bool {
+        let Some(other) = self.regression_ci95 else { return false };
+        let half_width = self.measured_ci95_half_width.unwrap_or(0.0);
+        let far = self.ratio.is_some_and(|ratio| (ratio - 1.0).abs() > APART);
+        far && (self.demand_s + half_width < other.low || other.high < self.demand_s - half_width)
+    }
+}
+
+impl Runs {
+    /// What the server measured of each class over all runs that are used; `None` unless it did of every class.
+    pub(super) fn inside(&self) -> Option<Vec<Inside>> {
+        let measured = |class: usize| {
+            let of_run =
+                self.used.iter().filter_map(|run| run.inside.as_ref()?.as_ref().ok()?.get(class).copied().flatten());
+            of_run.reduce(Inside::pool)
+        };
+        (0..self.classes.len()).map(measured).collect()
+    }
+
+    /// Why there is nothing from inside the server, although it has the module.
+    pub(super) fn inside_unused(&self) -> Option<String> {
+        let why = self.used.iter().find_map(|run| run.inside.as_ref()?.as_ref().err())?;
+        Some(format!("what the Server Module measured is not used, the demands are those of the runs: {why}"))
+    }
+}

@@ -1,0 +1,230 @@
+//! Requests of a few local TCP ports as their sockets show them, of any server, by four tracepoints:
+//!
+//! | tracepoint | what it tells |
+//! |---|---|
+//! | `sock:sk_data_ready` | bytes can be read: a request is ready, also on a connection that nobody has accepted yet |
+//! | `sock:sock_recv_length` | the server has read some: by read(2), recvmsg(2) or io_uring |
+//! | `sock:sock_send_length` | the server has handed some to the kernel: by write(2), sendmsg(2), sendfile(2) or io_uring |
+//! | `sock:inet_sock_set_state` | the connection is being closed |
+//!
+//! A request begins with the first bytes that are ready after an answer, and ends with the last bytes that are sent
+//! before the next one is read. The last send is known to have been that only later, so times are recorded with every
+//! send and taken back with the next one. An answer of which the socket's buffer is full is not recorded as ended: that
+//! is what a server stops at in the middle of one.
+//!
+//! The programs are attached for slices of time, and each slice knows nothing of the one before. A request **counts** if
+//! its first bytes are ready in a slice, from an instant `from` to an instant `until`, and is followed until the slice
+//! ends. What was ready before that is never counted, what becomes ready within it always: how long a request takes has
+//! no influence on whether it is. A request that counts has at the slice's end an answer (`answered`), has lost its connection
+//! (`unanswered`), or neither: it is open, and all that is known of its time is that it is longer than the rest of the
+//! slice after `until`.
+//!
+//! Numbers of a tally only grow, except that what was recorded may be taken back: between two readings while the
+//! programs are attached, an answer may leave one size and enter another.
+//!
+//! Not seen: what splice(2) reads from a socket. A program that is interrupted on its CPU by another run of itself
+//! misses that one, which takes a kernel with full preemption.
+
+use super::EbpfError;
+use super::connections::{MAX_PORTS, settings};
+use super::object::{Program, Switched};
+use brimful_core::Nanos;
+use std::fmt;
+use std::io;
+
+/// Answers by their size: `CLASSES` in `bpf/requests.bpf.c`.
+pub(crate) const CLASSES: usize = 5;
+/// Of times, as the Server Module has them: `BUCKETS` there.
+const BUCKETS: usize = 112;
+/// 64-bit words of `struct times` and `struct tally`.
+const TIMES_WORDS: usize = 2 + BUCKETS;
+const TALLY_WORDS: usize = 5 + 2 * TIMES_WORDS;
+
+/// The programs, loaded; attached only for the time of a slice.
+pub(crate) struct RequestProbe {
+    programs: Switched,
+    /// Of each port that was asked for, its place in the programs' list, where none is twice.
+    places: Vec<usize>,
+    slices: u64,
+}
+
+/// The requests of one port since the programs were loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PortTally {
+    /// Requests that count.
+    pub begun: u64,
+    /// Of them, those whose connection ended without a byte of an answer.
+    pub unanswered: u64,
+    /// Those that were answered.
+    pub sizes: [SizeTally; CLASSES],
+}
+
+/// Those with answers of one size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SizeTally {
+    /// How many.
+    pub answered: u64,
+    /// Bytes of requests.
+    pub received: u64,
+    /// Bytes of answers.
+    pub sent: u64,
+    /// Ready to read.
+    pub wait: TimesTally,
+    /// Read to last send.
+    pub service: TimesTally,
+}
+
+/// Times of as many requests as were answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TimesTally {
+    pub sum_ns: u64,
+    pub sum_us2: u64,
+    pub buckets: [u64; BUCKETS],
+}
+
+impl RequestProbe {
+    /// Loads the programs for these ports in the network namespace of this inode number.
+    pub(crate) fn load(ports: &[u16], network_namespace: u32) -> Result<RequestProbe, EbpfError> {
+        if ports.len() > MAX_PORTS {
+            return Err(EbpfError::TooManyPorts(ports.len()));
+        }
+        let mut distinct: Vec<u16> = Vec::new();
+        let mut place = |port: u16| {
+            distinct.iter().position(|&other| other == port).unwrap_or_else(|| {
+                distinct.push(port);
+                distinct.len() - 1
+            })
+        };
+        let places: Vec<usize> = ports.iter().map(|&port| place(port)).collect();
+        let entries = distinct.len().max(1) * CLASSES;
+        let settings = settings(&distinct, network_namespace, u16::to_ne_bytes);
+        let programs = Switched::load(Program::Requests, &settings, entries as u32)?;
+        Ok(RequestProbe { programs, places, slices: 0 })
+    }
+
+    /// Begins a slice. Requests count that begin between these instants (`CLOCK_MONOTONIC`).
+    pub(crate) fn begin(&mut self, from: Nanos, until: Nanos) -> Result<(), EbpfError> {
+        self.slices += 1;
+        let control = [self.slices, from.0, until.0].map(u64::to_ne_bytes);
+        self.programs.attach(control.as_flattened())
+    }
+
+    /// Ends it. Nothing moves from then on.
+    pub(crate) fn end(&mut self) {
+        self.programs.detach();
+    }
+
+    /// What there has been, of each port in the order in which they were given.
+    pub(crate) fn read(&self) -> io::Result<Vec<PortTally>> {
+        self.places.iter().map(|&place| self.read_port(place)).collect()
+    }
+
+    fn read_port(&self, place: usize) -> io::Result<PortTally> {
+        let entry = |class: usize| total(&self.programs.of_each_cpu((place * CLASSES + class) as u32)?);
+        let entries = (0..CLASSES).map(entry).collect::<io::Result<Vec<_>>>()?;
+        let [first, ..] = entries.as_slice() else { return Err(io::ErrorKind::InvalidData.into()) };
+        let (begun, unanswered) = (first[0], first[1]);
+        let mut sizes = <[SizeTally; CLASSES]>::default();
+        sizes.iter_mut().zip(&entries).for_each(|(size, words)| *size = SizeTally::parse(words));
+        Ok(PortTally { begun, unanswered, sizes })
+    }
+}
+
+impl fmt::Debug for RequestProbe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestProbe").field("slices", &self.slices).finish_non_exhaustive()
+    }
+}
+
+impl SizeTally {
+    fn parse(words: &[u64; TALLY_WORDS]) -> SizeTally {
+        let [_, _, answered, received, sent, times @ ..] = words;
+        let (wait, service) = times.split_at(TIMES_WORDS);
+        let [wait, service] = [wait, service].map(TimesTally::parse);
+        SizeTally { answered: *answered, received: *received, sent: *sent, wait, service }
+    }
+}
+
+impl TimesTally {
+    fn parse(words: &[u64]) -> TimesTally {
+        let mut tally = TimesTally::default();
+        if let [sum_ns, squares, buckets @ ..] = words {
+            tally.sum_ns = *sum_ns;
+            tally.sum_us2 = square_microseconds(*squares);
+            tally.buckets.iter_mut().zip(buckets).for_each(|(to, from)| *to = *from);
+        }
+        tally
+    }
+}
+
+impl Default for TimesTally {
+    fn default() -> TimesTally {
+        TimesTally { sum_ns: 0, sum_us2: 0, buckets: [0; BUCKETS] }
+    }
+}
+
+/// Of squares of 1024 ns, which a program can make without dividing.
+fn square_microseconds(squares: u64) -> u64 {
+    let scaled = u128::from(squares) * (1024 * 1024) / 1_000_000;
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// The sum of what each CPU has of an entry. One may have taken back what another has recorded: each number alone may
+/// be below zero, and wraps.
+fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
+    let mut sum = [0_u64; TALLY_WORDS];
+    for copy in copies {
+        let (words, rest) = copy.as_chunks::<8>();
+        if words.len() != TALLY_WORDS || !rest.is_empty() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        for (sum, word) in sum.iter_mut().zip(words) {
+            *sum = sum.wrapping_add(u64::from_ne_bytes(*word));
+        }
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn what_one_cpu_recorded_another_may_take_back() {
+        let mut one = vec![0; TALLY_WORDS];
+        let mut other = one.clone();
+        (one[0], one[2], one[5], one[6]) = (7, 5, 9_000, 4_000);
+        (other[0], other[2], other[5]) = (1, 2_u64.wrapping_neg(), 1_000_u64.wrapping_neg());
+        one[7 + 20] = 5;
+        other[7 + 20] = 2_u64.wrapping_neg();
+        let words = total(&[bytes(&one), bytes(&other)]).unwrap();
+        let size = SizeTally::parse(&words);
+        assert_eq!((words[0], size.answered, size.wait.sum_ns, size.wait.buckets[20]), (8, 3, 8_000, 3));
+        assert_eq!(size.wait.sum_us2, 4_194, "4000 squares of 1.024 µs");
+        assert_eq!(size.service, TimesTally::default());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic_and_only_whole_entries_are_read(
+            copies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2 * 8 * TALLY_WORDS), 0..4),
+            whole in prop::collection::vec(any::<u64>(), TALLY_WORDS),
+        ) {
+            prop_assert_eq!(total(&copies).is_ok(), copies.iter().all(|copy| copy.len() == 8 * TALLY_WORDS));
+            let words = total(&[bytes(&whole)]).unwrap();
+            let size = SizeTally::parse(&words);
+            prop_assert_eq!(words.as_slice(), whole.as_slice());
+            prop_assert_eq!(size.service.buckets[BUCKETS - 1], whole[TALLY_WORDS - 1]);
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "ebpf")]
+#[path = "requests/sockets.rs"]
+mod sockets;

@@ -1,0 +1,110 @@
+//! When slices begin, how long they are, and which part of each counts.
+//!
+//! There is one in every period, at a random instant of it: a server or a load that does something every second would
+//! meet a fixed one always or never. Requests count that begin in the first three quarters of a slice; the last quarter
+//! is there to see the end of these. Where too many have none, slices become longer, and periods with them, so that the
+//! share of time stays.
+
+use super::Duty;
+use brimful_core::Nanos;
+
+/// At first.
+const SHORTEST: Nanos = Nanos::from_millis(200);
+/// In the end.
+const LONGEST: Nanos = Nanos::from_millis(6_400);
+/// Of a slice, the part that counts.
+const COUNTING: f64 = 0.75;
+/// One in so many requests may be open at its slice's end, or slices become longer.
+const OPEN_ONE_IN: u64 = 100;
+/// But not for a single one.
+const OPEN_LEAST: u64 = 2;
+/// Between the end of a slice and that of its period, so that who reads once in a period finds it done.
+const MARGIN: Nanos = Nanos::from_millis(20);
+
+/// The plan, and what the slices of this length have shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slices {
+    duty: Duty,
+    length: Nanos,
+    begun: u64,
+    open: u64,
+}
+
+impl Slices {
+    pub fn new(duty: Duty) -> Slices {
+        Slices { duty, length: SHORTEST, begun: 0, open: 0 }
+    }
+
+    /// `None` if there is one that never ends.
+    pub fn length(&self) -> Option<Nanos> {
+        (self.duty != Duty::ALWAYS).then_some(self.length)
+    }
+
+    /// Of a slice.
+    pub fn counting(&self) -> Nanos {
+        Nanos::from_secs_f64(COUNTING * self.length.as_secs_f64())
+    }
+
+    /// One slice in each.
+    pub fn period(&self) -> Nanos {
+        Nanos::from_secs_f64(self.length.as_secs_f64() / self.duty.share())
+    }
+
+    /// How long after the beginning of its period a slice begins, by a number drawn from all.
+    pub fn offset(&self, random: u64) -> Nanos {
+        let latest = (self.period() - self.length) - MARGIN;
+        let share = (random >> 11) as f64 / (1_u64 << 53) as f64;
+        Nanos::from_secs_f64(share * latest.as_secs_f64())
+    }
+
+    /// A slice has ended in which so many requests began, of which so many were still open.
+    pub fn ended(&mut self, begun: u64, open: u64) {
+        self.begun = self.begun.saturating_add(begun);
+        self.open = self.open.saturating_add(open);
+        let too_many = self.open >= OPEN_LEAST && self.open.saturating_mul(OPEN_ONE_IN) > self.begun;
+        if too_many && self.length < LONGEST {
+            *self = Slices { length: Nanos(2 * self.length.0), ..Slices::new(self.duty) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_slice_of_a_second_is_a_fifth_of_it_and_counts_for_three_quarters() {
+        let slices = Slices::new(Duty::default());
+        let ms = Nanos::from_millis;
+        assert_eq!((slices.length(), slices.period(), slices.counting()), (Some(ms(200)), ms(1000), ms(150)));
+        assert_eq!((slices.offset(0), slices.offset(u64::MAX).0 / 1_000_000), (Nanos::ZERO, 780));
+        assert_eq!(Slices::new(Duty::ALWAYS).length(), None);
+    }
+
+    #[test]
+    fn slices_become_longer_until_they_see_the_end_of_what_they_begin() {
+        let mut slices = Slices::new(Duty::default());
+        let mut lengths = Vec::new();
+        for (begun, open) in [(1000, 5), (1000, 10), (1000, 15), (1000, 500), (2, 1), (0, 0), (3, 1), (0, 0)] {
+            slices.ended(begun, open);
+            lengths.push(slices.length.0 / 1_000_000);
+        }
+        assert_eq!(lengths, [200, 200, 200, 400, 400, 400, 800, 800]);
+        (0..20).for_each(|_| slices.ended(10, 10));
+        assert_eq!((slices.length, slices.period()), (LONGEST, Nanos::from_secs(32)));
+        slices.ended(u64::MAX, u64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn every_slice_lies_in_its_period(thousandths in 1_u16..1000, random in any::<u64>(), longer in 0..6) {
+            let mut slices = Slices::new(Duty::of_share(f64::from(thousandths) / 1000.0).unwrap());
+            (0..longer).for_each(|_| slices.ended(2, 2));
+            prop_assert!(slices.offset(random) + slices.length <= slices.period());
+            prop_assert!(slices.counting() < slices.length);
+            let share = slices.length.as_secs_f64() / slices.period().as_secs_f64();
+            prop_assert!((share - f64::from(thousandths) / 1000.0).abs() < 1e-6);
+        }
+    }
+}
