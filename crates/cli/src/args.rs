@@ -285,7 +285,7 @@ pub struct RequestArgs {
     /// Close a connection after this many calls
     #[arg(long, value_name = "N")]
     pub calls_per_connection: Option<Count>,
-    /// Have up to this many calls under way on one connection: one behind the other or, with --http 2, on as many streams, of
+    /// Have up to this many calls under way on one connection: one behind the other, or on as many streams of HTTP/2, of
     /// which the server may allow fewer
     #[arg(long, value_name = "N", default_value = "1", visible_alias = "streams")]
     pub pipeline: Count,

@@ -25,7 +25,9 @@ pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
     let what = if made.files == 1 { "1 file".to_owned() } else { format!("{} files", count(made.files)) };
     let place = args.directory.display();
     print(&match made.files {
-        0 => format!("The workload needs no files: none of its classes has `urls` or a `file_set`. {place} is as it was.\n"),
+        0 => format!(
+            "The workload needs no files: none of its classes has `urls` or a `file_set`. {place} is as it was.\n"
+        ),
         _ => format!("{what}, {}, in {place}\n", bytes(made.bytes as f64)),
     })?;
     Ok(Exit::Ok)

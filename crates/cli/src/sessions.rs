@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// What is asked for of sessions.
 #[derive(Debug, Default, Args)]
 pub struct SessionArgs {
-    /// Sessions: N1 in all, of N2 calls each, with X seconds to think between bursts of --burst-length calls, as httperf has
-    /// them; one after another unless there is a --session-rate or there are --users
+    /// Sessions: N1 in all, of N2 calls each, with X seconds to think between bursts, as httperf has them; one after another
+    /// unless --session-rate or --users says otherwise
     #[arg(long, value_name = "N1,N2,X", value_parser = drawn, conflicts_with_all = OTHER_LOADS)]
     pub wsess: Option<Drawn>,
     /// Sessions: N in all, in turn those that are written out in FILE, as httperf reads it; with X seconds to think where FILE

@@ -221,7 +221,8 @@ fn parts(message: &[u8]) -> (&[u8], &[u8]) {
     loop {
         let rest = message.get(end..).unwrap_or_default();
         let Some(length) = head_length(rest) else { return (message, &[]) };
-        let informational = rest.get(..10).is_some_and(|start| start.starts_with(b"HTTP/1.") && start[8..] == *b" 1");
+        let code = rest.iter().position(|byte| *byte == b' ').and_then(|space| rest.get(space + 1));
+        let informational = rest.starts_with(b"HTTP/") && code == Some(&b'1');
         end += length;
         if !informational || end >= message.len() {
             return message.split_at(end);

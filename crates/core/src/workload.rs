@@ -38,9 +38,7 @@ pub use file_set::{FileSet, MOST_FILES};
 pub use listed::{Contents, LineError, ListedRequest, Rows};
 pub use load::{Load, LoadKind, LogReplay, Stage, Trace};
 pub use popularity::Popularity;
-pub use sessions::{
-    BetweenBursts, Script, ScriptedBurst, ScriptedCall, ScriptedRequest, SessionArrivals, Sessions,
-};
+pub use sessions::{BetweenBursts, Script, ScriptedBurst, ScriptedCall, ScriptedRequest, SessionArrivals, Sessions};
 pub use spread::{Spread, SpreadError};
 
 use crate::secret::{self, MASK};
@@ -369,7 +367,8 @@ mod tests {
         workload.classes.push(images);
         assert_eq!(workload.validate(), Ok(()));
         let images = &workload.classes[1];
-        let targets: Vec<_> = (0..images.len()).map(|i| (images.target(i).path.into_owned(), images.weight(i))).collect();
+        let targets: Vec<_> =
+            (0..images.len()).map(|i| (images.target(i).path.into_owned(), images.weight(i))).collect();
         assert_eq!(targets, [("/b".to_owned(), 1.0), ("/c".to_owned(), 2.0)]);
         assert_eq!((workload.mix(), workload.classes[0].len()), (vec![0.25, 0.75], 1));
         workload.classes[1].path = "/d".to_owned();

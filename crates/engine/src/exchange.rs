@@ -296,7 +296,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if !connection.calls.is_empty() && connection.protocol.finish().is_ok() {
             let why = TlsFault::Truncated;
-            return self.drop_connection(slot, |nth, _| if nth == 0 { End::TlsFailed { sent: true, why } } else { RESET });
+            return self
+                .drop_connection(slot, |nth, _| if nth == 0 { End::TlsFailed { sent: true, why } } else { RESET });
         }
         self.close(slot);
     }

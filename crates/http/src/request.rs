@@ -130,7 +130,8 @@ impl Request {
         let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
         let defaults = [("User-Agent", agent, true), ("Accept", "*/*", true), ("Content-Length", &length, has_length)];
         // A body that is there has its length said.
-        let stands = |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body.is_empty();
+        let stands =
+            |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body.is_empty();
         let defaults = defaults.into_iter().filter(|(name, _, due)| *due && !given(name).is_some_and(stands));
         let of_http1 = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
         let own = headers.iter().filter(|(name, value)| !leaves_out(name, value));
@@ -383,8 +384,8 @@ fn is_token(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Version::{Http2, Http10, Http11};
     use crate::http2::render::block;
+    use Version::{Http2, Http10, Http11};
 
     /// The text of a request, with given headers and body.
     fn render(

@@ -383,7 +383,10 @@ mod tests {
     fn content_is_shown_whole_however_it_is_framed_and_cut() {
         for (text, content) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
-            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n3\r\n wo\r\n0\r\nA: b\r\n\r\n", "hello wo"),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n3\r\n wo\r\n0\r\nA: b\r\n\r\n",
+                "hello wo",
+            ),
             ("HTTP/1.1 200 OK\r\n\r\nall the rest", "all the rest"),
             ("HTTP/1.1 103 X\r\n\r\nHTTP/1.1 204 X\r\n\r\n", ""),
         ] {

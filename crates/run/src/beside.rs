@@ -109,7 +109,19 @@ impl Begun {
     fn ended(self, outcome: Outcome) -> Exchange {
         let Begun { due, begun, connect_started, established, secured, .. } = self;
         let Begun { sent, first_byte, request, response, size, .. } = self;
-        Exchange { due, begun, connect_started, established, secured, sent, first_byte, request, response, size, outcome }
+        Exchange {
+            due,
+            begun,
+            connect_started,
+            established,
+            secured,
+            sent,
+            first_byte,
+            request,
+            response,
+            size,
+            outcome,
+        }
     }
 }
 

@@ -80,8 +80,8 @@ impl RunError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Engine, Handshake, Listen, Mix, Monitor, NothingListens, Security, Silent, Target,
-            Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, Engine, Handshake, Listen, Mix, Monitor, NothingListens, Security, Silent,
+            Target, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {

@@ -136,13 +136,13 @@ impl RunPlan {
             _ if policy.calls_per_connection == Some(0) => {
                 bad("a connection without calls makes no load: give --calls-per-connection at least 1")
             }
-            _ if self.pipelines() && self.version != Version::Http2 && self.has_bodies_apart() => {
-                bad("a body that comes from a file, or waits for 100 Continue, has its connection to itself: leave out \
-                 --pipeline, and pipelined = true under [load.sessions]")
-            }
-            load if self.tick.is_some() && load.kind() != LoadKind::Open => {
-                bad("clients who wait for their answers keep no schedule that ticks could be cheaper for: leave out --tick")
-            }
+            _ if self.pipelines() && self.version != Version::Http2 && self.has_bodies_apart() => bad(
+                "a body that comes from a file, or waits for 100 Continue, has its connection to itself: leave out \
+                 --pipeline, and pipelined = true under [load.sessions]",
+            ),
+            load if self.tick.is_some() && load.kind() != LoadKind::Open => bad(
+                "clients who wait for their answers keep no schedule that ticks could be cheaper for: leave out --tick",
+            ),
             _ if self.tick.is_some_and(|tick| !TICKS.contains(&tick)) => {
                 bad("a tick is as long as a call may be late: give --tick between 100us and 10ms")
             }

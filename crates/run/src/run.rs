@@ -108,7 +108,8 @@ fn carry_out<B: Observer + Send>(
             // Each has streams of its own; the mix's is not drawn from.
             let (scripts, scripted) = (Scripts::of(&plan.workload).map(Arc::new), plan.scripted_requests()?);
             let sessions = |shard| {
-                let sessions = Sessions::new(load, shard_mix(shard)?, extent, plan.seed, shard)?.following(scripts.clone());
+                let sessions =
+                    Sessions::new(load, shard_mix(shard)?, extent, plan.seed, shard)?.following(scripts.clone());
                 let requests = SessionRequests::new(&requests, &scripted);
                 let requests = if load.cookies { requests.with_cookies(plan.endpoint.is_secure) } else { requests };
                 Ok((sessions, requests, collector()))

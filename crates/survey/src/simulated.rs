@@ -217,7 +217,11 @@ impl Simulated {
             command: Vec::new(),
             url: "http://simulated/".to_owned(),
             seed: self.seed,
-            workload: Workload { classes: self.server.classes.iter().zip(mix).map(class).collect(), load: None, tls: None },
+            workload: Workload {
+                classes: self.server.classes.iter().zip(mix).map(class).collect(),
+                load: None,
+                tls: None,
+            },
             server_cpus: (0..self.cpus as usize).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),

@@ -42,8 +42,8 @@ use std::net::TcpListener;
 
 pub use apache::{Apache, ApacheOptions, Mpm};
 pub use backlog::{FullBacklog, full_backlog_listener};
-pub use certificates::{Certificates, Flaw, Identity};
 pub use caddy::Caddy;
+pub use certificates::{Certificates, Flaw, Identity};
 pub use daemon::Daemon;
 pub use hostile::{Hostile, HostileServer, hostile_behaviours};
 pub use nghttpd::Nghttpd;

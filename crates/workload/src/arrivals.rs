@@ -104,7 +104,7 @@ impl Arrivals {
         let ticks = match process {
             Process::Constant => Ticks::even(),
             Process::Poisson => Ticks::exponential(seed),
-            other => return Err(ArrivalsError::StagesOf(other)),
+            other => return Err(ArrivalsError::StagesOf(Box::new(other))),
         };
         Ok(Arrivals::of(ticks, Curve::Stages(Pieces::new(stages::curve(start, stages)?))))
     }

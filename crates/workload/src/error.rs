@@ -53,7 +53,7 @@ pub enum ArrivalsError {
     Hurst(f64),
     /// Stages of a process that has time scales of its own.
     #[error("stages cannot be combined with {0}: use constant or poisson arrivals with them")]
-    StagesOf(Process),
+    StagesOf(Box<Process>),
     /// Stages without an area.
     #[error("no call is due in these stages: give one of them a length and a rate above zero")]
     EmptyStages,

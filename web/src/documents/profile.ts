@@ -145,16 +145,32 @@ export interface Class {
 export interface Class2 {
   /** Request body. */
   body?: string;
+  /** A file with the request body, in place of `body`; its path from the working directory. It is sent piece by piece as the server takes it, with its size at the start of the run as `Content-Length`. */
+  body_file?: string;
+  /** A file of comma-separated values for `{csv.COLUMN}`; its first line names the columns. The n-th call of the class has the n-th row, and after the last the first comes again. */
+  csv?: string | null;
+  /** What an answer has to be like; one that is not is `unexpected`, and a failure. */
+  expect?: Expect | null;
+  /** A set of files below `path`. */
+  file_set?: FileSet | null;
   /** Extra header fields. */
   headers?: Record<string, string>;
   /** HTTP method. */
   method?: string;
   /** Its name in every table and document; unique. */
   name: string;
-  /** Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. */
+  /** In which order those of a list are asked for. */
+  order?: Order;
+  /** Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. Here, in `urls`, in the values of `headers` and in `body`, `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are filled in anew for every call. */
   path?: string;
+  /** How often each of them is asked for, by its place in the list or set: `zipf:0.8`. Where it is absent, their weights say so. */
+  popularity?: Popularity2 | null;
+  /** In place of `urls`: a file of requests, one JSON object on a line: path, and method, headers, body, class, weight and bytes if wanted. Of requests that name a class it has those of this one. */
+  requests_file?: string | null;
   /** What is asked for in place of one path, each as often as its weight says. */
   urls?: Url[];
+  /** In place of `urls`: a file of them, one on a line, each with its weight and its bytes if wanted: `/a.png 3 4096`. */
+  urls_file?: string | null;
   /** Its share of the calls, relative to the other classes' weights. */
   weight?: number;
 }
@@ -169,6 +185,26 @@ export interface Dispersion {
   index: number;
   /** Its 95 % interval. */
   interval95: number[];
+}
+
+/** What all answers to a class have to be like. */
+export interface Expect {
+  /** Bytes of content, as sent: a compressed answer has those it is compressed to. */
+  length?: number | null;
+  /** SHA-256 of the content as sent, in 64 hexadecimal digits. */
+  sha256?: Sha256 | null;
+  /** The status: 200, "2xx", or several of these; any if absent. */
+  status?: Statuses | null;
+}
+
+/** Files below the class's path. */
+export interface FileSet {
+  /** Bytes of a file, or how those of all are distributed: the sizes that `brimful fileset` makes. */
+  bytes?: Spread | null;
+  /** How many. */
+  files: number;
+  /** They are asked for one after another, and one call in how many goes on to the next: with 0.25 each is asked for four times in a row. After the last comes the first. Without it each call asks for any of them. */
+  ratio?: number | null;
 }
 
 /** A format, and the share of lines that it reads. */
@@ -253,6 +289,9 @@ export interface MalformedLine {
   text: string;
 }
 
+/** In which order what is listed is asked for. */
+export type Order = "random" | "listed" | "once";
+
 /** The busiest window. */
 export interface Peak {
   /** When it begins, RFC 3339. */
@@ -293,6 +332,9 @@ export interface Popularity {
   zipf_fit?: number | null;
 }
 
+/** A law of popularity, written as `zipf:0.8`. */
+export type Popularity2 = string;
+
 /** Requests of robots. */
 export interface Robots {
   /** Bytes of their answers. */
@@ -303,24 +345,62 @@ export interface Robots {
   requests: number;
 }
 
+/** One session. */
+export interface Script {
+  /** Its bursts, at least one. */
+  bursts: ScriptedBurst[];
+}
+
+/** One burst of a session. */
+export interface ScriptedBurst {
+  /** Its calls, at least one; the first is answered before the others are made. */
+  calls: ScriptedCall[];
+  /** Seconds from its last answer to the next burst's first call; as the sessions' `think_s` says if absent. */
+  think_s?: number | null;
+}
+
+/** One call of a burst. */
+export interface ScriptedCall {
+  /** Request body; the class's if absent. */
+  body?: string | null;
+  /** The class that it is reported as; the first one if absent. */
+  class?: string;
+  /** HTTP method; the class's if absent. */
+  method?: string;
+  /** Path and query; the class's if absent. */
+  path?: string;
+}
+
 /** A load of sessions. */
 export interface SessionLoad {
   /** How they are spaced, as `--arrivals` writes it; `poisson` if absent. */
   arrivals?: string | null;
   /** What becomes of its connections between bursts. */
   between_bursts?: BetweenBursts;
-  /** Bursts of one session. */
-  bursts?: Spread;
-  /** Calls of one burst; the first is answered before the others are made. */
-  calls_per_burst?: Spread;
+  /** Bursts of one session; 1 if absent. */
+  bursts?: Spread | null;
+  /** In place of `bursts`: calls of one session in all, in as many bursts as it takes. */
+  calls?: Spread | null;
+  /** Calls of one burst; the first is answered before the others are made; 1 if absent. */
+  calls_per_burst?: Spread | null;
   /** Connections of one session at most. */
   connections?: number;
+  /** Whether each session keeps the cookies that it is given, and sends them. */
+  cookies?: boolean;
   /** Whether the load begins as if it had always gone on. */
   in_progress?: boolean;
+  /** Whether the other calls of a burst go out together on one connection, as long as the server keeps it open. */
+  pipelined?: boolean;
   /** New sessions per second, whatever the server does. */
   rate?: number | null;
   /** Seconds from the end of a user's session to the next one's beginning; 0 if absent. */
   rest_s?: Spread | null;
+  /** Sessions that are written out, made in turn, in place of `bursts` and `calls_per_burst`. */
+  script?: Script[];
+  /** So many sessions in all; no bound if absent. */
+  sessions?: number | null;
+  /** In place of `bursts`: the probability that a user stays for another burst after each. */
+  stay?: number | null;
   /** Seconds from the last answer of a burst to the next burst's first call. */
   think_s?: Spread;
   /** In place of a rate: so many users, each beginning another session after the last one. */
@@ -350,6 +430,9 @@ export interface Sessions {
   /** Between two bursts. */
   think_s: Times;
 }
+
+/** The digest of a body. */
+export type Sha256 = string;
 
 /** Bytes of answers. */
 export interface Sizes {
@@ -390,6 +473,12 @@ export interface Stage {
   rate: number;
 }
 
+/** One of several. */
+export type Status = number | string;
+
+/** Some status codes. */
+export type Statuses = number | string | Status[];
+
 /** A tail that falls like size^−index. */
 export interface Tail {
   /** From so many bytes on. */
@@ -416,6 +505,21 @@ export interface Times {
   scv: number;
 }
 
+/** How the connections to an `https://` URL are secured: the table `[tls]`. Keys and certificates are never in a document; the command line names their files. */
+export interface Tls {
+  /** Whether any certificate will do. */
+  insecure?: boolean;
+  /** The oldest version that is spoken. */
+  minimum?: TlsVersion;
+  /** Whether a new connection resumes the session of an earlier one where it has a ticket for it. Without that every handshake is a full one, as those of users who come for the first time are. */
+  resume?: boolean;
+  /** The server's name: what it is asked for, and what its certificate has to be for; the URL's host if absent. */
+  sni?: string | null;
+}
+
+/** A version of TLS. */
+export type TlsVersion = "1.2" | "1.3";
+
 /** The instants of a file. */
 export interface Trace {
   /** Its path: one instant in seconds per line. */
@@ -440,4 +544,6 @@ export interface Workload {
   class: Class2[];
   /** How calls come; absent where a command line says it, or where it is the command's own business. */
   load?: Load | null;
+  /** How connections to an `https://` URL are secured, where that is not as usual. */
+  tls?: Tls | null;
 }

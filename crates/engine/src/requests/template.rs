@@ -120,10 +120,12 @@ impl Template {
         let body = parts(target.body, rows)?;
         let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
         // It is counted anew for each body.
-        let headers = target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
+        let headers =
+            target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
         let headers: Result<Vec<_>, TemplateError> =
             headers.map(|(name, value)| Ok(((*name).to_owned(), parts(value, rows)?))).collect();
-        let fields = Fields { wire: Arc::clone(wire), method: target.method.to_owned(), path, headers: headers?, content };
+        let fields =
+            Fields { wire: Arc::clone(wire), method: target.method.to_owned(), path, headers: headers?, content };
         let in_head = fields.path.iter().chain(fields.headers.iter().flat_map(|(_, value)| value));
         let filled: usize = in_head.chain(&body).map(|part| part.most(rows)).sum();
         let most = rendered.bytes().len() + filled;

@@ -79,7 +79,8 @@ fn unexpected(record: &Record) -> Option<String> {
     let wrong = record.classes.iter().filter(|(_, class)| class.counts.unexpected > 0);
     let expected: Vec<String> = wrong.filter_map(|(name, _)| expected(name)).take(MOST_NAMED).collect();
     let what = expected.join("; ");
-    (!expected.is_empty()).then(|| format!("note: Unexpected are whole answers that are not what was expected ({what})."))
+    (!expected.is_empty())
+        .then(|| format!("note: Unexpected are whole answers that are not what was expected ({what})."))
 }
 
 /// How many calls failed, how, what the times are then of, and what to check where nothing was completed.

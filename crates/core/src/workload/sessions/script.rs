@@ -117,7 +117,10 @@ impl Workload {
             return Err(format!("its path is `{path}`: a path begins with `/`"));
         }
         if call.body.is_none() && !of_class.body_file.is_empty() {
-            return Err(format!("class `{}` has its body in a file: write the call's own, or name another", of_class.name));
+            return Err(format!(
+                "class `{}` has its body in a file: write the call's own, or name another",
+                of_class.name
+            ));
         }
         let (method, body) = (or(&call.method, &of_class.method), call.body.as_ref().unwrap_or(&of_class.body));
         Ok(ScriptedRequest { class, method, path, body })
