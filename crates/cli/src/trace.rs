@@ -405,6 +405,14 @@ mod tests {
     }
 
     #[test]
+    fn heads_of_http2_end_where_their_content_begins() {
+        let answer = String::from_utf8_lossy(ANSWER).replace("HTTP/1.1", "HTTP/2");
+        let (head, body) = parts(answer.as_bytes());
+        assert!(head.ends_with(b"path=hunter2\r\n\r\n") && body == b"hello\nCookie: of the body");
+        assert!(!names().without_secrets(head).contains("hunter2"));
+    }
+
+    #[test]
     fn the_first_calls_by_their_due_times_and_one_failure_of_each_kind() {
         let mut shown =
             Shown { names: names(), most: 2, first: Vec::new(), failures: Vec::new(), file: None, calls: 0 };

@@ -234,7 +234,8 @@ mod tests {
         let zeros = |bytes: usize| format!("{}1\r\nx\r\n0\r\n\r\n", "0".repeat(bytes - 3));
         let trailer = |bytes: usize| format!("1\r\nx\r\n0\r\nA: {}\r\n\r\n", "a".repeat(bytes - 7));
         let trailers = |fields: usize| format!("0\r\n{}\r\n", "A: b\r\n".repeat(fields));
-        let bounds: [(&dyn Fn(usize) -> String, usize, &str); 4] = [
+        type Body<'a> = &'a dyn Fn(usize) -> String;
+        let bounds: [(Body<'_>, usize, &str); 4] = [
             (&extended, MAX_CHUNK_LINE_BYTES, "16 KiB"),
             (&zeros, MAX_CHUNK_LINE_BYTES, "16 KiB"),
             (&trailer, MAX_HEAD_BYTES, "64 KiB"),

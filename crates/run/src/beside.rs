@@ -15,10 +15,12 @@ pub struct Looks {
     pub tap: Option<Tap>,
 }
 
+type Show = dyn FnMut(&Exchange) + Send;
+
 /// Shows every call to one function when it has ended, whichever shard has made it. Bounded by the calls under way.
 #[derive(Clone)]
 pub struct Tap {
-    show: Arc<Mutex<dyn FnMut(&Exchange) + Send>>,
+    show: Arc<Mutex<Show>>,
     most_bytes: usize,
 }
 

@@ -34,7 +34,6 @@ fn apache() -> Apache {
         max_workers: 8,
         files: files(),
         extra: "IncludeOptional conf.d/*.conf\n".to_owned(),
-        ..Default::default()
     })
 }
 

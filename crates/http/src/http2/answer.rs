@@ -86,7 +86,6 @@ impl<T> Http2<T> {
             keep_alive: true,
             head_bytes: stream.head_bytes,
             body_bytes: stream.body_bytes,
-            ..Response::default()
         };
         let ended = stream.check_length().map_or_else(Ended::Malformed, |()| Ended::Whole(response));
         Some((carried(stream), ended))

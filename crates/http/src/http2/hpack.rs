@@ -148,7 +148,11 @@ fn string(rest: &mut &[u8], into: &mut Vec<u8>) -> Result<(), HpackError> {
     let length = usize::try_from(integer(rest, 7)?).map_err(|_| HpackError::Broken)?;
     let (text, behind) = rest.split_at_checked(length).ok_or(HpackError::Broken)?;
     *rest = behind;
-    if coded { huffman::decode(text, into).ok_or(HpackError::Broken) } else { Ok(into.extend_from_slice(text)) }
+    if coded {
+        return huffman::decode(text, into).ok_or(HpackError::Broken);
+    }
+    into.extend_from_slice(text);
+    Ok(())
 }
 
 #[cfg(test)]

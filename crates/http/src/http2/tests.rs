@@ -117,7 +117,7 @@ fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
 }
 
 fn whole(status: u16, head_bytes: u64, body_bytes: u64) -> Ended {
-    Ended::Whole(Response { status, keep_alive: true, head_bytes, body_bytes, ..Response::default() })
+    Ended::Whole(Response { status, keep_alive: true, head_bytes, body_bytes })
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn an_answer_that_is_none_ends_its_call_alone() {
         (vec![headers(WHOLE, 1, &[0x08, 3, b'1', b'0', b'1'])], "switches", true),
         (vec![data(0, 1, b"x"), data(END, 1, b"y")], "before its head", true),
         (vec![data(END, 1, b"")], "before its head", true),
-        (vec![headers(WHOLE, 1, &[&OK[..], &text("A", "b")].concat())], "capital", true),
+        (vec![headers(WHOLE, 1, &[OK, &text("A", "b")].concat())], "capital", true),
         (vec![headers(WHOLE, 1, &[0x88, 0x0f, 0x0d, 1, b'3']), data(END, 1, b"ab")], "Content-Length", false),
         (vec![headers(WHOLE, 1, &[0x89]), data(END, 1, b"ab")], "where none can be", false),
         (vec![framed(kind::WINDOW_UPDATE, 0, 1, &[0; 4])], "opened by nothing", true),
