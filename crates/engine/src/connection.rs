@@ -78,9 +78,6 @@ pub struct Connection<P> {
     /// Calls under way on it, the oldest first: responses come in the order of the requests. With HTTP/2, those that wait for a
     /// stream.
     pub calls: VecDeque<Call<P>>,
-    /// The last so many of them are kept back, and the first of these since then.
-    pub kept: usize,
-    pub kept_since: Nanos,
     /// What it speaks; with HTTP/2, the calls under way are kept with their streams.
     pub protocol: Protocol<Call<P>>,
     /// With HTTP/2: when something last came on it.
@@ -116,8 +113,6 @@ impl<P> Connection<P> {
             responses: 0,
             // Thousands of sessions think, each with a connection that bears nothing.
             calls: if session.is_some() { VecDeque::new() } else { VecDeque::with_capacity(depth.min(64)) },
-            kept: 0,
-            kept_since: Nanos::ZERO,
             protocol: Protocol::new(false),
             heard_at: Nanos::ZERO,
             spent: false,

@@ -334,7 +334,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             // Another protocol is spoken there now, in which nobody would close it.
             _ if response.status == 101 => self.close(slot),
             (true, true, _) => {
-                self.refill(slot, self.now);
                 self.expect_response(slot);
                 self.connections.list(slot);
             }

@@ -23,7 +23,6 @@ mod exchange;
 mod expected;
 mod host;
 mod io;
-mod keeping;
 mod pacing;
 mod requests;
 #[cfg(test)]
@@ -76,9 +75,6 @@ pub struct Config {
     /// Calls begin only once in so much time, all that came due in it together, and answers are read as they come: each
     /// sleep until an instant costs more than a call, and this is one for many. Calls are up to that late.
     pub tick: Option<Nanos>,
-    /// A pipeline is refilled once half of it has been answered, or a moment later, and not answer by answer. For clients
-    /// who call again as soon as they are answered: what has a schedule keeps it.
-    pub keeps_back: bool,
 }
 
 /// How a client uses connections.

@@ -173,7 +173,6 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
         cpus: Vec::new(),
         engine: Engine::Auto,
         tick: None,
-        keeps_back: false,
     };
     let (connecting, sent, happened) = (Vec::new(), VecDeque::new(), VecDeque::new());
     let io = Scripted { turns: turns.into_iter().collect(), connecting, sent, happened, left: false };

@@ -7,7 +7,6 @@ use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::Deadlines;
 use crate::density::Density;
 use crate::io::{Io, Settings, Warm};
-use crate::keeping::Kept;
 use crate::pacing::Waited;
 use crate::sources::Turns;
 use crate::sweep::Sweep;
@@ -32,7 +31,6 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     pub(crate) responding: Deadlines,
     pub(crate) securing: Deadlines,
     pub(crate) bodies: Bodies<'a>,
-    pub(crate) kept: Kept,
     pub(crate) sources: Turns,
     pub(crate) recent_head: RecentHead,
     pub(crate) recent_block: RecentBlock,
@@ -88,7 +86,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             responding: Deadlines::new(config.connections.response_timeout),
             securing: Deadlines::new(config.connections.response_timeout),
             bodies: Bodies::new(),
-            kept: Kept::default(),
             sources: Turns::new(settings.sources.len()),
             recent_head: RecentHead::default(),
             recent_block: RecentBlock::default(),

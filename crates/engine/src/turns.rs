@@ -51,7 +51,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let (mut published, mut busy) = (Nanos::ZERO, None);
         let interrupted = loop {
             self.behind = self.begin_due(if self.config.tick.is_some() && !self.behind { TICK_BURST } else { BURST });
-            self.send_overdue();
             self.expire();
             if self.done && (self.in_flight == 0 || self.nothing_more_to_wait_for()) {
                 break false;
@@ -160,9 +159,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             None => self.connections.available(),
             Some(session) => self.connections.available_to(session),
         };
-        if !available.is_some_and(|slot| self.keeps_back(slot)) {
-            self.observer.on(&mut call.observed, &Event::Begun { at: now });
-        }
+        self.observer.on(&mut call.observed, &Event::Begun { at: now });
         match available {
             Some(slot) => self.give(slot, call, now),
             None if self.has_had_its_connections(spec) => self.end(call, End::Reset { sent: false }, 0),
@@ -185,7 +182,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Has an existing connection bear the call.
     fn give(&mut self, slot: u32, call: Call<O::PerCall>, now: Nanos) {
         let lifetime = self.config.connections.calls_per_connection;
-        let keeps_back = self.keeps_back(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         load(connection, call, lifetime);
         let open = connection.phase == Phase::Open;
@@ -194,12 +190,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if open && self.config.connections.http2 {
             self.send_last_on_stream(slot, now);
         } else if open {
-            if keeps_back {
-                self.keep_back(slot, now);
-            } else {
-                self.send_last(slot, now);
-                self.note_unkept();
-            }
+            self.send_last(slot, now);
             if first {
                 self.expect_response(slot);
             }
@@ -208,13 +199,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     fn wait(&mut self) -> Result<(), EngineError> {
         self.hand_over();
-        let deadlines = [
-            self.connecting.next(),
-            self.securing.next(),
-            self.responding.next(),
-            self.bodies.next(),
-            self.next_overdue(),
-        ];
+        let deadlines = [self.connecting.next(), self.securing.next(), self.responding.next(), self.bodies.next()];
         let due = if self.config.tick.is_some() { self.next_due } else { self.density.wake_at(self.next_due) };
         let until = deadlines.into_iter().flatten().fold(due, Nanos::min);
         let exactly = self.config.tick.is_none() && !self.density.is_dense();

@@ -251,7 +251,6 @@ impl RunPlan {
             cpus: self.cpus.clone(),
             engine: self.engine,
             tick: self.tick,
-            keeps_back: matches!(self.workload.load, Some(Load::Closed { think: Nanos::ZERO, .. })),
         }
     }
 

@@ -18,7 +18,6 @@ on_each_engine!(
     what_is_behind_a_malformed_response_is_reset,
     a_response_too_many_spoils_the_connection_but_no_call,
     a_connection_ends_after_its_calls,
-    what_is_kept_back_leaves_in_the_end,
     large_requests_are_sent_whole_and_in_order,
     a_closing_connection_is_given_no_call,
     only_the_overdue_time_out,
@@ -123,26 +122,6 @@ fn a_connection_ends_after_its_calls(case: Case) {
         assert_eq!(connects(&calls), server.connections(), "{close:?}");
         // A connection that has begun its last call leaves the others' next ones to another.
         assert!((10..=20).contains(&connects(&calls)), "{close:?}: {} connections", connects(&calls));
-    }
-}
-
-/// A server that waits for one more request before each answer gets it in the end, and no call is lost.
-fn what_is_kept_back_leaves_in_the_end(case: Case) {
-    let one_more = vec![[Step::Request, Step::Send(hello(1))]; 100].concat();
-    let steps = [vec![Step::Send(hello(1))], one_more, vec![Step::Send(hello(DEPTH - 1)), Step::Drain]].concat();
-    let (singly, calls) = (after_four(steps), 100 + DEPTH as u64);
-    let plan = |addr, calls| {
-        let plan = Plan::new(case, addr).calls(calls);
-        plan.configure(|c| (c.connections.pipeline, c.keeps_back) = (DEPTH, true))
-    };
-    let seen = plan(singly.addr(), calls).closed(DEPTH as u64);
-    assert_eq!((count(&seen, completed), connects(&seen)), (calls as usize, 1));
-    assert!(seen.iter().all(|call| call.begun.is_some()));
-    let server = RawServer::content_length("hello");
-    for (clients, calls) in [(1, 10), (2, 50), (3, 50), (3 * DEPTH as u64, 1000)] {
-        let seen = plan(server.addr(), calls).closed(clients);
-        assert_eq!(count(&seen, completed), calls as usize);
-        assert_eq!(connects(&seen), clients.div_ceil(DEPTH as u64) as usize);
     }
 }
 

@@ -55,7 +55,6 @@ impl Plan {
         let config = Config {
             engine,
             tick: None,
-            keeps_back: false,
             address,
             tls: None,
             connections: ConnectionPolicy {
