@@ -124,7 +124,8 @@ fn a_survey_says_where_its_demands_come_from() {
     let files = Files::new();
     let (url, workload, out) = (nginx.url(), workload(&files), word(&files.path("survey.json")));
     let survey = ["survey", &url, "--workload", &workload, "--server-cpus", "0", "--cpus", "1", "--level", "300ms"];
-    let more = ["--max-load", "100%", "--timeout", "1s", "--out", &out];
+    let report = word(&files.path("survey.html"));
+    let more = ["--max-load", "100%", "--timeout", "1s", "--out", &out, "--report", &report];
     let done = Running::start(brimful(&[&survey[..], &more].concat())).finish().exits(&[0, 1, 3, 4]);
     drop(machine);
     let survey = documents::survey(&fs::read_to_string(&out).unwrap());
