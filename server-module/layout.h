@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define BRIMFUL_MAGIC UINT64_C(0x316c75666d697262) /* "brimful1" in memory */
-#define BRIMFUL_LAYOUT 1u
+#define BRIMFUL_LAYOUT 2u
 #define BRIMFUL_CLASSES_MOST 16u /* the last class of a file is "other" */
 #define BRIMFUL_NAME_BYTES 48u   /* of a name, with the zero byte at its end */
 #define BRIMFUL_BUCKETS 112u     /* four to an octave, from 256 ns to 68 s; shorter in the first, longer in the last */
@@ -54,27 +54,28 @@ struct brimful_header {
     char class_names[BRIMFUL_CLASSES_MOST][BRIMFUL_NAME_BYTES];
 };
 
-/* One phase of the requests of one class. */
+/* One phase of the requests of one class. How many had it is the sum of its buckets. */
 struct brimful_times {
-    uint64_t count;   /* of those that had it: requests that waited not at all in HEAD or SEND need not be among them */
     uint64_t sum_ns;
     uint64_t sum_us2; /* of the squares, in square microseconds; long requests may make it wrap */
-    uint64_t most_ns;
-    uint64_t buckets[BRIMFUL_BUCKETS]; /* which time is in which: brimful_bucket */
 };
 
-/* The requests of one class. */
+/* The requests of one class. What every request adds to lies in two lines of the cache, which are a pair, and in a
+ * bucket of each phase: where a server has many threads, each has to fetch what it writes from afar. */
 struct brimful_class {
     uint64_t requests; /* those of which a line stands in the access log, or would */
     uint64_t bytes;    /* of bodies */
+    struct brimful_times times[BRIMFUL_PHASES];
     uint64_t failed;   /* answered with 5xx */
     uint64_t aborted;  /* the client went away before it had the answer */
     uint64_t cpu_count;           /* requests that the next two are of */
     uint64_t cpu_ns[BRIMFUL_CPUS];
     uint64_t cpu_sum_us2;         /* of the squares of a request's CPU time, in square microseconds */
-    uint64_t unused;
     uint64_t cpu_mixed;           /* chosen, but the thread worked on others meanwhile: not among cpu_count */
-    struct brimful_times times[BRIMFUL_PHASES];
+    uint64_t unused[10];
+    /* How many requests had the phase for how long: brimful_bucket. Those that waited not at all in HEAD or SEND need
+     * not be among them. */
+    uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS];
 };
 
 /* What one worker or thread has seen. */

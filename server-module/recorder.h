@@ -62,6 +62,7 @@ struct brimful_settings {
     unsigned classes;      /* "other", the last of them, included; 0 until there is a rule */
     char class_names[BRIMFUL_CLASSES_MOST][BRIMFUL_NAME_BYTES];
     unsigned rules;
+    int by_url;            /* a rule is: only then brimful_classify looks at the path */
     struct brimful_rule rule[BRIMFUL_RULES_MOST];
 };
 
@@ -190,6 +191,7 @@ static inline const char *brimful_add_rule(struct brimful_settings *settings, co
     }
     read.class_index = (unsigned) index;
     settings->rule[settings->rules++] = read;
+    settings->by_url |= read.by_url;
     return NULL;
 }
 
@@ -253,6 +255,23 @@ static inline unsigned brimful_classify(const struct brimful_settings *settings,
     return other;
 }
 
+/* ---- Words that others read meanwhile ---- */
+
+static inline void brimful_add(uint64_t *to, uint64_t more)
+{
+    __atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+}
+
+static inline void brimful_set(uint64_t *to, uint64_t value)
+{
+    __atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t brimful_get(const uint64_t *from)
+{
+    return __atomic_load_n(from, __ATOMIC_RELAXED);
+}
+
 /* ---- Clocks ---- */
 
 static inline uint64_t brimful_read_clock(clockid_t clock)
@@ -263,8 +282,7 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
     return (uint64_t) time.tv_sec * UINT64_C(1000000000) + (uint64_t) time.tv_nsec;
 }
 
-/* Static and per thread: a module is one translation unit. A server of one thread defines it as nothing, which is
- * faster. */
+/* Of the variables that each thread has for itself. A server of one thread defines it as nothing, which is faster. */
 #ifndef BRIMFUL_PER_THREAD
 #define BRIMFUL_PER_THREAD __thread
 #endif
@@ -274,18 +292,23 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
 /* Whether the processor's counter of ticks is what the kernel itself tells the time by: brimful_map finds out. */
 static int brimful_has_ticks __attribute__((unused));
 
-/* How the calling thread tells the time between two readings of the kernel's clock, its anchors, at most
- * BRIMFUL_ANCHOR_NS apart. How long a tick is, the first and the latest anchor say. */
-static BRIMFUL_PER_THREAD struct {
+/* How the process tells the time between two readings of the kernel's clock, its anchors, at most BRIMFUL_ANCHOR_NS
+ * apart. Its threads share them: one that works now and then would need an anchor each time, and find its own in no
+ * cache. How long a tick is, the first and the latest anchor say. */
+static struct {
+    uint32_t version;         /* odd while it is written (a sequence lock) */
     uint64_t anchor_ns, anchor_ticks;
     uint64_t valid_ticks;     /* after the anchor; 0 until it is known how long a tick is */
     uint64_t tick_ns_q32;     /* times 2^32 */
-    uint64_t first_ns, first_ticks;
-} brimful_ticks __attribute__((unused));
+    uint64_t first_ns, first_ticks; /* of whoever writes */
+} brimful_ticks __attribute__((unused, aligned(64)));
 
 #if defined(__x86_64__)
 
 #define BRIMFUL_ANCHOR_TICKS UINT64_C(10000) /* a reading of the kernel's clock that takes longer was interrupted */
+
+/* No store or load moves from one side to the other: this processor keeps the order that the compiler leaves. */
+#define BRIMFUL_IN_ORDER() __asm__ volatile("" : : : "memory")
 
 /* Reckons how long a tick is, from the first anchor to this one. */
 static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
@@ -297,8 +320,8 @@ static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
     }
     if (brimful_ticks.first_ns != 0 && ticks > brimful_ticks.first_ticks) {
         tick_ns = (double) (now - brimful_ticks.first_ns) / (double) (ticks - brimful_ticks.first_ticks);
-        brimful_ticks.tick_ns_q32 = (uint64_t) (tick_ns * 4294967296.0);
-        brimful_ticks.valid_ticks = (uint64_t) ((double) BRIMFUL_ANCHOR_NS / tick_ns);
+        brimful_set(&brimful_ticks.tick_ns_q32, (uint64_t) (tick_ns * 4294967296.0));
+        brimful_set(&brimful_ticks.valid_ticks, (uint64_t) ((double) BRIMFUL_ANCHOR_NS / tick_ns));
         if (now - brimful_ticks.first_ns < 10000 * BRIMFUL_ANCHOR_NS) {
             return;
         }
@@ -308,23 +331,34 @@ static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
     brimful_ticks.first_ticks = ticks;
 }
 
-/* Reads the kernel's clock, and begins to count from there. */
-static inline uint64_t brimful_anchor(uint64_t ticks)
+/* Reads the kernel's clock, and has the process count from there, unless another thread does so now. */
+static __attribute__((noinline, unused)) uint64_t brimful_anchor(void)
 {
-    uint64_t since = ticks - brimful_ticks.anchor_ticks;
+    uint32_t version = __atomic_load_n(&brimful_ticks.version, __ATOMIC_RELAXED);
+    uint64_t ticks = __builtin_ia32_rdtsc();
     uint64_t now = brimful_read_clock(CLOCK_MONOTONIC);
+    uint64_t since, valid;
 
+    if ((version & 1) != 0 || !__atomic_compare_exchange_n(&brimful_ticks.version, &version, version + 1, 0,
+                                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        return now;
+    }
+    BRIMFUL_IN_ORDER();
+    valid = brimful_ticks.valid_ticks;
+    since = ticks - brimful_ticks.anchor_ticks;
     /* Time does not go back where the former anchor was a little ahead. */
-    if (since < 2 * brimful_ticks.valid_ticks) {
-        uint64_t before = brimful_ticks.anchor_ns + ((brimful_ticks.valid_ticks * brimful_ticks.tick_ns_q32) >> 32);
+    if (since >= valid && since < 2 * valid) {
+        uint64_t before = brimful_ticks.anchor_ns + ((valid * brimful_ticks.tick_ns_q32) >> 32);
 
         now = now > before ? now : before;
     }
-    if (__builtin_ia32_rdtsc() - ticks < BRIMFUL_ANCHOR_TICKS) {
+    /* Another thread may have made one a moment ago. */
+    if (since >= valid && __builtin_ia32_rdtsc() - ticks < BRIMFUL_ANCHOR_TICKS) {
         brimful_reckon_tick(now, ticks);
-        brimful_ticks.anchor_ns = now;
-        brimful_ticks.anchor_ticks = ticks;
+        brimful_set(&brimful_ticks.anchor_ns, now);
+        brimful_set(&brimful_ticks.anchor_ticks, ticks);
     }
+    __atomic_store_n(&brimful_ticks.version, version + 2, __ATOMIC_RELEASE);
     return now;
 }
 
@@ -335,13 +369,19 @@ static inline uint64_t brimful_now(void)
 {
 #if defined(__x86_64__)
     if (brimful_has_ticks) {
-        uint64_t ticks = __builtin_ia32_rdtsc();
-        uint64_t since = ticks - brimful_ticks.anchor_ticks;
+        uint32_t version = __atomic_load_n(&brimful_ticks.version, __ATOMIC_ACQUIRE);
+        uint64_t anchor_ns = brimful_get(&brimful_ticks.anchor_ns);
+        uint64_t anchor_ticks = brimful_get(&brimful_ticks.anchor_ticks);
+        uint64_t valid_ticks = brimful_get(&brimful_ticks.valid_ticks);
+        uint64_t tick_ns_q32 = brimful_get(&brimful_ticks.tick_ns_q32);
+        uint64_t since = __builtin_ia32_rdtsc() - anchor_ticks;
 
-        if (since < brimful_ticks.valid_ticks) {
-            return brimful_ticks.anchor_ns + ((since * brimful_ticks.tick_ns_q32) >> 32);
+        BRIMFUL_IN_ORDER();
+        if (since < valid_ticks && (version & 1) == 0
+            && __atomic_load_n(&brimful_ticks.version, __ATOMIC_RELAXED) == version) {
+            return anchor_ns + ((since * tick_ns_q32) >> 32);
         }
-        return brimful_anchor(ticks);
+        return brimful_anchor();
     }
 #endif
     return brimful_read_clock(CLOCK_MONOTONIC);
@@ -409,21 +449,6 @@ static inline int brimful_is_sampled(struct brimful_chance *chance, const struct
 
 /* ---- Recording ---- */
 
-static inline void brimful_add(uint64_t *to, uint64_t more)
-{
-    __atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
-}
-
-static inline void brimful_set(uint64_t *to, uint64_t value)
-{
-    __atomic_store_n(to, value, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t brimful_get(const uint64_t *from)
-{
-    return __atomic_load_n(from, __ATOMIC_RELAXED);
-}
-
 /* In square microseconds, to the nearest. A time counts as 35 minutes at most here, so that no square fills the word; a
  * sum of them may still wrap. */
 static inline uint64_t brimful_square_us2(uint64_t ns)
@@ -452,15 +477,11 @@ static inline unsigned brimful_bucket(uint64_t ns)
     return bucket < BRIMFUL_BUCKETS ? bucket : BRIMFUL_BUCKETS - 1;
 }
 
-static inline void brimful_add_time(struct brimful_times *times, uint64_t ns)
+static inline void brimful_add_time(struct brimful_class *class_, unsigned phase, uint64_t ns)
 {
-    brimful_add(&times->count, 1);
-    brimful_add(&times->sum_ns, ns);
-    brimful_add(&times->sum_us2, brimful_square_us2(ns));
-    if (ns > brimful_get(&times->most_ns)) {
-        brimful_set(&times->most_ns, ns);
-    }
-    brimful_add(&times->buckets[brimful_bucket(ns)], 1);
+    brimful_add(&class_->times[phase].sum_ns, ns);
+    brimful_add(&class_->times[phase].sum_us2, brimful_square_us2(ns));
+    brimful_add(&class_->buckets[phase][brimful_bucket(ns)], 1);
 }
 
 /* The first half of brimful_record, for just before the log line is written: of a worker that is killed while it
@@ -488,7 +509,7 @@ static inline void brimful_record_times(struct brimful_slot *slot, unsigned clas
 
     for (i = 0; i < BRIMFUL_PHASES; i++) {
         if (request->has[i]) {
-            brimful_add_time(&class_->times[i], request->time_ns[i]);
+            brimful_add_time(class_, i, request->time_ns[i]);
         }
     }
     if (request->cpu_sampled == 1) {

@@ -24,6 +24,7 @@ FIGURES = {
     "fig8": "fig8",
     "httperf-fig2": "httperf-fig2",
     "syn-cost": "syn-cost",
+    "wide": "wide",
 }
 # What the largest number of S-Client descriptors takes, with room for the answers under way.
 DESCRIPTORS = 70_000

@@ -8,6 +8,7 @@ from . import syncost
 from .measure import SPARE_S, fitted, point
 from .servers import Apache, Target
 from .testbed import SOURCES
+from .wide import SOURCES as WIDE_SOURCES
 
 # Banga & Druschel's server: 130 requests for 1294 bytes per second. Their queue of 1024 was filled by bursts of 5 s and
 # more; ours and our period are both about a tenth of theirs, so that the same share of a burst finds room.
@@ -24,6 +25,15 @@ BURSTS = [(3, 5), (6, 5), (3, 10), (6, 10)]
 DOUBLING = {"net.ipv4.tcp_syn_linear_timeouts": 0}
 
 
+# What the paper left open (§4.2): delays and losses of the wide area, made by the router of its Figure 3.
+WIDE = {
+    "no delay": ("--rtt", "0ms"),
+    "RTT 100 ms": ("--rtt", "100ms"),
+    "RTT 200 ms": ("--rtt", "200ms"),
+    "RTT 200 ms, 2 % loss": ("--rtt", "200ms", "--loss", "2%"),
+}
+
+
 @dataclass(frozen=True)
 class Plan:
     """How much is measured. Times are in seconds."""
@@ -31,6 +41,7 @@ class Plan:
     clients: tuple
     clients_doubling: tuple
     descriptors: tuple
+    descriptors_wide: tuple
     means: tuple
     period: float
     periods: int
@@ -45,6 +56,7 @@ FULL = Plan(
     clients=(1, 8, 32, 64, 128, 192, 256, 384, 512, 768, 1024),
     clients_doubling=(256, 512, 1024),
     descriptors=(1, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768),
+    descriptors_wide=(16, 64, 256, 512, 1024, 2048),
     means=(50, 75, 100, 125),
     period=10,
     periods=1,
@@ -58,6 +70,7 @@ QUICK = Plan(
     clients=(16, 256, 1024),
     clients_doubling=(),
     descriptors=(64, 1024, 16384),
+    descriptors_wide=(64, 1024),
     means=(100,),
     period=3,
     periods=1,
@@ -138,6 +151,18 @@ def fig8(lab, plan, servers):
                 yield {"server": server.name, "burst": f"({height}, {percent})", "offered": mean} | row
 
 
+def wide(lab, plan, servers):
+    """Throughput against the descriptors of S-Clients, with the delays and losses of a wide area."""
+    for server in servers:
+        for series, flags in WIDE.items():
+            for descriptors in plan.descriptors_wide:
+                say(f"{server.name}: {series}, S-Clients with {descriptors} descriptors")
+                load = ["--s-clients", descriptors, "--connect-timeout", ATTEMPT, "--source-ip", WIDE_SOURCES]
+                row, record = point(replace(lab, wide=flags), server, load, plan.warm_up, plan.window)
+                row["established"] = record["rates"]["established"]
+                yield {"server": server.name, "series": series, "descriptors": descriptors} | row
+
+
 def httperf_fig2(lab, plan, servers):
     """Reply rate, errors and response time against the offered rate."""
     for server in servers:
@@ -186,6 +211,12 @@ TABLES = {
         "-R OFFERED --new-connection --connect-timeout 1s --timeout 1s",
         httperf_fig2,
         "1998",
+    ),
+    "wide": Table(
+        "Throughput against the request rate with the delays and losses of a wide area (Banga & Druschel 1997, §4.2)",
+        f"--s-clients DESCRIPTORS --connect-timeout {ATTEMPT} --source-ip {WIDE_SOURCES}",
+        wide,
+        "1997",
     ),
     "syn-cost": Table(
         "CPU time per SYN that is dropped at a full accept queue (Banga & Druschel 1997, §5.3: 325 µs)",

@@ -9,6 +9,7 @@ from pathlib import Path
 from .counters import between, snapshot
 from .servers import PORT
 from .testbed import SERVER_ADDRESS, TestbedError, testbed
+from .wide import wide
 
 URL = f"http://{SERVER_ADDRESS}:{PORT}/page"
 # How long a run may take to end by itself after its last call: longer than any timeout that we give it.
@@ -29,8 +30,12 @@ class Lab:
     server_sysctls: dict = field(default_factory=dict)
     client_sysctls: dict = field(default_factory=dict)
     steered: bool = True
+    # What `brimful testbed` puts between client and server; without it they are joined directly.
+    wide: tuple = ()
 
     def bed(self):
+        if self.wide:
+            return wide(self.brimful, self.server_cpu, self.client_cpu, self.wide)
         return testbed(self.server_cpu, self.client_cpu, self.server_sysctls, self.client_sysctls, self.steered)
 
     def load(self, arguments, seconds):
@@ -60,6 +65,7 @@ def point(lab, server, arguments, warm_up, window, lasting=None):
     row = between(before, after, lab.server_cpu, lab.client_cpu)
     row["replies"] = completed(record, before.at_ns, after.at_ns) / row["seconds"]
     row["valid"] = verdict(record)
+    row["open"] = after.server["CurrEstab"]
     return row, record
 
 

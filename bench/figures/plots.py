@@ -94,6 +94,20 @@ def syn_cost(rows):
     return [Chart(title, Axis("SYN/s, all dropped"), Axis("share of the work without SYNs", most=1), lines)]
 
 
+def wide(rows):
+    charts = []
+    for (server,) in distinct(rows, "server"):
+        places = list(enumerate(distinct(rows, "series")))
+        for title, y in (("throughput", "replies"), ("connections in progress", "open")):
+            lines = [
+                Series(series, pick(rows, "syn", y, server=server, series=series), colour)
+                for colour, (series,) in places
+            ]
+            axis = Axis("replies/s") if y == "replies" else Axis("established connections")
+            charts.append(Chart(f"{NAMES[server]}: {title} in a wide area", Axis("SYN/s"), axis, lines))
+    return charts
+
+
 PICTURES = {
     "fig5": ("fig5", fig5),
     "fig6": ("fig6-7", fig6),
@@ -101,6 +115,7 @@ PICTURES = {
     "fig8": ("fig8", fig8),
     "httperf-fig2": ("httperf-fig2", httperf_fig2),
     "syn-cost": ("syn-cost", syn_cost),
+    "wide": ("wide", wide),
 }
 
 

@@ -17,6 +17,7 @@ COLUMNS = {
     "syn_repeated": "SYN/s, TCPSynRetrans",
     "accepted": "connections/s, the server's PassiveOpens",
     "dropped": "SYN and ACK/s, the server's ListenDrops",
+    "open": "connections that are established on the server's side, at the end of the window",
     "established": "connections/s, as the client sees it, whole run",
     "cookies": "SYN-ACK/s, the server's SyncookiesSent",
     "replies": "replies/s",

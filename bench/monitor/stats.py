@@ -62,7 +62,17 @@ def effect(quartet: Sequence[float]) -> float:
 
 def change_percent(quartets: Sequence[Sequence[float]]) -> Estimate:
     """By how many percent B is more than A, with its 95 % interval."""
-    found = trimmed_mean([effect(quartet) for quartet in quartets])
+    return percent(trimmed_mean([effect(quartet) for quartet in quartets]))
+
+
+def change_percent_of_runs(runs: Sequence[Sequence[Sequence[float]]]) -> Estimate:
+    """The same, of several runs with their quartets, where a run may differ from the next by more than its own quartets
+    tell: each counts as one value."""
+    return percent(trimmed_mean([trimmed_mean([effect(quartet) for quartet in quartets]).value for quartets in runs]))
+
+
+def percent(found: Estimate) -> Estimate:
+    """Of a logarithm."""
     value, low, high = (100 * math.expm1(log) for log in (found.value, found.low, found.high))
     return Estimate(value, low, high, found.of, interval=True)
 

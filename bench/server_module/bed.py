@@ -124,6 +124,9 @@ class Traffic:
         )
         return Traffic(int(device.split(":")[1].split()[0]), int(values[names.index("PassiveOpens")]))
 
+    def __sub__(self, other: "Traffic") -> "Traffic":
+        return Traffic(self.bytes - other.bytes, self.connections - other.connections)
+
 
 def own_network() -> bool:
     """Leaves the network that others use as well; whether that may be done."""

@@ -14,8 +14,8 @@ PHASES = ("head", "parse", "process", "upstream", "send", "log")
 HEADER = struct.Struct("=Q10IQ48s")
 NAME_BYTES, CLASSES_MOST, BUCKETS = 48, 16, 112
 SLOT = struct.Struct("=2I7Q64x")
-CLASS = struct.Struct("=11Q")
-TIMES = struct.Struct(f"=4Q{8 * BUCKETS}x")
+CLASS = struct.Struct(f"=2Q{2 * len(PHASES)}Q8Q80x")
+TIMES = struct.Struct(f"={BUCKETS}Q")
 ENABLED = 28
 # After the names of the classes the header is filled up; a word there means nothing, and shares the other's page.
 MEANINGLESS = HEADER.size + CLASSES_MOST * NAME_BYTES
@@ -85,7 +85,7 @@ class Memory:
 
 def counted(data: bytes | mmap.mmap) -> Counted:
     magic, layout, header_size, slot_size, slots, classes, *_, lost, _made, _server = HEADER.unpack_from(data)
-    if magic != MAGIC or layout != 1:
+    if magic != MAGIC or layout != 2:
         raise ValueError("not the Server Module's memory, or of another layout")
     names = [name_at(data, HEADER.size + NAME_BYTES * i) for i in range(classes)]
     sums = {name: Class(0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES)) for name in names}
@@ -104,10 +104,10 @@ def counted(data: bytes | mmap.mmap) -> Counted:
 
 def class_at(data: bytes | mmap.mmap, at: int) -> Class:
     words = CLASS.unpack_from(data, at)
-    requests, size, _failed, _aborted, cpu_count, parse, process, log, _squares, _unused, mixed = words
-    times = [TIMES.unpack_from(data, at + CLASS.size + i * TIMES.size) for i in range(len(PHASES))]
-    sums, counts = tuple(one[1] for one in times), tuple(one[0] for one in times)
-    return Class(requests, size, cpu_count, parse + process + log, mixed, sums, counts)
+    requests, size, *times = words[: 2 + 2 * len(PHASES)]
+    _failed, _aborted, cpu_count, parse, process, log, _squares, mixed = words[2 + 2 * len(PHASES) :]
+    counts = (sum(TIMES.unpack_from(data, at + CLASS.size + i * TIMES.size)) for i in range(len(PHASES)))
+    return Class(requests, size, cpu_count, parse + process + log, mixed, tuple(times[::2]), tuple(counts))
 
 
 def added(one: Class, other: Class) -> Class:

@@ -30,7 +30,7 @@ TURNS = (DEFAULT, ALWAYS, DEFAULT, CONTROL)
 def measure(bed: Bed) -> Outcome:
     outcome = Outcome()
     slice_s = QUICK_SLICE_S if bed.quick else SLICE_S
-    quartet_s = len(toggle.PATTERN) * slice_s + 2 * LOADING_S
+    quartet_s = len(toggle.PATTERNS[0]) * slice_s + 2 * LOADING_S
     number = max(round(bed.seconds / quartet_s), 2 * len(TURNS))
     lasting = 1.3 * number * quartet_s + 60
     with (
@@ -49,7 +49,7 @@ def measure(bed: Bed) -> Outcome:
             if done % 10 == 0:
                 say(f"overhead-sockets: quartet {done + 1} of {number}")
             pids = server.pids
-            found[turn].append([toggle.slice_of(pids, switches[turn], on, slice_s) for on in toggle.PATTERN])
+            found[turn].append([toggle.slice_of(pids, switches[turn], on, slice_s) for on in toggle.PATTERNS[0]])
             switches[turn](False)
             load.check()
         shares = {name: watch.share() for name, watch in watches.items()}

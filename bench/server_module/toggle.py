@@ -1,6 +1,7 @@
 """The module switched off and on within one saturated run, and what the server got done in each slice.
 
-Slices come in quartets, off, on, on, off (A B B A; ../monitor/stats.py). What is switched is one word of the shared
+Slices come in quartets, off, on, on, off (A B B A; ../monitor/stats.py), or by chance the other way round, since what
+this program does between quartets may be felt by the first slice more than by the others. What is switched is one word of the shared
 memory, which the server reads with every request. What was done is what went over the loopback device of a network that
 nobody else is in: with requests and answers that are alike, bytes are requests, and no server has to be asked, which
 would make it do something and answer late. Where each request has its own connection, these are counted instead.
@@ -9,18 +10,19 @@ The control is the same with another word of the same page: what it shows is the
 """
 
 import itertools
+import random
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 
 from ..command import say
 from ..monitor.clock import cpu_s
-from ..monitor.stats import Estimate, change_percent
+from ..monitor.stats import Estimate, change_percent, change_percent_of_runs
 from ..side_by_side.tools import Failed
 from .bed import Load, Traffic
 from .servers import Server
 
-PATTERN = (False, True, True, False)
+PATTERNS = ((False, True, True, False), (True, False, False, True))
 MODULE, CONTROL = "module", "control"
 # Three quarters of the time what is asked for, a quarter of it nothing.
 TURNS = (MODULE, MODULE, CONTROL, MODULE)
@@ -32,13 +34,14 @@ SATURATED = 0.95
 
 @dataclass(frozen=True)
 class Slice:
-    """What happened in one slice."""
+    """What happened in one slice. Its CPU time was read a little later than the rest, at both ends."""
 
     on: bool
     seconds: float
     bytes: int
     connections: int
     cpu_s: float
+    cpu_seconds: float
 
     @property
     def bytes_per_s(self) -> float:
@@ -50,12 +53,12 @@ class Slice:
 
     @property
     def cpu_s_per_byte(self) -> float:
-        return self.cpu_s / self.bytes
+        return self.cpu_s / self.cpu_seconds / self.bytes_per_s
 
 
 def measure(server: Server, load: Load, seconds: float, slice_s: float, name: str) -> dict[str, list[list[Slice]]]:
     """Quartets for so long, of the module and of the control."""
-    number = max(round(seconds / (len(PATTERN) * (slice_s + SETTLE_S))), 4 * len(TURNS))
+    number = max(round(seconds / (len(PATTERNS[0]) * (slice_s + SETTLE_S))), 4 * len(TURNS))
     switches: dict[str, Callable[[bool], None]] = {
         MODULE: server.memory.switch,
         CONTROL: server.memory.switch_nothing,
@@ -67,7 +70,7 @@ def measure(server: Server, load: Load, seconds: float, slice_s: float, name: st
             say(f"{name}: quartet {done + 1} of {number}")
         # The control is switched with the module on, as it is in use.
         server.memory.switch(turn == CONTROL)
-        found[turn].append([slice_of(pids, switches[turn], on, slice_s) for on in PATTERN])
+        found[turn].append([slice_of(pids, switches[turn], on, slice_s) for on in random.choice(PATTERNS)])
         load.check()
     return found
 
@@ -75,24 +78,44 @@ def measure(server: Server, load: Load, seconds: float, slice_s: float, name: st
 def slice_of(pids: list[int], switch: Callable[[bool], None], on: bool, slice_s: float) -> Slice:
     switch(on)
     time.sleep(SETTLE_S)
-    begun, before, cpu = time.monotonic(), Traffic.now(), cpu_s(pids)
+    begun, before, cpu_begun, cpu = time.monotonic(), Traffic.now(), time.monotonic(), cpu_s(pids)
     time.sleep(slice_s)
-    ended, after, cpu_after = time.monotonic(), Traffic.now(), cpu_s(pids)
-    return Slice(on, ended - begun, after.bytes - before.bytes, after.connections - before.connections, cpu_after - cpu)
+    ended, after, cpu_ended, cpu_after = time.monotonic(), Traffic.now(), time.monotonic(), cpu_s(pids)
+    done = after - before
+    return Slice(on, ended - begun, done.bytes, done.connections, cpu_after - cpu, cpu_ended - cpu_begun)
 
 
 def change(quartets: Iterable[list[Slice]], metric: str) -> Estimate:
     """By how many percent being on changes something. Where a server did nothing for a slice, others had its CPU."""
+    return change_percent(of_metric(quartets, metric))
+
+
+def of_metric(quartets: Iterable[list[Slice]], metric: str) -> list[list[float]]:
+    """One of what the slices say, off, on, on, off."""
     worked = (slices for slices in quartets if all(one.bytes and one.cpu_s for one in slices))
-    found = [[getattr(one, metric) for one in slices] for slices in worked]
+    found = [[getattr(one, metric) for one in off_on_on_off(slices)] for slices in worked]
     if len(found) < 2:
         raise Failed("the server stood still in nearly every quartet: other work has its CPU")
-    return change_percent(found)
+    return found
+
+
+def off_on_on_off(slices: list[Slice]) -> list[Slice]:
+    """A quartet in this order, whichever it had."""
+    first, second, third, fourth = slices
+    return [second, first, fourth, third] if first.on else slices
 
 
 def loss(quartets: Iterable[list[Slice]], metric: str) -> Estimate:
     """By how many percent being on makes something less."""
-    found = change(quartets, metric)
+    return less(change(quartets, metric))
+
+
+def loss_of_runs(runs: Iterable[Iterable[list[Slice]]], metric: str) -> Estimate:
+    """The same, of several servers, started one after the other."""
+    return less(change_percent_of_runs([of_metric(quartets, metric) for quartets in runs]))
+
+
+def less(found: Estimate) -> Estimate:
     return Estimate(-found.value, -found.high, -found.low, found.of, interval=True)
 
 
@@ -104,7 +127,7 @@ def mean(quartets: Iterable[list[Slice]], metric: str, on: bool = False) -> floa
 def busy(found: dict[str, list[list[Slice]]]) -> float:
     """The share of its CPU that the server had."""
     slices = [one for quartets in found.values() for quartet in quartets for one in quartet]
-    return sum(one.cpu_s for one in slices) / sum(one.seconds for one in slices)
+    return sum(one.cpu_s for one in slices) / sum(one.cpu_seconds for one in slices)
 
 
 def raw(found: dict[str, list[list[Slice]]]) -> dict:

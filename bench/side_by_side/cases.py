@@ -198,6 +198,16 @@ CASES = (
         (ratio("wrk2", 1.3, 1.0),),
         measure=measure.load,
     ),
+    Case(
+        "tick-20k",
+        "20,000/s, what is due once a millisecond (--tick 1ms), nginx",
+        "nginx",
+        (*brimful("-R", "20000", "--tick", "1ms"), wrk2(64, 20_000), h2load(64, rate=20_000)),
+        COST,
+        (CPU,),
+        (ratio("wrk2", None, 1.0),),
+        measure=measure.load,
+    ),
     lateness(
         1_000,
         (
@@ -212,6 +222,7 @@ CASES = (
             for tool in ("wrk2", "vegeta", "httperf", "h2load", "oha", "hey", "k6")
         ),
     ),
+    lateness(20_000, (ratio("wrk2", 0.25, None, "lateness_p99_us", "p99"),)),
     Case(
         "idle-1k",
         "CPU at 1,000/s, one connection per call for both",

@@ -37,24 +37,24 @@
 struct request;
 
 struct connection {
-    int is_stream;        /* of HTTP/2, which Apache gives a connection of its own */
-    int in_request;       /* a head has been read, and its answer is not complete: what is read is its body */
-    int drained;          /* the latest read found nothing, and nothing can have come unnoticed */
-    int waited;           /* the head's latest read found nothing */
-    int head_here;        /* neither of these, and some of a head has been read: as far as is known, it all is here */
-    int recorded;         /* when the next request began, or could, it was on */
-    int sampled;          /* CPU time is measured of the request whose head is being read */
+    uint8_t is_stream;    /* of HTTP/2, which Apache gives a connection of its own */
+    uint8_t in_request;   /* a head has been read, and its answer is not complete: what is read is its body */
+    uint8_t drained;      /* the latest read found nothing, and nothing can have come unnoticed */
+    uint8_t waited;       /* the head's latest read found nothing */
+    uint8_t head_here;    /* neither of these, and some of a head has been read: as far as is known, it all is here */
+    uint8_t recorded;     /* when the next request began, or could, it was on */
+    uint8_t sampled;      /* CPU time is measured of the request whose head is being read */
     uint64_t begun_ns;    /* when a worker took it up, unless a request has begun since; 0 otherwise */
     uint64_t first_ns;    /* when the head that is being read began; 0: nothing of it is here */
     uint64_t last_ns;     /* its latest read that had to wait, or when it began */
-    uint64_t cpu_ns;      /* of the worker at that time, if sampled */
-    uint64_t body_ns;     /* waited for the request's body */
     uint64_t client_ns;   /* waited until the client reads, of all requests */
     uint64_t waits_since_ns; /* not in that yet; 0: it does not wait */
-    uint64_t waits_cpu_ns;   /* of the worker at that time, of a blocking write; 0 otherwise */
+    struct request *current; /* of in_request, if it is recorded */
     apr_size_t unsent;    /* bytes passed on since the network filter last held none */
     unsigned unlogged;    /* requests that have begun and have no log line yet */
-    struct request *current; /* of in_request, if it is recorded */
+    uint64_t body_ns;     /* waited for the request's body */
+    uint64_t cpu_ns;      /* of the worker at last_ns, if sampled */
+    uint64_t waits_cpu_ns; /* of the worker at waits_since_ns, of a blocking write; 0 otherwise */
     apr_bucket_brigade *byte;
 };
 
@@ -124,7 +124,7 @@ static void connection_head(struct connection *connection, int waited)
     if (connection->first_ns == 0) {
         connection->first_ns = !waited && connection->begun_ns != 0 ? connection->begun_ns : brimful_now();
         connection->last_ns = connection->first_ns;
-        connection->sampled = brimful_is_sampled(&this_worker.chance, &settings, connection->first_ns);
+        connection->sampled = (uint8_t) brimful_is_sampled(&this_worker.chance, &settings, connection->first_ns);
     } else if (waited) {
         connection->last_ns = brimful_now();
     } else {
@@ -316,7 +316,7 @@ static apr_status_t connection_write(ap_filter_t *f, apr_bucket_brigade *brigade
 
     if (passing.ends_request) {
         connection->in_request = 0;
-        connection->recorded = brimful_is_on(&memory);
+        connection->recorded = (uint8_t) brimful_is_on(&memory);
         if (connection->current != NULL) {
             request_is_answered(connection->current, connection);
         }
@@ -354,7 +354,7 @@ static void connection_begins(struct connection *connection)
 
     connection->drained = 0;
     connection->waited = 0;
-    connection->recorded = brimful_is_on(&memory);
+    connection->recorded = (uint8_t) brimful_is_on(&memory);
     if (connection->recorded) {
         now = brimful_now();
         connection->begun_ns = now;
@@ -420,9 +420,11 @@ static void connection_suspended(conn_rec *c, request_rec *r)
 
 static void connection_resumed(conn_rec *c, request_rec *r)
 {
-    struct connection *connection = connection_of(c);
+    struct connection *connection;
 
     (void) r;
+    worker_makes_ready(&this_worker);
+    connection = connection_of(c);
     if (connection != NULL) {
         connection_wait_ends(connection);
         connection_begins(connection);

@@ -27,14 +27,13 @@ struct request {
     struct worker *worker;   /* that has read the head */
     uint64_t turn;           /* of it */
     uint64_t first_ns, last_ns, read_ns, log_ns; /* HEAD, PARSE, PROCESS and LOG begin */
-    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the latter three */
     uint64_t client_ns;      /* what the connection had waited for the client at read_ns, and then: since */
     uint64_t upstream_ns;    /* the same of its worker, for servers behind this one */
     uint64_t body_ns;
-    int head_known;
-    int sampled;             /* CPU time is measured */
-    int refused;             /* for its head, or for the lack of one */
-    int answered;            /* upstream_ns and body_ns are complete */
+    uint8_t sampled;         /* brimful_request.cpu_sampled; of one that was chosen 1, until it is logged */
+    uint8_t refused;         /* for its head, or for the lack of one */
+    uint8_t answered;        /* upstream_ns and body_ns are complete */
+    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the times above */
 };
 
 /* In place of one that began while nothing was recorded. */
@@ -61,10 +60,11 @@ static struct request *request_make(request_rec *r, struct connection *connectio
     request->read_ns = now;
     request->upstream_ns = worker->upstream_ns;
     if (connection != NULL) {
-        request->head_known = connection->first_ns != 0;
-        request->first_ns = request->head_known ? connection->first_ns : connection->begun_ns;
-        request->last_ns = request->head_known ? connection->last_ns : connection->begun_ns;
-        request->sampled = request->head_known && connection->sampled;
+        int head_known = connection->first_ns != 0;
+
+        request->first_ns = head_known ? connection->first_ns : connection->begun_ns;
+        request->last_ns = head_known ? connection->last_ns : connection->begun_ns;
+        request->sampled = head_known && connection->sampled;
         request->cpu_last_ns = connection->cpu_ns;
         request->client_ns = connection->client_ns;
         connection->body_ns = 0;
@@ -156,23 +156,24 @@ static struct request *request_refused(request_rec *r, struct connection *connec
     return request;
 }
 
-/* How long each phase was, up to its log line. */
-static void request_phases(const struct request *request, struct brimful_request *record)
+/* How long each phase was. HEAD and SEND are none without any waiting. */
+static void request_phases(const struct request *request, struct brimful_request *record, uint64_t now)
 {
     uint64_t process = worker_since(request->read_ns, request->log_ns);
     uint64_t others = request->body_ns + request->client_ns + request->upstream_ns;
 
-    record->has[BRIMFUL_HEAD] = request->head_known || request->body_ns != 0;
     record->time_ns[BRIMFUL_HEAD] = worker_since(request->first_ns, request->last_ns) + request->body_ns;
+    record->has[BRIMFUL_HEAD] = record->time_ns[BRIMFUL_HEAD] != 0;
     record->has[BRIMFUL_PARSE] = request->first_ns != 0 || request->refused;
     record->time_ns[BRIMFUL_PARSE] = worker_since(request->last_ns, request->read_ns);
     record->has[BRIMFUL_PROCESS] = !request->refused;
     record->time_ns[BRIMFUL_PROCESS] = worker_since(others, process);
     record->has[BRIMFUL_UPSTREAM] = request->upstream_ns != 0;
     record->time_ns[BRIMFUL_UPSTREAM] = request->upstream_ns;
-    record->has[BRIMFUL_SEND] = !request->refused;
+    record->has[BRIMFUL_SEND] = request->client_ns != 0;
     record->time_ns[BRIMFUL_SEND] = request->client_ns;
     record->has[BRIMFUL_LOG] = 1;
+    record->time_ns[BRIMFUL_LOG] = worker_since(request->log_ns, now);
 }
 
 /* Counts the request whose log line has been written, at once: a worker that is killed before has neither, later both.
@@ -181,8 +182,14 @@ static void request_phases(const struct request *request, struct brimful_request
 static void request_count(struct worker *worker)
 {
     if (worker->uncounted) {
+        struct brimful_request record = {
+            .bytes = worker->bytes,
+            .status = worker->status,
+            .aborted = worker->aborted,
+        };
+
         worker->uncounted = 0;
-        brimful_count(worker->slot, worker->class_index, &worker->record);
+        brimful_count(worker->slot, worker->class_index, &record);
     }
 }
 
@@ -209,16 +216,27 @@ static void request_hook_writer(void)
     }
 }
 
+/* What the client got, whatever it was redirected to within the server. */
+static void request_note_answer(const request_rec *r, struct worker *worker)
+{
+    const char *path = settings.by_url && r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
+    const request_rec *answer = r;
+
+    while (answer->next != NULL) {
+        answer = answer->next;
+    }
+    worker->status = (uint16_t) answer->status;
+    worker->bytes = answer->sent_bodyct ? (uint64_t) answer->bytes_sent : 0;
+    worker->aborted = r->connection->aborted;
+    worker->class_index = (uint8_t) brimful_classify(&settings, path, strlen(path), worker->bytes);
+}
+
 /* Hook log_transaction, the first. */
 static int request_is_logged(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
     struct request *request = request_of(r);
     struct worker *worker = &this_worker;
-    struct brimful_request *record = &worker->record;
-    const char *path = r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
-    const request_rec *answer = r;
-    const struct brimful_slot *slot;
     uint64_t now;
 
     if (request == &request_not_recorded || (request == NULL && !brimful_is_on(&memory))) {
@@ -235,33 +253,26 @@ static int request_is_logged(request_rec *r)
     }
     request->log_ns = now;
     request->client_ns = connection != NULL ? worker_since(request->client_ns, connection_waited(connection, now)) : 0;
-    while (answer->next != NULL) {
-        answer = answer->next;
-    }
-    record->status = (unsigned) answer->status;
-    record->bytes = answer->sent_bodyct ? (uint64_t) answer->bytes_sent : 0;
-    record->aborted = r->connection->aborted;
-    request_phases(request, record);
-    worker->class_index = brimful_classify(&settings, path, strlen(path), record->bytes);
-    slot = worker_slot(worker, now);
-    worker->uncounted = slot != NULL;
-    record->cpu_sampled = request->sampled == 0 ? 0 : request_is_same_turn(request) ? 1 : 2;
-    if (record->cpu_sampled != 0) {
+    request_note_answer(r, worker);
+    worker->uncounted = worker_slot(worker, now) != NULL;
+    if (request->sampled) {
+        request->sampled = request_is_same_turn(request) ? 1 : 2;
         request->cpu_log_ns = brimful_thread_cpu();
     }
     return DECLINED;
 }
 
 /* Its CPU time, and that of its worker. */
-static void request_cpu(const struct request *request, struct worker *worker, uint64_t now)
+static void request_cpu(const struct request *request, struct brimful_request *record, struct brimful_slot *slot,
+                        uint64_t now)
 {
     uint64_t cpu = brimful_thread_cpu();
-    uint64_t *cpu_ns = worker->record.cpu_ns;
 
-    cpu_ns[BRIMFUL_CPU_PARSE] = brimful_cpu_between(request->cpu_last_ns, request->cpu_read_ns);
-    cpu_ns[BRIMFUL_CPU_PROCESS] = brimful_cpu_between(request->cpu_read_ns, request->cpu_log_ns);
-    cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_log_ns, cpu);
-    brimful_note_cpu(worker->slot, cpu, now);
+    record->cpu_sampled = request->sampled;
+    record->cpu_ns[BRIMFUL_CPU_PARSE] = brimful_cpu_between(request->cpu_last_ns, request->cpu_read_ns);
+    record->cpu_ns[BRIMFUL_CPU_PROCESS] = brimful_cpu_between(request->cpu_read_ns, request->cpu_log_ns);
+    record->cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_log_ns, cpu);
+    brimful_note_cpu(slot, cpu, now);
 }
 
 /* Hook log_transaction, the last. */
@@ -269,18 +280,20 @@ static int request_ends(request_rec *r)
 {
     const struct request *request = request_of(r);
     struct worker *worker = &this_worker;
+    struct brimful_request record;
     uint64_t now;
 
     if (request == NULL || request == &request_not_recorded || worker->slot == NULL) {
         return DECLINED;
     }
     now = brimful_now();
-    worker->record.time_ns[BRIMFUL_LOG] = worker_since(request->log_ns, now);
-    if (worker->record.cpu_sampled != 0) {
-        request_cpu(request, worker, now);
+    request_phases(request, &record, now);
+    record.cpu_sampled = 0;
+    if (request->sampled) {
+        request_cpu(request, &record, worker->slot, now);
     }
     request_count(worker);
-    brimful_record_times(worker->slot, worker->class_index, &worker->record);
+    brimful_record_times(worker->slot, worker->class_index, &record);
     brimful_set(&worker->slot->in_progress, 0);
     return DECLINED;
 }

@@ -24,26 +24,38 @@ static struct brimful_memory memory;
 /* What the configuration says. */
 static struct brimful_settings settings;
 
+/* Among dozens of threads hardly anything of one is in a cache when it comes to work: what every request needs is kept
+ * together here, as in struct connection and struct request. */
 struct worker {
     struct brimful_slot *slot;
-    uint64_t claim_at;    /* not before, if there was no slot free */
-    struct brimful_chance chance; /* of brimful_is_sampled */
     uint64_t turn;        /* grows whenever the worker takes up other work: CPU time from one to the next is mixed */
     const void *busy_with; /* the connection that it is occupied by */
+    struct brimful_chance chance; /* of brimful_is_sampled */
+
+    /* The request whose log line is being written, see request.h. */
+    uint64_t bytes;
+    uint16_t status;
+    uint8_t class_index;
+    uint8_t aborted;
+    uint8_t uncounted;    /* it has not been counted so far */
 
     /* Servers behind this one, see upstream.h. */
+    uint8_t upstream_seen; /* mod_proxy has a connection that is watched */
     uint64_t upstream_ns; /* waited for them, in all */
     uint64_t proxied_at;  /* since when mod_proxy is at work; 0: it is not */
     uint64_t proxied_client_ns; /* what the client's connection had waited for its client then */
-    int upstream_seen;    /* mod_proxy has a connection that is watched */
 
-    /* The request whose log line is being written, see request.h. */
-    struct brimful_request record;
-    unsigned class_index;
-    int uncounted;        /* it has not been counted so far */
+    uint64_t claim_at;    /* not before, if there was no slot free */
 };
 
-static __thread struct worker this_worker;
+/* glibc has room for a little of this in what each thread has anyway. Elsewhere each access is a call. */
+#ifdef __GLIBC__
+#define WORKER_NEAR __attribute__((tls_model("initial-exec")))
+#else
+#define WORKER_NEAR
+#endif
+
+static __thread struct worker this_worker WORKER_NEAR;
 
 /* Two threads may differ by some nanoseconds about what the time is: what is not later is no time at all. */
 static uint64_t worker_since(uint64_t from, uint64_t to)
@@ -67,6 +79,18 @@ static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
         }
     }
     return worker->slot;
+}
+
+/* Has what the next request will write brought near, while the connection is still being looked up. */
+static void worker_makes_ready(const struct worker *worker)
+{
+    if (worker->slot != NULL) {
+        const struct brimful_class *class_ = &worker->slot->classes[worker->class_index];
+
+        __builtin_prefetch(worker->slot, 1);
+        __builtin_prefetch(class_, 1);
+        __builtin_prefetch(&class_->times[BRIMFUL_SEND], 1);
+    }
 }
 
 /* The worker is occupied by this connection from now on. */

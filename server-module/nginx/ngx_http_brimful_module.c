@@ -658,8 +658,12 @@ static unsigned
 ngx_http_brimful_class(ngx_http_request_t *r, uint64_t bytes)
 {
     size_t length = r->unparsed_uri.len;
-    const u_char *query = length > 0 ? memchr(r->unparsed_uri.data, '?', length) : NULL;
+    const u_char *query;
 
+    if (!ngx_http_brimful.settings->by_url) {
+        return brimful_classify(ngx_http_brimful.settings, "", 0, bytes);
+    }
+    query = length > 0 ? memchr(r->unparsed_uri.data, '?', length) : NULL;
     if (query != NULL) {
         length = (size_t) (query - r->unparsed_uri.data);
     }

@@ -7,8 +7,8 @@ import sys
 PHASES = ("head", "parse", "process", "upstream", "send", "log")
 CPU = ("parse", "process", "log")
 BUCKETS = 112
-CLASS = struct.Struct("<11Q")
-TIMES = struct.Struct(f"<4Q{BUCKETS}Q")
+CLASS = struct.Struct("<22Q80x")
+TIMES = struct.Struct(f"<{BUCKETS}Q")
 SLOT = struct.Struct("<2I7Q64x")
 
 
@@ -29,13 +29,13 @@ def percentile(buckets, share):
 def summary(sums):
     first, times = sums["first"], sums["times"]
     return {
-        "requests": first[0], "bytes": first[1], "failed": first[2], "aborted": first[3],
-        "cpu_count": first[4], "cpu_mixed": first[10],
-        "cpu_us": {name: first[5 + i] / 1000 / max(first[4], 1) for i, name in enumerate(CPU)},
+        "requests": first[0], "bytes": first[1], "failed": first[14], "aborted": first[15],
+        "cpu_count": first[16], "cpu_mixed": first[21],
+        "cpu_us": {name: first[17 + i] / 1000 / max(first[16], 1) for i, name in enumerate(CPU)},
         "phases": {
-            name: {"count": t[0], "sum_s": t[1] / 1e9, "mean_us": t[1] / 1000 / max(t[0], 1), "most_us": t[3] / 1000,
-                   "p50_us": percentile(t[4:], 0.5), "p99_us": percentile(t[4:], 0.99)}
-            for name, t in zip(PHASES, times)
+            name: {"count": sum(t), "sum_s": ns / 1e9, "mean_us": ns / 1000 / max(sum(t), 1),
+                   "p50_us": percentile(t, 0.5), "p99_us": percentile(t, 0.99)}
+            for name, ns, t in zip(PHASES, first[2:14:2], times)
         },
     }
 
@@ -45,9 +45,9 @@ def read(path):
         data = file.read()
     (magic, layout, header_size, slot_size, slots, classes, enabled, one_in, most, master, lost,
      _made) = struct.unpack_from("<Q10IQ", data)
-    assert magic == 0x316C75666D697262 and layout == 1
+    assert magic == 0x316C75666D697262 and layout == 2
     names = [text(data[104 + 48 * i:104 + 48 * (i + 1)]) for i in range(classes)]
-    sums = [{"first": [0] * 11, "times": [[0] * (4 + BUCKETS) for _ in PHASES]} for _ in names]
+    sums = [{"first": [0] * 22, "times": [[0] * BUCKETS for _ in PHASES]} for _ in names]
     workers = []
     for slot in range(slots):
         at = header_size + slot * slot_size
@@ -63,7 +63,6 @@ def read(path):
             for phase in total["times"]:
                 values = TIMES.unpack_from(data, at)
                 phase[:] = [a + b for a, b in zip(phase, values)]
-                phase[3] = max(phase[3] - values[3], values[3])
                 at += TIMES.size
     return {
         "server": text(data[56:104]), "enabled": enabled, "slots": slots, "cpu_one_in": one_in, "workers_most": most,

@@ -63,14 +63,13 @@ static void print_class(void)
     FIELD(brimful_class, cpu_ns);
     FIELD(brimful_class, cpu_sum_us2);
     FIELD(brimful_class, cpu_mixed);
+    FIELD(brimful_class, unused);
     FIELD(brimful_class, times);
+    FIELD(brimful_class, buckets);
     STRUCT(brimful_class);
 
-    FIELD(brimful_times, count);
     FIELD(brimful_times, sum_ns);
     FIELD(brimful_times, sum_us2);
-    FIELD(brimful_times, most_ns);
-    FIELD(brimful_times, buckets);
     STRUCT(brimful_times);
 }
 

@@ -96,7 +96,7 @@ function keyFigures(survey: Survey): HTMLElement {
     ]),
     full(survey),
     card("Client maximum", "client_max_rate", survey.client_max_rate, rate(survey.client_max_rate), [
-      times == null ? "what this client can offer" : `${times < 10 ? number(times) : count(times)} times the predicted saturation`,
+      times == null ? (survey.url.startsWith("https:") ? "not known by TLS; each level was judged by itself" : "what this client can offer") : `${times < 10 ? number(times) : count(times)} times the predicted saturation`,
     ]),
     law(survey),
     host(survey),

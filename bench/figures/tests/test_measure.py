@@ -1,6 +1,8 @@
+import tempfile
 import unittest
+from pathlib import Path
 
-from bench.figures import figures, measure, syncost, testbed
+from bench.figures import figures, measure, syncost, testbed, wide
 from bench.figures.counters import Snapshot
 from bench.figures.servers import Apache
 
@@ -35,6 +37,15 @@ class Measure(unittest.TestCase):
         self.assertTrue(measure.listens(listening, 80))
         self.assertFalse(measure.listens(listening, 8080))
         self.assertFalse(measure.listens(connected, 80))
+
+    def test_a_child_is_found_by_its_parent(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for pid, parent in ((7, 1), (71, 7), (8, 71)):
+                (Path(directory) / str(pid)).mkdir()
+                (Path(directory) / str(pid) / "status").write_text(f"Name:\tsh\nPPid:\t{parent}\nUid:\t0\n")
+            self.assertEqual(wide.child(wide.child(7, Path(directory)), Path(directory)), 8)
+            with self.assertRaises(testbed.TestbedError):
+                wide.child(8, Path(directory))
 
     def test_cpu_lists(self):
         self.assertEqual(testbed.cpu_list("0-1,4,6-7\n"), {0, 1, 4, 6, 7})

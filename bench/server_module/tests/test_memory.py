@@ -1,4 +1,3 @@
-import struct
 import unittest
 
 from ..memory import BUCKETS, CLASS, ENABLED, HEADER, MAGIC, MEANINGLESS, PHASES, SLOT, TIMES, counted
@@ -9,21 +8,22 @@ HEADER_SIZE = 896
 def memory(classes: list[str], workers: list[list[int]]) -> bytes:
     """Each worker has so many requests of each class, a microsecond each in every phase."""
     slot_size = -(-(SLOT.size + len(classes) * (CLASS.size + len(PHASES) * TIMES.size)) // 128) * 128
-    head = HEADER.pack(MAGIC, 1, HEADER_SIZE, slot_size, len(workers) + 1, len(classes), 1, 16, 0, 7, 2, 0, b"test")
+    head = HEADER.pack(MAGIC, 2, HEADER_SIZE, slot_size, len(workers) + 1, len(classes), 1, 16, 0, 7, 2, 0, b"test")
     head += b"".join(name.encode().ljust(48, b"\0") for name in classes)
     data = bytearray(head.ljust(HEADER_SIZE, b"\0"))
     for requests in workers:
         slot = bytearray(SLOT.pack(7, 7, 1, 0, 0, 0, 0, 5000, 0))
         for number in requests:
-            slot += CLASS.pack(number, 10 * number, 0, 0, number, 100 * number, 200 * number, 0, 0, 0, 1)
-            slot += (struct.pack("=4Q", number, 1000 * number, 0, 0) + bytes(8 * BUCKETS)) * len(PHASES)
+            times = [1000 * number, 0] * len(PHASES)
+            slot += CLASS.pack(number, 10 * number, *times, 0, 0, number, 100 * number, 200 * number, 0, 0, 1)
+            slot += TIMES.pack(*[0] * 7, number, *[0] * (BUCKETS - 8)) * len(PHASES)
         data += slot.ljust(slot_size, b"\0")
     return bytes(data) + bytes(slot_size)
 
 
 class MemoryTest(unittest.TestCase):
     def test_it_is_laid_out_as_the_header_file_says(self) -> None:
-        self.assertEqual((HEADER.size, SLOT.size, CLASS.size, TIMES.size), (104, 128, 88, 928))
+        self.assertEqual((HEADER.size, SLOT.size, CLASS.size, TIMES.size), (104, 128, 256, 896))
         self.assertEqual((HEADER.unpack(memory(["a"], []) [:104])[6], ENABLED), (1, 28))
         self.assertLessEqual(MEANINGLESS + 4, HEADER_SIZE)
 

@@ -7,7 +7,7 @@ from ..__main__ import CASES
 from ..demands import CLASSES, PREDICTED, WATCHED, demands_us
 from ..memory import PHASES, Class, Counted
 from ..overhead import judge
-from ..toggle import CONTROL, MODULE, PATTERN, Slice
+from ..toggle import CONTROL, MODULE, PATTERNS, Slice
 from ..webstone import FILES, files, inverse
 
 
@@ -15,7 +15,10 @@ def quartets(number: int, cost: float) -> list[list[Slice]]:
     """The module costs so many percent of throughput."""
     slower = {True: 1 - cost / 100, False: 1.0}
     return [
-        [Slice(on, 0.2, round(1e9 * slower[on] * (1 + 1e-5 * i)), round(1e5 * slower[on]), 0.2) for on in PATTERN]
+        [
+            Slice(on, 0.2, round(1e9 * slower[on] * (1 + 1e-5 * i)), round(1e5 * slower[on]), 0.2, 0.2)
+            for on in PATTERNS[i % 2]
+        ]
         for i in range(number)
     ]
 
@@ -24,7 +27,7 @@ class ReportTest(unittest.TestCase):
     def test_a_loss_is_judged_by_the_end_of_its_interval(self) -> None:
         for cost, words in ((0.2, "aim met"), (0.8, "met"), (3, "NOT MET")):
             outcome = Outcome()
-            judge(outcome, "nginx", {MODULE: quartets(20, cost), CONTROL: quartets(20, 0)})
+            judge(outcome, "nginx", [{MODULE: quartets(20, cost), CONTROL: quartets(20, 0)}] * 3)
             self.assertAlmostEqual(outcome.measured["throughput"].value, cost, places=3)
             measured = {"throughput": vars(outcome.measured["throughput"])}
             document = {"cases": [{"name": "overhead-nginx", "measured": measured}]}

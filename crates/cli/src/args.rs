@@ -1,5 +1,7 @@
 //! Every flag, once: clap makes parsing and `--help` of it.
 
+mod values;
+
 use crate::characterize::args::{CharacterizeArgs, FilesetArgs};
 use crate::choosers::{self, ChooserArgs};
 use crate::exit::UsageError;
@@ -7,23 +9,30 @@ use crate::module::args::ModuleArgs;
 use crate::plan::args::PlanArgs;
 use crate::replay::ReplayArgs;
 use crate::sessions::SessionArgs;
+use crate::testbed::args::{InsideArgs, TestbedArgs};
 use crate::trace::MOST_PRINTED;
 use brimful_core::cpus::CpuList;
 use brimful_core::tls::{Tls, TlsVersion};
-use brimful_core::units::{Count, ParseUnitError};
+use brimful_core::units::Count;
 use brimful_core::workload::{Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate, Slo};
 use brimful_engine::{Cidr, Close, Engine};
 use brimful_http::Version;
-use brimful_monitor::{Duty, GroupName, Intervals, NetNamespace, ProcessSelector};
+use brimful_monitor::{Duty, GroupName, NetNamespace, ProcessSelector};
+use brimful_run::FleetClock;
 use brimful_survey::{Change, GUARDIAN};
-use brimful_workload::{ArrivalsError, Process, Shard, Speed};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use brimful_testbed::INSIDE;
+use brimful_workload::{Shard, Speed};
 use clap::{Args, Parser, Subcommand};
-use jiff::Timestamp;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
+pub use values::{Arrivals, Header, IntervalOf, MixList};
+use values::{
+    arrivals, clock_offset, close, duty, engine, header, http_version, instant, interval, local_address, mix, shard,
+    tls_version,
+};
 
 /// Tells how much traffic a web server can take, where its time goes, and what it will need next.
 #[derive(Debug, Parser)]
@@ -55,15 +64,27 @@ pub enum Command {
     Characterize(Box<CharacterizeArgs>),
     /// Make the files that the requests of a Workload ask for
     Fileset(FilesetArgs),
+    /// Make one load from many machines or processes: see `brimful fleet --help` (needs the Python package)
+    #[command(disable_help_flag = true)]
+    Fleet {
+        /// Passed on
+        #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Plan by a queueing model: solve it, change it, calibrate it, forecast
     Plan(Box<PlanArgs>),
     /// Run the reference server, whose service demands are known
     Target(Box<TargetArgs>),
+    /// Run a command among a server and clients on this machine, with delay, loss and rate between them
+    Testbed(Box<TestbedArgs>),
     /// Show what this host allows, and the command that mends each shortfall
     Doctor(DoctorArgs),
     /// Put a surveyed server back on its CPUs at the end of stdin, from where it is told of them
     #[command(name = GUARDIAN, hide = true)]
     PutBack,
+    /// Be the first process of a test bed's command
+    #[command(name = INSIDE, hide = true)]
+    Inside(InsideArgs),
 }
 
 /// `brimful survey`.
@@ -174,6 +195,17 @@ pub struct LoadArgs {
     /// Start at this instant, like 2026-03-01T14:00:00Z or seconds since 1970
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub start_at: Option<SystemTime>,
+    /// How far this host's clock is ahead of the one by which --start-at is, and to within what that is known, like 1.2ms/300us
+    /// or -15us/300us
+    #[arg(long, value_name = "TIME/ERROR", value_parser = clock_offset, requires = "start_at", allow_hyphen_values = true)]
+    pub clock_ahead: Option<FleetClock>,
+    /// Keep the Record of what has been seen so far in this file, once a second, and the whole Record in the end: it outlives this
+    /// process, and `brimful merge` takes it
+    #[arg(long, value_name = "FILE", requires = "shard")]
+    pub keep: Option<PathBuf>,
+    /// Stop, as by Ctrl-C, when stdin ends: so does a shard whose starter is no more
+    #[arg(long)]
+    pub until_stdin_ends: bool,
     /// HTTP method
     #[arg(short, long, default_value = "GET", conflicts_with = "workload")]
     pub method: String,
@@ -230,9 +262,15 @@ pub struct LookArgs {
 /// `brimful merge`.
 #[derive(Debug, Args)]
 pub struct MergeArgs {
-    /// Records that `brimful load --shard I/N --out FILE` wrote, one of each shard; - is stdin
+    /// Records that `brimful load --shard I/N` wrote by --out or --keep, one of each shard; - is stdin
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
+    /// Shard I was lost before it had seen anything, and has no Record: its share of the load was missing (repeatable)
+    #[arg(long, value_name = "I")]
+    pub lost: Vec<u64>,
+    /// An objective for the response times of the whole load, as --slo of `brimful load` (repeatable)
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<Slo>,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -465,32 +503,6 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
-/// When calls of an open loop are due.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Arrivals {
-    /// Of a process with a mean rate.
-    Process(Process),
-    /// At the instants in this file.
-    Trace(PathBuf),
-}
-
-/// How often one group is read, or all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
-
-/// A field of every request's head.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
-    pub name: String,
-    pub value: String,
-    /// As it stands in the command line.
-    pub written: String,
-}
-
-/// Shares of classes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MixList(pub Vec<(String, f64)>);
-
 impl RequestArgs {
     /// The workload of `--workload` and `--mix`, if there is one.
     pub fn workload(&self) -> anyhow::Result<Option<Workload>> {
@@ -535,111 +547,6 @@ impl RequestArgs {
     }
 }
 
-/// HTTP versions.
-fn http_version() -> impl TypedValueParser<Value = Version> {
-    one_of([
-        ("1.0", "HTTP/1.0", Version::Http10),
-        ("1.1", "HTTP/1.1", Version::Http11),
-        ("2", "HTTP/2: agreed on by TLS (ALPN) or, for http:// URLs, by prior knowledge", Version::Http2),
-    ])
-}
-
-/// Versions of TLS.
-fn tls_version() -> impl TypedValueParser<Value = TlsVersion> {
-    one_of([("1.2", "TLS 1.2 or 1.3", TlsVersion::V12), ("1.3", "TLS 1.3", TlsVersion::V13)])
-}
-
-/// Who closes.
-fn close() -> impl TypedValueParser<Value = Close> {
-    one_of([
-        ("server", "The server, asked by `Connection: close`; it keeps the TIME_WAIT", Close::Server),
-        ("fin", "This side, by FIN", Close::Fin),
-        ("rst", "This side, by RST; cheap, and the server sees an error", Close::Rst),
-    ])
-}
-
-/// I/O engines.
-fn engine() -> impl TypedValueParser<Value = Engine> {
-    one_of([
-        ("auto", "io_uring where it may be used, else epoll", Engine::Auto),
-        ("uring", "io_uring", Engine::Uring),
-        ("epoll", "epoll", Engine::Epoll),
-    ])
-}
-
-/// One of several values, each with its name and what it means.
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
-    values: [(&'static str, &'static str, T); N],
-) -> impl TypedValueParser<Value = T> {
-    let names = values.map(|(name, help, _)| PossibleValue::new(name).help(help));
-    let value = move |given: String| values.iter().find(|(name, ..)| *name == given).map(|(.., value)| *value);
-    PossibleValuesParser::new(names).try_map(move |given| value(given).ok_or("there is no such value"))
-}
-
-/// Reads `1/4`.
-fn shard(text: &str) -> Result<Shard, String> {
-    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
-    match numbers {
-        Some((i, n)) if (1..=n).contains(&i) && n <= 1 << 20 => Ok(Shard { index: i - 1, count: n }),
-        _ => Err(format!("`{text}` is no part of a load: write it like 1/4, up to 4/4")),
-    }
-}
-
-/// Reads RFC 3339, with any offset, and seconds since 1970.
-fn instant(text: &str) -> Result<SystemTime, String> {
-    let since_1970 = || SystemTime::UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(text.parse().ok()?).ok()?);
-    let at = text.parse::<Timestamp>().ok().map(SystemTime::from).or_else(since_1970);
-    at.ok_or_else(|| format!("`{text}` is no instant: write it like 2026-03-01T14:00:00Z or 1772373600.5"))
-}
-
-fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
-    match text.strip_prefix("trace:") {
-        Some(file) => Ok(Arrivals::Trace(file.into())),
-        None => text.parse().map(Arrivals::Process),
-    }
-}
-
-/// Reads `1s` and `process=5s`.
-fn interval(text: &str) -> Result<IntervalOf, String> {
-    let (group, time) = match text.split_once('=') {
-        Some((group, time)) => (Some(group.parse()?), time),
-        None => (None, text),
-    };
-    let interval: Nanos = time.parse().map_err(|error: ParseUnitError| error.to_string())?;
-    match Intervals::every(interval).shortest() == Some(interval) {
-        true => Ok(IntervalOf(group, interval)),
-        false => Err(format!("an interval of {interval} cannot be kept: choose one from 10ms to 1h")),
-    }
-}
-
-/// Reads `20%` and `0.2`.
-fn duty(text: &str) -> Result<Duty, String> {
-    let share = crate::plan::args::share(text)?;
-    Duty::of_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
-}
-
-/// Reads `9477`, `:9477` and `0.0.0.0:9477`; without an address only this host is served.
-fn local_address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text).parse();
-    let address = port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse());
-    address.map_err(|_| format!("`{text}` is no address: write it like 9477, 127.0.0.1:9477 or [::1]:9477"))
-}
-
-fn mix(text: &str) -> Result<MixList, String> {
-    let share = |item: &str| {
-        let (name, share) = item.split_once('=')?;
-        Some((name.trim().to_owned(), share.trim().parse().ok()?))
-    };
-    let shares: Option<Vec<_>> = text.split(',').map(share).collect();
-    shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
-}
-
-fn header(text: &str) -> Result<Header, String> {
-    let (name, value) =
-        text.split_once(':').ok_or_else(|| format!("`{text}` is not a header: write it like 'Accept: text/html'"))?;
-    Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned(), written: text.to_owned() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -648,49 +555,5 @@ mod tests {
     #[test]
     fn the_flags_are_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn parts_and_instants() {
-        assert_eq!(shard("2/4"), Ok(Shard { index: 1, count: 4 }));
-        for text in ["", "1", "0/2", "3/2", "1/0", "-1/2", "a/b", "1/2/3", "1/99999999"] {
-            assert!(shard(text).is_err(), "{text}");
-        }
-        let at = |seconds: f64| Ok(SystemTime::UNIX_EPOCH + Duration::from_secs_f64(seconds));
-        assert_eq!(instant("1772373600.5"), at(1_772_373_600.5));
-        assert_eq!(instant("2026-03-01T14:00:00.5Z"), at(1_772_373_600.5));
-        assert_eq!(instant("2026-03-01T15:00:00+01:00"), at(1_772_373_600.0));
-        for text in ["", "now", "2026-03-01", "2026-03-01T14:00:00", "-1", "NaN", "inf", "1e300"] {
-            assert!(instant(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn mixes_and_headers() {
-        assert_eq!(mix("a=1, b=0.5"), Ok(MixList(vec![("a".to_owned(), 1.0), ("b".to_owned(), 0.5)])));
-        assert!(mix("a").is_err() && mix("a=x").is_err());
-        let field = Header { name: "A".to_owned(), value: "b: c".to_owned(), written: "A: b: c".to_owned() };
-        assert_eq!(header("A: b: c"), Ok(field));
-        assert!(header("A").is_err());
-    }
-
-    #[test]
-    fn intervals_and_addresses() {
-        assert_eq!(interval("500ms"), Ok(IntervalOf(None, Nanos::from_millis(500))));
-        assert_eq!(interval("process=5s"), Ok(IntervalOf(Some(GroupName::Process), Nanos::from_secs(5))));
-        for (text, message) in
-            [("0s", "10ms"), ("2h", "1h"), ("disk=1s", "kernel, process"), ("process=", "duration"), ("5", "500ms")]
-        {
-            assert!(interval(text).unwrap_err().contains(message), "{text}");
-        }
-        for (text, address) in [
-            ("9477", "127.0.0.1:9477"),
-            (":9477", "127.0.0.1:9477"),
-            ("0.0.0.0:9477", "0.0.0.0:9477"),
-            ("[::1]:9477", "[::1]:9477"),
-        ] {
-            assert_eq!(local_address(text), Ok(address.parse().unwrap()));
-        }
-        assert!(local_address("localhost").is_err() && local_address("70000").is_err());
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::args::{Arrivals, LoadArgs, OutputArgs, RequestArgs};
 use crate::exit::{self, Exit, UsageError};
+use crate::keep::KeptFile;
 use crate::output::{OutFile, deliver, say};
 use crate::trace::CallTrace;
-use crate::{command_line, progress, token};
+use crate::{command_line, keep, progress, token};
 use brimful_core::record::Record;
 use brimful_core::tls::{Tls, TlsSpoken};
 use brimful_core::workload::{self, Load, Stage, Workload};
@@ -32,22 +33,34 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let kept = args.keep.as_deref().map(KeptFile::at).transpose()?;
     let stop = progress::stop_flag()?;
+    if args.until_stdin_ends {
+        keep::stop_when_stdin_ends(&stop)?;
+    }
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
     if let Some(record) = found.as_ref().filter(|_| wants_client_limit_only(args)) {
         return deliver_client_limit(record, args, out);
     }
     plan.client_max = found.as_ref().and_then(|record| record.generator.max_rate);
-    plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
+    plan.keeper = kept.as_ref().map(|_| Arc::default());
+    plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
     let trace = CallTrace::of(&args.look, &plan)?;
     let load = || match trace.looks() {
         Some(looks) => run_beheld(&plan, &looks, &stop).map(|(record, _)| record),
         None => run(&plan, &stop),
     };
+    let load = || match &kept {
+        Some(kept) => kept.during(&plan, load),
+        None => load(),
+    };
     let mut record = progress::during("load", plan.window, plan.live.as_deref(), load)?;
     record.objectives = judge_objectives(&record, &args.slo)?;
     trace.finish()?;
     record.calibration = found.and_then(|record| record.calibration);
+    if let Some(kept) = &kept {
+        kept.write(&record)?;
+    }
     deliver_record(&record, &args.output, out)
 }
 
@@ -95,7 +108,12 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
 }
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
-    if args.start_at.is_some_and(|at| at <= SystemTime::now()) {
+    // By this host's clock.
+    let start_at = match (args.start_at, args.clock_ahead) {
+        (Some(at), Some(clock)) => clock.here(at),
+        (at, _) => at,
+    };
+    if start_at.is_some_and(|at| at <= SystemTime::now()) {
         let message = "the instant of --start-at is over: give all shards one that is some seconds ahead";
         return Err(UsageError(message.to_owned()).into());
     }
@@ -138,7 +156,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     }
     plan.tick = args.tick;
     plan.shard = args.shard;
-    plan.start_at = args.start_at;
+    (plan.start_at, plan.clock) = (start_at, args.clock_ahead);
     plan.monitor = watched(args, plan.endpoint.address.port())?;
     Ok(plan)
 }
@@ -250,6 +268,8 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         shard: None,
         start_at: None,
         live: None,
+        keeper: None,
+        clock: None,
         interval: Nanos::from_secs(1),
         seed: args.seed.unwrap_or_else(clock),
         monitor: None,

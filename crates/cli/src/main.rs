@@ -11,7 +11,9 @@ mod command_line;
 mod doctor;
 mod exit;
 mod fileset;
+mod fleet;
 mod httperf;
+mod keep;
 mod load;
 mod merge;
 mod module;
@@ -24,6 +26,7 @@ mod replay;
 mod sessions;
 mod survey;
 mod target;
+mod testbed;
 mod token;
 mod trace;
 mod watch;
@@ -59,10 +62,14 @@ fn main() -> ExitCode {
         Command::Module(args) => module::main(&args),
         Command::Characterize(args) => characterize::main(&args),
         Command::Fileset(args) => fileset::main(&args),
+        Command::Fleet { words } => fleet::main(&words),
         Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),
         Command::PutBack => put_back::main(),
+        // Their exit codes are those of a command.
+        Command::Testbed(args) => return testbed::main(&args),
+        Command::Inside(args) => return testbed::inside(&args),
     };
     ended(result)
 }

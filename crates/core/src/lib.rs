@@ -2,8 +2,8 @@
 //!
 //! - [`units`]: durations, rates and sizes as types, and how people write them (`500ms`, `10k`, `64KiB`).
 //! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
-//! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`], [`profile`]: the documents that travel between
-//!   the parts.
+//! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`], [`profile`], [`testbed`]: the documents that travel
+//!   between the parts.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
 //! - [`tls`]: how connections are secured, and how that fails.
 //! - [`slo`]: service level objectives (`p95<200ms`).
@@ -31,6 +31,7 @@ pub mod server;
 pub mod slo;
 pub mod survey;
 pub mod template;
+pub mod testbed;
 pub mod text;
 pub mod tls;
 pub mod units;

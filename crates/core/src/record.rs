@@ -10,7 +10,7 @@ use crate::tls::{TlsFailure, TlsSpoken};
 use crate::workload::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The value of [`Record::schema`].
 pub const SCHEMA: &str = "brimful.record/1";
@@ -70,6 +70,9 @@ pub struct Record {
     /// Why calls failed that TLS failed, if any did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tls_failures: Vec<TlsFailure>,
+    /// An `http://` URL was loaded where the server speaks TLS: nothing but errors came, and a handshake after them worked.
+    #[serde(default, skip_serializing_if = "crate::tls::is_false")]
+    pub wants_tls: bool,
     /// Bytes on the wire, heads included; those of TLS itself are not.
     pub bytes: Traffic,
     /// Throughput sampled every five seconds (Mosberger & Jin 1998, §3.2).
@@ -89,7 +92,8 @@ pub struct Record {
     pub generator: Generator,
     /// What the monitor saw, if one was running.
     pub server: Option<Server>,
-    /// The objectives that were given, and whether they were met. A load that was made in parts has none.
+    /// The objectives that were given, and whether they were met. A load that was made in parts has those that it was merged
+    /// with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
     /// How [`Generator::max_rate`] was found, if this command found it.
@@ -126,6 +130,16 @@ pub struct ShardOrigin {
     pub offset_us: Option<f64>,
     /// Seconds after the start at which its process was lost, if it was; nothing of it is known after that.
     pub lost_at_s: Option<f64>,
+    /// How far its host's clock was ahead of the one by which the instant was agreed on (behind, if negative), where that was
+    /// measured. It was taken off when the load began, and is not in `offset_us`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ahead_us: Option<f64>,
+    /// How far off that may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_error_us: Option<f64>,
+    /// What speaks against this part by itself, once it is one of several. That of the whole need not show it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
 }
 
 /// Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went well is a
@@ -173,6 +187,8 @@ pub enum ReasonCode {
     Memory,
     /// More was asked of the generator than it was found to be able to do.
     BeyondClientMax,
+    /// A part of the load was lost, or began when others had long begun: not all of the load was there all the time.
+    ShardLost,
     /// The calls do not add up: the generator counted one twice, or lost one.
     Unbalanced,
     /// The user ended the run early.
@@ -437,5 +453,45 @@ impl Verdict {
     /// A verdict from what speaks against the run.
     pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
         Verdict { valid: reasons.is_empty(), reasons, ..Verdict::default() }
+    }
+}
+
+impl ShardOrigin {
+    /// On how many hosts several parts were made, and how many seconds apart they began at most, with what is not known of
+    /// two hosts' clocks. `None` where no start was agreed on.
+    pub fn start_skew(shards: &[ShardOrigin]) -> Option<(usize, f64)> {
+        let hosts: BTreeSet<&str> = shards.iter().map(|shard| shard.host.as_str()).collect();
+        // One that was lost has not said.
+        let mut began: Vec<f64> = shards.iter().filter_map(|shard| shard.offset_us).collect();
+        let mut errors: Vec<f64> = shards.iter().map(|shard| shard.clock_error_us.unwrap_or(0.0)).collect();
+        began.sort_by(f64::total_cmp);
+        errors.sort_by(|a, b| b.total_cmp(a));
+        let [first, .., last] = began[..] else { return None };
+        let unknown: f64 = errors.iter().take(2).sum();
+        Some((hosts.len(), (last - first + unknown) / 1e6))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_apart_parts_began_includes_what_clocks_hide() {
+        let shard = |host: &str, offset_us, clock_error_us| ShardOrigin {
+            host: host.to_owned(),
+            offset_us,
+            clock_error_us,
+            ..ShardOrigin::default()
+        };
+        let skew = |shards: &[ShardOrigin]| {
+            ShardOrigin::start_skew(shards).map(|(hosts, skew_s)| (hosts, (skew_s * 1e6).round()))
+        };
+        let [a, b] = [shard("a", Some(20.0), None), shard("a", Some(65.0), None)];
+        assert_eq!(skew(&[a.clone(), b.clone(), shard("a", None, None)]), Some((1, 45.0)));
+        // From 35 to 95 µs, by a clock that may be 30 µs off.
+        assert_eq!(skew(&[a.clone(), shard("b", Some(65.0), Some(30.0))]), Some((2, 75.0)));
+        assert_eq!(skew(&[shard("a", Some(0.0), Some(9.0)), shard("b", Some(0.0), Some(30.0))]), Some((2, 39.0)));
+        assert_eq!((skew(&[a]), skew(&[])), (None, None));
     }
 }

@@ -192,7 +192,7 @@ impl fmt::Display for TlsFault {
     }
 }
 
-fn is_false(flag: &bool) -> bool {
+pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 

@@ -11,6 +11,16 @@ use brimful_http::{Progress as Parsed, Protocol, Response};
 use rustix::io::Errno;
 use std::borrow::Cow;
 
+/// What is known to come behind a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behind {
+    Nothing,
+    /// The end of the stream.
+    End,
+    /// Bytes that nobody has asked for.
+    Excess,
+}
+
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
     /// Starts an attempt to establish a connection for the calls it bears; from another source address, if there is one and the
     /// first has no port left. Those of a session come from one address, so that the server can tell sessions apart.
@@ -252,15 +262,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                         }
                         return;
                     };
-                    let behind = bytes.get(fed.consumed..).unwrap_or_default();
+                    let rest = bytes.get(fed.consumed..).unwrap_or_default();
                     let mut excess = false;
                     if connection.calls.len() == 1 {
-                        let empty = parser.skip_empty_lines(behind);
+                        let empty = parser.skip_empty_lines(rest);
                         from += empty;
                         // Bytes beyond the last response: what follows on this connection cannot be trusted.
-                        excess = empty < behind.len();
+                        excess = empty < rest.len();
                     }
-                    self.complete(slot, response, end_follows || excess);
+                    let behind = match (excess, end_follows) {
+                        (true, _) => Behind::Excess,
+                        (false, true) => Behind::End,
+                        (false, false) => Behind::Nothing,
+                    };
+                    self.complete(slot, response, behind);
                 }
             }
         }
@@ -272,7 +287,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             return self.close(slot);
         }
         match connection.protocol.finish() {
-            Ok(response) => self.complete(slot, response, true),
+            Ok(response) => self.complete(slot, response, Behind::End),
             Err(_) => self.close(slot),
         }
     }
@@ -302,8 +317,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.close(slot);
     }
 
-    /// The oldest call's response is whole. A `spent` connection bears no further call.
-    fn complete(&mut self, slot: u32, response: Response, spent: bool) {
+    /// The oldest call's response is whole. Only where nothing is `behind` it, the connection may bear a further call.
+    fn complete(&mut self, slot: u32, response: Response, behind: Behind) {
         let unsent = self.io.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(mut call) = connection.calls.pop_front() else { return };
@@ -314,13 +329,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let unsent = unsent.saturating_sub(unsent_behind);
         let bytes = call.length.saturating_sub(unsent) as u64;
         let goes_on = response.keep_alive && !call.last;
-        let behind = connection.calls.len();
+        let waiting = connection.calls.len();
         let whole = !self.bodies.forget(slot) && unsent == 0;
         if connection.protocol.empty_lines() > 0 {
             self.observer.on(&mut call.observed, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
         }
         if let Some(session) = connection.session {
-            if behind == 0 {
+            if waiting == 0 {
                 // Its user may think for long, as thousands of others do.
                 connection.calls.shrink_to_fit();
             }
@@ -330,7 +345,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
         let end = judged(self.requests.expected(call.spec.class), &response, call.digest.take(), call.is_head);
         self.end(call, end, bytes);
-        match (behind > 0, whole && goes_on, spent) {
+        match (waiting > 0, whole && goes_on, behind) {
             // Another protocol is spoken there now, in which nobody would close it.
             _ if response.status == 101 => self.close(slot),
             (true, true, _) => {
@@ -339,10 +354,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             // The server answers no more of them.
             (true, false, _) => self.close(slot),
-            (false, true, false) => self.connections.list(slot),
-            (false, false, false) if whole && self.config.connections.close == Close::Server => self.await_close(slot),
+            (false, true, Behind::Nothing) => self.connections.list(slot),
+            (false, false, Behind::Nothing) if whole && self.config.connections.close == Close::Server => {
+                self.await_close(slot);
+            }
             // By TLS a server says that it will close before it does.
-            (false, _, true)
+            (false, _, Behind::End)
                 if whole && self.config.tls.is_some() && self.config.connections.close == Close::Server =>
             {
                 self.await_close(slot);

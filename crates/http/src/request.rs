@@ -3,7 +3,11 @@
 //! Invariant: the bytes are exactly one request, whatever the arguments hold. What could end a line early, or make the
 //! server see another length than ours, is refused (request splitting; RFC 9112 §11.1 and §11.2).
 
+mod rules;
+
 use crate::http2::render;
+pub use rules::RequestError;
+use rules::{check_header, check_line, is_length, leaves_out};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -32,45 +36,6 @@ pub enum Version {
     Http2,
 }
 
-/// Why a request cannot be sent.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-pub enum RequestError {
-    /// The method is not a token.
-    #[error("{0:?} is not an HTTP method: write one word, such as GET")]
-    Method(String),
-    /// CONNECT makes a tunnel, whose bytes are not responses.
-    #[error("CONNECT opens a tunnel and cannot be measured as a request: use another method")]
-    Connect,
-    /// The authority is not `host` or `host:port`.
-    #[error("{0:?} is not an authority: write host or host:port, an internationalised name in its xn-- form")]
-    Authority(String),
-    /// The path is not a request target.
-    #[error("{0:?} is not a path: begin it with / and percent-encode its spaces and control characters")]
-    Path(String),
-    /// The name of a header is not a token.
-    #[error("{0:?} is not a header name: use letters, digits and hyphens, as in X-Request-Id")]
-    HeaderName(String),
-    /// The value of a header has a control character, which could end its line.
-    #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
-    HeaderValue {
-        /// The header.
-        name: String,
-        /// Its value.
-        value: String,
-    },
-    /// A Content-Length was given that is not the body's.
-    #[error("header Content-Length says {given:?} but the body has {actual} bytes: leave the header out, it is added")]
-    ContentLength {
-        /// What the header says.
-        given: String,
-        /// What the body has.
-        actual: u64,
-    },
-    /// A Transfer-Encoding was given, but bodies are sent plain.
-    #[error("header Transfer-Encoding cannot be sent, because bodies go with a Content-Length: leave the header out")]
-    TransferEncoding,
-}
-
 impl Request {
     /// Renders a request to `authority` (what Host says) for `path`. Host, User-Agent, Accept, Content-Length and
     /// Connection are added where they are due and `headers` do not hold them already, in whatever case. One of them that
@@ -89,68 +54,14 @@ impl Request {
             return Request::http2(method, "http", authority, path, headers, body);
         }
         let body_bytes = body.len() as u64;
-        let mut request = Request::head(method, authority, path, headers, body_bytes, version, close)?;
+        let mut request = Request::streamed(method, authority, path, headers, body_bytes, version, close)?;
         request.bytes.extend_from_slice(body);
+        request.streamed = 0;
         Ok(request)
     }
 
     /// The same for a body of so many bytes, which whoever sends the request sends behind it.
     pub fn streamed(
-        method: &str,
-        authority: &str,
-        path: &str,
-        headers: &[(String, String)],
-        body_bytes: u64,
-        version: Version,
-        close: bool,
-    ) -> Result<Request, RequestError> {
-        let request = Request::head(method, authority, path, headers, body_bytes, version, close)?;
-        Ok(Request { streamed: body_bytes, ..request })
-    }
-
-    /// A request of HTTP/2 by this scheme, `http` or `https`. What HTTP/1 says about its connections is left out (RFC
-    /// 9113 §8.2.2); Host is what the authority is.
-    pub fn http2(
-        method: &str,
-        scheme: &str,
-        authority: &str,
-        path: &str,
-        headers: &[(String, String)],
-        body: &[u8],
-    ) -> Result<Request, RequestError> {
-        check_line(method, authority, path)?;
-        for (name, value) in headers {
-            check_header(name, value, body.len() as u64)?;
-        }
-        let given = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
-        let host = given("Host").filter(|(name, value)| !leaves_out(name, value));
-        let authority = host.map_or(authority, |(_, value)| value.as_str());
-        let length = body.len().to_string();
-        let has_length = !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH");
-        let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
-        let defaults = [("User-Agent", agent, true), ("Accept", "*/*", true), ("Content-Length", &length, has_length)];
-        // A body that is there has its length said.
-        let stands =
-            |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body.is_empty();
-        let defaults = defaults.into_iter().filter(|(name, _, due)| *due && !given(name).is_some_and(stands));
-        let of_http1 = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
-        let own = headers.iter().filter(|(name, value)| !leaves_out(name, value));
-        let own = own.map(|(name, value)| (name.as_str(), value.trim()));
-        let own = own.filter(|(name, _)| !of_http1.iter().any(|other| other.eq_ignore_ascii_case(name)));
-        let fields: Vec<(&str, &str)> = defaults.map(|(name, value, _)| (name, value)).chain(own).collect();
-        let bytes = render::block(method, scheme, authority, path, &fields);
-        Ok(Request {
-            is_head: method == "HEAD",
-            head_bytes: bytes.len(),
-            streamed: 0,
-            expects_continue: false,
-            framed: Some(body.into()),
-            bytes,
-        })
-    }
-
-    /// Renders all but the content.
-    fn head(
         method: &str,
         authority: &str,
         path: &str,
@@ -208,11 +119,52 @@ impl Request {
         Ok(Request {
             is_head: method == "HEAD",
             head_bytes: head.len(),
-            streamed: 0,
+            streamed: body_bytes,
             // A server that speaks HTTP/1.0 knows of no such thing, and one without content has nothing to wait for.
             expects_continue: version == Version::Http11 && body_bytes > 0 && headers.iter().any(is_expectation),
             framed: None,
             bytes: head.into_bytes(),
+        })
+    }
+
+    /// A request of HTTP/2 by this scheme, `http` or `https`. What HTTP/1 says about its connections is left out (RFC
+    /// 9113 §8.2.2); Host is what the authority is.
+    pub fn http2(
+        method: &str,
+        scheme: &str,
+        authority: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: &[u8],
+    ) -> Result<Request, RequestError> {
+        check_line(method, authority, path)?;
+        for (name, value) in headers {
+            check_header(name, value, body.len() as u64)?;
+        }
+        let given = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
+        let host = given("Host").filter(|(name, value)| !leaves_out(name, value));
+        let authority = host.map_or(authority, |(_, value)| value.as_str());
+        let length = body.len().to_string();
+        let has_length = !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH");
+        let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
+        let defaults = [("User-Agent", agent, true), ("Accept", "*/*", true), ("Content-Length", &length, has_length)];
+        // A body that is there has its length said.
+        let stands =
+            |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body.is_empty();
+        let defaults = defaults.into_iter().filter(|(name, _, due)| *due && !given(name).is_some_and(stands));
+        let of_http1 = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
+        let own = headers.iter().filter(|(name, value)| !leaves_out(name, value));
+        let own = own.map(|(name, value)| (name.as_str(), value.trim()));
+        let own = own.filter(|(name, _)| !of_http1.iter().any(|other| other.eq_ignore_ascii_case(name)));
+        let fields: Vec<(&str, &str)> = defaults.map(|(name, value, _)| (name, value)).chain(own).collect();
+        let bytes = render::block(method, scheme, authority, path, &fields);
+        Ok(Request {
+            is_head: method == "HEAD",
+            head_bytes: bytes.len(),
+            streamed: 0,
+            expects_continue: false,
+            framed: Some(body.into()),
+            bytes,
         })
     }
 
@@ -327,58 +279,6 @@ fn cookie_line_end(head: &[u8]) -> Option<usize> {
         begins = ends + 1;
     }
     None
-}
-
-fn is_length(name: &str) -> bool {
-    name.eq_ignore_ascii_case("Content-Length")
-}
-
-/// Whether a header stands for not sending it: one of those that are added, without a value, as with curl's `-H`.
-fn leaves_out(name: &str, value: &str) -> bool {
-    const ADDED: [&str; 5] = ["Host", "User-Agent", "Accept", "Connection", "Content-Length"];
-    value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
-}
-
-/// Whether the request line and Host would be what they look like.
-fn check_line(method: &str, authority: &str, path: &str) -> Result<(), RequestError> {
-    if !is_token(method) {
-        return Err(RequestError::Method(method.to_owned()));
-    }
-    if method == "CONNECT" {
-        return Err(RequestError::Connect);
-    }
-    if authority.is_empty() || !authority.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@\\".contains(&byte)) {
-        return Err(RequestError::Authority(authority.to_owned()));
-    }
-    // A path, `*` (OPTIONS) or a whole URL (to a proxy). Bytes above ASCII cannot be mistaken for anything else, and
-    // clients do send them.
-    let has_form = path.starts_with('/') || path == "*" || path.contains("://");
-    if !has_form || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-        return Err(RequestError::Path(path.to_owned()));
-    }
-    Ok(())
-}
-
-/// Whether a header can be sent along with a body of `body_bytes`.
-fn check_header(name: &str, value: &str, body_bytes: u64) -> Result<(), RequestError> {
-    if !is_token(name) {
-        return Err(RequestError::HeaderName(name.to_owned()));
-    }
-    if value.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) {
-        return Err(RequestError::HeaderValue { name: name.to_owned(), value: value.to_owned() });
-    }
-    if name.eq_ignore_ascii_case("Transfer-Encoding") {
-        return Err(RequestError::TransferEncoding);
-    }
-    if is_length(name) && value != body_bytes.to_string() && !leaves_out(name, value) {
-        return Err(RequestError::ContentLength { given: value.to_owned(), actual: body_bytes });
-    }
-    Ok(())
-}
-
-/// RFC 9110 §5.6.2.
-fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]
@@ -557,47 +457,5 @@ mod tests {
             Request::streamed("PUT", "a", "/", &[("Expect".into(), "100-continue".into())], 1, Http11, false)
                 .is_ok_and(|request| request.expects_continue())
         );
-    }
-
-    #[test]
-    fn splitting_is_refused() {
-        for method in ["", "GET ", "GE T", "GET\r\n", "G\u{e9}T", "GET:"] {
-            assert_eq!(render(method, &[], "", Http11, false), Err(RequestError::Method(method.to_owned())));
-        }
-        assert_eq!(render("CONNECT", &[], "", Http11, false), Err(RequestError::Connect));
-        for authority in ["", "a b", "a\r\nX: y", "user@host", "http://a", "a/b", "\u{e9}.example"] {
-            let error = Request::new("GET", authority, "/", &[], b"", Http11, false);
-            assert_eq!(error, Err(RequestError::Authority(authority.to_owned())));
-        }
-        for path in ["", "x", "/a b", "/a\r\nX: y", "/\0", "/\x7f", "/a\tb", "*x"] {
-            let error = Request::new("GET", "a", path, &[], b"", Http11, false);
-            assert_eq!(error, Err(RequestError::Path(path.to_owned())));
-        }
-        for path in ["/", "*", "http://a/b", "/\u{e9}", "/%20?a=[b]|c"] {
-            assert!(Request::new("OPTIONS", "a", path, &[], b"", Http11, false).is_ok(), "{path:?}");
-        }
-        for name in ["", "A B", "A:", "A\r\nB", " A", "\u{e9}"] {
-            assert_eq!(
-                render("GET", &[(name, "x")], "", Http11, false),
-                Err(RequestError::HeaderName(name.to_owned()))
-            );
-        }
-        for value in ["a\r\nB: c", "a\nb", "a\rb", "\0", "\x7f"] {
-            let error = render("GET", &[("A", value)], "", Http11, false).expect_err("a refusal");
-            assert!(matches!(error, RequestError::HeaderValue { .. }), "{value:?}: {error}");
-            assert!(!error.to_string().contains(['\r', '\n', '\0']), "the message itself is one clean line");
-        }
-    }
-
-    #[test]
-    fn framing_is_ours() {
-        assert_eq!(
-            render("POST", &[("transfer-encoding", "chunked")], "", Http11, false),
-            Err(RequestError::TransferEncoding)
-        );
-        for given in ["4", "05", "x", "5, 5"] {
-            let error = RequestError::ContentLength { given: given.to_owned(), actual: 5 };
-            assert_eq!(render("POST", &[("Content-Length", given)], "hello", Http11, false), Err(error));
-        }
     }
 }

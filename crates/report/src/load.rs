@@ -4,6 +4,7 @@
 //! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
 
 mod client_limit;
+mod connections;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod layout;
@@ -16,9 +17,9 @@ use crate::server::digest;
 use brimful_core::Nanos;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{bytes, count, number, percent, rate, seconds};
-use brimful_core::record::{ClassRecord, Objective, Record, ReplyRate, SessionFigures, Summary, Verdict};
+use brimful_core::record::{ClassRecord, Objective, Record, ReplyRate, Summary, Verdict};
 use brimful_core::server::Server;
-use brimful_core::tls::TlsSpoken;
+use connections::{connections, sessions};
 use layout::{labelled, ratio, row, table, time, time_or_dash};
 use notes::notes;
 
@@ -52,95 +53,6 @@ fn total(record: &Record) -> Vec<String> {
         seconds(record.duration_s)
     );
     vec![labelled("Total", &what)]
-}
-
-fn connections(record: &Record) -> Vec<String> {
-    let rates = &record.rates;
-    // HTTP/1.1 is what everybody expects.
-    let other = record.http.as_deref().filter(|http| *http != "1.1");
-    let protocol = other.map(|http| labelled("Protocol", &format!("HTTP/{http}")));
-    let rate = format!(
-        "{} attempted, {} established, at most {} open at once",
-        rate(rates.connect_attempts),
-        rate(rates.established),
-        count(record.generator.max_open_connections)
-    );
-    let times = |summary: Option<&Summary>| {
-        summary.map_or("-".to_owned(), |s| {
-            format!(
-                "min {}, mean {}, median {}, max {}, stddev {}",
-                time(s.min),
-                time(s.mean),
-                time(s.p50),
-                time(s.max),
-                time(s.stddev)
-            )
-        })
-    };
-    let connect = times(record.connect_time_us.as_ref());
-    let mut lines: Vec<String> = protocol.into_iter().collect();
-    lines.extend([labelled("Connection rate", &rate), labelled("Connection time", &connect)]);
-    if record.counts.handshakes > 0 {
-        lines.push(labelled("Handshake rate", &handshakes(record)));
-        lines.push(labelled("Handshake time", &times(record.handshake_time_us.as_ref())));
-    }
-    lines.extend(record.tls.as_ref().map(|spoken| labelled("TLS", &secured_by(spoken))));
-    lines
-}
-
-fn handshakes(record: &Record) -> String {
-    let Counts { handshakes, handshakes_resumed, .. } = record.counts;
-    let resumed = match ratio(handshakes_resumed as f64, handshakes as f64) {
-        Some(share) if share > 0.0 => format!("{} resumed an earlier session", percent(share)),
-        _ => "each a full one".to_owned(),
-    };
-    format!("{}, {resumed}", rate(record.rates.handshakes))
-}
-
-fn secured_by(spoken: &TlsSpoken) -> String {
-    let TlsSpoken { version, cipher_suite, key_exchange, protocol } = spoken;
-    let known = [Some(version), Some(cipher_suite), key_exchange.as_ref(), protocol.as_ref()];
-    known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
-}
-
-fn sessions(sessions: &SessionFigures) -> Vec<String> {
-    let became = format!(
-        "{} started ({}): {} completed, {} failed, {} still under way at the end",
-        count(sessions.started),
-        rate(sessions.rate),
-        count(sessions.completed),
-        count(sessions.failed),
-        count(sessions.in_progress)
-    );
-    let mut lines = vec![labelled("Sessions", &became)];
-    if let (Some(calls), Some(bursts), Some(lifetime), Some(connections)) =
-        (sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections)
-    {
-        let size = format!(
-            "{} calls in {} bursts on {} connections, {} long (means); at most {} calls, {}",
-            number(calls.mean),
-            number(bursts.mean),
-            number(connections.mean),
-            seconds(lifetime.mean),
-            number(calls.max),
-            seconds(lifetime.max)
-        );
-        lines.push(labelled("Session size", &size));
-    }
-    if let (Some(calls), Some(lifetime), Some(connections)) =
-        (sessions.failed_calls, sessions.failed_lifetime_s, sessions.failed_connections)
-    {
-        let size = format!(
-            "{} calls on {} connections, {} until they failed (means); at most {} calls, {}",
-            number(calls.mean),
-            number(connections.mean),
-            seconds(lifetime.mean),
-            number(calls.max),
-            seconds(lifetime.max)
-        );
-        lines.push(labelled("Failed sessions", &size));
-    }
-    lines
 }
 
 fn requests(record: &Record) -> Vec<String> {
@@ -332,9 +244,8 @@ mod tests {
     use super::fixture::{record, summary};
     use super::*;
     use brimful_core::counts::{StatusCounts, Traffic};
-    use brimful_core::record::{Generator, Rates, Reason, ReasonCode, SessionSummary};
+    use brimful_core::record::{Generator, Rates, Reason, ReasonCode};
     use brimful_core::server::{Connections, CpuShares, Kernel, Listener, Program};
-    use brimful_core::tls::{TlsFailure, TlsFault};
     use std::collections::BTreeMap;
 
     #[test]
@@ -470,35 +381,6 @@ Verdict          valid; 1 of 1,000 calls failed (0.1 %)
     }
 
     #[test]
-    fn a_run_by_tls_has_its_handshakes() {
-        let mut record = record();
-        record.counts = Counts { handshakes: 1_000, handshakes_resumed: 250, tls_failed: 7, ..record.counts };
-        record.rates.handshakes = 5.5;
-        record.handshake_time_us = summary(2_000.0);
-        record.tls = Some(TlsSpoken {
-            version: "TLS 1.3".to_owned(),
-            cipher_suite: "TLS_AES_256_GCM_SHA384".to_owned(),
-            key_exchange: Some("X25519".to_owned()),
-            protocol: None,
-        });
-        let message = "the server's certificate has expired: renew it".to_owned();
-        record.tls_failures = vec![TlsFailure { reason: TlsFault::CertificateExpired, message, calls: 7 }];
-        let expected = "
-Handshake rate   5.50/s, 25.0 % resumed an earlier session
-Handshake time   min 200 µs, mean 2.00 ms, median 1.80 ms, max 20.0 ms, stddev 1.00 ms
-TLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519
-";
-        let shown = text(&record);
-        assert!(shown.contains(expected), "{shown}");
-        assert!(shown.contains("malformed 0, TLS failed 7\n"), "{shown}");
-        assert!(shown.contains("\nnote: 7 calls by TLS: the server's certificate has expired: renew it.\n"), "{shown}");
-        let times = "Times             response    service    connect  handshake  first byte   lateness\n";
-        assert!(shown.contains(times), "{shown}");
-        record.counts.handshakes_resumed = 0;
-        assert!(text(&record).contains("5.50/s, each a full one\n"));
-    }
-
-    #[test]
     fn classes_have_a_table_when_there_are_several() {
         let class = |completed, mean| ClassRecord {
             counts: Counts { scheduled: 100, completed, refused: 100 - completed, ..Counts::default() },
@@ -516,45 +398,6 @@ light                  100        100          0    1.00 ms     900 µs    5.00 
 ";
         let text = text(&record);
         assert!(text.contains(expected), "{text}");
-    }
-
-    #[test]
-    fn sessions_are_a_group_where_there_are_some() {
-        let summary = |mean: f64| Some(SessionSummary { mean, max: mean * 10.0, ..SessionSummary::default() });
-        let figures = SessionFigures {
-            started: 1_200,
-            completed: 900,
-            failed: 3,
-            in_progress: 297,
-            rate: 2.0,
-            calls: summary(12.6),
-            bursts: summary(4.2),
-            lifetime_s: summary(64.0),
-            connections: summary(2.5),
-            ..SessionFigures::default()
-        };
-        let mut record = record();
-        record.sessions = Some(figures);
-        let expected = "
-
-Sessions         1,200 started (2.00/s): 900 completed, 3 failed, 297 still under way at the end
-Session size     12.6 calls in 4.20 bursts on 2.50 connections, 64.0 s long (means); at most 126 calls, 640 s
-
-Request rate";
-        assert!(text(&record).contains(expected), "{}", text(&record));
-        record.sessions = Some(SessionFigures { calls: None, ..figures });
-        assert!(text(&record).contains("the end\n\nRequest rate"), "{}", text(&record));
-        record.sessions = Some(SessionFigures {
-            failed_calls: summary(4.0),
-            failed_lifetime_s: summary(1.5),
-            failed_connections: summary(2.0),
-            ..figures
-        });
-        let expected = "640 s
-Failed sessions  4.00 calls on 2.00 connections, 1.50 s until they failed (means); at most 40.0 calls, 15.0 s
-
-";
-        assert!(text(&record).contains(expected), "{}", text(&record));
     }
 
     #[test]

@@ -252,6 +252,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_known_of_the_client_by_tls_is_said() {
+        let survey = Survey { url: "https://127.0.0.1/".to_owned(), client_max_rate: None, ..a_survey() };
+        let said = text(&survey).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("client its maximum by TLS is not known: each level was judged by"), "{said}");
+    }
+
+    #[test]
     fn a_refuted_model_is_apart_from_measurements_that_hold() {
         let why = Reason { code: ReasonCode::ModelRefuted, message: "It predicted too little.".to_owned() };
         let text = text(&Survey { verdict: Verdict::from_reasons(vec![why]), ..a_survey() });

@@ -6,7 +6,7 @@ use crate::RunError;
 use brimful_core::secret::without_credentials;
 use brimful_core::tls::TlsSpoken;
 use brimful_core::{Nanos, TlsFault};
-use brimful_engine::{Handshake, Security};
+use brimful_engine::{Handshake, Security, SecurityOptions};
 use reach::{Reached, reach};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -83,6 +83,27 @@ impl Endpoint {
             remedy: why.map_or(check, TlsFault::remedy).to_owned(),
             usage: why == Some(TlsFault::NotTls),
         })
+    }
+}
+
+impl Endpoint {
+    /// Whether a TLS handshake with the server works, or fails as only a server fails it that speaks TLS.
+    pub(crate) fn speaks_tls(&self, patience: Nanos) -> bool {
+        let options = SecurityOptions { name: self.host().to_owned(), insecure: true, ..SecurityOptions::default() };
+        let Ok(security) = Security::new(&options) else { return false };
+        match security.try_handshake(self.address, patience) {
+            Handshake::Works(_) => true,
+            Handshake::Unknown | Handshake::Fails { why: None, .. } => false,
+            Handshake::Fails { why: Some(why), .. } => matches!(
+                why,
+                TlsFault::Version
+                    | TlsFault::NothingInCommon
+                    | TlsFault::ClientCertificate
+                    | TlsFault::UnknownName
+                    | TlsFault::Protocol
+                    | TlsFault::Alert
+            ),
+        }
     }
 }
 

@@ -65,6 +65,9 @@ pub enum RunError {
     /// From the engine.
     #[error(transparent)]
     Engine(#[from] brimful_engine::EngineError),
+    /// Shards of one run that are not of one run: a defect of brimful.
+    #[error("the shards of this run do not fit together ({0}): report this, with the command line")]
+    Unlike(#[from] brimful_stats::Unlike),
     /// From the monitor.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
@@ -81,7 +84,7 @@ impl RunError {
     pub fn is_usage(&self) -> bool {
         use RunError::{
             Arrivals, BadLoad, BadUrl, Engine, Handshake, Listen, Mix, Monitor, NothingListens, Security, Silent,
-            Target, Unresolvable, Workload,
+            Target, Unlike, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {
@@ -90,7 +93,7 @@ impl RunError {
             Monitor(error) => error.is_usage(),
             Security(error) => error.is_usage(),
             Handshake { usage, .. } => *usage,
-            Engine(_) | Target(_) | Listen(_) | NothingListens { .. } | Silent { .. } => false,
+            Engine(_) | Target(_) | Listen(_) | NothingListens { .. } | Silent { .. } | Unlike(_) => false,
         }
     }
 }

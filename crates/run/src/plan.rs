@@ -7,10 +7,10 @@ use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, ScriptedRequests, Security, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
-use brimful_stats::Live;
+use brimful_stats::{Keeper, Live};
 use brimful_workload::{Arrivals, Extent, Mix, Process, Shard, Speed, Trace};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// How long a tick may be: each call may be that late, and a sleep costs too much to be made more often.
 const TICKS: std::ops::RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::from_millis(10);
@@ -51,8 +51,10 @@ pub struct RunPlan {
     pub cpus: Vec<usize>,
     /// Which part of the load this process makes; `None` where it makes all of it.
     pub shard: Option<Shard>,
-    /// When to start; `None` is at once.
+    /// When to start, by this host's clock; `None` is at once.
     pub start_at: Option<SystemTime>,
+    /// How that differs from the clock by which several hosts agreed on it, where they did.
+    pub clock: Option<FleetClock>,
     /// Seed of all randomness.
     pub seed: u64,
     /// The highest rate this client can offer without being the limit, per second, if that is known.
@@ -61,10 +63,34 @@ pub struct RunPlan {
     pub monitor: Option<Watched>,
     /// Where it shows what it has seen so far, to those who look on.
     pub live: Option<Arc<Live>>,
+    /// Where it hands over what it has seen, to whoever keeps it; nothing is shown live then.
+    pub keeper: Option<Arc<Keeper>>,
     /// Length of the intervals in which the course of the run is kept from its start, from 1/32 s to a second.
     pub interval: Nanos,
     /// For the Record.
     pub command: Vec<String>,
+}
+
+/// How this host's clock differs from that of a fleet, by which all of its hosts begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FleetClock {
+    /// How far it is ahead, in nanoseconds; behind, if negative.
+    pub ahead_ns: i64,
+    /// How far off that may be.
+    pub error: Nanos,
+}
+
+impl FleetClock {
+    /// An instant of the fleet's clock, by this host's; `None` beyond what either can show.
+    pub fn here(self, fleet: SystemTime) -> Option<SystemTime> {
+        let size = Duration::from_nanos(self.ahead_ns.unsigned_abs());
+        if self.ahead_ns < 0 { fleet.checked_sub(size) } else { fleet.checked_add(size) }
+    }
+
+    /// The reverse.
+    pub fn in_fleet(self, here: SystemTime) -> Option<SystemTime> {
+        FleetClock { ahead_ns: self.ahead_ns.saturating_neg(), ..self }.here(here)
+    }
 }
 
 /// A server to watch.

@@ -3,6 +3,7 @@
 use crate::beside::{Beside, Looks};
 use crate::stream::{self, Feed};
 use crate::{RunError, RunPlan, Watched};
+use brimful_core::counts::Counts;
 use brimful_core::record::{Generator, Record, ShardOrigin};
 use brimful_core::server::HostProbe;
 use brimful_core::workload::Load;
@@ -73,9 +74,10 @@ fn carry_out<B: Observer + Send>(
         let account = if has_sessions { account.of_sessions() } else { account };
         if plan.tls.is_some() { account.of_tls() } else { account }
     };
-    let collector = || match &plan.live {
-        Some(live) => (Collector::shown(account(), live), beside()),
-        None => (Collector::new(account()), beside()),
+    let collector = || match (&plan.keeper, &plan.live) {
+        (Some(keeper), _) => (Collector::kept(account(), keeper, account()), beside()),
+        (None, Some(live)) => (Collector::shown(account(), live), beside()),
+        (None, None) => (Collector::new(account()), beside()),
     };
     let host_probe = if probe { probe_host(&plan.cpus, has_sessions) } else { None };
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
@@ -129,7 +131,7 @@ fn carry_out<B: Observer + Send>(
     };
     // Load was offered until then.
     let window = if run.interrupted || ends_with_its_last_call { window.min(run.duration) } else { window };
-    Ok(plan.record(run, window, agreed, monitor, host_probe))
+    plan.record(run, window, agreed, monitor, host_probe)
 }
 
 /// How fast this host is before the load: on the CPU of the first shard, if that is kept on one. Only `once`, its 16 MiB are
@@ -190,7 +192,7 @@ impl RunPlan {
         agreed: Option<Nanos>,
         monitor: Option<Monitor>,
         host_probe: Option<HostProbe>,
-    ) -> (Record, B) {
+    ) -> Result<(Record, B), RunError> {
         let epoch = Nanos(run.started_monotonic_ns);
         let server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         let split = run.cpu.split();
@@ -208,15 +210,15 @@ impl RunPlan {
             host: run.host,
             host_probe,
         };
-        let origin = |shard: Shard| ShardOrigin {
-            index: shard.index + 1,
-            of: shard.count,
-            host: host_name(),
-            offset_us: agreed.map(|agreed| (epoch - agreed).as_micros_f64()),
-            lost_at_s: None,
+        let (collector, beside) = run.observer;
+        let account = collector.into_account();
+        let account = match &self.keeper {
+            Some(keeper) => keeper.complete(account)?,
+            None => account,
         };
+        let offset_us = agreed.map(|agreed| (epoch - agreed).as_micros_f64());
         let facts = Facts {
-            started_at: humantime::format_rfc3339_micros(on_wall_clock(epoch)).to_string(),
+            started_at: self.by_the_fleets_clock(on_wall_clock(epoch)),
             started_monotonic_ns: run.started_monotonic_ns,
             duration: run.duration,
             window,
@@ -226,12 +228,39 @@ impl RunPlan {
             seed: self.seed,
             interrupted: run.interrupted,
             tls: self.tls_spoken.clone(),
+            wants_tls: self.wants_tls(&account.counts()),
             http: Some(self.http().to_owned()),
             generator,
             server,
-            shards: self.shard.map(origin).into_iter().collect(),
+            shards: self.origin().map(|origin| ShardOrigin { offset_us, ..origin }).into_iter().collect(),
         };
-        let (collector, beside) = run.observer;
-        (derive(&collector.into_account(), facts), beside)
+        Ok((derive(&account, facts), beside))
+    }
+
+    /// Whether what became of plain calls is what a server makes of them that wants TLS, and it does.
+    fn wants_tls(&self, counts: &Counts) -> bool {
+        /// Nobody waits longer for what is only a hint.
+        const PATIENCE: Nanos = Nanos::from_secs(1);
+        let Counts { completed, malformed, reset, ref status, .. } = *counts;
+        let looks_like_it = if completed > 0 { status.s4xx == completed } else { malformed + reset > 0 };
+        looks_like_it && !self.endpoint.is_secure && self.endpoint.speaks_tls(PATIENCE)
+    }
+
+    /// Which part of a load this is, and where it is made.
+    pub(crate) fn origin(&self) -> Option<ShardOrigin> {
+        self.shard.map(|shard| ShardOrigin {
+            index: shard.index + 1,
+            of: shard.count,
+            host: host_name(),
+            clock_ahead_us: self.clock.map(|clock| clock.ahead_ns as f64 / 1e3),
+            clock_error_us: self.clock.map(|clock| clock.error.as_micros_f64()),
+            ..ShardOrigin::default()
+        })
+    }
+
+    /// An instant of this host's clock as documents have it.
+    pub(crate) fn by_the_fleets_clock(&self, here: SystemTime) -> String {
+        let instant = self.clock.map_or(Some(here), |clock| clock.in_fleet(here)).unwrap_or(here);
+        humantime::format_rfc3339_micros(instant).to_string()
     }
 }

@@ -89,11 +89,11 @@ impl Account {
     /// # Errors
     /// When they cannot be of one run: nothing is merged then.
     pub fn merge(mut self, other: Account) -> Result<Account, Unlike> {
-        self.take_in(other)?;
+        self.take_in(&other)?;
         Ok(self)
     }
 
-    pub(crate) fn take_in(&mut self, other: Account) -> Result<(), Unlike> {
+    pub(crate) fn take_in(&mut self, other: &Account) -> Result<(), Unlike> {
         if !self.classes.iter().map(|tally| &tally.name).eq(other.classes.iter().map(|tally| &tally.name)) {
             return Err(Unlike::Classes(self.class_names(), other.class_names()));
         }
@@ -104,13 +104,13 @@ impl Account {
             tally.merge(theirs);
         }
         self.connect_time.merge(&other.connect_time);
-        match (&mut self.handshake_time, other.handshake_time) {
-            (Some(ours), Some(theirs)) => ours.merge(&theirs),
-            (ours @ None, theirs) => *ours = theirs,
+        match (&mut self.handshake_time, &other.handshake_time) {
+            (Some(ours), Some(theirs)) => ours.merge(theirs),
+            (ours @ None, theirs) => ours.clone_from(theirs),
             (Some(_), None) => {}
         }
-        for (why, calls) in other.tls_faults {
-            *self.tls_faults.entry(why).or_default() += calls;
+        for (why, calls) in &other.tls_faults {
+            *self.tls_faults.entry(*why).or_default() += calls;
         }
         self.completed_in_window += other.completed_in_window;
         self.limited.descriptors += other.limited.descriptors;
@@ -118,13 +118,28 @@ impl Account {
         self.limited.memory += other.limited.memory;
         self.series.merge(&other.series);
         self.replies.merge(&other.replies);
-        self.batches.merge(other.batches);
-        match (&mut self.sessions, other.sessions) {
-            (Some(ours), Some(theirs)) => ours.merge(&theirs),
-            (ours @ None, theirs) => *ours = theirs,
+        self.batches.merge(other.batches.clone());
+        match (&mut self.sessions, &other.sessions) {
+            (Some(ours), Some(theirs)) => ours.merge(theirs),
+            (ours @ None, theirs) => ours.clone_from(theirs),
             (Some(_), None) => {}
         }
         Ok(())
+    }
+
+    /// Forgets everything, and keeps all memory, the lengths of intervals and batches among it: what is seen next is
+    /// merged with what was seen before, where those are no shorter.
+    pub(crate) fn clear(&mut self) {
+        self.classes.iter_mut().for_each(Tally::clear);
+        self.connect_time.clear();
+        self.handshake_time.iter_mut().for_each(Distribution::clear);
+        self.tls_faults.clear();
+        self.completed_in_window = 0;
+        self.limited = Limited::default();
+        self.series.clear();
+        self.replies.clear();
+        self.batches.clear();
+        self.sessions.iter_mut().for_each(SessionTally::clear);
     }
 
     /// As the Record holds it.

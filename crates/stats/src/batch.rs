@@ -69,6 +69,11 @@ impl BatchMeans {
         }
     }
 
+    /// Forgets everything; batches stay as long as they are.
+    pub(crate) fn clear(&mut self) {
+        self.batches = [Batch::default(); CAPACITY];
+    }
+
     /// The mean in microseconds; none while nothing is recorded.
     pub fn mean_us(&self) -> Option<f64> {
         let (count, sum_ns) = self.batches.iter().fold((0, 0), |(n, s), b| (n + b.count, s + b.sum_ns));

@@ -6,6 +6,7 @@
 //! [`derive`]: crate::derive()
 
 use crate::account::Account;
+use crate::keeper::{Counter, Keeper, hand_over};
 use crate::live::{Live, Place, show};
 use crate::tally::{Tally, count_end};
 use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome, SessionEnded};
@@ -16,6 +17,8 @@ pub struct Collector {
     account: Account,
     /// Where others look on.
     place: Option<Place>,
+    /// Where the account is handed over.
+    counter: Option<Counter>,
 }
 
 /// What a [`Collector`] remembers of one call.
@@ -33,12 +36,18 @@ pub struct PerCall {
 impl Collector {
     /// Goes on with this Account, usually a new one.
     pub fn new(account: Account) -> Collector {
-        Collector { account, place: None }
+        Collector { account, place: None, counter: None }
     }
 
     /// The same, for others to look on.
     pub fn shown(account: Account, live: &Live) -> Collector {
-        Collector { account, place: Some(live.place()) }
+        Collector { account, place: Some(live.place()), counter: None }
+    }
+
+    /// The same, for a keeper who has what it has seen until then: [`Keeper::complete`] makes the whole of it. `empty` is
+    /// a new Account like its own.
+    pub fn kept(account: Account, keeper: &Keeper, empty: Account) -> Collector {
+        Collector { account, place: None, counter: Some(keeper.counter(empty)) }
     }
 
     /// What it has seen.
@@ -155,12 +164,15 @@ impl Observer for Collector {
         if let Some(place) = &self.place {
             show(&self.account, now, place);
         }
+        if let Some(counter) = &self.counter {
+            hand_over(&mut self.account, now, counter);
+        }
     }
 
     /// # Panics
     /// When the two are not of one run.
     fn merge(&mut self, other: Collector) {
-        if let Err(unlike) = self.account.take_in(other.account) {
+        if let Err(unlike) = self.account.take_in(&other.account) {
             panic!("shards of one run have one workload: {unlike}");
         }
     }

@@ -42,6 +42,8 @@ pub struct Facts {
     pub http: Option<String>,
     /// What TLS was agreed on, if any was.
     pub tls: Option<TlsSpoken>,
+    /// Whether the server speaks TLS and was loaded without.
+    pub wants_tls: bool,
     /// What the load cost.
     pub generator: Generator,
     /// What the monitor saw.
@@ -78,6 +80,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         duration: facts.duration,
         load: facts.load_kind(),
         interrupted: facts.interrupted,
+        shards: &facts.shards,
     });
     let hdr = [
         ("response_time_us", Some(&total.response)),
@@ -119,6 +122,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         http: facts.http,
         tls: facts.tls,
         tls_failures: account.tls_faults.iter().map(failure).collect(),
+        wants_tls: facts.wants_tls,
         bytes: total.traffic,
         reply_rate: account.replies.summary(facts.window),
         classes: class_records,

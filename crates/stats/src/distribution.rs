@@ -53,6 +53,14 @@ impl Distribution {
         self.max = self.max.max(other.max);
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        if self.count() > 0 {
+            self.histogram.reset();
+            (self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, u64::MAX, 0);
+        }
+    }
+
     /// How many times were recorded.
     pub fn count(&self) -> u64 {
         self.histogram.len()

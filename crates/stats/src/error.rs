@@ -44,6 +44,22 @@ pub enum StatsError {
         /// Which.
         shard: String,
     },
+    /// A shard is said to be lost that the load does not have.
+    #[error("there is no shard {index} to be lost: the load has shards 1 to {of}")]
+    NoSuchShard {
+        /// As given.
+        index: u64,
+        /// How many there are.
+        of: u64,
+    },
+    /// A shard is said to be lost whose Record is there.
+    #[error("shard {index} is not lost, {name} has it: leave out --lost {index}")]
+    NotLost {
+        /// Which.
+        index: u64,
+        /// What the user knows its Record by.
+        name: String,
+    },
     /// There is none.
     #[error("there is nothing to merge: name the Records of the shards")]
     Nothing,

@@ -18,8 +18,10 @@
 //! ├ reply_rate   throughput in samples of five seconds
 //! └ batch        confidence interval of the mean response time
 //! live           what Accounts have seen so far, for those who look on
+//! keeper         the same, whole, for those who keep it in case the process is lost
 //! derive         Account, Facts → Record
 //! └ verdict      was it the server that was measured, or the generator?
+//!   └ parts      was all of a load there that was made in parts?
 //! detail         what only httperf's report says of connections and sessions
 //! objectives     were the objectives of a run met?
 //! merge          Records of shards → the Record of their load
@@ -34,9 +36,11 @@ mod detail;
 mod distribution;
 mod error;
 mod histogram;
+mod keeper;
 mod live;
 mod merge;
 mod objectives;
+mod parts;
 mod reply_rate;
 mod series;
 mod sessions;
@@ -51,8 +55,9 @@ pub use derive::{Facts, derive};
 pub use detail::Detail;
 pub use distribution::Distribution;
 pub use error::{StatsError, Unlike};
+pub use keeper::Keeper;
 pub use live::{Live, SoFar};
-pub use merge::merge;
+pub use merge::{Merger, merge};
 pub use objectives::{ObjectiveError, check_objectives, judge_objectives};
 pub use reply_rate::ReplySampler;
 pub use series::Series;

@@ -7,31 +7,82 @@ use crate::error::{StatsError, Unlike};
 use brimful_core::Nanos;
 use brimful_core::record::{Generator, HostContention, Record, ShardOrigin};
 use brimful_core::server::HostProbe;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 /// Merges Records, each under the name by which the user knows it, in any order. That shards are missing is no error: the
-/// Record then says which there are.
+/// Record then says which there are, and that the rest of the load was missing.
 ///
 /// # Errors
 /// [`StatsError`] when one of them has no account, or they are not the shards of one load.
-pub fn merge(mut records: Vec<(String, Record)>) -> Result<Record, StatsError> {
-    records.sort_by_key(|(_, record)| record.shards.iter().map(|shard| shard.index).min());
-    let mut parts = records.into_iter().map(Part::read);
-    let first = parts.next().ok_or(StatsError::Nothing)??;
-    let whole = parts.try_fold(first, |sum, part| sum.and(part?))?;
-    Ok(derive(&whole.account, whole.facts))
+pub fn merge(records: Vec<(String, Record)>) -> Result<Record, StatsError> {
+    let mut merger = Merger::default();
+    records.into_iter().try_for_each(|(name, record)| merger.add(name, record))?;
+    merger.finish()
+}
+
+/// Merges Records one by one: whatever their number, there are two Accounts in memory.
+#[derive(Debug, Default)]
+pub struct Merger {
+    so_far: Option<Part>,
+}
+
+impl Merger {
+    /// Takes in one more Record, as [`merge`] does.
+    ///
+    /// # Errors
+    /// As [`merge`]; what was merged before is lost then.
+    pub fn add(&mut self, name: String, record: Record) -> Result<(), StatsError> {
+        let part = Part::read((name, record))?;
+        self.so_far = Some(match self.so_far.take() {
+            Some(so_far) => so_far.and(part)?,
+            None => part,
+        });
+        Ok(())
+    }
+
+    /// Says that a shard, numbered from 1, was lost before it had seen anything.
+    ///
+    /// # Errors
+    /// When there is no Record yet, no such shard, or a Record of it.
+    pub fn lost(&mut self, index: u64) -> Result<(), StatsError> {
+        let part = self.so_far.as_mut().ok_or(StatsError::Nothing)?;
+        let of = part.facts.shards.first().map_or(0, |shard| shard.of);
+        if !(1..=of).contains(&index) {
+            return Err(StatsError::NoSuchShard { index, of });
+        }
+        if let Some(name) = part.names.insert((index, of), "--lost".to_owned()) {
+            return Err(StatsError::NotLost { index, name });
+        }
+        part.facts.shards.push(ShardOrigin { index, of, lost_at_s: Some(0.0), ..ShardOrigin::default() });
+        part.facts.shards.sort_by_key(|shard| shard.index);
+        Ok(())
+    }
+
+    /// The Record of them all.
+    ///
+    /// # Errors
+    /// When there was none.
+    pub fn finish(self) -> Result<Record, StatsError> {
+        let whole = self.so_far.ok_or(StatsError::Nothing)?;
+        Ok(derive(&whole.account, whole.facts))
+    }
 }
 
 /// What one Record, or several once they are merged, says.
+#[derive(Debug)]
 struct Part {
-    /// The Records, by the names of their first shards.
-    names: Vec<(ShardOrigin, String)>,
+    /// The Records' names, by index and number of their shards.
+    names: BTreeMap<(u64, u64), String>,
     account: Account,
     facts: Facts,
 }
 
 impl Part {
-    fn read((name, record): (String, Record)) -> Result<Part, StatsError> {
+    fn read((name, mut record): (String, Record)) -> Result<Part, StatsError> {
+        if let [shard] = &mut record.shards[..] {
+            shard.reasons.clone_from(&record.verdict.reasons);
+        }
         let read = || {
             if record.shards.is_empty() {
                 return Err(StatsError::NotAShard);
@@ -40,33 +91,34 @@ impl Part {
         };
         match read() {
             Ok(account) => {
-                let names = record.shards.iter().map(|shard| (shard.clone(), name.clone())).collect();
+                let names = record.shards.iter().map(|shard| ((shard.index, shard.of), name.clone())).collect();
                 Ok(Part { names, account, facts: Facts::of(record) })
             }
             Err(source) => Err(StatsError::In { name, source: Box::new(source) }),
         }
     }
 
-    fn and(mut self, other: Part) -> Result<Part, StatsError> {
-        for (theirs, second) in &other.names {
-            if let Some((shard, first)) =
-                self.names.iter().find(|(ours, _)| ours.index == theirs.index && ours.of == theirs.of)
-            {
-                let (first, second) = (first.clone(), second.clone());
-                return Err(StatsError::SameShard { first, second, shard: format!("{}/{}", shard.index, shard.of) });
+    fn and(mut self, mut other: Part) -> Result<Part, StatsError> {
+        // What is said and kept does not depend on the order in which they are named.
+        if other.names.keys().next() < self.names.keys().next() {
+            mem::swap(&mut self, &mut other);
+        }
+        for (shard, second) in &other.names {
+            if let Some(first) = self.names.get(shard) {
+                let (first, second, (index, of)) = (first.clone(), second.clone(), shard);
+                return Err(StatsError::SameShard { first, second, shard: format!("{index}/{of}") });
             }
         }
-        let not_one_load = |unlike| StatsError::NotOneLoad {
-            first: self.names[0].1.clone(),
-            second: other.names[0].1.clone(),
-            unlike,
-        };
+        let [first, second] = [&self, &other].map(|part| part.names.values().next().cloned().unwrap_or_default());
+        let not_one_load = |unlike| StatsError::NotOneLoad { first, second, unlike };
         if let Some(unlike) = self.facts.unlike(&other.facts) {
             return Err(not_one_load(unlike));
         }
-        let account = self.account.merge(other.account).map_err(not_one_load)?;
+        if let Err(unlike) = self.account.take_in(&other.account) {
+            return Err(not_one_load(unlike));
+        }
         self.names.extend(other.names);
-        Ok(Part { names: self.names, account, facts: self.facts.and(other.facts) })
+        Ok(Part { facts: self.facts.and(other.facts), ..self })
     }
 }
 
@@ -85,6 +137,7 @@ impl Facts {
             generator: record.generator,
             server: record.server,
             tls: record.tls,
+            wants_tls: record.wants_tls,
             http: record.http,
             workload: record.workload,
             shards: record.shards,
@@ -103,7 +156,12 @@ impl Facts {
             .or_else(|| differing("version of HTTP", &|facts| facts.http.clone().unwrap_or_default()))
             .or_else(|| differing("seed", &|facts| facts.seed.to_string()))
             .or_else(|| differing("kind of load", &|facts| format!("{:?}", facts.load_kind()).to_lowercase()))
-            .or_else(|| differing("workload", &|facts| format!("{:?}", facts.workload)))
+            .or_else(|| {
+                if self.workload == other.workload {
+                    return None;
+                }
+                differing("workload", &|facts| format!("{:?}", facts.workload))
+            })
     }
 
     /// Of both together. The clock is that of the Record with what the monitor saw, which is anchored on it.
@@ -125,6 +183,7 @@ impl Facts {
             generator: together(self.generator, other.generator),
             server: self.server.or(other.server),
             tls: self.tls.or(other.tls),
+            wants_tls: self.wants_tls || other.wants_tls,
             ..self
         }
     }
@@ -147,6 +206,8 @@ fn together(a: Generator, b: Generator) -> Generator {
             .engine
             .split(", ")
             .chain(b.engine.split(", "))
+            // What a part that was lost has not said.
+            .filter(|engine| !engine.is_empty())
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect::<Vec<_>>()

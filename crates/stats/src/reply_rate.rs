@@ -46,6 +46,11 @@ impl ReplySampler {
         }
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.periods.fill(0);
+    }
+
     /// The samples of the window in which load was offered in the end (an interrupted run's is shorter than planned).
     pub fn summary(&self, window: Nanos) -> ReplyRate {
         let whole = ((window.0 / PERIOD.0) as usize).min(self.periods.len());

@@ -109,6 +109,12 @@ impl Series {
         (self.doublings, self.used) = (other.doublings, other.used);
     }
 
+    /// Forgets all events; intervals stay as long as they are.
+    pub(crate) fn clear(&mut self) {
+        self.slots[..self.used].iter_mut().for_each(Slot::clear);
+        self.used = 0;
+    }
+
     /// The intervals from the start to `end`, and on to the last event if that is later.
     pub fn intervals(&self, end: Nanos) -> Vec<Interval> {
         let length_s = self.length_s();

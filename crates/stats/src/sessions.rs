@@ -44,6 +44,14 @@ impl SessionTally {
         self.failed.merge(&other.failed);
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.in_progress = 0;
+        for Ended { sessions, calls, bursts, lifetime, connections } in [&mut self.completed, &mut self.failed] {
+            *sessions = 0;
+            [calls, bursts, lifetime, connections].into_iter().for_each(Distribution::clear);
+        }
+    }
+
     /// As the Record has it, of a run that offered load for so long.
     pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
         let SessionTally { in_progress, completed, failed } = self;

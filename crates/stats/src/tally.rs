@@ -43,6 +43,12 @@ impl Tally {
         self.traffic.sent += other.traffic.sent;
     }
 
+    pub(crate) fn clear(&mut self) {
+        let Tally { name: _, counts, response, service, first_byte, lateness, traffic } = self;
+        (*counts, *traffic) = (Counts::default(), Traffic::default());
+        [response, service, first_byte, lateness].into_iter().for_each(Distribution::clear);
+    }
+
     pub(crate) fn to_record(&self) -> ClassRecord {
         ClassRecord {
             counts: self.counts,

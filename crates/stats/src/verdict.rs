@@ -4,11 +4,12 @@
 //!
 //! Each message has two parts: its first sentence says what happened, the rest what to do next.
 
+use crate::parts;
 use brimful_core::Nanos;
 use brimful_core::account::Limited;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, rate, whole_percent};
-use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, Summary, Verdict};
+use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, ShardOrigin, Summary, Verdict};
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
@@ -69,6 +70,8 @@ pub struct Evidence<'a> {
     pub load: LoadKind,
     /// Whether the user ended the run early.
     pub interrupted: bool,
+    /// Which parts of a load these are, where it was made in parts.
+    pub shards: &'a [ShardOrigin],
 }
 
 /// Weighs the evidence. Any call for which the generator's host had no means makes a run invalid. An interruption does
@@ -113,11 +116,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             let message = "The run was interrupted before any call was completed. Let it run longer.";
             reason(ReasonCode::Interrupted, message.to_owned())
         }),
+        parts::missing(evidence.shards, evidence.window).map(|message| reason(ReasonCode::ShardLost, message)),
     ];
+    let mut reasons: Vec<Reason> = reasons.into_iter().flatten().collect();
+    reasons.extend(parts::doubts(evidence.shards, &reasons));
     Verdict {
         failing: Some(failing(counts, evidence.load)),
         error_share: counts.error_share(),
-        ..Verdict::from_reasons(reasons.into_iter().flatten().collect())
+        ..Verdict::from_reasons(reasons)
     }
 }
 
@@ -158,7 +164,8 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
 /// Calls that were due inside the window and that the generator never came to.
 fn left_over(evidence: &Evidence<'_>) -> Option<String> {
     let Counts { unsent_at_end, scheduled, .. } = evidence.totals.counts;
-    let expected = evidence.interrupted || evidence.load != LoadKind::Open;
+    let lost = evidence.shards.iter().any(|shard| shard.lost_at_s.is_some());
+    let expected = evidence.interrupted || lost || evidence.load != LoadKind::Open;
     let [unsent, all] = [unsent_at_end, scheduled].map(count);
     (!expected && unsent_at_end > 0)
         .then(|| format!("The generator fell so far behind that {unsent} of {all} calls were never begun"))
@@ -334,6 +341,7 @@ mod tests {
                 duration: Nanos::from_secs(10),
                 load: self.load,
                 interrupted: self.interrupted,
+                shards: &[],
             })
         }
 

@@ -121,6 +121,10 @@ impl Method<'_> {
         self.begin("a first look at the server".to_owned(), PROBE);
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
         let trial = self.try_once(&with_load(&self.setup.workload, load), PROBE)?;
+        if trial.record.wants_tls {
+            let what = "the server speaks TLS on this port: write https:// in place of http://";
+            return Err(SurveyError::Unfit(what.to_owned()).into());
+        }
         self.check(&trial)?;
         self.check_rate_limit(&trial)?;
         let counts = &trial.record.counts;
@@ -172,11 +176,15 @@ impl Method<'_> {
     /// Nothing is measured that the client would be the limit of.
     pub(crate) fn check_offerable(&self, rate: f64) -> Result<(), Halt> {
         let Some(max) = self.found.client_max.filter(|max| rate > *max) else { return Ok(()) };
+        // Threads share nothing, so a client of several CPUs offers about as many times as much.
+        let cpus = self.setup.client_cpus.len().max(1);
+        let needed = (rate / max * cpus as f64).ceil();
         let reason = format!(
-            "it needs {}, more than the {} that this client was shown to offer without being the limit; give the \
-             generator more --threads and --cpus, or a machine of its own",
+            "it needs {}, more than the {} that this client was shown to offer without being the limit on {}; that takes \
+             some {needed} CPUs like these for the generator (--cpus), or a machine of its own",
             quantity::rate(rate),
-            quantity::rate(max)
+            quantity::rate(max),
+            if cpus == 1 { "one CPU".to_owned() } else { format!("{cpus} CPUs") },
         );
         Err(self.halt(ReasonCode::BeyondClientMax, &reason))
     }

@@ -367,6 +367,7 @@ impl Bench for Simulated {
             server: Some(server),
             http: None,
             tls: None,
+            wants_tls: false,
             shards: Vec::new(),
         };
         Ok(derive(&calls.seen.into_account(), facts))

@@ -26,6 +26,8 @@ pub enum Flaw {
     None,
     /// Its time is over.
     Expired,
+    /// Its time has not begun.
+    NotYetValid,
     /// Issued by an intermediate authority, which is shown with it: that is not wrong.
     Intermediate,
     /// Issued by an intermediate authority, which is not shown.
@@ -57,6 +59,7 @@ impl Certificates {
         match flaw {
             Flaw::None => self.issued("root", &name, subject, &alternatives, "2"),
             Flaw::Expired => self.issued("root", &name, subject, &alternatives, "-1"),
+            Flaw::NotYetValid => self.issued_for_later(&name, subject, &alternatives),
             Flaw::SelfSigned => {
                 self.self_signed(&name, subject, &["basicConstraints=critical,CA:FALSE", &alternatives])
             }
@@ -91,6 +94,32 @@ impl Certificates {
         for extension in extensions {
             command.args(["-addext", extension]);
         }
+        run(command);
+        made
+    }
+
+    /// By the authority, valid from the year 2090 on.
+    fn issued_for_later(&self, name: &str, subject: &str, extension: &str) -> Identity {
+        let (made, root) = (self.identity(name), self.identity("root"));
+        let [asked, extensions, config, index] =
+            ["csr", "ext", "conf", "index"].map(|ending| self.file(&format!("{name}.{ending}")));
+        let mut command = request(subject, &made.key);
+        command.arg("-out").arg(&asked);
+        run(command);
+        // Only `ca` of OpenSSL 3.0 takes the day on which a certificate begins to be valid.
+        let settings = format!(
+            "[ca]\ndefault_ca = later\n[later]\ndatabase = {}\nnew_certs_dir = {}\nrand_serial = yes\n\
+             default_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n",
+            index.display(),
+            self.dir.path().display()
+        );
+        for (file, content) in [(&extensions, extension), (&config, &settings), (&index, "")] {
+            fs::write(file, content).expect("write in our own directory");
+        }
+        let mut command = Command::new("openssl");
+        command.args(["ca", "-batch", "-notext", "-startdate", "20900101000000Z", "-enddate", "20900103000000Z"]);
+        command.arg("-config").arg(&config).arg("-cert").arg(&root.certificate).arg("-keyfile").arg(&root.key);
+        command.arg("-extfile").arg(&extensions).arg("-in").arg(&asked).arg("-out").arg(&made.certificate);
         run(command);
         made
     }

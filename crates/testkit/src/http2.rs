@@ -63,8 +63,10 @@ pub fn http2_server(
         let mut peer = Http2Peer { conn: &conn, reader: BufReader::new(&conn) };
         let mut preface = [0; PREFACE];
         if peer.reader.read_exact(&mut preface).is_ok() {
-            assert!(preface.starts_with(b"PRI * HTTP/2.0\r\n"), "no preface: {preface:?}");
-            if peer.send(&settings) {
+            // Who wonders whether this is TLS has no answer.
+            let wants_tls = preface.starts_with(&[0x16, 3]);
+            assert!(wants_tls || preface.starts_with(b"PRI * HTTP/2.0\r\n"), "no preface: {preface:?}");
+            if !wants_tls && peer.send(&settings) {
                 behaviour(&mut peer, number);
             }
         }

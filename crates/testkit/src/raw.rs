@@ -55,6 +55,11 @@ impl RawServer {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
+    /// Those of them that are open.
+    pub fn open_connections(&self) -> usize {
+        self.shared.open().as_ref().map_or(0, HashMap::len)
+    }
+
     fn run(listener: TcpListener, behaviour: impl Fn(&Shared, TcpStream, usize) + Send + Sync + 'static) -> RawServer {
         let addr = listener.local_addr().expect("read the address of a bound listener");
         let shared =

@@ -33,6 +33,8 @@ pub enum Ending {
     InOrder,
     /// close_notify, and no end of the connection.
     NotifyOnly,
+    /// close_notify, and more behind it.
+    NotifyAndMore,
     /// The end of the connection, without a word.
     Cut,
     /// In place of the response these bytes, as they are.
@@ -97,7 +99,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
         Stream::new(&mut tls, &mut wire).write_all(&behaviour.response)?;
         match behaviour.ending {
             Ending::KeepAlive => continue,
-            Ending::InOrder | Ending::NotifyOnly => {
+            Ending::InOrder | Ending::NotifyOnly | Ending::NotifyAndMore => {
                 tls.send_close_notify();
                 while tls.wants_write() {
                     tls.write_tls(&mut wire)?;
@@ -105,7 +107,9 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             }
             Ending::Cut | Ending::Raw(_) => {}
         }
-        if behaviour.ending != Ending::NotifyOnly {
+        if behaviour.ending == Ending::NotifyAndMore {
+            wire.write_all(b"\x17\x03\x03\x00\x05hello")?;
+        } else if behaviour.ending != Ending::NotifyOnly {
             wire.connection.shutdown(Shutdown::Write)?;
         }
         return wire.drain();

@@ -22,7 +22,7 @@ pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};
 pub use open::Open;
 pub use s_clients::SClients;
-pub use sessions::{Scripts, SessionLogError, Sessions, read_session_log};
+pub use sessions::{Scripts, Sessions, read_session_log};
 pub use streamed::{DueCall, Streamed};
 
 /// A request chooser: says what each call is, in the order of the whole schedule.

@@ -3,7 +3,8 @@
 //!
 //! - The first call of a burst is answered before the others go out, all due at that instant. No more of them than the
 //!   session has connections are under way, unless they are pipelined; those that wait for one keep their due time.
-//! - The next burst is due its think time after the last answer. A call that fails ends its session.
+//! - The next burst is due its think time after the last answer. A call that fails ends its session; where that is asked
+//!   for, one whose answer was not what was expected is due again at once, and its session waits for it.
 //! - Session `i` of the whole schedule has a random stream of its own, in the order of its bursts and calls, and shard
 //!   `i mod count` makes it: a split schedule has the very same sessions, however they are answered. Of a closed load,
 //!   user `i` has, for all sessions that follow one another; their number is the user's.
@@ -18,16 +19,16 @@ mod session_log;
 mod visit;
 
 pub use scripts::Scripts;
-pub use session_log::{SessionLogError, read_session_log};
+pub use session_log::read_session_log;
 
 use crate::{Arrivals, ArrivalsError, Extent, Mix, Process, Shard, rng};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
-use brimful_core::{End, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
+use brimful_core::{CallSpec, End, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
 use past::Past;
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use visit::{Phase, Visit};
 
@@ -62,6 +63,8 @@ pub struct Sessions {
     slots: HashMap<SessionId, u32>,
     /// When something is due of whom; void where the visit says otherwise.
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Calls that are made again, since then. Their visits count them as under way, and so are still there.
+    again: VecDeque<(Nanos, CallSpec)>,
     window: Nanos,
     calls_left: u64,
 }
@@ -90,6 +93,7 @@ impl Sessions {
             free: Vec::new(),
             slots: HashMap::new(),
             due: BinaryHeap::new(),
+            again: VecDeque::new(),
             window: extent.window,
             calls_left: shard.share(extent.calls),
         };
@@ -180,6 +184,13 @@ impl Sessions {
         Some(if ready > due { Next::Waited { due, ready, call } } else { Next::Due { due, call } })
     }
 
+    /// The next call that is made again.
+    fn repeat(&mut self) -> Option<Next> {
+        let (due, call) = self.again.pop_front().filter(|(due, _)| *due < self.window)?;
+        self.calls_left -= 1;
+        Some(Next::Due { due, call })
+    }
+
     fn visit(&self, session: SessionId) -> Option<&Visit> {
         self.visits.get(*self.slots.get(&session)? as usize)
     }
@@ -200,6 +211,9 @@ impl Workload for Sessions {
         loop {
             if self.calls_left == 0 {
                 return Next::Done;
+            }
+            if let Some(next) = self.repeat() {
+                return next;
             }
             let coming = self.coming.as_ref().and_then(Coming::due);
             let queued = self.due.peek().map(|Reverse((due, _))| *due);
@@ -228,6 +242,9 @@ impl Workload for Sessions {
                 if visit.answered(outcome.at, &self.plan, self.window) {
                     self.queue(slot);
                 }
+            }
+            End::Unexpected { .. } if self.plan.load.retry && visit.makes_again() => {
+                self.again.push_back((outcome.at, outcome.call));
             }
             // The end of the run is no failure, nor the end of a session.
             End::Unfinished { .. } => visit.cut_off(outcome.at),

@@ -395,6 +395,8 @@ export interface SessionLoad {
   rate?: number | null;
   /** Seconds from the end of a user's session to the next one's beginning; 0 if absent. */
   rest_s?: Spread | null;
+  /** Whether a call whose answer is whole, but not what its class expects, is made again at once, and does not end its session. */
+  retry?: boolean;
   /** Sessions that are written out, made in turn, in place of `bursts` and `calls_per_burst`. */
   script?: Script[];
   /** So many sessions in all; no bound if absent. */

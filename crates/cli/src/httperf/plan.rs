@@ -37,8 +37,8 @@ pub fn warnings(options: &Options) -> Vec<String> {
         "--ssl-ciphers has no effect: the server chooses among the suites of TLS 1.3 and those of 1.2 with ECDHE",
     );
     warn(
-        options.retry_on_failure,
-        "--retry-on-failure has no effect: a session ends with its first failure, which is counted",
+        options.retry_on_failure && !(options.has_sessions() && options.failure_status.is_some()),
+        "--retry-on-failure is for sessions (--wsess, --wsesslog) with a --failure-status, and has no effect otherwise",
     );
     warn(
         !options.has_sessions() && options.max_connections.is_some(),
@@ -88,6 +88,8 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         shard: None,
         start_at: None,
         live: None,
+        keeper: None,
+        clock: None,
         interval: Nanos::from_secs(1),
         // The same client makes the same test each time.
         seed: options.client.0 + 1,
@@ -199,6 +201,7 @@ fn sessions(options: &Options) -> anyhow::Result<Sessions> {
     let constant = |number: u64| Spread::Constant(number as f64);
     sessions.calls_per_burst = constant(u64::from(options.burst_length));
     sessions.cookies = options.session_cookies;
+    sessions.retry = options.retry_on_failure && options.has_sessions();
     sessions.between_bursts = BetweenBursts::Keep;
     if let Some(wsesslog) = &options.wsesslog {
         let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", wsesslog.file.display()));

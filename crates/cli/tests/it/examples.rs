@@ -15,7 +15,9 @@ const TOLERANCE: f64 = 1e-6;
 fn the_sessions_are_what_the_program_does() {
     let _machine = share_machine();
     let examples = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"));
-    let examples: Vec<&PathBuf> = examples.iter().filter(|path| path.is_dir()).collect();
+    let has_session =
+        |path: &&PathBuf| fs::read_to_string(path.join("README.md")).is_ok_and(|text| text.contains("```console"));
+    let examples: Vec<&PathBuf> = examples.iter().filter(has_session).collect();
     assert!(!examples.is_empty());
     let blessing = std::env::var_os("BRIMFUL_BLESS").is_some();
     for example in examples {

@@ -23,6 +23,7 @@ fn help_is_what_was_reviewed() {
         ("help-plan-what-if.txt", &["plan", "what-if", "--help"]),
         ("help-plan-solve.txt", &["plan", "solve", "--help"]),
         ("help-target.txt", &["target", "--help"]),
+        ("help-testbed.txt", &["testbed", "--help"]),
         ("help-doctor.txt", &["doctor", "--help"]),
     ] {
         let help = run(args).exits(&[0]).stdout;
@@ -51,7 +52,7 @@ fn readable(help: &str) {
             assert!(beside || below, "not documented: {line}");
         }
     }
-    assert!(!help.contains("with-parent"), "hidden flags stay hidden");
+    assert!(!help.contains("with-parent") && !help.contains("testbed-inside"), "hidden flags and commands stay hidden");
 }
 
 #[test]

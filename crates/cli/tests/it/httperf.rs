@@ -4,11 +4,13 @@
 //! How long anything took is not compared.
 
 use crate::program::{Done, Running, brimful, own_machine, run};
-use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, SilentPort};
+use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, RawServer, SilentPort, with_length};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 const REAL: &str = "/usr/bin/httperf";
 
@@ -202,6 +204,67 @@ fn the_report_is_the_real_ones() {
         let echo = |output: &str| output.lines().next().unwrap_or_default().to_owned();
         assert_eq!(echo(&theirs.stdout), echo(&mine.stdout));
     }
+}
+
+/// Paths in the order in which they were asked for. The real one begins with the second file where X is 1.
+#[test]
+fn a_set_of_files_is_walked_as_the_real_one_walks_it() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let server = RawServer::answering({
+        let asked = Arc::clone(&asked);
+        move |request| {
+            asked.lock().unwrap().push(request.target.clone());
+            with_length(b"x")
+        }
+    });
+    let taken = || std::mem::take(&mut *asked.lock().unwrap());
+    let _machine = own_machine();
+    for line in [
+        "--num-conns 12 --wset 4,1 --uri /a",
+        "--num-conns 25 --wset 10,1 --uri /a/b",
+        "--num-conns 25 --wset 11,1 --uri /a",
+        "--num-conns 30 --wset 25,1 --uri /a",
+        "--num-conns 120 --wset 101,1 --uri /a",
+        "--num-conns 30 --num-calls 4 --wset 1000,1 --uri /a",
+        "--wsess 10,3,0 --wset 10,1 --uri /a",
+        "--num-conns 40 --wset 10,0.25 --uri /a",
+    ] {
+        let mut args = vec!["--server=127.0.0.1".to_owned(), format!("--port={}", server.addr().port())];
+        args.extend(line.split(' ').map(str::to_owned));
+        real(&args).exits(&[0]);
+        let mut theirs: Vec<String> = taken();
+        Running::start(brimful(&[&["httperf".to_owned()], &args[..]].concat())).finish().exits(&[0]);
+        let mut ours = taken();
+        assert_eq!(ours.len(), theirs.len(), "{line}");
+        if line.contains(",1") {
+            // It has gone on by X before it asks for the first.
+            ours.remove(0);
+            theirs.pop();
+        } else {
+            theirs.dedup();
+            ours.dedup();
+            theirs.truncate(ours.len());
+        }
+        assert_eq!(ours, theirs, "{line}");
+    }
+}
+
+#[test]
+fn a_call_that_fails_is_made_again_where_that_is_asked_for() {
+    let number = AtomicUsize::new(0);
+    let server = RawServer::answering(move |_| match number.fetch_add(1, Ordering::Relaxed) % 2 {
+        0 => b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        _ => with_length(b"x"),
+    });
+    let port = server.addr().port().to_string();
+    let args = ["httperf", "--server", "127.0.0.1", "--port", &port, "--wsess", "3,2,0", "--failure-status", "503"];
+    let _machine = own_machine();
+    let again = Running::start(brimful(&[&args[..], &["--retry-on-failure"]].concat())).finish().exits(&[0]);
+    assert!(again.stdout.contains("Reply status: 1xx=0 2xx=6 3xx=0 4xx=0 5xx=6\n"), "{}", again.stdout);
+    assert!(again.stdout.contains("(3/3)"), "{}", again.stdout);
+    assert!(!again.stderr.contains("retry"), "{}", again.stderr);
+    let once = Running::start(brimful(&args)).finish().exits(&[0]);
+    assert!(once.stdout.contains("(0/3)") || once.stdout.contains("(1/3)"), "{}", once.stdout);
 }
 
 #[test]

@@ -43,5 +43,6 @@ mod signals;
 mod small_disk;
 mod survey;
 mod target;
+mod testbed;
 mod tls;
 mod watch;

@@ -2,11 +2,12 @@
 
 use crate::documents;
 use crate::plan::Files;
-use crate::program::{Done, Running, brimful, run, share_machine};
+use crate::program::{Done, Running, brimful, run, share_machine, until};
 use crate::target;
-use brimful_core::record::Record;
+use brimful_core::record::{ReasonCode, Record, ShardOrigin};
 use brimful_stats::Account;
 use serde_json::{Value, json};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 const CLASSES: &str = r#"
@@ -89,11 +90,20 @@ fn two_shards_of_a_schedule_are_the_schedule() {
     assert_eq!(merged.generator.threads, 3);
     assert!(merged.generator.host_probe.unwrap().arithmetic_mops <= a.generator.host_probe.unwrap().arithmetic_mops);
     assert_eq!(merged.generator.busy, a.generator.busy.max(b.generator.busy));
-    assert_eq!(merged.shards, [&a.shards[..], &b.shards].concat());
+    // What a busy machine makes of a verdict is said of the shard only when they are together.
+    let unjudged = |mut shards: Vec<ShardOrigin>| {
+        shards.iter_mut().for_each(|shard| shard.reasons.clear());
+        shards
+    };
+    assert_eq!(unjudged(merged.shards.clone()), unjudged([&a.shards[..], &b.shards].concat()));
     assert_eq!(merged.started_at, a.started_at.clone().min(b.started_at.clone()));
 
     let text = runs.merge(&["1.json", "2.json"], &[]).exits(&[0, 4]).stdout;
-    assert!(text.contains("note: These are all 2 shards of the load.") && text.contains("Verdict"), "{text}");
+    assert!(
+        text.contains("note: These are all 2 shards of the load, on one host, and they began within ")
+            && text.contains("Verdict"),
+        "{text}"
+    );
     let one = runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout;
     assert!(one.contains("note: This is shard 2/2 of a load: `brimful merge` it with the others."), "{one}");
 
@@ -158,4 +168,96 @@ fn parts_and_instants_that_are_none_are_refused() {
     load(&["--shard", "1/2"]).fails(2, "--seed");
     load(&["--start-at", "tomorrow"]).fails(2, "write it like 2026-03-01T14:00:00Z");
     load(&["--start-at", "1772373600"]).fails(2, "the instant of --start-at is over");
+}
+
+#[test]
+fn what_a_lost_shard_had_seen_is_kept_and_its_share_is_missing_from_then_on() {
+    let files = Files::new();
+    let [kept, whole] = ["kept.json", "whole.json"].map(|name| crate::plan::word(&files.path(name)));
+    let machine = share_machine();
+    let (_target, address) = target::start(&["--service", "page=50us"]);
+    let common = ["load", &address, "--rate", "100", "--seed", "7", "--json", "--quiet"];
+    let start = |more: &[&str]| Running::start(brimful(&[&common, more].concat()));
+    let other = start(&["--duration", "8s", "--shard", "1/3", "--keep", &whole]);
+    let lost = start(&["--duration", "8s", "--shard", "3/3", "--keep", &kept]);
+    let completed = |path: &str| {
+        let text = std::fs::read_to_string(path).ok()?;
+        Some(serde_json::from_str::<Record>(&text).expect("it is whole at any time").counts.completed)
+    };
+    until(|| completed(&kept).is_some_and(|calls| calls > 0));
+    lost.kill();
+    let own = documents::record(&other.finish().exits(&[0, 4]).stdout);
+    drop(machine);
+
+    let part: Record = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
+    let at = part.shards[0].lost_at_s.unwrap();
+    assert!((0.1..8.0).contains(&at) && part.duration_s == at, "{at}");
+    assert_eq!((part.counts.imbalance(), part.counts.scheduled > 0), ((0, 0), true), "{:?}", part.counts);
+    let kept_whole: Record = serde_json::from_str(&std::fs::read_to_string(&whole).unwrap()).unwrap();
+    assert_eq!((&kept_whole, kept_whole.shards[0].lost_at_s), (&own, None), "the whole in the end");
+
+    let merged = run(&["merge", &whole, &kept, "--lost", "2", "--json", "--slo", "p99<1ns"]).exits(&[4]);
+    let record = documents::record(&merged.stdout);
+    assert_eq!(record.counts.scheduled, own.counts.scheduled + part.counts.scheduled);
+    assert_eq!(record.shards.iter().map(|shard| shard.lost_at_s).collect::<Vec<_>>(), [None, Some(0.0), Some(at)]);
+    let reason = record.verdict.reasons.iter().find(|reason| reason.code == ReasonCode::ShardLost).unwrap();
+    assert!(reason.message.contains("shard 2/3 never began; shard 3/3 on "), "{}", reason.message);
+    assert_eq!(record.objectives.iter().map(|one| one.met).collect::<Vec<_>>(), [false]);
+    for (lost, message) in [("4", "the load has shards 1 to 3"), ("1", "shard 1 is not lost")] {
+        run(&["merge", &whole, &kept, "--lost", lost]).fails(2, message);
+    }
+    let text = run(&["merge", &whole, &kept]).exits(&[4]).stdout;
+    assert!(text.contains("missing: 2. Merge them as well. Lost: 3/3 on "), "{text}");
+}
+
+#[test]
+fn a_shard_begins_by_the_fleets_clock_and_ends_with_its_starter() {
+    let files = Files::new();
+    let kept = crate::plan::word(&files.path("kept.json"));
+    let machine = share_machine();
+    let (_target, address) = target::start(&["--service", "page=50us"]);
+    // This host's clock is 100 s behind that of the fleet, so that what is agreed on is 2 s from now.
+    let agreed = SystemTime::now() + Duration::from_secs(102);
+    let agreed_s = agreed.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64().to_string();
+    let mut shard = brimful(&[
+        "load",
+        &address,
+        "--rate",
+        "100",
+        "--seed",
+        "7",
+        "--quiet",
+        "--shard",
+        "1/1",
+        "--keep",
+        &kept,
+        "--duration",
+        "10m",
+        "--until-stdin-ends",
+        "--start-at",
+        &agreed_s,
+        "--clock-ahead",
+        "-100s/250us",
+    ]);
+    let mut shard = shard.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let stdin = shard.stdin.take();
+    until(|| std::path::Path::new(&kept).exists());
+    drop(stdin);
+    assert_eq!(shard.wait().unwrap().code(), Some(130));
+    let record: Record = serde_json::from_str(&std::fs::read_to_string(&kept).unwrap()).unwrap();
+    let [shard] = &record.shards[..] else { panic!("{:?}", record.shards) };
+    assert_eq!((shard.clock_ahead_us, shard.clock_error_us), (Some(-100e6), Some(250.0)));
+    let began = humantime::parse_rfc3339(&record.started_at).unwrap();
+    assert!(began >= agreed - Duration::from_millis(1), "{} by the fleet's clock", record.started_at);
+    assert!(record.interrupted && record.counts.completed > 0 && shard.lost_at_s.is_none(), "{shard:?}");
+    drop(machine);
+    run(&["load", &address, "--rate", "1", "--keep", &kept]).fails(2, "--shard");
+}
+
+#[test]
+fn a_fleet_without_its_package_says_what_to_install() {
+    let nowhere = Files::new();
+    let mut command = brimful(&["fleet", "run", "--help"]);
+    command.env("PATH", nowhere.path("."));
+    Running::start(command).finish().fails(3, "`pip install brimful`");
 }

@@ -31,7 +31,8 @@ fn nginx() -> Nginx {
 fn apache() -> Apache {
     Apache::start(ApacheOptions {
         mpm: Mpm::Event,
-        max_workers: 8,
+        // With few, it closes kept connections as soon as a handful of calls come late, those with a request on its way too.
+        max_workers: 64,
         files: files(),
         extra: "IncludeOptional conf.d/*.conf\n".to_owned(),
     })
@@ -50,6 +51,8 @@ fn install(server: &Daemon, name: &str, classes: &[&str]) {
     let install = ["module", "install", name, "--yes", "--reload", "--cpu-one-in", "1"];
     run(&[&install[..], &place, classes].concat()).exits(&[0]);
     until(|| !server.workers().iter().any(|worker| former.contains(worker)));
+    // Apache looks once a second whether it needs workers: those that follow may not be there yet.
+    run(&["load", &server.url(), "--clients", "1", "-n", "1", "--quiet"]).exits(&[0, 4]);
 }
 
 fn workload(files: &Files) -> String {

@@ -60,6 +60,12 @@ fn what_cannot_be_trusted_is_said_before_the_run() {
     };
     refused("IP:127.0.0.1", Flaw::Expired, 3, &["has expired: renew it"]);
     refused(
+        "IP:127.0.0.1",
+        Flaw::NotYetValid,
+        3,
+        &["is not valid yet (it will be in", "check this host's clock (`date -u`)"],
+    );
+    refused(
         "DNS:a.example,DNS:b.example",
         Flaw::None,
         3,
@@ -78,6 +84,33 @@ fn what_cannot_be_trusted_is_said_before_the_run() {
     });
     let url = format!("https://{}/", speaks_plainly.addr());
     run(&["load", &url, "--insecure", "-n", "1"]).fails(2, "is not TLS: if it speaks plain HTTP, write http://");
+}
+
+/// nginx answers 400, others reset or send a TLS alert, which is no HTTP.
+#[test]
+fn a_plain_url_of_a_server_that_speaks_tls_is_said() {
+    let certificates = Certificates::new();
+    let identity = certificates.issue("DNS:localhost,IP:127.0.0.1", Flaw::None);
+    let (nginx, raw) = (nginx(&identity), RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"x"))));
+    let hint = "The server speaks TLS on this port: write https:// in place of http://.";
+    for (url, all_4xx) in [(nginx.url(), true), (raw.url(), false)] {
+        for how in [&[][..], &["--http", "2"]] {
+            let load = ["load", &url, "--clients", "1", "-n", "3"];
+            let done = run(&[&load[..], how].concat()).exits(&[0, 1, 4]);
+            assert!(done.stdout.contains(hint), "{url} {how:?}: {}", done.stdout);
+        }
+        let record = run(&["load", &url, "--clients", "1", "-n", "3", "--json"]).exits(&[0, 1, 4]);
+        let record = documents::record(&record.stdout);
+        let counts = record.counts;
+        assert_eq!((counts.status.s4xx, record.wants_tls), (if all_4xx { 3 } else { 0 }, true), "{counts:?}");
+        assert_eq!(counts.malformed + counts.reset, if all_4xx { 0 } else { 3 }, "{counts:?}");
+    }
+    run(&["survey", &nginx.url()]).fails(2, "the server speaks TLS on this port: write https://");
+    let plain = Nginx::start(NginxOptions::default());
+    let nowhere = format!("{}nowhere", plain.url());
+    let record = run(&["load", &nowhere, "--clients", "1", "-n", "3", "--json"]).exits(&[0, 1, 4]);
+    let record = documents::record(&record.stdout);
+    assert_eq!((record.counts.status.s4xx, record.wants_tls), (3, false));
 }
 
 #[test]

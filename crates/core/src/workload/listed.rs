@@ -45,6 +45,8 @@ pub struct LineError {
     pub expected: String,
 }
 
+impl std::error::Error for LineError {}
+
 impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}: {}", self.line, self.column, self.expected)
@@ -54,6 +56,20 @@ impl fmt::Display for LineError {
 impl LineError {
     fn new(line: usize, column: usize, expected: impl Into<String>) -> LineError {
         LineError { line, column, expected: expected.into() }
+    }
+
+    /// A file as text.
+    ///
+    /// # Errors
+    /// With the place of the first byte that is not of UTF-8.
+    pub fn text(bytes: &[u8]) -> Result<&str, LineError> {
+        std::str::from_utf8(bytes).map_err(|error| {
+            let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line_from = good.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let column = String::from_utf8_lossy(good.get(line_from..).unwrap_or_default()).chars().count() + 1;
+            LineError::new(line, column, "text in UTF-8; in paths, percent-encode other bytes")
+        })
     }
 }
 
@@ -75,7 +91,7 @@ const UNKNOWN: u64 = u64::MAX;
 
 impl UrlList {
     pub fn parse(bytes: &[u8]) -> Result<UrlList, LineError> {
-        let text = utf8(bytes)?;
+        let text = LineError::text(bytes)?;
         let mut list = UrlList::default();
         if text.contains('\0') {
             let entries = text.split('\0').map(|entry| entry.trim_start_matches(['\n', '\r']));
@@ -201,7 +217,7 @@ impl ListedRequest {
     /// All of a list.
     pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ListedRequest>, LineError> {
         let mut requests = Vec::new();
-        for (index, line) in utf8(bytes)?.lines().enumerate() {
+        for (index, line) in LineError::text(bytes)?.lines().enumerate() {
             let number = index + 1;
             if line.trim().is_empty() || line.trim_start().starts_with('#') {
                 continue;
@@ -274,7 +290,7 @@ pub struct Rows {
 
 impl Rows {
     pub(super) fn parse(bytes: &[u8]) -> Result<Rows, LineError> {
-        let mut rows = csv::read(utf8(bytes)?).into_iter();
+        let mut rows = csv::read(LineError::text(bytes)?).into_iter();
         let columns = rows.next().map(|row| row.fields).unwrap_or_default();
         let mut table = Rows { columns, text: String::new(), ends: Vec::new(), lines: Vec::new() };
         for row in rows {
@@ -356,16 +372,6 @@ pub(super) fn is_forbidden_in_path(c: char) -> bool {
 /// What would end the line of a header, or is not to be in it.
 pub(super) fn is_forbidden_in_header(c: char) -> bool {
     (c < ' ' && c != '\t') || c == '\x7f'
-}
-
-fn utf8(bytes: &[u8]) -> Result<&str, LineError> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let line_from = good.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let column = String::from_utf8_lossy(good.get(line_from..).unwrap_or_default()).chars().count() + 1;
-        LineError::new(line, column, "text in UTF-8; in paths, percent-encode other bytes")
-    })
 }
 
 /// Words of a line, with the columns at which they begin, in characters from 1.

@@ -10,6 +10,7 @@
 //! pipelined = true                # a burst's other calls go out together, on one connection; on several if absent
 //! between_bursts = "keep"         # its connections, or "close" them
 //! cookies = true                  # each session sends back what cookies it was given; not if absent
+//! retry = true                    # a call with another answer than `expect` says is made again; the session ends if absent
 //! in_progress = true              # the load begins as if it had always gone on; with no session if absent
 //! sessions = 1000                 # no more than these; no bound if absent
 //! ```
@@ -73,6 +74,8 @@ pub struct Sessions {
     pub between_bursts: BetweenBursts,
     /// Whether each session keeps the cookies that it is given, and sends them.
     pub cookies: bool,
+    /// Whether a call whose answer is whole, but not what was expected, is made again at once, and does not end its session.
+    pub retry: bool,
     /// Whether the load begins as if it had always gone on, and not without a session.
     pub in_progress: bool,
     /// Sessions that are written out, in place of `bursts` and `calls_per_burst`: session `i` is the `i`-th of them,
@@ -156,6 +159,10 @@ struct Fields {
     /// Whether each session keeps the cookies that it is given, and sends them.
     #[serde(default, skip_serializing_if = "is_not")]
     cookies: bool,
+    /// Whether a call whose answer is whole, but not what its class expects, is made again at once, and does not end its
+    /// session.
+    #[serde(default, skip_serializing_if = "is_not")]
+    retry: bool,
     /// Whether the load begins as if it had always gone on.
     #[serde(default)]
     in_progress: bool,
@@ -178,6 +185,7 @@ impl Sessions {
             pipelined: false,
             between_bursts: BetweenBursts::Keep,
             cookies: false,
+            retry: false,
             in_progress: false,
             scripts: Vec::new(),
         }
@@ -286,7 +294,7 @@ impl TryFrom<Fields> for Sessions {
             _ => return Err("sessions need either a rate, with arrivals or without, or users, with rest_s or without"),
         };
         let Fields { sessions, bursts, stay, calls, calls_per_burst, think_s, connections, .. } = fields;
-        let Fields { pipelined, between_bursts, cookies, in_progress, script, .. } = fields;
+        let Fields { pipelined, between_bursts, cookies, retry, in_progress, script, .. } = fields;
         let says_how_long =
             [bursts.is_some(), stay.is_some(), calls.is_some()].into_iter().filter(|says| *says).count();
         if says_how_long > 1 {
@@ -314,6 +322,7 @@ impl TryFrom<Fields> for Sessions {
             pipelined,
             between_bursts,
             cookies,
+            retry,
             in_progress,
             scripts: script,
         })
@@ -343,6 +352,7 @@ impl From<Sessions> for Fields {
             pipelined: sessions.pipelined,
             between_bursts: sessions.between_bursts,
             cookies: sessions.cookies,
+            retry: sessions.retry,
             in_progress: sessions.in_progress,
             script: scripts,
         }
@@ -371,6 +381,7 @@ mod tests {
             pipelined: false,
             between_bursts: BetweenBursts::Keep,
             cookies: false,
+            retry: false,
             in_progress: false,
             scripts: Vec::new(),
         };
@@ -388,7 +399,8 @@ mod tests {
             "rate = 2.0\narrivals = 'constant'\nbursts = 'geometric:4.2'\ncalls_per_burst = 3\n\
              think_s = 'lognormal:20,1.5'\nconnections = 2\nbetween_bursts = 'close'\nin_progress = true",
             "users = 50\nrest_s = 'exponential:30'\nbursts = 'quantiles:0=1,0.5=3,1=80'",
-            "rate = 1\nsessions = 100\ncalls = 50\ncalls_per_burst = 5\nthink_s = 2\npipelined = true\ncookies = true",
+            "rate = 1\nsessions = 100\ncalls = 50\ncalls_per_burst = 5\nthink_s = 2\npipelined = true\ncookies = true\n\
+             retry = true",
             "rate = 1\nstay = 0.8",
             "users = 1\n[[script]]\nbursts = [{ calls = [{ path = '/a' }, { class = 'x', method = 'POST', body = 'b' }], \
              think_s = 0.5 }, { calls = [{}] }]",

@@ -5,7 +5,8 @@
 //! - A byte was received when it was decrypted: what several records of one read hold is one `Received`. Times are honest
 //!   by that, and counts are those of plaintext.
 //! - A server that says by close_notify that nothing more comes has `Finished`: its stream has ended, its connection has
-//!   not, and who closes that is the shard's business as ever. A stream that ends without is `Truncated`.
+//!   not, and who closes that is the shard's business as ever; but one on which more comes is `Broken`. A stream that ends
+//!   without is `Truncated`.
 //! - Whatever breaks the rules of TLS is `Broken`, once, and nothing is heard of that connection after it.
 //!
 //! Counts of bytes that were not sent are of plaintext, and rather too high than too low.
@@ -252,7 +253,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         let holds_something = !scratch.plaintext.is_empty();
         match news {
             Ok(News { secured: true, .. }) if self.http2 && !http2 => self.break_off(token, TlsFault::Protocol),
-            Ok(News { secured, finished }) => {
+            Ok(News { secured, finished, excess }) => {
                 slot.finished |= finished;
                 if secured {
                     happened.push_back((token, Happened::Secured { resumed, http2 }));
@@ -262,6 +263,9 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                 }
                 if finished {
                     happened.push_back((token, Happened::Finished));
+                }
+                if excess {
+                    happened.push_back((token, Happened::Broken(TlsFault::Misbehaved)));
                 }
                 if secured {
                     self.held = Some(token);

@@ -13,7 +13,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 on_each_engine!(
     nginx_answers_every_call,
@@ -419,22 +418,19 @@ fn what_is_no_http2_is_malformed(case: Case) {
 
 /// One connection, answered only when all the calls are there: the later ones have waited less.
 fn what_a_call_waits_for_counts_from_when_it_was_due(case: Case) {
-    const PAUSE: Duration = Duration::from_millis(100);
     let server = http2_server(settings(&[]), |peer, _| {
         let streams = peer.requests(STREAMS);
-        std::thread::sleep(PAUSE);
         let answers: Vec<u8> = streams.iter().flat_map(|stream| answer(*stream, b"x")).collect();
         peer.send(&answers);
         peer.drain();
     });
     let calls = plan(case, server.addr()).calls(STREAMS as u64).open(1_000.0);
     assert_eq!((count(&calls, completed), connects(&calls)), (STREAMS, 1));
+    let all_sent = calls.iter().filter_map(|call| call.sent).max().unwrap();
     for (nth, call) in calls.iter().enumerate() {
         assert_eq!(call.due, Nanos::from_millis(nth as u64));
-        assert!(call.response() >= Nanos::from_millis(100) && call.response() >= call.service());
+        assert!(call.response() >= all_sent - call.due && call.response() >= call.service());
     }
-    let ended: Vec<Nanos> = calls.iter().map(|call| call.outcome().at).collect();
-    assert!(ended.iter().max().unwrap().0 - ended.iter().min().unwrap().0 < Nanos::from_millis(50).0, "{ended:?}");
 }
 
 fn a_run_that_is_stopped_ends_what_is_under_way(case: Case) {

@@ -53,22 +53,13 @@ struct Totals {
 
 #[derive(Clone, Debug)]
 struct ClassTotals {
-    /// Those of [`ClassSample`] up to `times`, in the order of the file.
+    /// The words before the buckets, in the order of the file.
     counters: [u64; COUNTERS],
-    times: [TimesTotals; PHASES],
+    buckets: [[u64; BUCKETS]; PHASES],
 }
 
-#[derive(Clone, Copy, Debug)]
-struct TimesTotals {
-    count: u64,
-    sum_ns: u64,
-    sum_us2: u64,
-    most_ns: u64,
-    buckets: [u64; BUCKETS],
-}
-
-/// Words of a class before its times.
-const COUNTERS: usize = class::TIMES / 8;
+/// Words of a class before its buckets.
+const COUNTERS: usize = class::BUCKETS / 8;
 /// Whether a worker of this process id lives.
 type Lives<'a> = &'a dyn Fn(u32) -> bool;
 
@@ -268,23 +259,23 @@ impl Totals {
     /// What follows them.
     fn add_classes(&mut self, rest: &[u8]) {
         for (totals, bytes) in self.classes.iter_mut().zip(rest.chunks_exact(class::SIZE)) {
-            let (counters, times) = bytes.split_at(class::TIMES);
+            let (counters, buckets) = bytes.split_at(class::BUCKETS);
             let any = word64(counters, class::REQUESTS).is_some_and(|requests| requests > 0);
             for (sum, word) in totals.counters.iter_mut().zip(words(counters)) {
                 add(sum, word);
             }
             if any {
-                totals.times.iter_mut().zip(times.chunks_exact(times::SIZE)).for_each(|(sum, times)| sum.add(times));
+                totals.buckets.as_flattened_mut().iter_mut().zip(words(buckets)).for_each(|(sum, word)| add(sum, word));
             }
         }
     }
 }
 
 impl ClassTotals {
-    const ZERO: ClassTotals = ClassTotals { counters: [0; COUNTERS], times: [TimesTotals::ZERO; PHASES] };
+    const ZERO: ClassTotals = ClassTotals { counters: [0; COUNTERS], buckets: [[0; BUCKETS]; PHASES] };
 
     fn sample(&self, name: String) -> ClassSample {
-        let counter = |at: usize| self.counters.get(at / 8).copied().unwrap_or_default();
+        let counter = |at: usize| self.counter(at);
         let mut cpu_ns = [0; CPUS];
         cpu_ns.iter_mut().enumerate().for_each(|(cpu, ns)| *ns = counter(class::CPU_NS + 8 * cpu));
         ClassSample {
@@ -297,37 +288,25 @@ impl ClassTotals {
             cpu_ns,
             cpu_sum_us2: counter(class::CPU_SUM_US2),
             cpu_mixed: counter(class::CPU_MIXED),
-            times: self.times.map(|times| times.sample()),
-        }
-    }
-}
-
-impl TimesTotals {
-    const ZERO: TimesTotals = TimesTotals { count: 0, sum_ns: 0, sum_us2: 0, most_ns: 0, buckets: [0; BUCKETS] };
-
-    fn add(&mut self, bytes: &[u8]) {
-        let word = |at| word64(bytes, at).unwrap_or_default();
-        let count = word(times::COUNT);
-        if count == 0 {
-            return;
-        }
-        add(&mut self.count, count);
-        add(&mut self.sum_ns, word(times::SUM_NS));
-        add(&mut self.sum_us2, word(times::SUM_US2));
-        self.most_ns = self.most_ns.max(word(times::MOST_NS));
-        for (sum, word) in self.buckets.iter_mut().zip(words(&bytes[times::BUCKETS..])) {
-            add(sum, word);
+            times: std::array::from_fn(|phase| self.times(phase)),
         }
     }
 
-    fn sample(&self) -> TimesSample {
-        let used = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+    fn counter(&self, at: usize) -> u64 {
+        self.counters.get(at / 8).copied().unwrap_or_default()
+    }
+
+    fn times(&self, phase: usize) -> TimesSample {
+        let at = class::TIMES + phase * times::SIZE;
+        let buckets = self.buckets.get(phase).into_iter().flatten().enumerate();
+        let used: Vec<_> =
+            buckets.filter(|(_, count)| **count > 0).map(|(bucket, &count)| (bucket as u8, count)).collect();
         TimesSample {
-            count: self.count,
-            sum_ns: self.sum_ns,
-            sum_us2: self.sum_us2,
-            most_ns: self.most_ns,
-            buckets: used.map(|(bucket, &count)| (bucket as u8, count)).collect(),
+            count: used.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count)),
+            sum_ns: self.counter(at + times::SUM_NS),
+            sum_us2: self.counter(at + times::SUM_US2),
+            most_ns: 0,
+            buckets: used,
         }
     }
 }
@@ -366,13 +345,11 @@ mod tests {
     fn slots_are_summed_and_those_never_used_left_out() {
         let mut bytes = empty(3);
         let (first, second) = (slot::CLASSES, slot::CLASSES + class::SIZE);
-        let process = class::TIMES + 2 * times::SIZE;
+        let (process, buckets) = (class::TIMES + 2 * times::SIZE, class::BUCKETS + 2 * class::BUCKETS_SIZE);
         for (slot, requests) in [(0, 5), (1, 70), (2, 900)] {
             put(&mut bytes, slot, second + class::REQUESTS, requests);
-            put(&mut bytes, slot, second + process + times::COUNT, requests);
             put(&mut bytes, slot, second + process + times::SUM_NS, 1000 * requests);
-            put(&mut bytes, slot, second + process + times::MOST_NS, 10 * requests);
-            put(&mut bytes, slot, second + process + times::BUCKETS + 8 * 7, requests);
+            put(&mut bytes, slot, second + buckets + 8 * 7, requests);
             put(&mut bytes, slot, slot::BUSY_NS, 100);
             put(&mut bytes, slot, slot::BUSY_SINCE_NS, 1000);
             put(&mut bytes, slot, slot::IN_PROGRESS, 1);
@@ -386,7 +363,7 @@ mod tests {
         let [a, b] = sample.classes.as_slice() else { panic!("{sample:?}") };
         assert_eq!((a.requests, a.cpu_mixed, b.requests), (0, 3, 75));
         let process = &b.times[2];
-        assert_eq!((process.count, process.sum_ns, process.most_ns), (75, 75_000, 700));
+        assert_eq!((process.count, process.sum_ns), (75, 75_000));
         assert_eq!(process.buckets, [(7, 75)]);
         assert!(b.times[1].buckets.is_empty());
     }
@@ -435,7 +412,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_words_make_a_sample(
-            words in proptest::collection::vec((0_usize..3, 0_usize..1430, any::<u64>()), 0..300),
+            words in proptest::collection::vec((0_usize..3, 0_usize..(slot::CLASSES + 2 * class::SIZE) / 8, any::<u64>()), 0..300),
             head in proptest::collection::vec((0_usize..896, any::<u8>()), 0..4), now: u64,
         ) {
             let mut bytes = empty(3);

@@ -8,7 +8,7 @@
 /// The first word of a file, "brimful1" in memory on a little-endian machine. It is written last.
 pub const MAGIC: u64 = 0x316c_7566_6d69_7262;
 /// The layout that is described here.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 /// Classes that a file has at most.
 pub const CLASSES_MOST: usize = 16;
 /// Bytes of a name, a zero byte at its end included.
@@ -95,38 +95,36 @@ pub mod class {
     pub const REQUESTS: usize = 0;
     /// Bytes of bodies.
     pub const BYTES: usize = 8;
+    /// The phases, one after the other.
+    pub const TIMES: usize = 16;
     /// Answered with 5xx.
-    pub const FAILED: usize = 16;
+    pub const FAILED: usize = TIMES + super::PHASES * super::times::SIZE;
     /// Given up by the client.
-    pub const ABORTED: usize = 24;
+    pub const ABORTED: usize = FAILED + 8;
     /// Requests whose CPU time was measured.
-    pub const CPU_COUNT: usize = 32;
+    pub const CPU_COUNT: usize = ABORTED + 8;
     /// Of each of [`CPUS`](super::CPUS).
-    pub const CPU_NS: usize = 40;
+    pub const CPU_NS: usize = CPU_COUNT + 8;
     /// Of the squares, square microseconds.
     pub const CPU_SUM_US2: usize = CPU_NS + 8 * super::CPUS;
-    /// Requests whose thread worked on others in between. The word before it has no meaning.
-    pub const CPU_MIXED: usize = CPU_SUM_US2 + 16;
-    /// The phases, one after the other.
-    pub const TIMES: usize = CPU_MIXED + 8;
+    /// Requests whose thread worked on others in between.
+    pub const CPU_MIXED: usize = CPU_SUM_US2 + 8;
+    /// How many of each length, of each phase one after the other. The ten words before have no meaning.
+    pub const BUCKETS: usize = CPU_MIXED + 11 * 8;
     /// Of all of it.
-    pub const SIZE: usize = TIMES + super::PHASES * super::times::SIZE;
+    pub const SIZE: usize = BUCKETS + super::PHASES * BUCKETS_SIZE;
+    /// Of one phase's buckets.
+    pub const BUCKETS_SIZE: usize = 8 * super::BUCKETS;
 }
 
 /// Offsets in the times of a phase; 64 bits each.
 pub mod times {
-    /// Requests that had it.
-    pub const COUNT: usize = 0;
-    /// Of their times.
-    pub const SUM_NS: usize = 8;
+    /// Of all requests that had it.
+    pub const SUM_NS: usize = 0;
     /// Of the squares, square microseconds.
-    pub const SUM_US2: usize = 16;
-    /// The longest.
-    pub const MOST_NS: usize = 24;
-    /// How many of each length.
-    pub const BUCKETS: usize = 32;
+    pub const SUM_US2: usize = 8;
     /// Of all of it.
-    pub const SIZE: usize = BUCKETS + 8 * super::BUCKETS;
+    pub const SIZE: usize = 16;
 }
 
 /// What the header of a file says, as far as it may be believed.
@@ -296,7 +294,7 @@ pub(super) mod tests {
             Header::parse(&bytes, u64::MAX).unwrap_err()
         };
         assert_eq!(with(header::MAGIC, 7), Misfit::Foreign);
-        assert_eq!(with(header::LAYOUT, 2), Misfit::Layout(2));
+        assert_eq!(with(header::LAYOUT, 1), Misfit::Layout(1));
         for (at, words) in [
             (header::CLASSES, &[0, 17, u32::MAX][..]),
             (header::HEADER_SIZE, &[0, 768, 897, u32::MAX]),
@@ -370,14 +368,9 @@ pub(super) mod tests {
             ("cpu_sum_us2", class::CPU_SUM_US2, 8),
             ("cpu_mixed", class::CPU_MIXED, 8),
             ("times", class::TIMES, PHASES * times::SIZE),
+            ("buckets", class::BUCKETS, PHASES * class::BUCKETS_SIZE),
         ];
-        let times = [
-            ("count", times::COUNT, 8),
-            ("sum_ns", times::SUM_NS, 8),
-            ("sum_us2", times::SUM_US2, 8),
-            ("most_ns", times::MOST_NS, 8),
-            ("buckets", times::BUCKETS, 8 * BUCKETS),
-        ];
+        let times = [("sum_ns", times::SUM_NS, 8), ("sum_us2", times::SUM_US2, 8)];
         let constants = [
             ("MAGIC", MAGIC),
             ("LAYOUT", LAYOUT.into()),
@@ -413,7 +406,9 @@ pub(super) mod tests {
         let (mut there, mut here) = (layout_in_c(), layout_here());
         // What no reader needs, and what follows from the rest.
         let told = |line: &String| {
-            !["brimful_slot.unused", "header_size =", "slot_size_", "bucket 0 "].iter().any(|of| line.starts_with(of))
+            !["brimful_slot.unused", "brimful_class.unused", "header_size =", "slot_size_", "bucket 0 "]
+                .iter()
+                .any(|of| line.starts_with(of))
         };
         there.retain(told);
         there.sort_unstable();

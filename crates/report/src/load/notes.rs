@@ -3,7 +3,7 @@
 
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, percent, seconds};
-use brimful_core::record::Record;
+use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
 
 /// From this share of failed calls on, the 99th percentile of those that completed is not that of all.
@@ -59,15 +59,39 @@ fn shards(record: &Record) -> Option<String> {
     let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
     let missing: Vec<String> =
         (1..=of).filter(|index| !there.contains(index)).take(MOST_NAMED).map(|index| index.to_string()).collect();
-    let etc = if of as usize - there.len() > missing.len() { ", …" } else { "" };
+    let etc = if (of as usize).saturating_sub(there.len()) > missing.len() { ", …" } else { "" };
+    let lost: Vec<String> = record.shards.iter().filter_map(lost).take(MOST_NAMED).collect();
+    let lost = if lost.is_empty() { String::new() } else { format!(" Lost: {}.", lost.join(", ")) };
     Some(match (there.len(), &missing[..]) {
-        (_, []) => format!("These are all {of} shards of the load."),
+        (_, []) => format!("These are all {of} shards of the load{}.{lost}", together(record)),
         (1, _) => format!("This is shard {}/{of} of a load: `brimful merge` it with the others.", there[0]),
         (_, missing) => {
             let missing = missing.join(", ") + etc;
-            format!("Of the {of} shards of the load these are {}; missing: {missing}. Merge them as well.", there.len())
+            let n = there.len();
+            format!("Of the {of} shards of the load these are {n}; missing: {missing}. Merge them as well.{lost}")
         }
     })
+}
+
+/// Where they were, and how exactly they began together.
+fn together(record: &Record) -> String {
+    match ShardOrigin::start_skew(&record.shards) {
+        Some((1, skew)) => format!(", on one host, and they began within {}", seconds(skew)),
+        Some((hosts, skew)) => {
+            format!(
+                ", on {hosts} hosts, and they began within {}, as far as the hosts' clocks are known",
+                seconds(skew)
+            )
+        }
+        None => String::new(),
+    }
+}
+
+/// Which was lost, and when.
+fn lost(shard: &ShardOrigin) -> Option<String> {
+    let at = shard.lost_at_s?;
+    let host = if shard.host.is_empty() { String::new() } else { format!(" on {}", one_line(&shard.host)) };
+    Some(format!("{}/{}{host} after {}", shard.index, shard.of, seconds(at)))
 }
 
 /// Of which classes whole answers were not what was expected, and what that was.
@@ -118,12 +142,17 @@ fn tls_failures(record: &Record) -> Vec<String> {
     failures.iter().map(|failure| format!("{} calls by TLS: {}.", count(failure.calls), failure.message)).collect()
 }
 
+/// What to do where a server's port was taken for one without TLS.
+const WANTS_TLS: &str = "The server speaks TLS on this port: write https:// in place of http://";
+
 /// Where to look when no call was completed: as far as the calls came.
 fn what_to_check(record: &Record) -> String {
     let counts = &record.counts;
     let target = &record.target;
     if counts.client_limited == counts.errors() {
         "The verdict says what this host lacked".to_owned()
+    } else if record.wants_tls {
+        WANTS_TLS.to_owned()
     } else if counts.established == 0 && counts.sent == 0 {
         format!("Check that a server listens at {target}, and that --connect-timeout leaves it time to accept")
     } else if counts.tls_failed > 0 {
@@ -156,6 +185,8 @@ fn answers(record: &Record) -> Option<String> {
     let all = count(completed);
     if completed == 0 || status.s2xx > 0 {
         None
+    } else if record.wants_tls {
+        Some(format!("All {all} responses were 4xx. {WANTS_TLS}."))
     } else if status.s3xx == completed {
         Some(format!("All {all} responses were 3xx, and redirects are not followed. Give the URL that they lead to."))
     } else if status.s3xx > 0 {
@@ -193,7 +224,7 @@ mod tests {
     use super::*;
     use crate::load::fixture::record;
     use brimful_core::counts::StatusCounts;
-    use brimful_core::record::{ClassRecord, ShardOrigin};
+    use brimful_core::record::ClassRecord;
     use brimful_core::workload::{Expect, Workload};
 
     #[test]
@@ -244,6 +275,24 @@ mod tests {
         assert_eq!(note(4, &[]), notes(&record()).pop().unwrap_or_default());
         assert_eq!(note(2, &[1, 2]), "note: These are all 2 shards of the load.");
         assert_eq!(note(2, &[2]), "note: This is shard 2/2 of a load: `brimful merge` it with the others.");
+        let at = |index, host: &str, offset_us, lost_at_s| ShardOrigin {
+            index,
+            of: 2,
+            host: host.to_owned(),
+            offset_us: Some(offset_us),
+            lost_at_s,
+            ..ShardOrigin::default()
+        };
+        let mut both = Record { shards: vec![at(1, "a", 20.0, None), at(2, "a", 65.0, Some(3.5))], ..record() };
+        let said = "note: These are all 2 shards of the load, on one host, and they began within 45.0 µs. Lost: 2/2 on a \
+                    after 3.50 s.";
+        assert_eq!(notes(&both).pop().unwrap_or_default(), said);
+        (both.shards[1].host, both.shards[1].clock_error_us) = ("b".to_owned(), Some(100.0));
+        let said = notes(&both).pop().unwrap_or_default();
+        assert!(
+            said.contains("on 2 hosts, and they began within 145 µs, as far as the hosts' clocks are known."),
+            "{said}"
+        );
         let missing = "note: Of the 4 shards of the load these are 2; missing: 2, 4. Merge them as well.";
         assert_eq!(note(4, &[1, 3]), missing);
         assert!(

@@ -15,6 +15,10 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text += &or_nothing("host", host(&survey.speed_by_block));
     if survey.client_max_rate.is_some() {
         text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
+    } else if survey.url.starts_with("https:") {
+        let what =
+            "its maximum by TLS is not known: each level was judged by the generator's own lateness and CPU time";
+        text += &fact("client", what);
     }
     if survey.elapsed_s.is_some() {
         text += &fact("elapsed", &seconds(survey.elapsed_s));

@@ -4,7 +4,8 @@
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` writes them anew.
 
 use brimful_core::server::{Connections, Kernel, LogLine, Module, Network, Programs, Server, SocketRequests};
-use brimful_core::{model::Model, profile::Profile, record::Record, survey::Survey, workload::Workload};
+use brimful_core::{model::Model, profile::Profile, record::Record, survey::Survey};
+use brimful_core::{testbed::Testbed, workload::Workload};
 use brimful_report::plan::{
     calibration::Calibration, forecast::Forecasted, site::Site, solution::Solved, what_if::Changed,
 };
@@ -32,6 +33,7 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
     follows::<Calibration>("calibration")?;
     follows::<Changed>("what-if")?;
     follows::<Forecasted>("forecast")?;
+    follows::<Testbed>("testbed")?;
     follows::<Site>("site")
 }
 

@@ -110,15 +110,18 @@ fn shards(calls: &[Call], k: usize) -> Vec<Account> {
 }
 
 fn record(account: &Account) -> Record {
-    let facts = Facts {
+    derive(account, facts())
+}
+
+fn facts() -> Facts {
+    Facts {
         duration: Nanos::from_secs(500),
         window: WINDOW,
         target: "http://127.0.0.1/".to_owned(),
         workload: Some(Workload::single("GET", "/")),
         seed: 1,
         ..Facts::default()
-    };
-    derive(account, facts)
+    }
 }
 
 /// The value that at least a share `q` of the sorted values does not exceed.
@@ -243,13 +246,15 @@ proptest! {
     /// well as three.
     #[test]
     fn merged_records_are_the_record_of_all(calls in calls(), order in Just([0, 1, 2]).prop_shuffle()) {
-        let of_shards = |account: &Account, indices: &[u64]| {
-            let shards = indices.iter().map(|index| ShardOrigin { index: *index, of: 3, ..ShardOrigin::default() });
-            Record { shards: shards.collect(), ..record(account) }
-        };
+        let of_shards = |account: &Account, shards: Vec<ShardOrigin>| derive(account, Facts { shards, ..facts() });
         let parts = shards(&calls, 3);
-        let whole = of_shards(&seen(calls.iter()), &[1, 2, 3]);
-        let records = order.map(|i| (format!("{i}.json"), of_shards(&parts[i], &[i as u64 + 1])));
+        let origin = |index| ShardOrigin { index, of: 3, ..ShardOrigin::default() };
+        let [a, b, c] = [0, 1, 2].map(|i| of_shards(&parts[i], vec![origin(i as u64 + 1)]));
+        // What speaks against a part stays with it.
+        let said = |i: u64, part: &Record| ShardOrigin { reasons: part.verdict.reasons.clone(), ..origin(i) };
+        let whole = of_shards(&seen(calls.iter()), vec![said(1, &a), said(2, &b), said(3, &c)]);
+        let all = [a, b, c];
+        let records = order.map(|i| (format!("{i}.json"), all[i].clone()));
         prop_assert_eq!(&merge(records.to_vec()).unwrap(), &whole);
         let [a, b, c] = records;
         let two = ("two.json".to_owned(), merge(vec![a, b]).unwrap());

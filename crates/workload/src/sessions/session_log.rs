@@ -17,28 +17,16 @@
 //! break. What is left out is the class's: GET, as a rule, and no contents. Lines and columns count from 1, columns in
 //! characters. Nothing in a file makes the reader panic.
 
-use brimful_core::workload::{Script, ScriptedBurst, ScriptedCall};
+use brimful_core::workload::{LineError, Script, ScriptedBurst, ScriptedCall};
 use std::iter::Peekable;
 use std::str::Chars;
-
-/// Where a file of sessions cannot be read, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {what}")]
-pub struct SessionLogError {
-    /// The line, from 1.
-    pub line: usize,
-    /// The column, from 1.
-    pub column: usize,
-    /// What stands there, and what was expected.
-    pub what: String,
-}
 
 /// The sessions that a file describes, at least one.
 ///
 /// # Errors
-/// [`SessionLogError`] with the first place that cannot be read.
-pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, SessionLogError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| not_text(bytes, error.valid_up_to()))?;
+/// [`LineError`] with the first place that cannot be read.
+pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, LineError> {
+    let text = LineError::text(bytes)?;
     let mut reader = Reader { chars: text.chars().peekable(), line: 1, column: 1 };
     let (mut scripts, mut bursts) = (Vec::new(), Vec::<ScriptedBurst>::new());
     while reader.peek().is_some() {
@@ -71,14 +59,6 @@ fn session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
     (!bursts.is_empty()).then(|| Script { bursts: std::mem::take(bursts) })
 }
 
-fn not_text(bytes: &[u8], valid: usize) -> SessionLogError {
-    let before = String::from_utf8_lossy(bytes.get(..valid).unwrap_or_default());
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
-    let what = "expected text in UTF-8: write other bytes of a path as %XX".to_owned();
-    SessionLogError { line, column, what }
-}
-
 /// A line, or several where a value goes on.
 enum Entry {
     Comment,
@@ -96,8 +76,8 @@ struct Place {
 }
 
 impl Place {
-    fn error(self, what: String) -> SessionLogError {
-        SessionLogError { line: self.line, column: self.column, what }
+    fn error(self, what: String) -> LineError {
+        LineError { line: self.line, column: self.column, expected: what }
     }
 }
 
@@ -150,7 +130,7 @@ impl Reader<'_> {
         word
     }
 
-    fn entry(&mut self) -> Result<Entry, SessionLogError> {
+    fn entry(&mut self) -> Result<Entry, LineError> {
         let entry = match self.peek() {
             Some('#') => {
                 self.skip_line();
@@ -169,7 +149,7 @@ impl Reader<'_> {
         Ok(entry)
     }
 
-    fn call(&mut self) -> Result<Entry, SessionLogError> {
+    fn call(&mut self) -> Result<Entry, LineError> {
         let place = self.place();
         let path = self.word();
         if !path.starts_with('/') {
@@ -215,7 +195,7 @@ impl Reader<'_> {
     }
 
     /// A word, or what stands in quotes.
-    fn value(&mut self) -> Result<String, SessionLogError> {
+    fn value(&mut self) -> Result<String, LineError> {
         let Some(quote) = self.peek().filter(|c| matches!(c, '\'' | '"')) else { return Ok(self.word()) };
         let begun = self.place();
         self.next();
@@ -238,7 +218,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn escaped(&mut self, at: Place) -> Result<char, SessionLogError> {
+    fn escaped(&mut self, at: Place) -> Result<char, LineError> {
         match self.next() {
             Some('n' | '\n') => Ok('\n'),
             Some('\r') if self.peek() == Some('\n') => {
@@ -343,7 +323,7 @@ mod tests {
             (b"/a contents='b'c", 1, 16, "expected white space behind the closing '"),
             (br#"/a contents="\x""#, 1, 14, r"expected \n, \r, \t"),
             (b"/a\x00b", 1, 3, "control characters"),
-            (b"/a\n  /\xc3\xa9 \xff", 2, 6, "expected text in UTF-8"),
+            (b"/a\n  /\xc3\xa9 \xff", 2, 6, "text in UTF-8"),
         ] {
             let error = read_session_log(text).unwrap_err();
             let place = String::from_utf8_lossy(text).into_owned();

@@ -175,6 +175,15 @@ impl Visit {
         thinks
     }
 
+    /// A call of it has ended and is made again, and so stays under way; not in a session that has failed, or was cut off.
+    pub fn makes_again(&mut self) -> bool {
+        let again = !self.failed && matches!(self.phase, Phase::First | Phase::Others);
+        if again {
+            self.calls = self.calls.saturating_add(1);
+        }
+        again
+    }
+
     /// A call of it failed, and it goes no further.
     pub fn fail(&mut self, at: Nanos) {
         self.end_call(at);

@@ -236,6 +236,34 @@ fn a_call_that_fails_ends_its_session() {
     assert_eq!((seen.ended[1].1.began, seen.ended[1].1.calls), (ms(1_100), 2));
 }
 
+/// The same call, due when its answer has come, and counted; the rest of the burst waits as it would.
+#[test]
+fn an_unexpected_answer_is_asked_for_again_where_that_is_wanted() {
+    let load =
+        Load { bursts: of("2"), calls_per_burst: of("3"), think_s: of("1"), retry: true, ..open(0.001, "constant") };
+    let wrong = End::Unexpected { status: 503 };
+    let failing = [0, 1, 3, 5];
+    let seen =
+        run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if failing.contains(&nth) { wrong } else { OK }));
+    let [(_, outcome)] = seen.ended[..] else { panic!("{:?}", seen.ended) };
+    assert_eq!((outcome.failed, outcome.calls, outcome.bursts), (false, 6 + 4, 2));
+    let due: Vec<u64> = seen.made.iter().map(|made| made.due.0 / 1_000_000).collect();
+    assert_eq!(due, [0, 100, 200, 300, 300, 400, 500, 1_600, 1_700, 1_700]);
+    let same = |nth: usize, again: usize| {
+        let [first, second] = [nth, again].map(|nth| (seen.made[nth].class, seen.made[nth].request));
+        assert_eq!(first, second, "{nth} {again}");
+    };
+    [(0, 1), (1, 2), (3, 5), (5, 6)].into_iter().for_each(|(nth, again)| same(nth, again));
+    // What fails otherwise ends it as ever, and so does the end of the run.
+    let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 1 { End::TimedOut } else { OK }));
+    assert!(seen.ended[0].1.failed && seen.in_progress == 0);
+    let seen = run(sessions(&load, 1, 1, Shard::WHOLE), |_| (SERVICE, wrong));
+    assert_eq!((seen.made.len(), seen.ended.len(), seen.in_progress), (10, 0, 1));
+    let once = Load { retry: false, ..load };
+    let seen = run(sessions(&once, 60, 1, Shard::WHOLE), |_| (SERVICE, wrong));
+    assert_eq!((seen.made.len(), seen.ended[0].1.failed), (1, true));
+}
+
 #[test]
 fn what_the_run_cuts_off_is_in_progress() {
     let load = Load { bursts: of("3"), calls_per_burst: of("2"), think_s: of("10"), ..open(1.0, "constant") };

@@ -41,6 +41,8 @@ pub struct News {
     pub secured: bool,
     /// The server has said that nothing more will come.
     pub finished: bool,
+    /// It has come nevertheless.
+    pub excess: bool,
 }
 
 /// One connection's.
@@ -49,13 +51,15 @@ pub struct Session {
     /// What was received of a record or message that is not whole.
     kept: Vec<u8>,
     secured: bool,
+    /// The server has said that nothing more will come.
+    finished: bool,
 }
 
 impl Session {
     /// Begins a handshake; its first bytes go to `outgoing`.
     pub fn begin(config: &Arc<ClientConfig>, name: &ServerName<'static>, scratch: &mut Scratch) -> Result<Self, Error> {
         let tls = UnbufferedClientConnection::new(Arc::clone(config), name.clone())?;
-        let mut session = Session { tls, kept: Vec::new(), secured: false };
+        let mut session = Session { tls, kept: Vec::new(), secured: false, finished: false };
         session.take_in(&[], scratch)?;
         Ok(session)
     }
@@ -63,6 +67,9 @@ impl Session {
     /// Takes in what was received: what it holds for the application is added to `plaintext`, what has to be answered to
     /// `outgoing`; after an error that is the alert which says so.
     pub fn take_in(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<News, Error> {
+        if self.finished {
+            return Ok(News { excess: !received.is_empty(), ..News::default() });
+        }
         let Scratch { incoming, plaintext, outgoing, spare } = scratch;
         let Session { tls, kept, .. } = self;
         let is_new = kept.is_empty();
@@ -133,7 +140,10 @@ impl Session {
         }
         let secured = !self.secured && !self.tls.is_handshaking();
         self.secured |= secured;
-        Ok(News { secured, finished })
+        self.finished = finished;
+        // rustls leaves what follows close_notify where it is.
+        let excess = finished && !std::mem::take(&mut self.kept).is_empty();
+        Ok(News { secured, finished, excess })
     }
 
     /// Adds what carries `plaintext` to `outgoing`.

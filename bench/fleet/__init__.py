@@ -1,0 +1,1 @@
+"""What a fleet costs, and how exactly its shards begin together."""

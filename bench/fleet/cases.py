@@ -1,0 +1,151 @@
+"""What is measured."""
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import brimful
+from brimful import fleet
+
+#: As many as the requirement has.
+CLASSES = 20
+#: Records that one task merges.
+FAN_IN = 32
+
+
+def merge(options: argparse.Namespace, directory: Path) -> list[dict]:
+    """`brimful merge` of Records of 20 classes, each of another shard; wall time, its peak memory, size of one
+    Record."""
+    one = of_one_shard(options, directory)
+    rows = []
+    for number in options.merge:
+        files = copies(one, number, directory)
+        measured = [
+            timed([brimful.binary(), "merge", "--quiet", "--json", *map(str, files)])
+            for _ in range(options.repetitions)
+        ]
+        row = {
+            "records": number,
+            "how": "one process",
+            "wall_s": [wall for wall, _ in measured],
+            "peak_mib": max(peak for _, peak in measured) / 2**20,
+            "record_kb": files[0].stat().st_size / 1e3,
+        }
+        rows.append(row)
+        if options.address:
+            rows.append({"records": number, "how": "tree on Ray"} | by_ray(options, files))
+        for file in files:
+            file.unlink()
+    return rows
+
+
+def start(options: argparse.Namespace, directory: Path) -> list[dict]:
+    """Shards on this machine: how far apart they began, and how long after the call the first request was due."""
+    rows = []
+    for shards in options.shards:
+        skews, firsts = [], []
+        for _ in range(options.repetitions):
+            with target() as url:
+                outcome = fleet.run(url, shards=shards, rate=100 * shards, duration="1s", seed=1)
+            offsets = [part.offset_us for part in outcome.record.shards]
+            skews.append(max(offsets) - min(offsets))
+            firsts.append(outcome.start_s + min(offsets) / 1e6)
+        rows.append({"shards": shards, "skew_us": skews, "first_request_s": firsts})
+    return rows
+
+
+def overhead(options: argparse.Namespace, directory: Path) -> list[dict]:
+    """CPU time per call of a shard that a fleet looks on, over that of the bare process: interleaved, paired."""
+    flags = {"rate": 5_000, "duration": "1s" if options.quick else "10s", "seed": 1}
+    ratios, bare_us = [], []
+    for _ in range(options.repetitions):
+        with target() as url:
+            alone = brimful.load(url, **flags)
+            kept = fleet.run(url, shards=1, **flags).record
+        bare, looked_on = (record.generator.cpu_s / record.counts.completed for record in (alone, kept))
+        ratios.append(looked_on / bare)
+        bare_us.append(bare * 1e6)
+    return [{"bare_cpu_us": bare_us, "ratio": ratios}]
+
+
+CASES: dict[str, Callable[[argparse.Namespace, Path], list[dict]]] = {
+    "merge": merge,
+    "start": start,
+    "overhead": overhead,
+}
+
+
+def of_one_shard(options: argparse.Namespace, directory: Path) -> dict:
+    """A Record with everything in it that a Record of 20 classes has; its intervals are as many as it is long."""
+    workload = directory / "workload.toml"
+    classes = (f'[[class]]\nname = "c{i}"\npath = "/page?{i}"\nweight = 1\n' for i in range(CLASSES))
+    workload.write_text("\n".join(classes))
+    out = directory / "one.json"
+    words = ["load", "--quiet", f"--workload={workload}", "--seed=1", "--shard=1/2", f"--out={out}", "--rate=4000"]
+    with target() as url:
+        subprocess.run(
+            [brimful.binary(), *words, f"--duration={'2s' if options.quick else '20s'}", url],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    return json.loads(out.read_text())
+
+
+def copies(one: dict, number: int, directory: Path) -> list[Path]:
+    """The same as so many shards."""
+    files = []
+    for index in range(1, number + 1):
+        one["shards"][0] |= {"index": index, "of": number}
+        files.append(directory / f"shard-{index}.json")
+        files[-1].write_text(json.dumps(one))
+    return files
+
+
+def timed(words: Sequence[str]) -> tuple[float, int]:
+    """Wall time in seconds and peak resident memory in bytes."""
+    began = time.monotonic()
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1, 4):
+        raise RuntimeError(f"brimful merge ended with {process.returncode}")
+    return time.monotonic() - began, usage.ru_maxrss * 1024
+
+
+def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
+    """The same by tasks of which each merges the results of others; what crosses the cluster are Records."""
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(address=options.address, log_to_driver=False, logging_level="ERROR")
+
+    @ray.remote
+    def merged(*parts: str) -> str:
+        return json.dumps(brimful.merge(*(json.loads(part) for part in parts)).source)
+
+    walls = []
+    moved = 0
+    for _ in range(options.repetitions):
+        began = time.monotonic()
+        level = [ray.put(file.read_text()) for file in files]
+        moved = sum(file.stat().st_size for file in files)
+        while len(level) > 1:
+            level = [merged.remote(*level[first : first + FAN_IN]) for first in range(0, len(level), FAN_IN)]
+        whole = ray.get(level[0])
+        walls.append(time.monotonic() - began)
+    return {"wall_s": walls, "record_kb": len(whole) / 1e3, "moved_mb": moved / 1e6}
+
+
+@contextlib.contextmanager
+def target() -> Iterator[str]:
+    """The reference server on a free port."""
+    command = [brimful.binary(), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=20us"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process.stdout.readline().split()[-1] + "/"
+        finally:
+            process.terminate()

@@ -1,0 +1,139 @@
+//! How far off the delays of the test bed's router are: datagrams at a constant rate from a client to the server, each
+//! with the instant that it was sent at.
+//!
+//! Two errors are printed, in microseconds beyond the delay asked for. `router`: how late packets left it, as it states
+//! itself. `end to end`: from the sender's `send` to the receiver's `recv`, so with the work of two sockets, the wait
+//! until the router reads a packet, and the wake-up of the receiver. A first run without delay says what of the latter
+//! is not the delay's.
+#![forbid(unsafe_code)]
+
+use anyhow::Context;
+use brimful_core::Nanos;
+use brimful_core::cpus::CpuList;
+use brimful_os::{clock::now, cpus};
+use brimful_testbed::{Bed, Cpus, HostNumber, LinkShape, Range, Rtts, SERVER, Shape, Wanted};
+use clap::Parser;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+/// How far off the delays of the test bed's router are.
+#[derive(Parser)]
+struct Args {
+    /// Datagrams a second
+    #[arg(long, default_value = "50000")]
+    rate: u64,
+    /// Round-trip time; a datagram takes half of it
+    #[arg(long, default_value = "40ms")]
+    rtt: Range,
+    /// For how long
+    #[arg(long, default_value = "10s")]
+    duration: Nanos,
+    /// Bytes of a datagram
+    #[arg(long, default_value = "100")]
+    size: usize,
+    /// CPU of the sender
+    #[arg(long)]
+    client_cpus: Option<CpuList>,
+    /// CPU of the receiver
+    #[arg(long)]
+    server_cpus: Option<CpuList>,
+    /// CPU of the router
+    #[arg(long)]
+    router_cpu: Option<usize>,
+}
+
+#[allow(clippy::print_stdout, reason = "numbers alone")]
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    brimful_testbed::become_root()?;
+    println!(
+        "{:>10} {:>9} {:>9} {:>7} {:>12} {:>8} {:>8} {:>8} {:>8}",
+        "delay", "sent", "received", "lost", "error, µs", "p50", "p99", "p99.9", "max"
+    );
+    for rtt in [Range::default(), args.rtt] {
+        measure(&args, rtt)?;
+    }
+    Ok(())
+}
+
+#[allow(clippy::print_stdout, reason = "numbers alone")]
+fn measure(args: &Args, rtt: Range) -> anyhow::Result<()> {
+    let shape = Shape { clients: 1, rtts: Rtts::Spread(rtt), link: LinkShape::default(), seed: 1 };
+    let list = |cpus: &Option<CpuList>| cpus.as_ref().map(|list| list.0.clone());
+    let wanted = Wanted { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
+    let cpus = Cpus::choose(&cpus::online(), &wanted)?;
+    let bed = Bed::start(shape.clone(), cpus.clone())?;
+    let receiver = bed.on(SERVER, || UdpSocket::bind((SERVER.ipv4(), 9)))??;
+    let sender = bed.on(HostNumber(1), || UdpSocket::bind((HostNumber(1).ipv4(), 0)))??;
+    sender.connect((SERVER.ipv4(), 9))?;
+    receiver.set_read_timeout(Some(Duration::from_secs(1)))?;
+    let (server_cpu, client_cpu) = (cpus.server.first().copied(), cpus.clients.first().copied());
+    let delay = Nanos(shape.rtts.of_client(0, 1).least.0 / 2);
+    let (sent, mut errors) = std::thread::scope(|scope| {
+        let receiving = scope.spawn(move || receive(&receiver, delay, server_cpu));
+        let sending = scope.spawn(move || send(&sender, args, client_cpu));
+        (sending.join(), receiving.join())
+    });
+    let (sent, errors) =
+        (sent.ok().context("the sender panicked")??, errors.as_mut().ok().context("the receiver panicked")?);
+    errors.sort_unstable();
+    let at = |q: f64| errors.get(((errors.len() as f64 - 1.0) * q).round() as usize).map_or(0.0, |ns| *ns as f64 / 1e3);
+    let lost = sent.saturating_sub(errors.len() as u64);
+    println!(
+        "{:>10} {sent:>9} {:>9} {lost:>7} {:>12} {:>8.1} {:>8.1} {:>8.1} {:>8.1}",
+        delay.to_string(),
+        errors.len(),
+        "end to end",
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    );
+    let router = bed.stop().context("the router has ended early")?.router;
+    let late = router.late_us.context("no packet passed the router")?;
+    println!(
+        "{:>10} {:>9} {:>9} {:>7} {:>12} {:>8.1} {:>8.1} {:>8.1} {:>8.1}   CPU time {:.1} s",
+        "", "", router.delivered_packets, "", "router", late.p50, late.p99, late.p999, late.max, router.cpu_s
+    );
+    Ok(())
+}
+
+/// Sends at the rate; returns how many datagrams.
+fn send(socket: &UdpSocket, args: &Args, cpu: Option<usize>) -> anyhow::Result<u64> {
+    prepare(cpu)?;
+    let mut datagram = vec![0; args.size.clamp(8, 1400)];
+    let (began, gap) = (now(), 1e9 / args.rate.max(1) as f64);
+    let total = (args.duration.as_secs_f64() * args.rate as f64) as u64;
+    for number in 0..total {
+        let due = began + Nanos((number as f64 * gap) as u64);
+        let left = due - now();
+        if left > Nanos::from_micros(5) {
+            std::thread::sleep(left.into());
+        }
+        datagram[..8].copy_from_slice(&now().0.to_ne_bytes());
+        socket.send(&datagram)?;
+    }
+    Ok(total)
+}
+
+/// How much later than due each datagram came, in nanoseconds, until none has come for a second.
+fn receive(socket: &UdpSocket, delay: Nanos, cpu: Option<usize>) -> Vec<u64> {
+    let mut errors = Vec::new();
+    let mut datagram = [0; 2048];
+    // Without a CPU of its own it is only less exact.
+    let _ = prepare(cpu);
+    while let Ok(length) = socket.recv(&mut datagram) {
+        let came = now();
+        if let (8.., Ok(sent)) = (length, datagram[..8].try_into().map(u64::from_ne_bytes)) {
+            errors.push((came - (Nanos(sent) + delay)).0);
+        }
+    }
+    errors
+}
+
+fn prepare(cpu: Option<usize>) -> anyhow::Result<()> {
+    if let Some(cpu) = cpu {
+        cpus::pin_this_thread(cpu)?;
+    }
+    Ok(rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1))?)
+}

@@ -1,0 +1,221 @@
+//! How the values of flags are written, and what is said of those that are not.
+
+use brimful_core::Nanos;
+use brimful_core::tls::TlsVersion;
+use brimful_core::units::ParseUnitError;
+use brimful_engine::{Close, Engine};
+use brimful_http::Version;
+use brimful_monitor::{Duty, GroupName, Intervals};
+use brimful_run::FleetClock;
+use brimful_workload::{ArrivalsError, Process, Shard};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use jiff::Timestamp;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// When calls of an open loop are due.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrivals {
+    /// Of a process with a mean rate.
+    Process(Process),
+    /// At the instants in this file.
+    Trace(PathBuf),
+}
+
+/// How often one group is read, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
+
+/// A field of every request's head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub name: String,
+    pub value: String,
+    /// As it stands in the command line.
+    pub written: String,
+}
+
+/// Shares of classes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MixList(pub Vec<(String, f64)>);
+
+/// HTTP versions.
+pub(super) fn http_version() -> impl TypedValueParser<Value = Version> {
+    one_of([
+        ("1.0", "HTTP/1.0", Version::Http10),
+        ("1.1", "HTTP/1.1", Version::Http11),
+        ("2", "HTTP/2: agreed on by TLS (ALPN) or, for http:// URLs, by prior knowledge", Version::Http2),
+    ])
+}
+
+/// Versions of TLS.
+pub(super) fn tls_version() -> impl TypedValueParser<Value = TlsVersion> {
+    one_of([("1.2", "TLS 1.2 or 1.3", TlsVersion::V12), ("1.3", "TLS 1.3", TlsVersion::V13)])
+}
+
+/// Who closes.
+pub(super) fn close() -> impl TypedValueParser<Value = Close> {
+    one_of([
+        ("server", "The server, asked by `Connection: close`; it keeps the TIME_WAIT", Close::Server),
+        ("fin", "This side, by FIN", Close::Fin),
+        ("rst", "This side, by RST; cheap, and the server sees an error", Close::Rst),
+    ])
+}
+
+/// I/O engines.
+pub(super) fn engine() -> impl TypedValueParser<Value = Engine> {
+    one_of([
+        ("auto", "io_uring where it may be used, else epoll", Engine::Auto),
+        ("uring", "io_uring", Engine::Uring),
+        ("epoll", "epoll", Engine::Epoll),
+    ])
+}
+
+/// One of several values, each with its name and what it means.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    values: [(&'static str, &'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let names = values.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    let value = move |given: String| values.iter().find(|(name, ..)| *name == given).map(|(.., value)| *value);
+    PossibleValuesParser::new(names).try_map(move |given| value(given).ok_or("there is no such value"))
+}
+
+/// Reads `1/4`.
+pub(super) fn shard(text: &str) -> Result<Shard, String> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
+    match numbers {
+        Some((i, n)) if (1..=n).contains(&i) && n <= 1 << 20 => Ok(Shard { index: i - 1, count: n }),
+        _ => Err(format!("`{text}` is no part of a load: write it like 1/4, up to 4/4")),
+    }
+}
+
+/// Reads RFC 3339, with any offset, and seconds since 1970.
+pub(super) fn instant(text: &str) -> Result<SystemTime, String> {
+    let since_1970 = || SystemTime::UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(text.parse().ok()?).ok()?);
+    let at = text.parse::<Timestamp>().ok().map(SystemTime::from).or_else(since_1970);
+    at.ok_or_else(|| format!("`{text}` is no instant: write it like 2026-03-01T14:00:00Z or 1772373600.5"))
+}
+
+/// Reads a process and its parameters, and `trace:FILE`.
+/// Reads `1.2ms/300us` and `-15us/300us`.
+pub(super) fn clock_offset(text: &str) -> Result<FleetClock, String> {
+    let read = || {
+        let (ahead, error) = text.split_once('/')?;
+        let size: Nanos = ahead.strip_prefix('-').unwrap_or(ahead).parse().ok()?;
+        let size = i64::try_from(size.0).ok()?;
+        let ahead_ns = if ahead.starts_with('-') { -size } else { size };
+        Some(FleetClock { ahead_ns, error: error.parse().ok()? })
+    };
+    read().ok_or_else(|| format!("`{text}` is no difference of clocks: write it like 1.2ms/300us or -15us/300us"))
+}
+
+pub(super) fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
+    match text.strip_prefix("trace:") {
+        Some(file) => Ok(Arrivals::Trace(file.into())),
+        None => text.parse().map(Arrivals::Process),
+    }
+}
+
+/// Reads `1s` and `process=5s`.
+pub(super) fn interval(text: &str) -> Result<IntervalOf, String> {
+    let (group, time) = match text.split_once('=') {
+        Some((group, time)) => (Some(group.parse()?), time),
+        None => (None, text),
+    };
+    let interval: Nanos = time.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    match Intervals::every(interval).shortest() == Some(interval) {
+        true => Ok(IntervalOf(group, interval)),
+        false => Err(format!("an interval of {interval} cannot be kept: choose one from 10ms to 1h")),
+    }
+}
+
+/// Reads `20%` and `0.2`.
+pub(super) fn duty(text: &str) -> Result<Duty, String> {
+    let share = crate::plan::args::share(text)?;
+    Duty::of_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
+}
+
+/// Reads `9477`, `:9477` and `0.0.0.0:9477`; without an address only this host is served.
+pub(super) fn local_address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse();
+    let address = port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse());
+    address.map_err(|_| format!("`{text}` is no address: write it like 9477, 127.0.0.1:9477 or [::1]:9477"))
+}
+
+/// Reads `light=0.7,heavy=0.3`.
+pub(super) fn mix(text: &str) -> Result<MixList, String> {
+    let share = |item: &str| {
+        let (name, share) = item.split_once('=')?;
+        Some((name.trim().to_owned(), share.trim().parse().ok()?))
+    };
+    let shares: Option<Vec<_>> = text.split(',').map(share).collect();
+    shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
+}
+
+/// Reads `Accept: text/html`.
+pub(super) fn header(text: &str) -> Result<Header, String> {
+    let (name, value) =
+        text.split_once(':').ok_or_else(|| format!("`{text}` is not a header: write it like 'Accept: text/html'"))?;
+    Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned(), written: text.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_instants() {
+        assert_eq!(shard("2/4"), Ok(Shard { index: 1, count: 4 }));
+        for text in ["", "1", "0/2", "3/2", "1/0", "-1/2", "a/b", "1/2/3", "1/99999999"] {
+            assert!(shard(text).is_err(), "{text}");
+        }
+        let at = |seconds: f64| Ok(SystemTime::UNIX_EPOCH + Duration::from_secs_f64(seconds));
+        assert_eq!(instant("1772373600.5"), at(1_772_373_600.5));
+        assert_eq!(instant("2026-03-01T14:00:00.5Z"), at(1_772_373_600.5));
+        assert_eq!(instant("2026-03-01T15:00:00+01:00"), at(1_772_373_600.0));
+        for text in ["", "now", "2026-03-01", "2026-03-01T14:00:00", "-1", "NaN", "inf", "1e300"] {
+            assert!(instant(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn differences_of_clocks() {
+        let error = Nanos::from_micros(300);
+        for (text, ahead_ns) in [("1.2ms/300us", 1_200_000), ("-15us/300us", -15_000), ("0s/300us", 0)] {
+            assert_eq!(clock_offset(text), Ok(FleetClock { ahead_ns, error }));
+        }
+        for text in ["", "1ms", "1ms/", "/1ms", "--1ms/1ms", "1ms/-1ms", "1/1", "99999999h/1ms"] {
+            assert!(clock_offset(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn mixes_and_headers() {
+        assert_eq!(mix("a=1, b=0.5"), Ok(MixList(vec![("a".to_owned(), 1.0), ("b".to_owned(), 0.5)])));
+        assert!(mix("a").is_err() && mix("a=x").is_err());
+        let field = Header { name: "A".to_owned(), value: "b: c".to_owned(), written: "A: b: c".to_owned() };
+        assert_eq!(header("A: b: c"), Ok(field));
+        assert!(header("A").is_err());
+    }
+
+    #[test]
+    fn intervals_and_addresses() {
+        assert_eq!(interval("500ms"), Ok(IntervalOf(None, Nanos::from_millis(500))));
+        assert_eq!(interval("process=5s"), Ok(IntervalOf(Some(GroupName::Process), Nanos::from_secs(5))));
+        for (text, message) in
+            [("0s", "10ms"), ("2h", "1h"), ("disk=1s", "kernel, process"), ("process=", "duration"), ("5", "500ms")]
+        {
+            assert!(interval(text).unwrap_err().contains(message), "{text}");
+        }
+        for (text, address) in [
+            ("9477", "127.0.0.1:9477"),
+            (":9477", "127.0.0.1:9477"),
+            ("0.0.0.0:9477", "0.0.0.0:9477"),
+            ("[::1]:9477", "[::1]:9477"),
+        ] {
+            assert_eq!(local_address(text), Ok(address.parse().unwrap()));
+        }
+        assert!(local_address("localhost").is_err() && local_address("70000").is_err());
+    }
+}

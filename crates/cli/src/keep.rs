@@ -1,0 +1,103 @@
+//! What a shard has seen, kept outside its process while it lasts; and a shard that does not outlive its starter.
+
+use anyhow::Context;
+use brimful_core::record::Record;
+use brimful_run::{RunPlan, record_so_far};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often it is written.
+const EVERY: Duration = Duration::from_secs(1);
+/// How long before that the shards are asked for what they have: they give it when they are next awake.
+const ASKED_BEFORE: Duration = Duration::from_millis(150);
+
+/// A file that holds a whole Record at any time, once it holds one: the next takes its name when it is written.
+#[derive(Debug)]
+pub struct KeptFile {
+    path: PathBuf,
+    next: PathBuf,
+}
+
+impl KeptFile {
+    /// Makes sure that it can be written.
+    pub fn at(path: &Path) -> anyhow::Result<KeptFile> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".next");
+        let kept = KeptFile { path: path.to_owned(), next: path.with_file_name(name) };
+        File::create(&kept.next).and_then(|_| fs::remove_file(&kept.next)).with_context(|| kept.cannot())?;
+        Ok(kept)
+    }
+
+    /// Writes a Record.
+    pub fn write(&self, record: &Record) -> anyhow::Result<()> {
+        let json = brimful_report::json::record(record)?;
+        self.replace(json.as_bytes()).with_context(|| self.cannot())
+    }
+
+    /// Writes what has been seen, once a second, while `body` runs the plan. That it cannot be written, as on a full disk, is
+    /// no reason to end the run: the whole Record is still to come.
+    pub fn during<T>(&self, plan: &RunPlan, body: impl FnOnce() -> T) -> T {
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let keeper = scope.spawn(|| {
+                let mut due = Instant::now() + EVERY;
+                while rest_until(due - ASKED_BEFORE, &done) {
+                    if let Some(keeper) = &plan.keeper {
+                        // What is wrong with it, the end of the run says.
+                        let _ = keeper.collect();
+                    }
+                    if rest_until(due, &done)
+                        && let Some(record) = record_so_far(plan)
+                    {
+                        let _ = self.write(&record);
+                    }
+                    due = (due + EVERY).max(Instant::now() + ASKED_BEFORE);
+                }
+            });
+            let result = body();
+            done.store(true, Ordering::Relaxed);
+            keeper.thread().unpark();
+            result
+        })
+    }
+
+    fn replace(&self, text: &[u8]) -> io::Result<()> {
+        let mut file = File::create(&self.next)?;
+        // Another process is to read it, not one after a power failure: it need not be on the disk.
+        file.write_all(text)?;
+        fs::rename(&self.next, &self.path)
+    }
+
+    fn cannot(&self) -> String {
+        format!("cannot write {}: choose another place with --keep", self.path.display())
+    }
+}
+
+/// Whether that instant came before the end.
+fn rest_until(instant: Instant, done: &AtomicBool) -> bool {
+    while !done.load(Ordering::Relaxed) {
+        let left = instant.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        thread::park_timeout(left);
+    }
+    false
+}
+
+/// Sets the flag when stdin ends: whoever holds its other end is gone, however that came.
+pub fn stop_when_stdin_ends(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
+    let stop = Arc::clone(stop);
+    let wait = move || {
+        // What is written there says nothing.
+        let _ = io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink());
+        stop.store(true, Ordering::Relaxed);
+    };
+    thread::Builder::new().name("stdin".to_owned()).spawn(wait).context("cannot start a thread")?;
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! The test bed with real programs in it. It takes root, or user namespaces, `/dev/net/tun` and iproute2: what lacks
+//! these fails here and says so. Lower bounds of times are asserted, never upper ones.
+
+use crate::documents;
+use crate::program::{Done, Running, brimful, run, share_machine, until};
+use brimful_core::record::Record;
+use brimful_core::testbed::Testbed;
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A server on its host that listens by the time that the rest of the script runs. `$B` is brimful.
+const SERVE: &str = "ip netns exec server $B target --listen {server}:80 --service 'page=100us/64KiB' > target.log & \
+                     until grep -q listening target.log; do sleep 0.05; done; ";
+
+/// Of a load: that all went well, or that this machine was busy with other things.
+const LOADED: [i32; 2] = [0, 4];
+
+/// Runs a script in a test bed, in a directory of its own.
+fn bed(flags: &[&str], script: &str) -> (Done, Testbed, TempDir) {
+    let _machine = share_machine();
+    let directory = tempfile::tempdir().unwrap();
+    let done = Running::start(bed_in(directory.path(), flags, script)).finish();
+    let text = fs::read_to_string(directory.path().join("bed.json"));
+    let document = serde_json::from_str(&text.unwrap_or_else(|error| panic!("{error}: {done:#?}"))).unwrap();
+    (done, document, directory)
+}
+
+fn bed_in(directory: &Path, flags: &[&str], script: &str) -> Command {
+    let fixed = ["--out", "bed.json", "--", "sh", "-c", script];
+    let mut command = brimful(&[&["testbed"], flags, &fixed].concat());
+    command.current_dir(directory).env("B", env!("CARGO_BIN_EXE_brimful"));
+    command
+}
+
+fn record(directory: &TempDir, name: &str) -> Record {
+    documents::record(&fs::read_to_string(directory.path().join(name)).unwrap())
+}
+
+#[test]
+fn connections_take_the_round_trip_times_that_were_asked_for() {
+    let load = "for c in $BRIMFUL_CLIENTS; do \
+                ip netns exec $c $B load http://{server}/ -n 20 --rate 50 --new-connection --json > $c.json; done";
+    let (done, document, directory) = bed(&["--clients", "2", "--rtt", "30ms..60ms"], &format!("{SERVE}{load}"));
+    done.exits(&LOADED);
+    for (client, least_us) in document.clients.iter().zip([30_000.0, 60_000.0]) {
+        assert_eq!(client.rtt_s.map(|rtt| (rtt * 1e6).round()), [least_us; 2]);
+        let record = record(&directory, &format!("{}.json", client.host.name));
+        assert_eq!(record.counts.completed, 20, "{record:#?}");
+        // To connect takes one round trip, and so does a request at least.
+        for times in [record.connect_time_us, record.first_byte_us] {
+            // Within what a histogram is exact to.
+            assert!(times.unwrap().min >= least_us * 0.998, "{times:?}");
+        }
+        assert!(client.up.packets >= 20 * 4 && client.down.bytes >= 20 * 65_536, "{client:#?}");
+        assert_eq!((client.up.lost_packets, client.down.queue_full_packets, client.host.unread_packets), (0, 0, 0));
+    }
+    assert_eq!(document.router.delivered_packets, document.router.late_us.unwrap().count);
+    assert!(document.seed > 0 && document.duration_s > 0.0);
+}
+
+#[test]
+fn connections_survive_loss_and_reordering() {
+    let load = "ip netns exec client1 $B load http://{server}/ -n 40 --rate 40 --new-connection --json \
+                --timeout 60s --connect-timeout 60s > load.json";
+    let flags = ["--rtt", "4ms", "--loss", "3%", "--reorder", "3%", "--seed", "3"];
+    let (done, document, directory) = bed(&flags, &format!("{SERVE}{load}"));
+    let said = done.exits(&LOADED).stderr;
+    assert_eq!(record(&directory, "load.json").counts.completed, 40);
+    let client = &document.clients[0];
+    assert!(client.up.lost_packets + client.down.lost_packets > 0, "{client:#?}");
+    assert!(client.up.reordered_packets + client.down.reordered_packets > 0, "{client:#?}");
+    assert!(said.contains("testbed: seed 3; the router delivered") && said.contains("lost as asked for"), "{said}");
+    assert_eq!((document.seed, document.shape.loss), (3, 0.03));
+}
+
+#[test]
+fn a_rate_bounds_what_comes_through_and_its_queue_what_waits() {
+    let load = "ip netns exec client1 $B load http://{server}/ -n 1 --rate 10 --timeout 60s --json > load.json";
+    let flags = ["--rate", "2mbit", "--queue", "20ms"];
+    let (done, document, directory) = bed(&flags, &format!("{SERVE}{load}"));
+    done.exits(&LOADED);
+    let record = record(&directory, "load.json");
+    // 64 KiB at 2 Mbit/s.
+    assert!(record.response_time_us.unwrap().min >= 262_144.0, "{record:#?}");
+    assert_eq!((document.shape.rate_bits_per_s, document.shape.queue_s), (Some(2e6), 0.02));
+    // The server's first window alone, ten packets, takes 60 ms.
+    assert!(document.clients[0].down.queue_full_packets > 0, "{document:#?}");
+}
+
+#[test]
+fn every_connection_has_a_time_of_its_own_from_a_histogram() {
+    let load = "ip netns exec client1 $B load http://{server}/ -n 30 --rate 100 --new-connection --json > load.json";
+    let histogram = tempfile::NamedTempFile::new().unwrap();
+    fs::write(histogram.path(), "# half are near\n20ms, 1\n60ms..90ms, 1\n").unwrap();
+    let flags = ["--rtts", histogram.path().to_str().unwrap()];
+    let (done, document, directory) = bed(&flags, &format!("{SERVE}{load}"));
+    done.exits(&LOADED);
+    let times = record(&directory, "load.json").connect_time_us.unwrap();
+    assert!(times.min >= 20_000.0 * 0.998 && times.max >= 60_000.0 * 0.998, "{times:?}");
+    assert_eq!(document.clients[0].rtt_s, [0.020, 0.090]);
+    assert!(document.clients[0].drawn >= 30, "{document:#?}");
+}
+
+#[test]
+fn hosts_have_addresses_of_version_6_and_clients_many() {
+    let load = "ip netns exec server $B target --listen '[{server v6}]:81' > six.log & \
+                until grep -q listening six.log; do sleep 0.05; done; \
+                ip netns exec client1 $B load 'http://[{server v6}]:81/' -n 3 --rate 50 --json > six.json; \
+                ip netns exec client1 $B load http://{server}/ -n 3 --rate 50 --source-ip 198.18.1.64/26 --json > many.json";
+    let (done, document, directory) = bed(&["--rtt", "10ms"], &format!("{SERVE}{load}"));
+    done.exits(&LOADED);
+    assert_eq!(document.server.ipv6.as_deref(), Some("2001:2::1"), "this test needs IPv6");
+    for name in ["six.json", "many.json"] {
+        let record = record(&directory, name);
+        assert_eq!(record.counts.completed, 3, "{name}: {record:#?}");
+        assert!(record.connect_time_us.unwrap().min >= 10_000.0 * 0.998, "{name}");
+    }
+    assert_eq!(document.clients[0].sources, "198.18.1.0/24");
+}
+
+#[test]
+fn the_exit_code_is_the_commands() {
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
+        let (done, document, _) = bed(&["--quiet"], script);
+        assert_eq!(done.stderr, "");
+        assert_eq!(done.exits(&[code]).code, i32::from(document.exit_code));
+    }
+    run(&["testbed", "--", "/no/such/program"]).fails(2, "cannot start `/no/such/program`: No such file or directory");
+}
+
+#[test]
+fn names_are_known_within_and_nowhere_else() {
+    let names = || fs::read_dir("/run/netns").map_or(0, Iterator::count);
+    let before = names();
+    let script = "ls /run/netns | tr '\\n' ' '; echo; \
+                  ip netns exec client2 cat /sys/class/net/wan/mtu /proc/sys/net/ipv4/ip_local_port_range; \
+                  echo $BRIMFUL_SERVER $BRIMFUL_CLIENTS; ls -d /proc/[0-9]* | wc -l; ip netns exec server true";
+    let (done, ..) = bed(&["--clients", "2"], script);
+    let said = done.exits(&[0]).stdout;
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[..4], ["client1 client2 server ", "1500", "1024\t65535", "198.18.0.1 client1 client2"], "{said}");
+    let processes: u32 = lines[4].parse().unwrap();
+    assert!(processes <= 6, "the command sees its own processes alone: {said}");
+    assert_eq!(names(), before);
+}
+
+/// Whether any process has this word in its command line.
+fn runs(word: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap();
+    processes.flatten().any(|process| {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+    })
+}
+
+#[test]
+fn nothing_is_left_behind_however_it_ends() {
+    let _machine = share_machine();
+    let ends: [(&str, Option<(Signal, i32)>); 4] = [
+        ("1", Some((Signal::TERM, 143))),
+        ("2", Some((Signal::INT, 130))),
+        ("3", Some((Signal::HUP, 129))),
+        ("4", None),
+    ];
+    for (number, signal) in ends {
+        let directory = tempfile::tempdir().unwrap();
+        // A time that nobody else sleeps for.
+        let time = format!("1{}.{number}", std::process::id());
+        let script = format!(
+            "ip netns exec server sleep {time} & setsid ip netns exec client1 sleep {time} & \
+             until [ $(grep -slx sleep /proc/[0-9]*/comm | wc -l) = 2 ]; do sleep 0.05; done; echo started; exec sleep {time}"
+        );
+        let mut bed = bed_in(directory.path(), &[], &script);
+        // Whoever runs the tests may have told us to ignore it.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP").arg(bed.get_program()).args(bed.get_args());
+        command.current_dir(directory.path());
+        bed = command;
+        let mut running = Running::start(bed);
+        assert_eq!(running.stdout_line(), "started\n");
+        assert!(runs(&time));
+        match signal {
+            Some((signal, code)) => {
+                running.signal(signal);
+                running.finish().exits(&[code]);
+            }
+            None => running.kill(),
+        }
+        until(|| !runs(&time));
+    }
+}
+
+#[test]
+fn a_command_that_does_not_want_to_end_is_ended() {
+    let _machine = share_machine();
+    let directory = tempfile::tempdir().unwrap();
+    let mut running =
+        Running::start(bed_in(directory.path(), &[], "trap 'echo no' TERM; echo started; while :; do sleep 0.1; done"));
+    assert_eq!(running.stdout_line(), "started\n");
+    running.signal(Signal::TERM);
+    assert_eq!(running.stdout_line(), "no\n");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    running.signal(Signal::TERM);
+    running.finish().exits(&[137]);
+}
+
+/// Without any capability, as users are.
+fn unprivileged(arguments: &[&str]) -> Command {
+    let brimful = brimful(arguments);
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(brimful.get_program()).args(brimful.get_args());
+    command
+}
+
+#[test]
+fn users_have_a_test_bed_in_a_user_namespace() {
+    let _machine = share_machine();
+    let brimful = brimful(&["testbed", "--quiet", "--", "sh", "-c", "ip netns exec client1 true && exit 5"]);
+    // Some user who owns what we do, and has no capability.
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-user=1000", "--map-group=1000"]).arg(brimful.get_program()).args(brimful.get_args());
+    Running::start(command).finish().exits(&[5]);
+}
+
+#[test]
+fn without_privilege_it_says_what_to_do() {
+    let _machine = share_machine();
+    let brimful = unprivileged(&["testbed", "--", "true"]);
+    let mut command = Command::new("unshare");
+    let script = r#"echo 0 > /proc/sys/user/max_user_namespaces && exec "$@""#;
+    command.args(["--user", "--map-root-user", "sh", "-c", script, "sh"]);
+    command.arg(brimful.get_program()).args(brimful.get_args());
+    Running::start(command).finish().fails(3, "run as root, or let users make namespaces");
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_is_made() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), "20ms\n").unwrap();
+    let file = file.path().to_str().unwrap();
+    for (flags, message) in [
+        (&["--rtt", "2s..1s"][..], "ends before it begins"),
+        (&["--loss", "150%"], "is no share"),
+        (&["--rate", "10"], "write it like 256kbit"),
+        (&["--clients", "0"], "0 is not in 1..=200"),
+        (&["--clients", "201"], "201 is not in 1..=200"),
+        (&["--rtts", "/no/such/file"], "give --rtts a file of lines like"),
+        (&["--rtts", file], "line 1: `20ms` is no round-trip time"),
+        (&["--server-cpus", "7777"], "--server-cpus names CPU 7777"),
+        (&["--out", "-"], "stdout is the command's"),
+    ] {
+        run(&[&["testbed"], flags, &["--", "true"]].concat()).fails(2, message);
+    }
+    run(&["testbed", "--", "curl", "http://{client 2}/"]).fails(2, "`{client 2}` in the command names no host");
+    run(&["testbed"]).fails(2, "COMMAND");
+}

@@ -1,0 +1,142 @@
+//! What can be sent as a request, and why something else cannot.
+
+/// Why a request cannot be sent.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RequestError {
+    /// The method is not a token.
+    #[error("{0:?} is not an HTTP method: write one word, such as GET")]
+    Method(String),
+    /// CONNECT makes a tunnel, whose bytes are not responses.
+    #[error("CONNECT opens a tunnel and cannot be measured as a request: use another method")]
+    Connect,
+    /// The authority is not `host` or `host:port`.
+    #[error("{0:?} is not an authority: write host or host:port, an internationalised name in its xn-- form")]
+    Authority(String),
+    /// The path is not a request target.
+    #[error("{0:?} is not a path: begin it with / and percent-encode its spaces and control characters")]
+    Path(String),
+    /// The name of a header is not a token.
+    #[error("{0:?} is not a header name: use letters, digits and hyphens, as in X-Request-Id")]
+    HeaderName(String),
+    /// The value of a header has a control character, which could end its line.
+    #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
+    HeaderValue {
+        /// The header.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// A Content-Length was given that is not the body's.
+    #[error("header Content-Length says {given:?} but the body has {actual} bytes: leave the header out, it is added")]
+    ContentLength {
+        /// What the header says.
+        given: String,
+        /// What the body has.
+        actual: u64,
+    },
+    /// A Transfer-Encoding was given, but bodies are sent plain.
+    #[error("header Transfer-Encoding cannot be sent, because bodies go with a Content-Length: leave the header out")]
+    TransferEncoding,
+}
+
+/// Whether this header says how long the content is.
+pub(super) fn is_length(name: &str) -> bool {
+    name.eq_ignore_ascii_case("Content-Length")
+}
+
+/// Whether a header stands for not sending it: one of those that are added, without a value, as with curl's `-H`.
+pub(super) fn leaves_out(name: &str, value: &str) -> bool {
+    const ADDED: [&str; 5] = ["Host", "User-Agent", "Accept", "Connection", "Content-Length"];
+    value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
+}
+
+/// Whether the request line and Host would be what they look like.
+pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<(), RequestError> {
+    if !is_token(method) {
+        return Err(RequestError::Method(method.to_owned()));
+    }
+    if method == "CONNECT" {
+        return Err(RequestError::Connect);
+    }
+    if authority.is_empty() || !authority.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@\\".contains(&byte)) {
+        return Err(RequestError::Authority(authority.to_owned()));
+    }
+    // A path, `*` (OPTIONS) or a whole URL (to a proxy). Bytes above ASCII cannot be mistaken for anything else, and
+    // clients do send them.
+    let has_form = path.starts_with('/') || path == "*" || path.contains("://");
+    if !has_form || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        return Err(RequestError::Path(path.to_owned()));
+    }
+    Ok(())
+}
+
+/// Whether a header can be sent along with a body of `body_bytes`.
+pub(super) fn check_header(name: &str, value: &str, body_bytes: u64) -> Result<(), RequestError> {
+    if !is_token(name) {
+        return Err(RequestError::HeaderName(name.to_owned()));
+    }
+    if value.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) {
+        return Err(RequestError::HeaderValue { name: name.to_owned(), value: value.to_owned() });
+    }
+    if name.eq_ignore_ascii_case("Transfer-Encoding") {
+        return Err(RequestError::TransferEncoding);
+    }
+    if is_length(name) && value != body_bytes.to_string() && !leaves_out(name, value) {
+        return Err(RequestError::ContentLength { given: value.to_owned(), actual: body_bytes });
+    }
+    Ok(())
+}
+
+/// RFC 9110 §5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Request, Version};
+    use Version::Http11;
+
+    /// A request for `/x?y` with this header and body.
+    fn with(method: &str, header: Option<(&str, &str)>, body: &str) -> Result<Request, RequestError> {
+        let headers: Vec<_> = header.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
+        Request::new(method, "a.example:81", "/x?y", &headers, body.as_bytes(), Http11, false)
+    }
+
+    #[test]
+    fn splitting_is_refused() {
+        for method in ["", "GET ", "GE T", "GET\r\n", "G\u{e9}T", "GET:"] {
+            assert_eq!(with(method, None, ""), Err(RequestError::Method(method.to_owned())));
+        }
+        assert_eq!(with("CONNECT", None, ""), Err(RequestError::Connect));
+        for authority in ["", "a b", "a\r\nX: y", "user@host", "http://a", "a/b", "\u{e9}.example"] {
+            let error = Request::new("GET", authority, "/", &[], b"", Http11, false);
+            assert_eq!(error, Err(RequestError::Authority(authority.to_owned())));
+        }
+        for path in ["", "x", "/a b", "/a\r\nX: y", "/\0", "/\x7f", "/a\tb", "*x"] {
+            let error = Request::new("GET", "a", path, &[], b"", Http11, false);
+            assert_eq!(error, Err(RequestError::Path(path.to_owned())));
+        }
+        for path in ["/", "*", "http://a/b", "/\u{e9}", "/%20?a=[b]|c"] {
+            assert!(Request::new("OPTIONS", "a", path, &[], b"", Http11, false).is_ok(), "{path:?}");
+        }
+        for name in ["", "A B", "A:", "A\r\nB", " A", "\u{e9}"] {
+            assert_eq!(with("GET", Some((name, "x")), ""), Err(RequestError::HeaderName(name.to_owned())));
+        }
+        for value in ["a\r\nB: c", "a\nb", "a\rb", "\0", "\x7f"] {
+            let error = with("GET", Some(("A", value)), "").expect_err("a refusal");
+            assert!(matches!(error, RequestError::HeaderValue { .. }), "{value:?}: {error}");
+            assert!(!error.to_string().contains(['\r', '\n', '\0']), "the message itself is one clean line");
+        }
+    }
+
+    #[test]
+    fn framing_is_ours() {
+        assert_eq!(with("POST", Some(("transfer-encoding", "chunked")), ""), Err(RequestError::TransferEncoding));
+        for given in ["4", "05", "x", "5, 5"] {
+            let error = RequestError::ContentLength { given: given.to_owned(), actual: 5 };
+            assert_eq!(with("POST", Some(("Content-Length", given)), "hello"), Err(error));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Was all of a load there that was made in parts? A part that is lost takes its share of the load with it: the server is
+//! measured with less than the workload says, and no figure of the rest shows it. And a part of which one generator was
+//! the limit is lost in the figures of many.
+
+use brimful_core::Nanos;
+use brimful_core::quantity::{percent, seconds};
+use brimful_core::record::{Reason, ReasonCode, ShardOrigin};
+
+/// From this share of the load on it matters that it was missing; so much a generator may stand still as well.
+const LOST_SHARE: f64 = 0.01;
+
+/// Parts that began further apart than this share of the run were not one load.
+const APART_SHARE: f64 = 0.01;
+
+/// But for what a start that was agreed on is kept to by a busy host.
+const APART_TOLERATED_S: f64 = 0.1;
+
+/// So many parts are named.
+const MOST_NAMED: usize = 5;
+
+/// Which part of the load was not there, or not with the rest, if that matters. One part by itself lacks no others.
+pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
+    let of = shards.first()?.of;
+    let window_s = window.as_secs_f64();
+    let lost: Vec<(&ShardOrigin, f64)> =
+        shards.iter().filter_map(|shard| Some((shard, shard.lost_at_s.filter(|at| *at < window_s)?))).collect();
+    let absent = if shards.len() > 1 { of.saturating_sub(shards.len() as u64) } else { 0 };
+    let lost_share: f64 = lost.iter().map(|(_, at)| 1.0 - (at / window_s).clamp(0.0, 1.0)).sum();
+    let share = (lost_share + absent as f64) / of.max(1) as f64;
+    if share < LOST_SHARE {
+        return apart(shards, window_s);
+    }
+    let named = lost.iter().take(MOST_NAMED).map(|(shard, at)| match at {
+        0.0 => format!("shard {}/{of} never began{}", shard.index, on(shard)),
+        at => format!("shard {}/{of}{} was lost {} after the start", shard.index, on(shard), seconds(*at)),
+    });
+    let more = lost.len().saturating_sub(MOST_NAMED);
+    let others = [(more, "more were lost"), (absent as usize, "are not among these Records")];
+    let others = others.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} of {of} {what}"));
+    let what: Vec<String> = named.chain(others).collect();
+    Some(format!(
+        "{} of the load was missing: {}. See what ended it (memory, the host, the network), and make the whole load again.",
+        percent(share),
+        what.join("; ")
+    ))
+}
+
+/// That the parts began too far apart to be one load.
+fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
+    let mut offsets: Vec<(f64, &ShardOrigin)> =
+        shards.iter().filter_map(|shard| Some((shard.offset_us? / 1e6, shard))).collect();
+    offsets.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let ((first, _), (last, late)) = (offsets.first()?, offsets.last()?);
+    let apart = last - first;
+    (apart > APART_TOLERATED_S && apart > APART_SHARE * window_s).then(|| {
+        format!(
+            "The parts of the load began {} apart, shard {}/{}{} last. Give them more time to get ready before they start, \
+             and CPUs of their own.",
+            seconds(apart),
+            late.index,
+            late.of,
+            on(late)
+        )
+    })
+}
+
+/// What speaks against single parts as generators, once for each code that is not among what was `said` of the whole.
+pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
+    use ReasonCode::{BeyondClientMax, GeneratorCpu, GeneratorLate, GeneratorStalled};
+    [GeneratorLate, GeneratorStalled, GeneratorCpu, BeyondClientMax]
+        .into_iter()
+        .filter(|code| said.iter().all(|reason| reason.code != *code))
+        .filter_map(|code| {
+            let mut doubtful =
+                shards.iter().filter_map(|shard| Some((shard, shard.reasons.iter().find(|r| r.code == code)?)));
+            let (shard, reason) = doubtful.next()?;
+            let others = match doubtful.count() {
+                0 => String::new(),
+                n => format!(" The like holds of {n} more."),
+            };
+            let (index, of) = (shard.index, shard.of);
+            Some(Reason { code, message: format!("Of shard {index}/{of}{}: {}{others}", on(shard), reason.message) })
+        })
+        .collect()
+}
+
+/// Where it was, if that is known.
+fn on(shard: &ShardOrigin) -> String {
+    if shard.host.is_empty() { String::new() } else { format!(" on {}", shard.host) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Nanos = Nanos::from_secs(10);
+
+    fn shards(of: u64, there: &[u64]) -> Vec<ShardOrigin> {
+        let shard = |index: &u64| ShardOrigin { index: *index, of, host: "a".to_owned(), ..ShardOrigin::default() };
+        there.iter().map(shard).collect()
+    }
+
+    #[test]
+    fn what_was_lost_matters_by_its_share_of_the_load() {
+        let lost = |at: f64| {
+            let mut all = shards(4, &[1, 2, 3, 4]);
+            all[2].lost_at_s = Some(at);
+            missing(&all, WINDOW)
+        };
+        let said = "20.0 % of the load was missing: shard 3/4 on a was lost 2.00 s after the start. ";
+        assert!(lost(2.0).is_some_and(|message| message.starts_with(said)), "{:?}", lost(2.0));
+        assert!(lost(0.0).is_some_and(|message| message.contains("shard 3/4 never began on a.")), "{:?}", lost(0.0));
+        // 0.75 % of the load; none, for it had all been made.
+        assert_eq!([lost(9.7), lost(10.5)], [None, None]);
+    }
+
+    #[test]
+    fn parts_that_are_not_there_are_missing_but_one_part_is_one() {
+        assert_eq!(missing(&shards(4, &[2]), WINDOW), None);
+        assert_eq!(missing(&shards(2, &[1, 2]), WINDOW), None);
+        let two = missing(&shards(4, &[1, 3]), WINDOW).unwrap();
+        assert!(two.starts_with("50.0 % of the load was missing: 2 of 4 are not among these Records."), "{two}");
+        assert_eq!(missing(&[], WINDOW), None);
+    }
+
+    #[test]
+    fn parts_that_begin_apart_are_no_one_load() {
+        let mut all = shards(2, &[1, 2]);
+        all[0].offset_us = Some(20.0);
+        assert_eq!(missing(&all, WINDOW), None, "one of them has not said");
+        all[1].offset_us = Some(250_020.0);
+        let message = missing(&all, WINDOW).unwrap();
+        assert!(message.starts_with("The parts of the load began 250 ms apart, shard 2/2 on a last."), "{message}");
+        assert_eq!(missing(&all, Nanos::from_secs(60)), None, "half a percent of the run");
+    }
+
+    #[test]
+    fn a_part_in_doubt_is_said_once() {
+        let late = |message: &str| Reason { code: ReasonCode::GeneratorLate, message: message.to_owned() };
+        let mut all = shards(3, &[1, 2, 3]);
+        all[1].reasons = vec![late("Late.")];
+        all[2].reasons = vec![late("Later.")];
+        let said = vec![late("Of shard 2/3 on a: Late. The like holds of 1 more.")];
+        assert_eq!(doubts(&all, &[]), said);
+        assert_eq!(doubts(&all, &said), []);
+        // How calls ended is added up, and judged of the whole.
+        all.iter_mut().flat_map(|shard| &mut shard.reasons).for_each(|reason| reason.code = ReasonCode::Interrupted);
+        assert_eq!(doubts(&all, &[]), []);
+    }
+}

@@ -1,0 +1,70 @@
+//! The first process of the command's PID namespace: starts the command, waits for it and for whatever is left to it,
+//! and ends with the command's code. The kernel then ends all else in the namespace.
+
+use crate::TestbedError;
+use crate::run::INTERRUPT;
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, wait};
+use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::ffi::CStr;
+use std::process::Command;
+
+/// Runs a command; returns its exit code, or 128 and the number of the signal that ended it. `parent` is the process
+/// whose end is the end of all.
+///
+/// # Errors
+/// When the command cannot be started.
+pub fn inside(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(TestbedError::kernel("follow the parent process"))?;
+    if !is_child_of(parent) {
+        // It has ended before it could be followed.
+        return Ok(128 + Signal::KILL.as_raw() as u8);
+    }
+    let mut signals =
+        Signals::new([SIGTERM, SIGHUP, INTERRUPT.as_raw()]).map_err(TestbedError::kernel("listen for signals"))?;
+    // What /proc shows is to be of this namespace. Where that may not be mounted, as in some containers, it shows the
+    // processes of all, by other numbers.
+    let _ = mount("proc", "/proc", "proc", MountFlags::empty(), None::<&CStr>);
+    let Some((program, arguments)) = command.split_first() else { return Ok(0) };
+    let child = Command::new(program).args(arguments).spawn();
+    let child = child.map_err(|source| TestbedError::Command { program: program.clone(), source })?;
+    let pid = Pid::from_child(&child);
+    let pass_on = move || {
+        for signal in signals.forever() {
+            let signal = match signal {
+                SIGTERM => Signal::TERM,
+                SIGHUP => Signal::HUP,
+                _ => Signal::INT,
+            };
+            // Fails only when it has ended.
+            let _ = kill_process(pid, signal);
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(pass_on)
+        .map_err(TestbedError::kernel("start a thread"))?;
+    wait_for(pid)
+}
+
+/// Whether this is still a child of the process, which /proc of the namespace outside knows.
+fn is_child_of(parent: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("PPid:").is_some_and(|pid| pid.trim() == parent.to_string()))
+}
+
+/// Waits for the command, and for what others have left behind meanwhile.
+fn wait_for(command: Pid) -> Result<u8, TestbedError> {
+    loop {
+        let ended = match wait(WaitOptions::empty()) {
+            Ok(ended) => ended,
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(TestbedError::kernel("wait for the command")(error)),
+        };
+        if let Some((_, status)) = ended.filter(|(pid, _)| *pid == command) {
+            let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
+            return Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+        }
+    }
+}

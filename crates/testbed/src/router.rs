@@ -1,0 +1,304 @@
+//! The router between the server and its clients, without its I/O: packets in, packets out when they are due.
+//!
+//! Every client has a link up to the router and one down from it, each with half of its round-trip time; the server is
+//! beside the router. So a packet passes one link, or two between clients. What waits on links is in one wheel. Memory
+//! is bounded: beyond `MOST_HELD` packets on their way, further ones are dropped and counted.
+//!
+//! It is told the time. Source: Banga & Druschel 1997, Figure 3.
+
+use crate::address::{HostNumber, SERVER};
+use crate::flows::Flows;
+use crate::link::{Link, LinkShape};
+use crate::packet::{self, Head};
+use crate::rtt::{Range, Rtts};
+use crate::wheel::Wheel;
+use brimful_core::Nanos;
+use brimful_core::testbed::Link as LinkCounts;
+
+/// The largest packet, in bytes.
+pub const MTU: usize = 1500;
+/// Most packets on their way: 200 MB of the largest.
+const MOST_HELD: usize = 1 << 17;
+
+/// The network between the server and its clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// How many clients.
+    pub clients: usize,
+    /// Their round-trip times to the server.
+    pub rtts: Rtts,
+    /// What each client's links do besides.
+    pub link: LinkShape,
+    /// Seed of all randomness.
+    pub seed: u64,
+}
+
+/// The router's state.
+#[derive(Debug)]
+pub struct Router {
+    clients: Vec<Client>,
+    wheel: Wheel<Packet>,
+    /// Buffers for packets to come.
+    pool: Vec<Vec<u8>>,
+    most_held: usize,
+    no_room: u64,
+    no_host: u64,
+}
+
+/// A client's links.
+#[derive(Debug)]
+struct Client {
+    up: Link,
+    down: Link,
+    rtt: Range,
+    /// `None` unless each connection has a round-trip time of its own.
+    flows: Option<Flows>,
+}
+
+/// A packet on its way.
+#[derive(Debug)]
+struct Packet {
+    /// As long as a buffer is.
+    bytes: Vec<u8>,
+    length: usize,
+    to: HostNumber,
+    due: Nanos,
+    /// Whether the next thing is its host, else the link down to it.
+    arrives: bool,
+}
+
+/// What became of a client's packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClientCounts {
+    /// From it.
+    pub up: LinkCounts,
+    /// To it.
+    pub down: LinkCounts,
+    /// Round-trip times that were drawn.
+    pub drawn: u64,
+}
+
+impl Router {
+    /// One to which nothing has come yet.
+    pub fn new(shape: &Shape) -> Router {
+        let client = |index: usize| {
+            let link = |number: usize| Link::new(shape.link, shape.seed, number as u64);
+            let flows = match &shape.rtts {
+                Rtts::Drawn(histogram) => Some(Flows::new(histogram.clone(), shape.seed, index as u64)),
+                Rtts::Spread(_) => None,
+            };
+            let rtt = shape.rtts.of_client(index, shape.clients);
+            Client { up: link(2 * index), down: link(2 * index + 1), rtt, flows }
+        };
+        Router {
+            clients: (0..shape.clients).map(client).collect(),
+            wheel: Wheel::new(),
+            pool: Vec::new(),
+            most_held: MOST_HELD,
+            no_room: 0,
+            no_host: 0,
+        }
+    }
+
+    /// Room for a packet: as long as the largest, whatever is in it.
+    pub fn buffer(&mut self) -> Vec<u8> {
+        self.pool.pop().unwrap_or_else(|| vec![0; MTU])
+    }
+
+    /// Keeps a buffer for another packet.
+    pub fn keep(&mut self, buffer: Vec<u8>) {
+        self.pool.push(buffer);
+    }
+
+    /// A packet has come from a host: the first `length` bytes of a buffer.
+    pub fn take(&mut self, from: HostNumber, bytes: Vec<u8>, length: usize, now: Nanos) {
+        let Some(head) = bytes.get(..length).and_then(packet::head) else { return self.drop_unknown(bytes) };
+        let known = |host: &HostNumber| host.0 <= self.clients.len();
+        let Some(to) = head.to.filter(known) else { return self.drop_unknown(bytes) };
+        let packet = Packet { bytes, length, to, due: now, arrives: false };
+        match self.client(from) {
+            Some(client) => {
+                let delay = client.one_way(&head);
+                let due = client.up.pass(length, delay, now);
+                self.hold(packet, to == SERVER, due, now);
+            }
+            None => self.go_down(packet, &head, now),
+        }
+    }
+
+    /// When there is something to release, unless before.
+    pub fn next(&self) -> Option<Nanos> {
+        self.wheel.next()
+    }
+
+    /// Delivers the packets that are due, at most so many: each to its host, with the instant that it was due at.
+    /// Returns whether there may be more.
+    pub fn release(&mut self, now: Nanos, most: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
+        for _ in 0..most {
+            let Some(packet) = self.wheel.pop(now) else { return false };
+            if packet.arrives {
+                deliver(packet.to, packet.bytes.get(..packet.length).unwrap_or_default(), packet.due);
+                self.pool.push(packet.bytes);
+                continue;
+            }
+            match packet.bytes.get(..packet.length).and_then(packet::head) {
+                Some(head) => self.go_down(packet, &head, now),
+                None => self.drop_unknown(packet.bytes),
+            }
+        }
+        true
+    }
+
+    /// Packets for which there was no room, and those for nobody.
+    pub fn dropped(&self) -> (u64, u64) {
+        (self.no_room, self.no_host)
+    }
+
+    /// What became of each client's packets.
+    pub fn clients(&self) -> impl Iterator<Item = ClientCounts> {
+        self.clients.iter().map(|client| ClientCounts {
+            up: client.up.counts(),
+            down: client.down.counts(),
+            drawn: client.flows.as_ref().map_or(0, Flows::drawn),
+        })
+    }
+
+    /// From the router to its host.
+    fn go_down(&mut self, packet: Packet, head: &Head, now: Nanos) {
+        // A packet that has come up to the router late goes on from when it was due.
+        let (begins, length) = (packet.due, packet.length);
+        let due = match self.client(packet.to) {
+            Some(client) => {
+                let delay = client.one_way(head);
+                client.down.pass(length, delay, begins)
+            }
+            None => Some(begins),
+        };
+        self.hold(packet, true, due, now);
+    }
+
+    /// Keeps a packet until it is due; `None` if it never is.
+    fn hold(&mut self, mut packet: Packet, arrives: bool, due: Option<Nanos>, now: Nanos) {
+        let Some(due) = due else { return self.pool.push(packet.bytes) };
+        if self.wheel.len() >= self.most_held {
+            self.no_room += 1;
+            return self.pool.push(packet.bytes);
+        }
+        (packet.due, packet.arrives) = (due, arrives);
+        self.wheel.insert(now, due, packet);
+    }
+
+    fn drop_unknown(&mut self, bytes: Vec<u8>) {
+        self.no_host += 1;
+        self.pool.push(bytes);
+    }
+
+    fn client(&mut self, host: HostNumber) -> Option<&mut Client> {
+        self.clients.get_mut(host.0.checked_sub(1)?)
+    }
+}
+
+impl Client {
+    /// Half of the round-trip time of the connection that a packet is of.
+    fn one_way(&mut self, head: &Head) -> Nanos {
+        let rtt = self.flows.as_mut().map_or(self.rtt.least, |flows| flows.rtt(head));
+        Nanos(rtt.0 / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::tests::segment;
+
+    const MS: fn(u64) -> Nanos = Nanos::from_millis;
+    /// Resolution of the wheel.
+    const SLOT: Nanos = Nanos(8192);
+
+    fn shape(rtts: Rtts) -> Shape {
+        Shape { clients: 2, rtts, link: LinkShape::default(), seed: 1 }
+    }
+
+    fn spread(least: u64, most: u64) -> Rtts {
+        Rtts::Spread(Range { least: MS(least), most: MS(most) })
+    }
+
+    /// Puts a segment in.
+    fn put(router: &mut Router, from: usize, to: HostNumber, now: Nanos) {
+        let packet = segment(HostNumber(from), to, (1000, 80), 0x10, 5);
+        let mut buffer = router.buffer();
+        buffer[..packet.len()].copy_from_slice(&packet);
+        router.take(HostNumber(from), buffer, packet.len(), now);
+    }
+
+    /// Runs it until nothing is on its way: to whom, and when.
+    fn drain(router: &mut Router) -> Vec<(usize, Nanos)> {
+        let mut seen = Vec::new();
+        while let Some(next) = router.next() {
+            router.release(next, 1000, |to, bytes, due| {
+                assert!(due <= next && next <= due + SLOT, "{due} {next}");
+                assert_eq!(bytes.len(), 40);
+                seen.push((to.0, due));
+            });
+        }
+        seen
+    }
+
+    #[test]
+    fn each_way_takes_half_of_a_clients_rtt_and_between_clients_both_take_theirs() {
+        let mut router = Router::new(&shape(spread(20, 200)));
+        let now = Nanos::from_secs(1000);
+        put(&mut router, 1, SERVER, now);
+        put(&mut router, 0, HostNumber(2), now);
+        put(&mut router, 1, HostNumber(2), now);
+        put(&mut router, 0, SERVER, now);
+        let expected = [(0, now), (0, now + MS(10)), (2, now + MS(100)), (2, now + MS(110))];
+        assert_eq!(drain(&mut router), expected);
+        let counts: Vec<_> = router.clients().map(|client| (client.up.packets, client.down.packets)).collect();
+        assert_eq!(counts, [(2, 0), (0, 2)]);
+    }
+
+    #[test]
+    fn packets_to_nobody_are_counted_and_nothing_panics() {
+        let mut router = Router::new(&shape(spread(0, 0)));
+        put(&mut router, 1, HostNumber(3), Nanos::ZERO);
+        for length in [0, 1, 40, 1500, 9000] {
+            let buffer = router.buffer();
+            router.take(HostNumber(1), buffer, length, Nanos::ZERO);
+        }
+        assert_eq!((drain(&mut router).len(), router.dropped()), (0, (0, 6)));
+        assert!(router.pool.len() <= 2, "buffers are used again");
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_bounded() {
+        let mut router = Router::new(&shape(spread(100, 100)));
+        router.most_held = 3;
+        (0..5).for_each(|_| put(&mut router, 1, SERVER, Nanos::ZERO));
+        assert_eq!((drain(&mut router).len(), router.dropped()), (3, (2, 0)));
+    }
+
+    #[test]
+    fn no_more_are_released_at_once_than_asked_for() {
+        let mut router = Router::new(&shape(spread(0, 0)));
+        (0..5).for_each(|_| put(&mut router, 1, SERVER, Nanos::ZERO));
+        let mut seen = 0;
+        assert!(router.release(MS(1), 3, |_, _, _| seen += 1));
+        assert!(!router.release(MS(1), 3, |_, _, _| seen += 1));
+        assert_eq!(seen, 5);
+    }
+
+    #[test]
+    fn connections_with_drawn_times_take_the_same_both_ways() {
+        let mut router = Router::new(&shape(Rtts::Drawn("10ms..500ms,1".parse().unwrap())));
+        put(&mut router, 1, SERVER, Nanos::ZERO);
+        let there = drain(&mut router)[0].1;
+        let answer = segment(SERVER, HostNumber(1), (80, 1000), 0x10, 5);
+        let mut buffer = router.buffer();
+        buffer[..40].copy_from_slice(&answer);
+        router.take(SERVER, buffer, 40, Nanos::from_secs(1));
+        assert_eq!(drain(&mut router), [(1, Nanos::from_secs(1) + there)]);
+        assert!(there >= MS(5) && there <= MS(250), "{there}");
+        assert_eq!(router.clients().map(|client| client.drawn).collect::<Vec<_>>(), [1, 0]);
+    }
+}

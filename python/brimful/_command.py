@@ -1,0 +1,111 @@
+"""A command as a call: arguments become flags, and the document that it writes a result."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import _binary
+from ._documents import Document
+
+D = TypeVar("D", bound=Document)
+
+#: Exit codes with which a command has done its job, and tells so in its document.
+DONE = (0, 1, 3, 4)
+
+
+def words(flags: Mapping[str, Any]) -> list[str]:
+    """The flags of a command line: `calls_per_connection=3` is `--calls-per-connection=3`.
+
+    >>> words({"rate": 1000, "new_connection": True, "insecure": False, "header": ["A: b", "C: d"], "seed": None})
+    ['--rate=1000', '--new-connection', '--header=A: b', '--header=C: d']
+    >>> words({"duration": timedelta(milliseconds=1500), "tick": 0.001})
+    ['--duration=1500000us', '--tick=0.001']
+    """
+    return [word for name, value in flags.items() for word in _flag("--" + name.replace("_", "-"), value)]
+
+
+def _flag(flag: str, value: Any) -> list[str]:
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [flag]
+    if isinstance(value, timedelta):
+        return [f"{flag}={value // timedelta(microseconds=1)}us"]
+    if isinstance(value, (list, tuple)):
+        return [word for item in value for word in _flag(flag, item)]
+    return [f"{flag}={value}"]
+
+
+def call(
+    kind: type[D],
+    command: Sequence[str],
+    arguments: Sequence[str],
+    flags: Mapping[str, Any],
+    *,
+    page: str | None = None,
+    json_flag: bool = False,
+    on_line: Callable[[str], None] | None = None,
+) -> D:
+    """Runs a command and reads the document that it writes.
+
+    `page` is its flag for the report's page. With `json_flag` the document comes by `--json`, as its `--out` writes
+    something else, and there is no text.
+    """
+    with tempfile.TemporaryDirectory(prefix="brimful-") as directory:
+        out, html = Path(directory, "document.json"), Path(directory, "page.html")
+        line = [*command, *words(flags)]
+        line += ["--json"] if json_flag else [f"--out={out}"]
+        line += [f"{page}={html}"] if page else []
+        ended = _binary.run([*line, "--", *arguments], on_line)
+        text = ended.stdout if json_flag else _content(out)
+        document = _document(kind, text) if text and ended.code in (*DONE, 130) else None
+        if document is not None:
+            document.text = "" if json_flag else ended.stdout  # type: ignore[misc]
+            document.page = _content(html)  # type: ignore[misc]
+            document.exit_code = ended.code  # type: ignore[misc]
+    if ended.code == 130 or ended.interrupted:
+        interrupted = _binary.Interrupted()
+        interrupted.result = document
+        raise interrupted
+    if document is None:
+        raise _binary.error(ended)
+    return document
+
+
+def _document(kind: type[D], text: str) -> D | None:
+    try:
+        return kind.from_json(json.loads(text))
+    except json.JSONDecodeError:
+        return None
+
+
+def _content(path: Path) -> str | None:
+    return path.read_text() if path.exists() else None
+
+
+@contextlib.contextmanager
+def files(documents: Sequence[Any], suffix: str = ".json") -> Iterator[list[str]]:
+    """Names of files with these documents: paths are taken as they are, all else is written."""
+    with tempfile.TemporaryDirectory(prefix="brimful-") as directory:
+        yield [_file(document, Path(directory, f"{number}{suffix}")) for number, document in enumerate(documents, 1)]
+
+
+def _file(document: Any, path: Path) -> str:
+    if isinstance(document, (str, os.PathLike)):
+        return os.fspath(document)
+    if isinstance(document, Document):
+        document.save(path)
+    elif isinstance(document, Mapping):
+        path.write_text(json.dumps(document))
+    else:
+        raise _binary.UsageError(
+            f"a document is a path, an object of its JSON or a result, and not {document!r:.60}", 2
+        )
+    return str(path)

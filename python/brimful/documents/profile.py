@@ -1,0 +1,611 @@
+"""Written by document_types.py from schema/profile.schema.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .._documents import Document, Part
+
+
+@dataclass(kw_only=True)
+class Arrivals(Part):
+    """Requests by time."""
+    #: Requests in the busiest minute.
+    busiest_minute: int
+    #: Requests in the busiest second.
+    busiest_second: int
+    #: Requests by hour of the day, 24.
+    by_hour: list[int]
+    #: Requests by weekday, Monday first, 7.
+    by_weekday: list[int]
+    #: Mean rate by weekday and hour, 7 × 24; 0 where the log does not reach.
+    by_weekday_and_hour: list[list[float]]
+    #: When the first step of `rates` begins, RFC 3339.
+    from_: str = field(metadata={"key": "from"})
+    #: Requests per second, from the first to the last.
+    mean_rate: float
+    #: Mean rate in each step, one after another.
+    rates: list[float]
+    #: Length of a step of `rates`: a whole number of minutes.
+    step_s: int
+
+
+@dataclass(kw_only=True)
+class Burstiness(Part):
+    """Menascé & Almeida (1998): epochs with more arrivals than the mean."""
+    #: Mean rate of the epochs above the mean, over the mean.
+    a: float
+    #: Their share of all epochs.
+    b: float
+    #: Length of an epoch.
+    epoch_s: float
+    #: The largest count over the mean one.
+    peak_to_mean: float
+
+
+@dataclass(kw_only=True)
+class Class(Part):
+    """A class of request."""
+    #: Smallest and largest answer.
+    bytes_range: list[int]
+    #: Squared coefficient of variation of the answers' bytes.
+    bytes_scv: float
+    #: How it came about: `from the spanning tree's cluster 1`.
+    derived_from: str
+    #: Of an answer.
+    mean_bytes: float
+    #: Mean time that the server took, where the log has it.
+    mean_service_s: float | None = None
+    #: Its name.
+    name: str
+    #: What belongs to it, for people: `1 – 4,372 bytes`.
+    range: str
+    #: Requests.
+    requests: int
+    #: Of all bytes.
+    share_bytes: float
+    #: Of all requests.
+    share_requests: float
+    #: Distinct URLs; an estimate.
+    unique_urls: int
+    #: Its most popular URLs, with what of its requests they are and how large.
+    urls: list[PopularUrl]
+
+
+@dataclass(kw_only=True)
+class Class2(Part):
+    """One class of request."""
+    #: Request body.
+    body: str | None = None
+    #: A file with the request body, in place of `body`; its path from the working directory. It is sent piece by
+    #: piece as the server takes it, with its size at the start of the run as `Content-Length`.
+    body_file: str | None = None
+    #: A file of comma-separated values for `{csv.COLUMN}`; its first line names the columns. The n-th call of the
+    #: class has the n-th row, and after the last the first comes again.
+    csv: str | None = None
+    #: What an answer has to be like; one that is not is `unexpected`, and a failure.
+    expect: Expect | None = None
+    #: A set of files below `path`.
+    file_set: FileSet | None = None
+    #: Extra header fields.
+    headers: dict[str, str] | None = None
+    #: HTTP method.
+    method: str | None = None
+    #: Its name in every table and document; unique.
+    name: str
+    #: In which order those of a list are asked for.
+    order: Order | None = None
+    #: Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. Here,
+    #: in `urls`, in the values of `headers` and in `body`, `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are
+    #: filled in anew for every call.
+    path: str | None = None
+    #: How often each of them is asked for, by its place in the list or set: `zipf:0.8`. Where it is absent, their
+    #: weights say so.
+    popularity: Popularity2 | None = None
+    #: In place of `urls`: a file of requests, one JSON object on a line: path, and method, headers, body, class,
+    #: weight and bytes if wanted. Of requests that name a class it has those of this one.
+    requests_file: str | None = None
+    #: What is asked for in place of one path, each as often as its weight says.
+    urls: list[Url] | None = None
+    #: In place of `urls`: a file of them, one on a line, each with its weight and its bytes if wanted: `/a.png 3
+    #: 4096`.
+    urls_file: str | None = None
+    #: Its share of the calls, relative to the other classes' weights.
+    weight: float | None = None
+
+
+@dataclass(kw_only=True)
+class Dispersion(Part):
+    """The index of dispersion of counts at one length of epoch."""
+    #: Length of an epoch.
+    epoch_s: float
+    #: How many there are.
+    epochs: int
+    #: Variance over mean; 1 for Poisson arrivals.
+    index: float
+    #: Its 95 % interval.
+    interval95: list[float]
+
+
+@dataclass(kw_only=True)
+class Expect(Part):
+    """What all answers to a class have to be like."""
+    #: Bytes of content, as sent: a compressed answer has those it is compressed to.
+    length: int | None = None
+    #: SHA-256 of the content as sent, in 64 hexadecimal digits.
+    sha256: Sha256 | None = None
+    #: The status: 200, "2xx", or several of these; any if absent.
+    status: Statuses | None = None
+
+
+@dataclass(kw_only=True)
+class FileSet(Part):
+    """Files below the class's path."""
+    #: Bytes of a file, or how those of all are distributed: the sizes that `brimful fileset` makes.
+    bytes: Spread | None = None
+    #: How many.
+    files: int
+    #: They are asked for one after another, and one call in how many goes on to the next: with 0.25 each is asked
+    #: for four times in a row. After the last comes the first. Without it each call asks for any of them.
+    ratio: float | None = None
+
+
+@dataclass(kw_only=True)
+class FormatShare(Part):
+    """A format, and the share of lines that it reads."""
+    #: Its name, or the format string that was given.
+    name: str
+    #: Of the lines that were parsed, 0..1.
+    share: float
+
+
+@dataclass(kw_only=True)
+class Hurst(Part):
+    """Long-range dependence."""
+    #: Length of the shortest scale that it rests on.
+    from_s: float
+    #: Its 95 % interval.
+    interval95: list[float]
+    #: Length of the longest.
+    to_s: float
+    #: H; 0.5 without, towards 1 with.
+    value: float
+
+
+@dataclass(kw_only=True)
+class Lines(Part):
+    """`read = parsed + malformed + filtered`."""
+    #: Lines that were left out: directives, empty lines, and what a filter excluded.
+    filtered: int
+    #: The first malformed ones.
+    first_malformed: list[MalformedLine]
+    #: Lines that are not of the format.
+    malformed: int
+    #: Requests that came before one above them in the log.
+    out_of_order: int
+    #: Requests that the profile is of.
+    parsed: int
+    #: All; what `wc -l` says, plus one for a last line without newline.
+    read: int
+
+
+@dataclass(kw_only=True)
+class Load(Part):
+    """How calls come."""
+    #: How calls of an open load are spaced, as `--arrivals` writes it; `constant` if absent.
+    arrivals: str | None = None
+    #: Closed load: so many clients that wait for their answers.
+    clients: int | None = None
+    #: Open load: the requests of access logs.
+    log: LogReplay | None = None
+    #: Open load: calls per second, whatever the server does; with `stages`, the rate before the first.
+    rate: float | None = None
+    #: S-Clients: so many connection attempts always under way.
+    s_clients: int | None = None
+    #: Sessions: bursts of calls with time to think in between.
+    sessions: SessionLoad | None = None
+    #: Open load: the rate goes linearly from stage to stage.
+    stages: list[Stage] | None = None
+    #: Between an answer and the client's next call, in seconds; 0 if absent.
+    think_s: float | None = None
+    #: Open load: at these instants.
+    trace: Trace | None = None
+
+
+@dataclass(kw_only=True)
+class LogReplay(Part):
+    """The requests of access logs."""
+    #: Their paths.
+    files: list[str]
+    #: Whether the same requests come at a constant rate.
+    flattened: bool | None = None
+    #: What the gaps between requests are divided by.
+    speed: float | None = None
+
+
+@dataclass(kw_only=True)
+class MalformedLine(Part):
+    """A line that is not of the format."""
+    #: Where in the line, in bytes from 1.
+    column: int
+    #: What should have been there.
+    expected: str
+    #: In which file.
+    file: str
+    #: Which line of it, from 1.
+    line: int
+    #: The line's beginning, with what a terminal would obey escaped.
+    text: str
+
+
+@dataclass(kw_only=True)
+class Peak(Part):
+    """The busiest window."""
+    #: When it begins, RFC 3339.
+    from_: str = field(metadata={"key": "from"})
+    #: Whether it was given, and not found.
+    given: bool
+    #: Requests per second in it.
+    rate: float
+    #: Requests in it.
+    requests: int
+    #: How long it is.
+    seconds: int
+
+
+@dataclass(kw_only=True)
+class PopularUrl(Part):
+    """A URL."""
+    #: Mean bytes of its answers.
+    mean_bytes: float
+    #: The method that it is mostly asked for with.
+    method: str
+    #: How often.
+    requests: int
+    #: It may have been as much less often.
+    requests_error: int
+    #: Path and query, as in the log.
+    url: str
+
+
+@dataclass(kw_only=True)
+class Popularity(Part):
+    """How requests concentrate."""
+    #: Share of requests for the so many most popular URLs: pairs of their number and the share.
+    concentration: list[tuple[int, float]]
+    #: The most popular ones, exact or with the error that they have.
+    urls: list[PopularUrl]
+    #: s of Zipf's law: the n-th most popular URL is asked for as n^−s.
+    zipf: float | None = None
+    #: R² of that, over the logarithms of rank and count.
+    zipf_fit: float | None = None
+
+
+@dataclass(kw_only=True)
+class Robots(Part):
+    """Requests of robots."""
+    #: Bytes of their answers.
+    bytes: int
+    #: `keep`, `drop` or `only`.
+    policy: str
+    #: How many, whatever became of them.
+    requests: int
+
+
+@dataclass(kw_only=True)
+class Script(Part):
+    """One session."""
+    #: Its bursts, at least one.
+    bursts: list[ScriptedBurst]
+
+
+@dataclass(kw_only=True)
+class ScriptedBurst(Part):
+    """One burst of a session."""
+    #: Its calls, at least one; the first is answered before the others are made.
+    calls: list[ScriptedCall]
+    #: Seconds from its last answer to the next burst's first call; as the sessions' `think_s` says if absent.
+    think_s: float | None = None
+
+
+@dataclass(kw_only=True)
+class ScriptedCall(Part):
+    """One call of a burst."""
+    #: Request body; the class's if absent.
+    body: str | None = None
+    #: The class that it is reported as; the first one if absent.
+    class_: str | None = field(default=None, metadata={"key": "class"})
+    #: HTTP method; the class's if absent.
+    method: str | None = None
+    #: Path and query; the class's if absent.
+    path: str | None = None
+
+
+@dataclass(kw_only=True)
+class SessionLoad(Part):
+    """A load of sessions."""
+    #: How they are spaced, as `--arrivals` writes it; `poisson` if absent.
+    arrivals: str | None = None
+    #: What becomes of its connections between bursts.
+    between_bursts: BetweenBursts | None = None
+    #: Bursts of one session; 1 if absent.
+    bursts: Spread | None = None
+    #: In place of `bursts`: calls of one session in all, in as many bursts as it takes.
+    calls: Spread | None = None
+    #: Calls of one burst; the first is answered before the others are made; 1 if absent.
+    calls_per_burst: Spread | None = None
+    #: Connections of one session at most.
+    connections: int | None = None
+    #: Whether each session keeps the cookies that it is given, and sends them.
+    cookies: bool | None = None
+    #: Whether the load begins as if it had always gone on.
+    in_progress: bool | None = None
+    #: Whether the other calls of a burst go out together on one connection, as long as the server keeps it open.
+    pipelined: bool | None = None
+    #: New sessions per second, whatever the server does.
+    rate: float | None = None
+    #: Seconds from the end of a user's session to the next one's beginning; 0 if absent.
+    rest_s: Spread | None = None
+    #: Whether a call whose answer is whole, but not what its class expects, is made again at once, and does not end
+    #: its session.
+    retry: bool | None = None
+    #: Sessions that are written out, made in turn, in place of `bursts` and `calls_per_burst`.
+    script: list[Script] | None = None
+    #: So many sessions in all; no bound if absent.
+    sessions: int | None = None
+    #: In place of `bursts`: the probability that a user stays for another burst after each.
+    stay: float | None = None
+    #: Seconds from the last answer of a burst to the next burst's first call.
+    think_s: Spread | None = None
+    #: In place of a rate: so many users, each beginning another session after the last one.
+    users: int | None = None
+
+
+@dataclass(kw_only=True)
+class Sessions(Part):
+    """What clients do, one request after another."""
+    #: A pause as short as this goes on with a burst: a page and what it embeds.
+    burst_gap_s: float
+    #: Bursts of one.
+    bursts: Times
+    #: Sessions that were ended by force because too many were open at once.
+    cut_short: int
+    #: A pause as long as this ends one.
+    gap_s: float
+    #: From its first request to its last.
+    length_s: Times
+    #: New ones per second.
+    rate: float
+    #: Requests of one.
+    requests: Times
+    #: Requests of a burst.
+    requests_per_burst: Times
+    #: How many.
+    sessions: int
+    #: Between two bursts.
+    think_s: Times
+
+
+@dataclass(kw_only=True)
+class Sizes(Part):
+    """Bytes of answers."""
+    #: Share of answers with more bytes than this: pairs of bytes and share, for a chart on logarithmic axes.
+    complementary: list[tuple[float, float]]
+    #: The largest.
+    max: int
+    #: Mean bytes of these.
+    mean: float
+    #: Percentiles in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`.
+    percentiles: dict[str, float]
+    #: How many answers have a body.
+    responses: int
+    #: Index of the tail, where it falls like a power of the size.
+    tail: Tail | None = None
+
+
+@dataclass(kw_only=True)
+class Source(Part):
+    """One file or stream."""
+    #: Bytes read from it, after decompression.
+    bytes: int
+    #: Why it was not read to its end, if it was not.
+    cut_short: str | None = None
+    #: Lines read from it.
+    lines: int
+    #: Its path, or `-`.
+    path: str
+
+
+@dataclass(kw_only=True)
+class Stage(Part):
+    """The rate goes linearly from where it was to `rate` within `length_s`. A stage of no length is a jump, one with
+    the rate before it a level."""
+    #: How long, in seconds.
+    length_s: float
+    #: Calls per second at its end.
+    rate: float
+
+
+@dataclass(kw_only=True)
+class Tail(Part):
+    """A tail that falls like size^−index."""
+    #: From so many bytes on.
+    from_bytes: int
+    #: α; below 2 the variance has no bound.
+    index: float
+    #: Its 95 % interval.
+    interval95: list[float]
+    #: How many answers that are.
+    responses: int
+
+
+@dataclass(kw_only=True)
+class Times(Part):
+    """A distribution of times."""
+    #: The longest.
+    max: float
+    #: Their mean.
+    mean: float
+    #: Percentiles: `"50"`, `"90"`, `"95"`, `"99"`.
+    percentiles: dict[str, float]
+    #: How many.
+    samples: int
+    #: Squared coefficient of variation.
+    scv: float
+
+
+@dataclass(kw_only=True)
+class Tls(Part):
+    """How the connections to an `https://` URL are secured: the table `[tls]`. Keys and certificates are never in a
+    document; the command line names their files."""
+    #: Whether any certificate will do.
+    insecure: bool | None = None
+    #: The oldest version that is spoken.
+    minimum: TlsVersion | None = None
+    #: Whether a new connection resumes the session of an earlier one where it has a ticket for it. Without that
+    #: every handshake is a full one, as those of users who come for the first time are.
+    resume: bool | None = None
+    #: The server's name: what it is asked for, and what its certificate has to be for; the URL's host if absent.
+    sni: str | None = None
+
+
+@dataclass(kw_only=True)
+class Trace(Part):
+    """The instants of a file."""
+    #: Its path: one instant in seconds per line.
+    file: str
+    #: What the gaps between them are divided by.
+    speed: float | None = None
+
+
+@dataclass(kw_only=True)
+class Url(Part):
+    """One of the URLs of a class."""
+    #: Bytes of the answer's body, where that is known: the size of the file that `brimful fileset` makes.
+    bytes: int | None = None
+    #: Path and query.
+    path: str
+    #: Its share of the class's calls, relative to the other URLs' weights.
+    weight: float | None = None
+
+
+@dataclass(kw_only=True)
+class Workload(Part):
+    """The whole document."""
+    #: The request classes, at least one.
+    class_: list[Class2] = field(metadata={"key": "class"})
+    #: How calls come; absent where a command line says it, or where it is the command's own business.
+    load: Load | None = None
+    #: How connections to an `https://` URL are secured, where that is not as usual.
+    tls: Tls | None = None
+
+
+@dataclass(kw_only=True)
+class Profile(Document):
+    """The whole document."""
+    #: Requests per second and their course.
+    arrivals: Arrivals
+    #: The program that made it.
+    brimful_version: str
+    #: Menascé and Almeida's a and b in the peak window.
+    burstiness: Burstiness | None = None
+    #: Of all answers.
+    bytes: int
+    #: The classes of request in the peak window.
+    classes: list[Class]
+    #: How the classes were made, and why so many.
+    classes_by: str
+    #: The command line, without credentials.
+    command: list[str]
+    #: The index of dispersion of arrivals in the peak window, by length of the epoch.
+    dispersion: list[Dispersion]
+    #: The format of most lines, by name.
+    format: str
+    #: Every format that lines were read with.
+    formats: list[FormatShare]
+    #: The first request, RFC 3339.
+    from_: str = field(metadata={"key": "from"})
+    #: The Hurst parameter of arrivals in the peak window; `None` where there is not enough data.
+    hurst: Hurst | None = None
+    #: Why there is none.
+    hurst_missing: str | None = None
+    #: Times between requests, in the order of the log.
+    interarrival_s: Times | None = None
+    #: What became of the lines.
+    lines: Lines
+    #: Requests by method.
+    methods: dict[str, int]
+    #: What to know before these figures are used, one sentence each.
+    notes: list[str]
+    #: The busiest window; what classes, burstiness and the Workload are of.
+    peak: Peak
+    #: How requests concentrate on URLs.
+    popularity: Popularity
+    #: How many.
+    requests: int
+    #: Requests of robots, by what they call themselves.
+    robots: Robots
+    #: `SCHEMA`.
+    schema: str
+    #: Time that the server took, where the log has it.
+    service_s: Times | None = None
+    #: What clients do, one after another.
+    sessions: Sessions | None = None
+    #: Bytes of answers that have a body.
+    sizes: Sizes
+    #: What was read.
+    sources: list[Source]
+    #: Requests by status; `"0"` has none.
+    status: dict[str, int]
+    #: The zone that hours and days are counted in.
+    timezone: str
+    #: The last one.
+    to: str
+    #: Distinct clients; an estimate.
+    unique_clients: int
+    #: Relative standard error of both estimates.
+    unique_error: float
+    #: Distinct URLs, without their queries' order being looked at; an estimate.
+    unique_urls: int
+    #: Time that those behind it took, where the log has it.
+    upstream_s: Times | None = None
+    #: The load that has this traffic.
+    workload: Workload | None = None
+    #: Why calls come in it as they do.
+    workload_arrivals_why: str
+    #: Answers without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`, `aborted`,
+    #: `other`.
+    zero_length: dict[str, int]
+
+
+#: What becomes of a session's connections while its user thinks.
+BetweenBursts: TypeAlias = Literal["keep", "close"]
+
+
+#: In which order what is listed is asked for.
+Order: TypeAlias = Literal["random", "listed", "once"]
+
+
+#: A law of popularity, written as `zipf:0.8`.
+Popularity2: TypeAlias = str
+
+
+#: The digest of a body.
+Sha256: TypeAlias = str
+
+
+#: A distribution of numbers that are not negative; the unit is that of the field.
+Spread: TypeAlias = float | str
+
+
+#: One of several.
+Status: TypeAlias = int | str
+
+
+#: A version of TLS.
+TlsVersion: TypeAlias = Literal["1.2", "1.3"]
+
+
+#: Some status codes.
+Statuses: TypeAlias = int | str | list[Status]

@@ -1,0 +1,453 @@
+"""Written by document_types.py from schema/survey.schema.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .._documents import Document, Part
+
+
+@dataclass(kw_only=True)
+class ByClients(Part):
+    """Throughput of so many clients, each calling again as soon as it is answered."""
+    #: Half width of its 95 % confidence interval, by the blocks.
+    ci95_half_width: float | None = None
+    #: How many.
+    clients: int
+    #: Calls per second.
+    throughput: float
+    #: Of the server's CPUs by the server's processes, if those can be seen.
+    utilization: float | None = None
+
+
+@dataclass(kw_only=True)
+class Class(Part):
+    """One class of request."""
+    #: Its name.
+    name: str
+    #: Customers of a closed class.
+    population: int | None = None
+    #: Urgency at stations that serve by priority: the smaller, the sooner.
+    priority: int | None = None
+    #: Arrivals per second of an open class.
+    rate: float | None = None
+    #: Think time of a closed class, in seconds.
+    think: float | None = None
+    #: Whether its requests come from outside.
+    type: ClassKind
+
+
+@dataclass(kw_only=True)
+class Comparison(Part):
+    """A prediction beside its measurement."""
+    #: predicted ÷ measured − 1, signed.
+    error: float | None = None
+    #: What of the error is the host's: it was faster or slower then than during calibration.
+    error_drift: float | None = None
+    #: Between which figures 90 % of such measurements lie, as it said beforehand, on a host as variable as
+    #: calibration saw it.
+    interval90: list[float] | None = None
+    #: What was then measured.
+    measured: float | None = None
+    #: Half width of the measurement's 95 % confidence interval (batch means).
+    measured_ci95_half_width: float | None = None
+    #: What the model said beforehand.
+    predicted: float | None = None
+
+
+@dataclass(kw_only=True)
+class CpuShares(Part):
+    """Shares of CPU time; `user`, `system`, `idle` and `steal` are together 1."""
+    #: Idle, waiting for disks included.
+    idle: float | None = None
+    #: Part of `system`: interrupts and what they leave to do, like most of TCP's receiving side.
+    interrupt: float | None = None
+    #: Part of `idle`: while a thread waited for a disk.
+    io_wait: float | None = None
+    #: Taken by the hypervisor.
+    steal: float | None = None
+    #: Kernel, interrupts included.
+    system: float | None = None
+    #: User mode, niced and guests included.
+    user: float | None = None
+
+
+@dataclass(kw_only=True)
+class Demand(Part):
+    """The fitted service demand of one class at one station."""
+    #: Half width of its 95 % confidence interval.
+    ci95_half_width: float | None = None
+    #: The class.
+    class_: str = field(metadata={"key": "class"})
+    #: The demand, in seconds per request.
+    seconds: float
+    #: The station.
+    station: str
+    #: The true demand, where the server tells it: CPU time per call by its own account, while it was saturated.
+    truth: float | None = None
+
+
+@dataclass(kw_only=True)
+class IdleCost(Part):
+    """How the demands of a queue depend on its load: on average a request of each class that visits needs
+    `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody
+    uses, neither requests nor other work. Above 0 it is paid by those who find servers idle: at one server and
+    power 1, all of it by each of them, and nothing by who waits (Welch 1964). Below 0 all requests pay alike."""
+    #: How fast it fades as the load grows: 1 with the idleness, 2 with its square, and so on up to 4.
+    power: int
+    #: In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up;
+    #: below, where requests get in one another's way, and cost less the fewer there are.
+    seconds: float
+
+
+@dataclass(kw_only=True)
+class Inflicted(Part):
+    """What calibration did to a server that others use, too, and what it was allowed to."""
+    #: The longest response time of calibration's calls: so long a stranger's call may have had to wait for ours.
+    longest_wait_s: float
+    #: What that was to stay below, in so far as the server's own speed decides it.
+    max_delay_s: float | None = None
+    #: What that was to stay below.
+    max_load: float | None = None
+    #: Mean load over all of calibration, rests included: of the server's CPUs by its processes, or where those
+    #: cannot be seen, throughput as a share of what the server can take.
+    mean_load: float
+    #: The most clients at once.
+    most_clients: int
+
+
+@dataclass(kw_only=True)
+class InsideServer(Part):
+    """What a server measured of its own requests during calibration: how its classes differ, whose demands are CPU
+    time within the phases of a request and an equal share of what the server used outside of them."""
+    #: Requests whose CPU time was measured.
+    sampled: int | None = None
+    #: Squared coefficient of variation of the CPU time of a request of a class, over classes by their second
+    #: moments.
+    scv: float | None = None
+    #: Half width of its 95 % confidence interval.
+    scv_ci95_half_width: float | None = None
+    #: Whether its workers are more than its CPUs and take turns there: then the model's variability is not that of
+    #: service, but fitted to how long calls waited.
+    takes_turns: bool | None = None
+    #: How many workers it may have, where it serves no more calls at a time.
+    workers: int | None = None
+    #: How many of them were busy while clients left it no rest.
+    workers_busy: float | None = None
+
+
+@dataclass(kw_only=True)
+class JointDemand(Part):
+    """Classes that were measured only together: their demands at the station come from that of their mean request by
+    a rule of proportion, which holds while they come in these proportions."""
+    #: The classes' names, at least two.
+    classes: list[str]
+    #: The classes' shares of the requests among them; together 1.
+    shares: list[float]
+    #: The station's name.
+    station: str
+
+
+@dataclass(kw_only=True)
+class Law(Part):
+    """A law that was tried."""
+    #: Root mean square of its relative error at the levels left out, each in turn.
+    left_out_error: float
+    #: Its name: `constant`, or `idle^1` for a cost that fades with the idleness of the server, `idle^2` with its
+    #: square, and so on; `busy` for one that grows with the load.
+    name: str
+
+
+@dataclass(kw_only=True)
+class Level(Part):
+    """One load level."""
+    #: Share and cost of each class in this level.
+    classes: list[LevelClass]
+    #: Clients of a closed level; open levels have none.
+    clients: int | None = None
+    #: Where the time of the server's CPUs went.
+    cpu: CpuShares | None = None
+    #: Share of the calls that failed or were answered with an error of the server (5xx).
+    error_share: float
+    #: The planned load over the saturation rate as it was known when the level was planned.
+    fraction: float
+    #: Speed of the server just before and after this level over that during calibration, with as many clients: 0.9
+    #: is a tenth slower.
+    host_speed: float | None = None
+    #: Median lateness of the generator.
+    lateness_p50_s: float | None = None
+    #: 99th percentile of the same.
+    lateness_p99_s: float | None = None
+    #: Offered load, calls per second; for a closed level, what its clients came to.
+    offered: float
+    #: Percentiles of the response time.
+    response_percentiles_s: Percentiles
+    #: Mean response time, from due to last byte. Predicted on a host as variable as calibration saw it.
+    response_time_s: Comparison
+    #: What the level is for.
+    role: Role
+    #: The same as predicted on a host that keeps its speed, which is what the model by itself says.
+    steady_response_s: float | None = None
+    #: Whole responses per second.
+    throughput: Comparison
+    #: Of the server's CPUs by the server's processes.
+    utilization: Comparison
+    #: Whether this level can be trusted.
+    verdict: Verdict
+    #: How long load was offered.
+    window_s: float
+    #: What was requested: `mix`, or the name of the one class.
+    workload: str
+
+
+@dataclass(kw_only=True)
+class LevelClass(Part):
+    """One class at one level."""
+    #: Its name.
+    name: str
+    #: Mean response time.
+    response_time_s: Comparison
+    #: Whole responses per second.
+    throughput: float
+
+
+@dataclass(kw_only=True)
+class Model(Part):
+    """A network of stations visited by classes of request."""
+    #: Who visits.
+    classes: list[Class]
+    #: Half widths of the demands' 95 % confidence intervals in seconds, stations × classes, as calibration found
+    #: them. Empty, or 0 where one is not known: it is then taken as exact.
+    demand_ci95_half_width: list[list[float]] | None = None
+    #: How the errors of the classes' demands at one station hang together: stations × classes × classes, correlation
+    #: coefficients as calibration found them. Empty: they are independent. Those of two stations always are.
+    demand_correlation: list[list[list[float]]] | None = None
+    #: Service demand in seconds, stations × classes: total time one request of the class needs at the station.
+    demands: list[list[float]]
+    #: Classes whose demands at a station are known only together. Their rates keep these proportions.
+    joint_demands: list[JointDemand] | None = None
+    #: Where requests spend time.
+    stations: list[Station]
+
+
+@dataclass(kw_only=True)
+class Percentiles(Part):
+    """Percentiles of a response time."""
+    #: Median.
+    p50: Comparison
+    #: 95th.
+    p95: Comparison
+    #: 99th.
+    p99: Comparison
+
+
+@dataclass(kw_only=True)
+class ProgramDemand(Part):
+    """What a call of the mix costs in one of the server's programs while clients leave it no rest."""
+    #: Half width of its 95 % confidence interval, by the blocks.
+    ci95_half_width: float | None = None
+    #: CPU seconds of a call.
+    demand_s: float
+    #: The program's name.
+    name: str
+    #: How many processes it has.
+    processes: int
+    #: Of the CPU time of a call in all programs, 0..1.
+    share: float
+
+
+@dataclass(kw_only=True)
+class Reason(Part):
+    """One reason not to trust a run."""
+    #: For scripts.
+    code: ReasonCode
+    #: For people: what happened and what to do next.
+    message: str
+
+
+@dataclass(kw_only=True)
+class Station(Part):
+    """One station."""
+    #: Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
+    background: float | None = None
+    #: What a request costs more, or less, while the servers are partly idle; the demands are then those at
+    #: saturation.
+    idle_cost: IdleCost | None = None
+    #: Its name.
+    name: str
+    #: Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any
+    #: more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
+    rate_multipliers: list[float] | None = None
+    #: The order of service.
+    scheduling: Scheduling | None = None
+    #: Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0
+    #: deterministic. What all classes together come to follows from their demands and rates. Processor sharing does
+    #: not feel it.
+    scv: float | None = None
+    #: Parallel servers of a queueing station.
+    servers: int | None = None
+    #: In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At
+    #: least what the classes' unequal demands come to by themselves.
+    total_scv: float | None = None
+    #: Whether requests queue at it.
+    type: StationKind
+
+
+@dataclass(kw_only=True)
+class Stopped(Part):
+    """Where and why a survey stopped early."""
+    #: At which level.
+    level: str
+    #: Why.
+    reason: str
+
+
+@dataclass(kw_only=True)
+class Verdict(Part):
+    """Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went
+    well is a valid measurement of a failing server."""
+    #: The share of the scheduled calls that failed, however. Absent where there was no call, and like `failing`.
+    error_share: float | None = None
+    #: Whether more calls failed than were completed, or none was completed; those that this host had no means for do
+    #: not count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the
+    #: verdict is not of one run.
+    failing: bool | None = None
+    #: Why not valid.
+    reasons: list[Reason]
+    #: True when there are no reasons against it: what was measured is the server, not the generator.
+    valid: bool
+
+
+@dataclass(kw_only=True)
+class WhatIf(Part):
+    """A change of the server that was predicted, then made, measured and undone."""
+    #: What was changed, as on the command line: `quota=50%`.
+    change: str
+    #: CPUs that the server then had.
+    cpus: float
+    #: Speed of the server just before and after over that during calibration.
+    host_speed: float | None = None
+    #: Half of the predicted rate, offered to measure the mean response time.
+    offered: float
+    #: The period of the quota, in seconds: when it is used up, the server stops until the next.
+    period_s: float
+    #: Mean response time there. It is predicted more roughly than that of levels: from a simulation of the quota.
+    response_time_s: Comparison
+    #: The server's capacity then, in calls per second.
+    saturation_rate: Comparison
+    #: Of the server's CPUs by the server's processes at that rate.
+    utilization: Comparison
+    #: Whether these figures can be trusted.
+    verdict: Verdict
+
+
+@dataclass(kw_only=True)
+class Survey(Document):
+    """One survey."""
+    #: Share of the server's CPUs that was busy before any load.
+    background: float | None = None
+    #: What is full when the server takes no more: a station of the model. `cpu`; `disk` and a name; `workers` whom
+    #: calls occupy, processes or threads; `lock or backend`, one call at a time; `backend pool`, several. A server
+    #: that is a black box is `server`.
+    bottleneck: str | None = None
+    #: Why that is believed, for people.
+    bottleneck_evidence: str | None = None
+    #: The version of brimful that made it.
+    brimful_version: str
+    #: The client's CPUs.
+    client_cpus: list[int]
+    #: The highest rate this client was found to offer without being the limit itself.
+    client_max_rate: float | None = None
+    #: The command line.
+    command: list[str]
+    #: What one request costs.
+    demands: list[Demand]
+    #: How long the survey took.
+    elapsed_s: float | None = None
+    #: What the server can take, or that this was not determined.
+    headline: str
+    #: What calibration did to the server.
+    inflicted: Inflicted | None = None
+    #: What the server itself measured of its requests during calibration, where the demands of the classes stand on
+    #: that: it has the Server Module, with the classes of the load.
+    inside: InsideServer | None = None
+    #: How the cost of a call might depend on the load, and how far off each of these laws is at a calibration level
+    #: that it was not fitted to. The best comes first and is the model's.
+    laws: list[Law] | None = None
+    #: The load levels, in the order of their offered load.
+    levels: list[Level]
+    #: The model that the predictions are of, fitted before any held-out level was measured. Its demands are those of
+    #: a busy server, which `demands` has too; its rates come to 0.7 of the predicted saturation rate in the
+    #: proportions of the mix. Without stations if the survey ended before there was a model.
+    model: Model
+    #: The programs in which a call of the mix spends its CPU time, the costliest first. Programs that share CPUs are
+    #: one station of the model.
+    programs: list[ProgramDemand] | None = None
+    #: Path of the report, if one was written.
+    report: str | None = None
+    #: The server's capacity, in calls per second.
+    saturation_rate: Comparison
+    #: `SCHEMA`.
+    schema: str
+    #: Seed of all randomness.
+    seed: int
+    #: The server's CPUs.
+    server_cpus: list[int]
+    #: How fast the server was in each block of calibration, in turn, over its mean: 0.9 is a tenth slower.
+    speed_by_block: list[float] | None = None
+    #: Wall-clock time of the start, RFC 3339.
+    started_at: str
+    #: Where the survey stopped, if it did not reach its end.
+    stopped: Stopped | None = None
+    #: What came of so many clients at once during calibration, in the order of their number: the server seen from
+    #: outside (Chandy, Herzog & Woo 1975).
+    throughput_by_clients: list[ByClients] | None = None
+    #: What was surveyed.
+    url: str
+    #: Whether the numbers can be trusted.
+    verdict: Verdict
+    #: What a call costs the server beyond its demand when it finds it idle: this times a power, the model's, of the
+    #: share of time in which the server's CPUs are idle.
+    wakeup_s: float | None = None
+    #: What a change of the server did, in the end.
+    what_if: WhatIf | None = None
+
+
+#: Whether a class is fed from outside.
+ClassKind: TypeAlias = Literal["open", "closed"]
+
+
+#: The reasons a script can tell apart.
+ReasonCode: TypeAlias = Literal[
+    "generator_late",
+    "generator_cpu",
+    "generator_stalled",
+    "descriptors",
+    "ports",
+    "memory",
+    "beyond_client_max",
+    "shard_lost",
+    "unbalanced",
+    "interrupted",
+    "server_died",
+    "other_work",
+    "incomplete",
+    "server_errors",
+    "rate_limited",
+    "throttled",
+    "server_changed",
+    "model_refuted",
+]
+
+
+#: What a level is for.
+Role: TypeAlias = Literal["calibration", "held_out", "past_saturation"]
+
+
+#: The order of service at a queueing station.
+Scheduling: TypeAlias = Literal["ps", "fcfs", "priority", "preemptive"]
+
+
+#: Whether requests queue at a station.
+StationKind: TypeAlias = Literal["queue", "delay"]

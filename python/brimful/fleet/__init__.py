@@ -1,0 +1,133 @@
+"""One load from many processes or machines, as one Record that is as exact as one process's.
+
+Each shard makes part I of N of the same schedule by the same seed (`brimful load --shard I/N`), they begin at one
+instant, and what they saw is merged bin for bin. Without an address they are processes of this machine; with one they
+are actors of the Ray cluster there.
+
+    >>> from brimful import fleet
+    >>> outcome = fleet.run("http://10.0.0.5/", shards=8, address="auto", rate=400_000)  # doctest: +SKIP
+    >>> outcome.record.verdict.valid, [part.host for part in outcome.record.shards]  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._binary import UsageError
+from .._command import words
+from .driver import Driver, FleetError, Load, Outcome, Room
+from .local import LocalRoom
+from .place import Figures
+
+__all__ = ["Figures", "FleetError", "Outcome", "run"]
+
+
+def run(
+    url: str,
+    *,
+    shards: int,
+    address: str | None = None,
+    shards_per_node: int = 1,
+    cpus_per_shard: float = 1,
+    scales: bool = False,
+    workload: "str | os.PathLike[str] | None" = None,
+    seed: int | None = None,
+    source_ips: Sequence[str] = (),
+    cpus: Sequence[int] = (),
+    slo: Sequence[str] = (),
+    lead_s: float | None = None,
+    directory: "str | os.PathLike[str] | None" = None,
+    on_second: Callable[[Figures, int], None] | None = None,
+    stop: threading.Event | None = None,
+    **flags: Any,
+) -> Outcome:
+    """Makes one load from `shards` shards.
+
+    `rate`, `clients` and the other `flags` are those of `brimful load`, and say the whole load. With `address` (of a
+    Ray cluster, like `auto`, `10.0.0.1:6379` or `ray://10.0.0.1:10001`) there are `shards_per_node` on each node, and
+    nodes are waited for if the cluster `scales`; without one they are processes here, kept on `cpus` in turn.
+    `source_ips` are for the shards in turn. The objectives `slo` are the whole load's. They begin `lead_s` seconds
+    after they were started. Their own Records are kept in `directory`, one file each, while they run and thereafter.
+    `on_second` is told each second what they have seen, and how many are still there. Once `stop` is set they all stop,
+    and what they saw is the result.
+    """
+    return run_words(
+        [*words(flags), "--", url],
+        shards=shards,
+        address=address,
+        shards_per_node=shards_per_node,
+        cpus_per_shard=cpus_per_shard,
+        scales=scales,
+        workload=workload,
+        seed=seed,
+        source_ips=source_ips,
+        cpus=cpus,
+        slo=slo,
+        lead_s=lead_s,
+        directory=directory,
+        on_second=on_second,
+        stop=stop,
+    )
+
+
+def run_words(
+    line: Sequence[str],
+    *,
+    shards: int,
+    address: str | None,
+    shards_per_node: int,
+    cpus_per_shard: float,
+    scales: bool,
+    workload: "str | os.PathLike[str] | None",
+    seed: int | None,
+    source_ips: Sequence[str],
+    cpus: Sequence[int],
+    slo: Sequence[str],
+    lead_s: float | None,
+    directory: "str | os.PathLike[str] | None",
+    on_second: Callable[[Figures, int], None] | None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """The same, with URL and flags as they stand on the command line of `brimful load`."""
+    if shards < 1 or shards_per_node < 1:
+        raise UsageError("a fleet has one shard or more: give --shards and --shards-per-node at least 1", 2)
+    line, files = list(line), {}
+    if workload is not None:
+        files["workload.toml"] = _text(Path(workload))
+        line.insert(0, "--workload={workload.toml}")
+    load = Load(
+        words=line,
+        seed=secrets.randbits(32) if seed is None else seed,
+        files=files,
+        source_ips=source_ips,
+        cpus=cpus,
+        slo=slo,
+    )
+    with _rooms(address, shards, shards_per_node, cpus_per_shard, scales) as rooms:
+        return Driver(rooms, load, lead_s=lead_s, directory=directory, on_second=on_second, stop=stop).run()
+
+
+@contextlib.contextmanager
+def _rooms(
+    address: str | None, shards: int, shards_per_node: int, cpus_per_shard: float, scales: bool
+) -> Iterator[Sequence[Room]]:
+    if address is None:
+        yield [LocalRoom() for _ in range(shards)]
+    else:
+        from . import on_ray
+
+        with on_ray.rooms(address, shards, shards_per_node, cpus_per_shard, scales) as rooms:
+            yield rooms
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}", 2) from error

@@ -1,0 +1,130 @@
+"""`brimful fleet`: the fleet from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from .. import _binary
+from . import Figures, Outcome, run_words
+from .driver import figures_line
+
+#: What a fleet gives each shard by itself.
+OWN = ("--shard", "--start-at", "--clock-ahead", "--keep", "--until-stdin-ends", "--calibrate")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options, flags = _parser().parse_known_args(arguments)
+    try:
+        _refuse(flags)
+        return _show(_run(options, flags), options)
+    except _binary.Interrupted as interrupted:
+        if isinstance(interrupted.result, Outcome):
+            _show(interrupted.result, options)
+        return 130
+    except KeyboardInterrupt:
+        return 130
+    except _binary.BrimfulError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="brimful fleet", description="One load from many processes or machines.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    run = commands.add_parser(
+        "run",
+        help="make one load from several shards, as one Record",
+        usage="brimful fleet run --shards N [--address ADDRESS] [--workload FILE] [OPTIONS] URL",
+        description="Makes one load from several shards: processes of this machine, or actors of a Ray cluster.",
+        epilog="All other flags are those of `brimful load`, and say the whole load: --rate, --duration, --header …",
+        allow_abbrev=False,
+    )
+    # The URL is among what is passed on: only `load` knows which of its flags have a value.
+    add = run.add_argument
+    add("--shards", type=int, required=True, metavar="N", help="how many shards make the load together")
+    add("--address", help="Ray cluster to run them on: auto, HOST:6379 or ray://HOST:10001 [default: this machine]")
+    add("--shards-per-node", type=int, default=1, metavar="N", help="with --address: on each node [default: 1]")
+    add("--cpus-per-shard", type=float, default=1, metavar="N", help="with --address: CPUs of a shard [default: 1]")
+    add("--scales", action="store_true", help="with --address: the cluster starts nodes when they are asked for")
+    add("--workload", type=Path, metavar="FILE", help="request classes and their mix, from a TOML file here")
+    add("--seed", type=int, metavar="N", help="seed of all randomness [default: a random one, and recorded]")
+    add("--source-ip", action="append", default=[], metavar="CIDR", help="for the shards in turn (repeatable)")
+    add("--cpus", type=cpu_list, default=[], metavar="LIST", help="CPUs for the shards in turn, like 1,3,5")
+    add(
+        "--slo",
+        action="append",
+        default=[],
+        metavar="OBJECTIVE",
+        help="an objective for the whole, like 'p99<50ms' (repeatable)",
+    )
+    add("--lead", type=float, metavar="SECONDS", help="time to get ready [default: 1, and a tenth for each shard]")
+    add(
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="keep each shard's own Record in this directory, while it runs and then",
+    )
+    add("--json", action="store_true", help="print the whole Record as JSON, and nothing else")
+    add("-o", "--out", type=Path, metavar="FILE", help="write the Record to a file as well")
+    add("-q", "--quiet", action="store_true", help="no progress on stderr")
+    return parser
+
+
+def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
+    def told(figures: Figures, there: int) -> None:
+        if not options.quiet:
+            print(figures_line(figures, there, options.shards), file=sys.stderr)
+
+    return run_words(
+        flags,
+        shards=options.shards,
+        address=options.address,
+        shards_per_node=options.shards_per_node,
+        cpus_per_shard=options.cpus_per_shard,
+        scales=options.scales,
+        workload=options.workload,
+        seed=options.seed,
+        source_ips=options.source_ip,
+        cpus=options.cpus,
+        slo=options.slo,
+        lead_s=options.lead,
+        directory=options.keep,
+        on_second=told,
+    )
+
+
+def _refuse(flags: list[str]) -> None:
+    for word in flags:
+        flag = word.partition("=")[0]
+        if flag in OWN:
+            raise _binary.UsageError(
+                f"{flag} is for one process, and a fleet gives each shard its own: leave it out", 2
+            )
+
+
+def _show(outcome: Outcome, options: argparse.Namespace) -> int:
+    record = outcome.record
+    if options.out is not None:
+        try:
+            record.save(options.out)
+        except OSError as error:
+            raise _binary.HostError(
+                f"cannot write {options.out}: {error.strerror}: choose another place with --out", 3
+            ) from error
+    print(json.dumps(record.source) if options.json else record.text, end="\n" if options.json else "")
+    return record.exit_code
+
+
+def cpu_list(text: str) -> list[int]:
+    cpus: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return cpus
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,387 @@
+"""One load by many shards: makes sure that they fit together, starts them at one instant, looks on each second, keeps
+what each has seen, and merges it.
+
+What a shard has seen is kept here, outside of it, once a second. So a shard that dies, a host that dies and one that is
+cut off lose their last second and no more: the Record says what was lost from when, and its verdict whether that
+matters. If this process dies, the shards stop, and the directory has what they had seen.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from .. import _binary
+from .._command import call
+from ..documents import Record
+from .clock import Offset, measure
+from .place import Description, Figures, Look, Place
+
+#: How often it looks on.
+EVERY_S = 1.0
+#: A place that has not answered for so long is lost.
+PATIENCE_S = 10.0
+#: After a stop that long is waited for what shards have to tell.
+STOPPING_S = 10.0
+#: Exit codes of a shard that has made its load, and of one that cannot.
+ENDED, REFUSED = (0, 1, 3, 4, 130), (2, 3)
+
+
+class Pending(Protocol):
+    """An answer that is under way."""
+
+    def get(self, timeout_s: float) -> Any:
+        """The answer; TimeoutError if it has not come by then, Lost if it never will."""
+
+
+class Room(Protocol):
+    """A `Place`, wherever that is."""
+
+    def ask(self, method: str, *arguments: Any) -> Pending:
+        """Calls one of its methods."""
+
+    def give_up(self) -> None:
+        """Lets go of it: it has been lost."""
+
+
+class Lost(Exception):
+    """A place is no more."""
+
+
+class FleetError(_binary.BrimfulError):
+    """A fleet that does not fit together, or that could not begin."""
+
+    def __init__(self, message: str, exit_code: int = 3) -> None:
+        super().__init__(message, exit_code)
+
+
+@dataclass
+class Load:
+    """What the shards are to make together."""
+
+    #: URL and flags of `brimful load`, as on its command line; `{NAME}` in them is the file of that name.
+    words: Sequence[str]
+    seed: int
+    #: Files that every shard needs, by name.
+    files: Mapping[str, str] = field(default_factory=dict)
+    #: Addresses to connect from, in turn: one CIDR for each shard.
+    source_ips: Sequence[str] = ()
+    #: CPUs for the shards, in turn: for those on one host.
+    cpus: Sequence[int] = ()
+    #: Objectives of the whole, like `p99<50ms`.
+    slo: Sequence[str] = ()
+
+
+@dataclass
+class Outcome:
+    """What became of a load."""
+
+    #: The whole.
+    record: Record
+    #: Each shard's own Record, by its index from 1, where a directory for them was given; those that were lost have
+    #: what was seen until then.
+    shards: dict[int, Path]
+    #: Seconds from the call to the instant at which all were to begin.
+    start_s: float
+
+
+@dataclass
+class Shard:
+    """One of them, as it is seen from here."""
+
+    index: int
+    room: Room
+    description: Description | None = None
+    offset: Offset = Offset()
+    code: int | None = None
+    lost: str | None = None
+    said: str = ""
+    figures: Figures | None = None
+    heard_at: float = 0.0
+    has_record: bool = False
+    pending: Pending | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.code is not None or self.lost is not None
+
+    def name(self, of: int) -> str:
+        host = f" on {self.description.host}" if self.description else ""
+        return f"shard {self.index}/{of}{host}"
+
+
+class Driver:
+    """Runs one load."""
+
+    def __init__(
+        self,
+        rooms: Sequence[Room],
+        load: Load,
+        *,
+        lead_s: float | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        on_second: Callable[[Figures, int], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.load = load
+        self.shards = [Shard(index, room) for index, room in enumerate(rooms, 1)]
+        # A shard takes so long to get ready, and they share this host's CPUs where they are all here.
+        self.lead_s = 1.0 + 0.1 * len(rooms) if lead_s is None else lead_s
+        self.kept = directory is not None
+        self.directory = Path(directory or tempfile.mkdtemp(prefix="brimful-fleet-"))
+        self.on_second = on_second
+        self.stop = stop or threading.Event()
+        self.began = time.monotonic()
+
+    def run(self) -> Outcome:
+        """Runs it to its end. After Ctrl-C, or when `stop` is set, the shards stop and what they have seen is the
+        result."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            for file in self.directory.glob("shard-*.json"):
+                file.unlink()
+        except OSError as error:
+            message = (
+                f"cannot write in {self.directory}: {error.strerror}: choose another directory for the shards' Records"
+            )
+            raise _binary.HostError(message, 3) from error
+        interrupted = False
+        try:
+            self.get_ready()
+            start_s = self.start()
+            try:
+                self.look_on()
+            except KeyboardInterrupt:
+                interrupted = True
+                self.finish()
+            record = self.merge()
+        finally:
+            self.close()
+        outcome = Outcome(record, self.files() if self.kept else {}, start_s)
+        if not self.kept:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        if interrupted:
+            stopped = _binary.Interrupted()
+            stopped.result = outcome
+            raise stopped
+        return outcome
+
+    # Before it begins.
+
+    def get_ready(self) -> None:
+        """Makes sure that all places are there, fit together, and what their clocks show."""
+        of = len(self.shards)
+        for shard, answer in self.ask_all("describe"):
+            shard.description = self.need(shard, answer, "is not there")
+        own = _binary.version()
+        other = [shard for shard in self.shards if shard.description and shard.description.version != own]
+        if other:
+            versions = ", ".join(
+                f"{shard.name(of)}: {shard.description.version}" for shard in other[:5] if shard.description
+            )
+            raise FleetError(
+                f"the hosts have different versions of brimful (here: {own}; {versions}): install the same everywhere, "
+                "like `pip install brimful==VERSION`",
+                2,
+            )
+        self.measure_clocks()
+
+    def measure_clocks(self) -> None:
+        """One measurement for each host."""
+        offsets = {Place().describe().boot: Offset()}
+        for shard in self.shards:
+            assert shard.description is not None
+            boot = shard.description.boot
+            if boot not in offsets:
+                offsets[boot] = measure(lambda shard=shard: self.need(shard, shard.room.ask("clock"), "is not there"))
+            shard.offset = offsets[boot]
+            if shard.offset.is_hopeless:
+                raise FleetError(
+                    f"the clock of {shard.description.host} is {shard.offset.ahead_ns / 1e9:+.0f} s off this host's: set it, "
+                    "like `chronyc makestep`, and see that it is kept right"
+                )
+
+    # Begins.
+
+    def start(self) -> float:
+        """Tells all when to begin; returns in how many seconds from the call that was."""
+        at_ns = time.time_ns() + int(self.lead_s * 1e9)
+        begins = time.monotonic() + self.lead_s
+        pending = [(shard, shard.room.ask("start", self.words(shard, at_ns), self.load.files)) for shard in self.shards]
+        for shard, answer in pending:
+            self.need(shard, answer, "cannot start")
+            shard.heard_at = time.monotonic()
+        return begins - self.began
+
+    def words(self, shard: Shard, at_ns: int) -> list[str]:
+        """The command line of one."""
+        of = len(self.shards)
+        turn = shard.index - 1
+        words = ["load", "--quiet", f"--seed={self.load.seed}", f"--shard={shard.index}/{of}", "--until-stdin-ends"]
+        words += [f"--start-at={at_ns // 10**9}.{at_ns % 10**9:09}", "--keep={kept}"]
+        if shard.offset != Offset():
+            words.append(f"--clock-ahead={shard.offset.flag()}")
+        if self.load.source_ips:
+            words.append(f"--source-ip={self.load.source_ips[turn % len(self.load.source_ips)]}")
+        if self.load.cpus:
+            words.append(f"--cpus={self.load.cpus[turn % len(self.load.cpus)]}")
+        # The server is watched once.
+        flags = self.load.words if shard.index == 1 else without_watching(self.load.words)
+        return [*words, *flags]
+
+    # Goes on.
+
+    def look_on(self) -> None:
+        """Until all are over."""
+        due = time.monotonic()
+        while not all(shard.is_over for shard in self.shards):
+            due = max(due + EVERY_S, time.monotonic())
+            # A shard that is over is seen a little sooner than by the next look.
+            if self.stop.wait(max(0.0, due - time.monotonic())):
+                self.finish()
+                return
+            self.look(EVERY_S)
+            self.fail_if_none_began()
+            if self.on_second is not None:
+                self.on_second(self.figures(), sum(shard.lost is None for shard in self.shards))
+
+    def finish(self) -> None:
+        """Stops all, and hears what they have to tell."""
+        for shard in self.running():
+            shard.room.ask("stop")
+        until = time.monotonic() + STOPPING_S
+        while self.running() and time.monotonic() < until:
+            time.sleep(0.05)
+            self.look(0.5)
+        for shard in self.running():
+            shard.lost = "it did not stop"
+
+    def look(self, timeout_s: float) -> None:
+        """At all, at once; who does not answer in time may do so the next time."""
+        until = time.monotonic() + timeout_s
+        for shard in self.running():
+            # What a slow host has been asked it is not asked again.
+            shard.pending = shard.pending or shard.room.ask("look")
+        for shard in self.running():
+            try:
+                assert shard.pending is not None
+                self.note(shard, shard.pending.get(max(0.0, until - time.monotonic())))
+                shard.pending = None
+            except TimeoutError:
+                if time.monotonic() > shard.heard_at + PATIENCE_S:
+                    shard.lost = f"nothing was heard of it for {PATIENCE_S:.0f} s"
+                    shard.room.give_up()
+            except Lost as lost:
+                shard.lost = str(lost)
+
+    def note(self, shard: Shard, look: Look) -> None:
+        """Keeps what was seen."""
+        shard.heard_at = time.monotonic()
+        shard.code, shard.said = look.code, look.said
+        shard.figures = look.figures or shard.figures
+        if look.kept is not None:
+            path = self.path(shard)
+            next_one = path.with_suffix(".next")
+            next_one.write_bytes(look.kept)
+            next_one.rename(path)
+            shard.has_record = True
+        if look.code is not None and look.code < 0:
+            shard.lost = f"it was ended by signal {-look.code}"
+        elif look.code not in (None, *ENDED, *REFUSED):
+            shard.lost = f"it failed with exit code {look.code}"
+
+    def fail_if_none_began(self) -> None:
+        """A shard that refuses its command line, or whose host cannot make the load, is no loss but a mistake."""
+        for shard in self.shards:
+            if shard.code in REFUSED and not shard.has_record:
+                ended = _binary.Ended(shard.code, "", shard.said, False)
+                error = _binary.error(ended)
+                raise FleetError(f"{shard.name(len(self.shards))} could not begin: {error}", shard.code)
+
+    def figures(self) -> Figures:
+        """Of all shards together."""
+        return sum((shard.figures for shard in self.shards if shard.figures), Figures())
+
+    # Ends.
+
+    def merge(self) -> Record:
+        """The Record of the whole."""
+        files = [str(path) for path in self.files().values()]
+        if not files:
+            reasons = "; ".join(f"{shard.name(len(self.shards))}: {shard.lost}" for shard in self.shards if shard.lost)
+            raise FleetError(f"no shard has seen anything ({reasons or 'they were stopped before that'}): run it again")
+        lost = [shard.index for shard in self.shards if not shard.has_record]
+        try:
+            return call(Record, ["merge", "--quiet"], files, {"lost": lost, "slo": list(self.load.slo)})
+        except _binary.Interrupted as interrupted:
+            # That the load was, which its Record says; not the merging.
+            if isinstance(interrupted.result, Record):
+                return interrupted.result
+            raise
+
+    def files(self) -> dict[int, Path]:
+        """What each shard has seen."""
+        return {shard.index: self.path(shard) for shard in self.shards if shard.has_record}
+
+    def close(self) -> None:
+        """Ends whatever is left. What shards have seen stays where it is if it could not be merged."""
+        for shard in self.shards:
+            if shard.lost is None:
+                try:
+                    shard.room.ask("close").get(5.0)
+                except (Lost, TimeoutError):
+                    pass
+            shard.room.give_up()
+        if not self.kept and not self.files():
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def path(self, shard: Shard) -> Path:
+        return self.directory / f"shard-{shard.index}.json"
+
+    def running(self) -> list[Shard]:
+        return [shard for shard in self.shards if not shard.is_over]
+
+    def ask_all(self, method: str) -> list[tuple[Shard, Pending]]:
+        return [(shard, shard.room.ask(method)) for shard in self.shards]
+
+    def need(self, shard: Shard, answer: Pending, what: str) -> Any:
+        """An answer without which nothing can begin."""
+        try:
+            return answer.get(60.0)
+        except (Lost, TimeoutError) as error:
+            raise FleetError(f"{shard.name(len(self.shards))} {what}: {error or 'it does not answer'}") from error
+
+
+def without_watching(words: Sequence[str]) -> list[str]:
+    """The flags that are not about watching the server.
+
+    >>> without_watching(["--watch", "--rate=5", "--process", "nginx", "--watch-from=h:1", "--token-file", "t"])
+    ['--rate=5']
+    """
+    alone, valued = {"--watch", "--no-ebpf"}, {"--process", "--watch-from", "--token-file", "--watch-ca"}
+    kept: list[str] = []
+    value_follows = False
+    for word in words:
+        flag, is_whole, _ = word.partition("=")
+        if value_follows:
+            value_follows = False
+        elif flag in valued:
+            value_follows = not is_whole
+        elif word not in alone:
+            kept.append(word)
+    return kept
+
+
+def figures_line(figures: Figures, there: int, of: int) -> str:
+    """What is told each second."""
+    failed = f", {figures.failed:,} failed" if figures.failed else ""
+    p99 = "" if figures.p99_us is None else f"; 99 % within {figures.p99_us / 1e3:.3g} ms"
+    lost = "" if there == of else f"; {of - there} of {of} shards lost"
+    return f"{figures.t_s:.0f}s: {figures.completed:,} calls completed ({figures.completed_per_s:,.0f}/s){failed}{p99}{lost}"

@@ -1,0 +1,133 @@
+"""Shards as actors of a Ray cluster, on hosts of their own. Nothing listens beyond what Ray itself opens.
+
+Ray decides where; a placement group sees to it that the hosts are different ones (STRICT_SPREAD), with so many shards
+on each as were asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _binary
+from .driver import FleetError, Lost
+from .place import Place
+
+#: So long Ray may take to find the hosts, which may have to be started first.
+READY_S = 60.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of an actor."""
+
+    reference: Any
+
+    def get(self, timeout_s: float) -> Any:
+        import ray
+
+        try:
+            return ray.get(self.reference, timeout=timeout_s)
+        except ray.exceptions.GetTimeoutError as error:
+            raise TimeoutError from error
+        except ray.exceptions.RayTaskError as error:
+            raise Lost(f"{error.cause}") from error
+        except ray.exceptions.RayError as error:
+            raise Lost(f"its host or its process is gone ({_first_line(error)})") from error
+
+
+@dataclass(frozen=True)
+class RayRoom:
+    """A place in an actor."""
+
+    actor: Any
+
+    def ask(self, method: str, *arguments: Any) -> Answer:
+        return Answer(getattr(self.actor, method).remote(*arguments))
+
+    def give_up(self) -> None:
+        import ray
+
+        with contextlib.suppress(ray.exceptions.RayError, ValueError):
+            ray.kill(self.actor)
+
+
+@contextlib.contextmanager
+def rooms(
+    address: str,
+    shards: int,
+    shards_per_node: int = 1,
+    cpus_per_shard: float = 1,
+    scales: bool = False,
+    ready_s: float = READY_S,
+) -> Iterator[list[RayRoom]]:
+    """As many places as there are shards, on the hosts of the cluster at this address. One that `scales` starts hosts
+    when they are asked for."""
+    ray = _connected(address)
+    from ray.util.placement_group import placement_group, remove_placement_group
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    sizes = [min(shards_per_node, shards - first) for first in range(0, shards, shards_per_node)]
+    _check(ray, sizes, shards, cpus_per_shard, scales)
+    group = placement_group([{"CPU": size * cpus_per_shard} for size in sizes], strategy="STRICT_SPREAD")
+    try:
+        if not group.wait(timeout_seconds=ready_s):
+            raise FleetError(
+                f"{_wanted(sizes, shards, cpus_per_shard)}, which were not free within {ready_s:.0f} s: stop what else runs "
+                "on them (`ray status` shows it), or make fewer shards"
+            )
+        actors = []
+        for index in range(shards):
+            strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index // shards_per_node)
+            options = {"num_cpus": cpus_per_shard, "max_restarts": 0, "scheduling_strategy": strategy}
+            actors.append(ray.remote(Place).options(**options).remote())
+        yield [RayRoom(actor) for actor in actors]
+    finally:
+        with contextlib.suppress(ray.exceptions.RayError):
+            remove_placement_group(group)
+
+
+def _connected(address: str) -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        message = (
+            "a fleet of several machines runs on Ray, which is not installed: `pip install 'brimful[fleet]'`; or leave out "
+            "the address, and the shards are processes of this machine"
+        )
+        raise _binary.HostError(message, 3) from error
+    if not ray.is_initialized():
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:  # It raises whatever its parts raise.
+            raise FleetError(
+                f"no Ray cluster can be reached at {address} ({_first_line(error)}): start one with `ray start --head`, and "
+                "give its address, like 10.0.0.1:6379, ray://10.0.0.1:10001 or auto"
+            ) from error
+    return ray
+
+
+def _check(ray: Any, sizes: list[int], shards: int, cpus: float, scales: bool) -> None:
+    """Whether there are hosts enough at all, unless the cluster scales by itself: it is then waited for."""
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    large = [node for node in nodes if node["Resources"].get("CPU", 0) >= max(sizes) * cpus]
+    if len(large) >= len(sizes) or scales:
+        return
+    names = ", ".join(f"{node['NodeManagerHostname']}: {node['Resources'].get('CPU', 0):g}" for node in nodes[:8])
+    per_node = -(-shards // max(len(nodes), 1))
+    raise FleetError(
+        f"{_wanted(sizes, shards, cpus)}, and Ray has {len(large)} such of {len(nodes)} (CPUs by node: {names}): start more "
+        f"nodes, make fewer shards, or put {per_node} on a node (--shards-per-node {per_node})"
+    )
+
+
+def _wanted(sizes: list[int], shards: int, cpus: float) -> str:
+    each = f"{max(sizes) * cpus:g} CPU{'' if max(sizes) * cpus == 1 else 's'}"
+    return f"{shards} shards on {len(sizes)} nodes of their own (STRICT_SPREAD) take {len(sizes)} nodes with {each}"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,197 @@
+"""Where one shard runs: this process, or an actor on another host. What it does is start `brimful load`, and look on.
+
+The shard is a process of its own. It ends with this one, as its stdin does; and it keeps a Record of what it has seen
+in a file, whole at any time, which is handed on from here once a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _binary
+
+#: So much of what a shard says on stderr is told: its end.
+MOST_SAID = 4_000
+
+
+@dataclass(frozen=True)
+class Description:
+    """A place and its host."""
+
+    host: str
+    #: The same for all places on a host, and for no other host.
+    boot: str
+    pid: int
+    version: str
+    cpus: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is seen of a shard at an instant."""
+
+    #: How it ended; None while it runs.
+    code: int | None
+    #: Its Record so far, where that is another than at the last look.
+    kept: bytes | None = None
+    #: What it says on stderr.
+    said: str = ""
+    #: Figures of that Record, for who looks on.
+    figures: "Figures | None" = None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a shard, or several, have seen so far."""
+
+    t_s: float = 0.0
+    scheduled: int = 0
+    completed: int = 0
+    failed: int = 0
+    #: Of the last whole interval.
+    completed_per_s: float = 0.0
+    #: Of the last whole interval: the slowest shard's.
+    p99_us: float | None = None
+
+    def __add__(self, other: "Figures") -> "Figures":
+        slowest = [p99 for p99 in (self.p99_us, other.p99_us) if p99 is not None]
+        return Figures(
+            t_s=max(self.t_s, other.t_s),
+            scheduled=self.scheduled + other.scheduled,
+            completed=self.completed + other.completed,
+            failed=self.failed + other.failed,
+            completed_per_s=self.completed_per_s + other.completed_per_s,
+            p99_us=max(slowest, default=None),
+        )
+
+    @staticmethod
+    def of(record: Mapping[str, Any]) -> "Figures":
+        """Those of a Record."""
+        counts, whole = record["counts"], record["intervals"][:-1] or record["intervals"]
+        last = whole[-1] if whole else {}
+        length_s = last.get("length_s") or 1.0
+        open_ones = counts["in_flight_at_end"] + counts["unsent_at_end"]
+        return Figures(
+            t_s=record["duration_s"],
+            scheduled=counts["scheduled"],
+            completed=counts["completed"],
+            failed=counts["scheduled"] - counts["completed"] - open_ones,
+            completed_per_s=last.get("completed", 0) / length_s,
+            p99_us=last.get("p99_us"),
+        )
+
+
+@dataclass
+class Place:
+    """Room for one shard."""
+
+    directory: str = ""
+    process: "subprocess.Popen[bytes] | None" = None
+    #: Of the kept file, when it was last handed on.
+    seen: tuple[int, int] = (0, 0)
+
+    def describe(self) -> Description:
+        """What it is."""
+        boot = Path("/proc/sys/kernel/random/boot_id")
+        return Description(
+            host=socket.gethostname(),
+            boot=boot.read_text().strip() if boot.exists() else socket.gethostname(),
+            pid=os.getpid(),
+            version=_binary.version(),
+            cpus=len(os.sched_getaffinity(0)),
+        )
+
+    def clock(self) -> int:
+        """Its host's clock: nanoseconds since 1970."""
+        return time.time_ns()
+
+    def start(self, words: Sequence[str], files: Mapping[str, str]) -> int:
+        """Starts `brimful` with these words, `{NAME}` in them being the file of that name. Returns its pid."""
+        self.directory = tempfile.mkdtemp(prefix="brimful-shard-")
+        names = {"kept": str(self._kept())}
+        for name, content in files.items():
+            path = Path(self.directory, name)
+            path.write_text(content)
+            names[name] = str(path)
+        command = [_binary.find(), *(_filled(word, names) for word in words)]
+        with open(self._said(), "wb") as said:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                # Ctrl-C is for who started it all, who then asks each shard to stop.
+                start_new_session=True,
+            )
+        return self.process.pid
+
+    def look(self) -> Look:
+        """How it is."""
+        if self.process is None:
+            return Look(code=None)
+        # In this order: what it kept before it ended is then seen.
+        code = self.process.poll()
+        kept = self._changed()
+        figures = None
+        if kept is not None:
+            try:
+                figures = Figures.of(json.loads(kept))
+            except (ValueError, KeyError, TypeError):
+                # The merge says what is wrong with it.
+                figures = None
+        return Look(code=code, kept=kept, said=self._tail(), figures=figures)
+
+    def stop(self) -> None:
+        """Asks it to stop; it then tells what it has."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+
+    def close(self) -> None:
+        """Ends it, whatever it does, and forgets its files."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+        if self.directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _kept(self) -> Path:
+        return Path(self.directory, "kept.json")
+
+    def _said(self) -> Path:
+        return Path(self.directory, "stderr")
+
+    def _changed(self) -> bytes | None:
+        try:
+            with open(self._kept(), "rb") as file:
+                status = os.fstat(file.fileno())
+                now = (status.st_ino, status.st_mtime_ns)
+                if now == self.seen:
+                    return None
+                self.seen = now
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def _tail(self) -> str:
+        with open(self._said(), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_SAID))
+            return file.read().decode(errors="replace")
+
+
+def _filled(word: str, names: Mapping[str, str]) -> str:
+    for name, path in names.items():
+        word = word.replace("{" + name + "}", path)
+    return word

@@ -1,0 +1,77 @@
+"""The planner: a queueing model solved, changed, calibrated, and held against what is to come. As `brimful plan`.
+
+>>> model = {
+...     "stations": [{"name": "cpu", "type": "queue", "servers": 1, "scheduling": "ps"}],
+...     "classes": [{"name": "page", "type": "open", "rate": 300}],
+...     "demands": [[0.002]],
+... }
+>>> solution = solve(model)
+>>> round(solution.response_time[0], 6), solution.saturation_rate
+(0.005, 500.0)
+>>> solve({**model, "demands": [[0.004]]})
+Traceback (most recent call last):
+...
+brimful.UsageError: ...
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+from ._command import call, files
+from .documents import Calibration, Forecast, Record, Site, Solution, WhatIf
+from .documents.model import Model
+
+#: A model: the file, its JSON, a Model, or what `calibrate` found.
+ModelLike = Union[str, "os.PathLike[str]", Mapping[str, Any], Model, Calibration]
+
+
+def solve(model: ModelLike, *, method: str = "auto", **flags: Any) -> Solution:
+    """Solves it: throughputs per second, times in seconds.
+
+    `flags` are those of `brimful plan solve`.
+    """
+    with files([_model(model)]) as names:
+        return call(Solution, ["plan", "solve"], names, {"method": method, **flags}, page="--html")
+
+
+def what_if(model: ModelLike, *changes: str, **flags: Any) -> WhatIf:
+    """Solves it before and after changes, each like `page.rate=1.5x`.
+
+    `flags` are those of `brimful plan what-if`, `slo=["page:p99<50ms"]` among them.
+    """
+    with files([_model(model)]) as names:
+        return call(WhatIf, ["plan", "what-if"], names, {"set": list(changes), **flags}, page="--html")
+
+
+def calibrate(*records: "str | os.PathLike[str] | Mapping[str, Any] | Record", **flags: Any) -> Calibration:
+    """The model of the server that these runs loaded and watched.
+
+    `flags` are those of `brimful plan calibrate`.
+    """
+    with files(records) as names:
+        return call(Calibration, ["plan", "calibrate"], names, flags, page="--html", json_flag=True)
+
+
+def calibrate_site(log: "Sequence[str | os.PathLike[str]]", **flags: Any) -> Site:
+    """The model of a site by its access logs and the utilizations that its operator recorded: `utilization=FILE`."""
+    return call(Site, ["plan", "calibrate"], [], {"log": list(log), **flags}, json_flag=True)
+
+
+def forecast(*series: "str | os.PathLike[str]", model: ModelLike | None = None, **flags: Any) -> Forecast:
+    """What the arrivals in these files will be, and when they are too many for the model.
+
+    `flags` are those of `brimful plan forecast`.
+    """
+    with files([] if model is None else [_model(model)]) as names:
+        more = {"model": names[0]} if names else {}
+        return call(
+            Forecast, ["plan", "forecast"], [os.fspath(path) for path in series], {**more, **flags}, page="--html"
+        )
+
+
+def _model(model: ModelLike) -> Any:
+    """What holds the model."""
+    return model.source["model"] if isinstance(model, Calibration) else model

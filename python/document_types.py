@@ -1,0 +1,177 @@
+"""Writes the dataclasses of the documents from their JSON Schemas, which the Rust types are written to.
+
+    python3 python/document_types.py            writes brimful/documents/
+    python3 python/document_types.py --check    exits 1 if that would change anything
+
+A schema is what may be read: a field that may be left out is None where it is. Names carry their units, as in the
+documents; those that Python cannot have as names have a key beside them.
+"""
+
+import json
+import keyword
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SCHEMAS = HERE.parent / "schema"
+PACKAGE = HERE / "brimful" / "documents"
+WIDTH = 120
+
+#: The documents, and what each is called in Python where the schema's title is a verb.
+DOCUMENTS = {
+    "calibration": "Calibration",
+    "forecast": "Forecast",
+    "model": "Model",
+    "profile": "Profile",
+    "record": "Record",
+    "server": "Server",
+    "site": "Site",
+    "solution": "Solution",
+    "survey": "Survey",
+    "what-if": "WhatIf",
+}
+
+
+def main() -> int:
+    texts = {f"{name.replace('-', '_')}.py": module(name, title) for name, title in DOCUMENTS.items()}
+    texts["__init__.py"] = front()
+    if "--check" in sys.argv[1:]:
+        stale = [name for name, text in texts.items() if not is_current(PACKAGE / name, text)]
+        for name in stale:
+            print(f"{PACKAGE / name} is not what schema/ says: run python3 python/document_types.py", file=sys.stderr)
+        return 1 if stale else 0
+    PACKAGE.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (PACKAGE / name).write_text(text)
+    return 0
+
+
+def is_current(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text() == text
+
+
+def front() -> str:
+    """The package's front: one name for each kind of document."""
+    lines = ['"""The documents as dataclasses. Written by document_types.py from schema/."""', ""]
+    modules = sorted((name.replace("-", "_"), title) for name, title in DOCUMENTS.items())
+    lines += [f"from .{name} import {title} as {title}" for name, title in modules]
+    return "\n".join(lines) + "\n"
+
+
+def module(name: str, title: str) -> str:
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    definitions = schema.get("$defs", {})
+    # Titles of records like `Document` would hide the base.
+    classes = {name: definition for name, definition in definitions.items() if "properties" in definition}
+    parts = [dataclass(definition_name, definition, "Part") for definition_name, definition in classes.items()]
+    parts.append(dataclass(title, schema, "Document"))
+    # Last, as they name what is above; annotations may name what is below.
+    others = {name: definition for name, definition in definitions.items() if name not in classes}
+    parts += [alias(name, others[name]) for name in ordered(others)]
+    body = "\n\n\n".join(parts)
+    used = [name for name in ("Any", "Literal", "TypeAlias") if re.search(rf"\b{name}\b", body)]
+    head = [
+        f'"""Written by document_types.py from schema/{name}.schema.json."""',
+        "",
+        "from __future__ import annotations",
+        "",
+    ]
+    head += ["from dataclasses import dataclass, field" if "= field(" in body else "from dataclasses import dataclass"]
+    head += [f"from typing import {', '.join(used)}"] if used else []
+    bases = ["Document", "Part"] if definitions else ["Document"]
+    return "\n".join([*head, "", f"from .._documents import {', '.join(bases)}", "", "", body]) + "\n"
+
+
+def dataclass(name: str, definition: dict, base: str) -> str:
+    lines = ["@dataclass(kw_only=True)", f"class {name}({base}):"]
+    lines += docstring(definition.get("description", ""))
+    required = set(definition.get("required", []))
+    for key, schema in definition["properties"].items():
+        lines += [f"    #: {line}" for line in wrapped(schema.get("description", ""), 7)]
+        lines.append(f"    {attribute(key, schema, key in required)}")
+    return "\n".join(lines)
+
+
+def alias(name: str, definition: dict) -> str:
+    kind = type_of(definition)
+    lines = [f"#: {line}" for line in wrapped(definition.get("description", ""), 3)]
+    line = f"{name}: TypeAlias = {kind}"
+    if len(line) > WIDTH:
+        values = kind.removeprefix("Literal[").removesuffix("]").split(", ")
+        line = "\n".join([f"{name}: TypeAlias = Literal[", *(f"    {value}," for value in values), "]"])
+    return "\n".join([*lines, line])
+
+
+def ordered(aliases: dict[str, dict]) -> list[str]:
+    """So that each comes after those that it names."""
+    done: list[str] = []
+    while left := [name for name in aliases if name not in done]:
+        ready = [name for name in left if not set(re.findall(r"\w+", type_of(aliases[name]))) & (set(left) - {name})]
+        # Those that name one another, of which there are none so far, stay in the schema's order.
+        done += ready or left
+    return done
+
+
+def attribute(key: str, schema: dict, required: bool) -> str:
+    name, kind = identifier(key), type_of(schema)
+    if not required and "None" not in kind.split(" | ") and kind != "Any":
+        kind += " | None"
+    if name != key:
+        default = "" if required else "default=None, "
+        return f'{name}: {kind} = field({default}metadata={{"key": "{key}"}})'
+    return f"{name}: {kind}" if required else f"{name}: {kind} = None"
+
+
+def identifier(key: str) -> str:
+    name = re.sub(r"\W", "_", key)
+    if name[0].isdigit():
+        name = f"status_{name}"
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def type_of(schema: dict | bool) -> str:
+    if isinstance(schema, bool) or set(schema) <= {"description"}:
+        return "Any"
+    if "$ref" in schema:
+        return schema["$ref"].removeprefix("#/$defs/")
+    if "const" in schema:
+        return f"Literal[{json.dumps(schema['const'])}]"
+    if "enum" in schema:
+        return f"Literal[{', '.join(json.dumps(value) for value in schema['enum'])}]"
+    if choices := schema.get("oneOf") or schema.get("anyOf"):
+        if all("const" in choice for choice in choices):
+            return f"Literal[{', '.join(json.dumps(choice['const']) for choice in choices)}]"
+        return " | ".join(dict.fromkeys(type_of(choice) for choice in choices))
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return " | ".join(simple(kind, schema) for kind in kinds)
+
+
+def simple(kind: str, schema: dict) -> str:
+    if kind == "array":
+        if items := schema.get("prefixItems"):
+            return f"tuple[{', '.join(type_of(item) for item in items)}]"
+        return f"list[{type_of(schema.get('items', True))}]"
+    if kind == "object":
+        # An object within an object has no name of its own.
+        return f"dict[str, {type_of(schema.get('additionalProperties', True))}]"
+    return {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}[kind]
+
+
+def docstring(text: str) -> list[str]:
+    lines = wrapped(text, 7)
+    if not lines:
+        return []
+    body = [f"    {line}" for line in lines]
+    body[0] = '    """' + lines[0]
+    return [*body[:-1], body[-1] + '"""'] if len(lines) > 1 else [body[0] + '"""']
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    plain = re.sub(r"\[`([^`\]]+)`\](\([^)]*\))?", r"`\1`", " ".join(text.split()))
+    return textwrap.wrap(plain.replace("\\", "\\\\").replace('"""', "'''"), WIDTH - indent - 3)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

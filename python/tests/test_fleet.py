@@ -1,0 +1,265 @@
+"""Shards as processes of this machine, and what a fleet does when they are lost."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import brimful
+from brimful import fleet
+from brimful.fleet.clock import Offset, Probe, estimate
+from brimful.fleet.driver import Driver, FleetError, Load
+from brimful.fleet.local import Here, LocalRoom
+from brimful.fleet.place import Description, Figures
+
+from .servers import target
+
+WORKLOAD = """
+[[class]]
+name = "light"
+path = "/light"
+weight = 0.7
+
+[[class]]
+name = "heavy"
+path = "/heavy"
+weight = 0.3
+"""
+SERVICE = ("--service", "light=50us,heavy=200us")
+
+
+class Fleet(unittest.TestCase):
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+        self.workload = self.directory / "workload.toml"
+        self.workload.write_text(WORKLOAD)
+
+    def test_shards_make_the_very_load_of_one_process(self) -> None:
+        flags = {"rate": 300, "arrivals": "poisson", "duration": "1500ms"}
+        kept = self.directory / "kept"
+        with target(*SERVICE) as url:
+            outcome = fleet.run(url, shards=3, workload=self.workload, seed=7, directory=kept, **flags)
+            alone = brimful.load(url, workload=self.workload, seed=7, **flags)
+        record = outcome.record
+        self.assertEqual(record.counts.scheduled, alone.counts.scheduled)
+        self.assertEqual(record.counts.completed, alone.counts.completed)
+        for name, of_class in alone.classes.items():
+            self.assertEqual(record.classes[name].counts.scheduled, of_class.counts.scheduled, name)
+        offered = [[row["offered"] for row in result.rows()][:2] for result in (record, alone)]
+        self.assertEqual(offered[0], offered[1])
+        # The whole is the parts, bin for bin, in whatever order and by whatever tree they are merged.
+        parts = [outcome.shards[index] for index in (1, 2, 3)]
+        pair = brimful.merge(parts[2], parts[0])
+        again = brimful.merge(pair, parts[1])
+        self.assertEqual(again.source["account"], record.source["account"])
+        self.assertEqual(again.source["hdr"], record.source["hdr"])
+        self.assertEqual(
+            [(part.index, part.of, part.lost_at_s) for part in record.shards], [(i, 3, None) for i in (1, 2, 3)]
+        )
+        self.assertTrue(all(part.offset_us >= 0 for part in record.shards))
+        self.assertIn("These are all 3 shards of the load, on one host, and they began within", record.text)
+
+    def test_a_shard_that_dies_keeps_what_it_had_seen(self) -> None:
+        killed = threading.Event()
+        rooms = [LocalRoom() for _ in range(2)]
+
+        def told(figures: Figures, there: int) -> None:
+            # It has been heard of, so that something is there to be kept.
+            if figures.t_s > 1.0 and not killed.is_set():
+                killed.set()
+                assert rooms[1].place.process is not None
+                os.kill(rooms[1].place.process.pid, signal.SIGKILL)
+
+        with target(*SERVICE) as url:
+            load = Load(["--rate=100", "--duration=6s", url], seed=1)
+            outcome = Driver(rooms, load, directory=self.directory / "kept", on_second=told).run()
+        record = outcome.record
+        first, second = record.shards
+        self.assertIsNone(first.lost_at_s)
+        self.assertTrue(0.5 < second.lost_at_s < 6, second)
+        self.assertEqual(record.verdict.valid, False)
+        reasons = [reason for reason in record.verdict.reasons if reason.code == "shard_lost"]
+        self.assertIn("shard 2/2 on ", reasons[0].message)
+        own = [json.loads(outcome.shards[i].read_text()) for i in (1, 2)]
+        self.assertEqual(record.counts.scheduled, sum(one["counts"]["scheduled"] for one in own))
+        self.assertEqual(own[0]["counts"]["scheduled"], 300)
+        self.assertTrue(0 < own[1]["counts"]["completed"] < 300)
+        self.assertEqual(outcome.record.exit_code, 4)
+        self.assertIn("Lost: 2/2 on ", record.text)
+
+    def test_a_shard_that_never_began_is_in_the_record(self) -> None:
+        rooms = [LocalRoom(), Silent()]
+        with target(*SERVICE) as url:
+            record = Driver(rooms, Load(["--rate=100", "--duration=2s", url], seed=1)).run().record
+        self.assertEqual([part.lost_at_s for part in record.shards], [None, 0.0])
+        lost = [reason.message for reason in record.verdict.reasons if reason.code == "shard_lost"]
+        self.assertRegex(lost[0], "^50.0 % of the load was missing: shard 2/2 never began")
+
+    def test_a_shard_that_is_no_longer_heard_of_is_lost(self) -> None:
+        rooms = [LocalRoom(), CutOff(after=3)]
+        patience, fleet.driver.PATIENCE_S = fleet.driver.PATIENCE_S, 1.5
+        try:
+            with target(*SERVICE) as url:
+                record = Driver(rooms, Load(["--rate=100", "--duration=6s", url], seed=1)).run().record
+        finally:
+            fleet.driver.PATIENCE_S = patience
+        self.assertTrue(record.shards[1].lost_at_s > 0)
+        self.assertFalse(record.verdict.valid)
+
+    def test_abort_reaches_all_at_once(self) -> None:
+        stop, stopped_at = threading.Event(), []
+
+        def told(figures: Figures, there: int) -> None:
+            if figures.completed and not stop.is_set():
+                stopped_at.append(time.monotonic())
+                stop.set()
+
+        with target(*SERVICE) as url:
+            outcome = fleet.run(url, shards=2, rate=100, duration="10m", on_second=told, stop=stop)
+        self.assertTrue(outcome.record.interrupted)
+        self.assertTrue(all(part.lost_at_s is None for part in outcome.record.shards))
+        self.assertLess(time.monotonic() - stopped_at[0], 60)
+
+    def test_what_does_not_fit_together_is_refused_by_name(self) -> None:
+        load = Load(["--rate=1", "http://127.0.0.1:1/"], seed=1)
+        for description, said in [
+            ({"version": "brimful 9.9.9"}, "different versions of brimful .*shard 2/2 on elsewhere: brimful 9.9.9"),
+            ({"ahead_ns": 3_600 * 10**9}, r"clock of elsewhere is \+3600 s off this host's: set it"),
+            ({"gone": True}, "shard 2/2 is not there: its host is gone"),
+        ]:
+            with self.assertRaisesRegex(FleetError, said):
+                Driver([LocalRoom(), Elsewhere(**description)], load).run()
+        with self.assertRaisesRegex(FleetError, "shard 1/2 on .* could not begin: nothing listens at 127.0.0.1:1"):
+            Driver([LocalRoom(), LocalRoom()], load).run()
+        with self.assertRaisesRegex(brimful.UsageError, "one shard or more"):
+            fleet.run("http://127.0.0.1:1/", shards=0, rate=1)
+        with self.assertRaisesRegex(brimful.UsageError, "none.toml"):
+            fleet.run("http://127.0.0.1:1/", shards=1, rate=1, workload=self.directory / "none.toml")
+
+    def test_accounts_that_are_damaged_or_of_another_load_are_refused_by_name(self) -> None:
+        kept = self.directory / "kept"
+        with target(*SERVICE) as url:
+            outcome = fleet.run(url, shards=2, rate=100, duration="300ms", seed=5, directory=kept)
+            other = fleet.run(url, shards=2, rate=200, duration="300ms", seed=5, directory=self.directory / "other")
+        damaged = json.loads(outcome.shards[2].read_text())
+        damaged["account"]["classes"][0]["response_time"]["histogram"] = "AAAA"
+        outcome.shards[2].write_text(json.dumps(damaged))
+        with self.assertRaisesRegex(brimful.UsageError, "shard-2.json: its account is damaged"):
+            brimful.merge(*outcome.shards.values())
+        with self.assertRaisesRegex(brimful.UsageError, "not of one load: the workload of the one"):
+            brimful.merge(outcome.shards[1], other.shards[2])
+
+    def test_a_driver_that_dies_takes_its_shards_with_it_and_leaves_what_they_saw(self) -> None:
+        kept = self.directory / "kept"
+        with target(*SERVICE) as url:
+            code = f"from brimful import fleet; fleet.run({url!r}, shards=2, rate=100, duration='10m', directory={str(kept)!r})"
+            driver = subprocess.Popen([__import__("sys").executable, "-c", code], start_new_session=True)
+            until(lambda: len(list(kept.glob("shard-*.json"))) == 2)
+            shards = children(driver.pid)
+            self.assertEqual(len(shards), 2)
+            driver.kill()
+            driver.wait()
+            until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in shards))
+        record = brimful.merge(*kept.glob("shard-*.json"))
+        self.assertTrue(record.counts.completed > 0)
+        self.assertTrue(all(part.lost_at_s > 0 for part in record.shards))
+
+    def test_the_command_line(self) -> None:
+        command = [brimful.binary(), "fleet", "run", "--shards", "2", "--rate", "100", "--duration", "500ms", "--quiet"]
+        with target(*SERVICE) as url:
+            done = subprocess.run([*command, "--json", "--slo", "p99<1ns", url], capture_output=True, text=True)
+            refused = subprocess.run([*command, "--shard", "1/2", url], capture_output=True, text=True)
+        record = json.loads(done.stdout)
+        self.assertEqual((record["counts"]["scheduled"], len(record["shards"]), done.stderr), (50, 2, ""))
+        # The whole load's objective, of the whole load.
+        self.assertEqual([(one["objective"], one["met"]) for one in record["objectives"]], [("p99<1ns", False)])
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("error: --shard is for one process", refused.stderr)
+
+
+class Clocks(unittest.TestCase):
+    def test_the_true_difference_is_within_the_stated_error_however_asymmetric_the_way_is(self) -> None:
+        ahead = 123_456_789
+        for there_ns, back_ns in [(2_000_000, 0), (0, 2_000_000), (1_000_000, 900_000), (5, 5)]:
+            probes = []
+            for i in range(8):
+                asked, jitter = i * 10**9, (i * 37 % 11) * 10_000
+                shown = asked + there_ns + jitter + ahead
+                probes.append(Probe(asked, shown, asked + there_ns + back_ns + 2 * jitter))
+            offset = estimate(probes)
+            self.assertLessEqual(abs(offset.ahead_ns - ahead), offset.error_ns)
+            self.assertLessEqual(offset.error_ns, (there_ns + back_ns) // 2 + 1)
+
+    def test_shards_are_told_the_difference(self) -> None:
+        driver = Driver([LocalRoom()], Load(["--watch", "--rate=1", "http://h/"], seed=9, source_ips=["127.0.0.2/32"]))
+        driver.shards[0].offset = Offset(-1_500, 300)
+        words = driver.words(driver.shards[0], 1_700_000_000_000_000_005)
+        for word in (
+            "--clock-ahead=-1500ns/300ns",
+            "--start-at=1700000000.000000005",
+            "--watch",
+            "--source-ip=127.0.0.2/32",
+        ):
+            self.assertIn(word, words)
+
+
+class Elsewhere:
+    """A place on another host, of which something is wrong."""
+
+    def __init__(self, version: str | None = None, ahead_ns: int = 0, gone: bool = False) -> None:
+        self.version, self.ahead_ns, self.gone = version, ahead_ns, gone
+
+    def ask(self, method: str, *arguments: object) -> Here:
+        if self.gone:
+            return Here(problem="its host is gone")
+        if method == "clock":
+            return Here(time.time_ns() + self.ahead_ns)
+        return Here(Description("elsewhere", "another", 1, self.version or brimful.version(), 1))
+
+    def give_up(self) -> None:
+        pass
+
+
+class Silent(LocalRoom):
+    """A place that is lost as soon as it has begun."""
+
+    def ask(self, method: str, *arguments: object) -> Here:
+        return Here(problem="its host is gone") if method == "look" else super().ask(method, *arguments)
+
+
+class CutOff(LocalRoom):
+    """A place whose network fails after some looks."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.left = after
+
+    def ask(self, method: str, *arguments: object) -> Here:
+        if method == "look":
+            self.left -= 1
+        return NoAnswer() if self.left < 0 else super().ask(method, *arguments)
+
+
+class NoAnswer(Here):
+    def get(self, timeout_s: float) -> None:
+        time.sleep(timeout_s)
+        raise TimeoutError
+
+
+def until(happened, limit_s: float = 60) -> None:
+    began = time.monotonic()
+    while not happened():
+        if time.monotonic() - began > limit_s:
+            raise AssertionError("what the test waits for does not happen")
+        time.sleep(0.05)
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -1,0 +1,98 @@
+"""Shards as actors of a Ray cluster: two nodes on this machine, which know nothing of one another but through Ray."""
+
+import os
+import signal
+import unittest
+
+import brimful
+from brimful import fleet
+from brimful.fleet.driver import FleetError
+
+from .servers import target
+
+try:
+    import ray
+    from ray.cluster_utils import Cluster
+except ImportError:
+    ray = None
+
+
+@unittest.skipIf(ray is None, "Ray is not installed: pip install 'brimful[fleet]'")
+class OnRay(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        # As its own tests do it: each node has a raylet and workers of its own.
+        cls.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+        cls.second = cls.cluster.add_node(num_cpus=2)
+        cls.cluster.wait_for_nodes()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        ray.shutdown()
+        cls.cluster.shutdown()
+
+    def test_each_shard_has_a_node_and_the_whole_is_one_load(self) -> None:
+        with target("--service", "page=100us") as url:
+            outcome = fleet.run(url, shards=2, address=self.cluster.address, rate=200, duration="1s", seed=3)
+            alone = brimful.load(url, rate=200, duration="1s", seed=3)
+        self.assertEqual(outcome.record.counts.scheduled, alone.counts.scheduled)
+        self.assertEqual(outcome.record.counts.completed, alone.counts.completed)
+        self.assertEqual([part.lost_at_s for part in outcome.record.shards], [None, None])
+
+    def test_a_node_that_dies_is_lost_from_then_on(self) -> None:
+        third = self.cluster.add_node(num_cpus=4)
+        self.cluster.wait_for_nodes()
+        dead = []
+
+        def told(figures: fleet.Figures, there: int) -> None:
+            if figures.t_s > 1.0 and not dead:
+                dead.append(True)
+                self.cluster.remove_node(third, allow_graceful=False)
+
+        with target("--service", "page=100us") as url:
+            # A shard takes all of the third node, so one of the two is there.
+            outcome = fleet.run(
+                url, shards=3, address=self.cluster.address, rate=120, duration="20s", on_second=told, cpus_per_shard=2
+            )
+        lost = [part for part in outcome.record.shards if part.lost_at_s is not None]
+        self.assertEqual(len(lost), 1)
+        self.assertTrue(0 < lost[0].lost_at_s < 20)
+        self.assertIn("shard_lost", [reason.code for reason in outcome.record.verdict.reasons])
+
+    def test_an_actor_that_is_killed_is_lost_and_its_process_with_it(self) -> None:
+        killed = []
+
+        def told(figures: fleet.Figures, there: int) -> None:
+            if figures.t_s > 1.0 and not killed:
+                killed.append(actor_pid())
+                os.kill(killed[0], signal.SIGKILL)
+
+        with target("--service", "page=100us") as url:
+            outcome = fleet.run(url, shards=2, address=self.cluster.address, rate=100, duration="8s", on_second=told)
+        self.assertEqual(sum(part.lost_at_s is not None for part in outcome.record.shards), 1)
+
+    def test_what_cannot_be_had_is_said(self) -> None:
+        with self.assertRaisesRegex(FleetError, r"9 shards on 9 nodes of their own .* and Ray has \d such of \d"):
+            fleet.run("http://127.0.0.1:1/", shards=9, address=self.cluster.address, rate=1)
+        with self.assertRaisesRegex(FleetError, "could not begin: nothing listens"):
+            fleet.run("http://127.0.0.1:1/", shards=2, address=self.cluster.address, rate=1)
+
+
+class WithoutRay(unittest.TestCase):
+    @unittest.skipUnless(ray is None, "Ray is installed")
+    def test_what_to_install_is_said(self) -> None:
+        with self.assertRaisesRegex(brimful.HostError, r"pip install 'brimful\[fleet\]'"):
+            fleet.run("http://127.0.0.1:1/", shards=2, address="auto", rate=1)
+
+
+def actor_pid() -> int:
+    """Of one that holds a shard."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as line:
+                    if line.read().startswith(b"ray::Place"):
+                        return int(name)
+            except OSError:
+                continue
+    raise AssertionError("no actor holds a shard")
