@@ -11,38 +11,48 @@ use std::io;
 
 /// What is requested, and what is expected of the answers.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
 pub struct ChooserArgs {
-    /// Ask for the URLs in this file, one on a line: a path, and if wanted its weight and the bytes of its answer, like
-    /// '/a.png 3 4096'. The URL gives host and port only
+    /// Ask for the URLs in this file, one on a line: a path, and if wanted weight and bytes
+    ///
+    /// Its weight and the bytes of its answer, like '/a.png 3 4096'. The URL gives host and port only.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "requests_file", "wset", "wlog"])]
     pub urls: Option<String>,
-    /// Make the requests in this file, one JSON object on a line: path, and if wanted method, headers, body, class and
-    /// weight
+    /// Make the requests in this file, one JSON object on a line: path, method, …
+    ///
+    /// path, and if wanted method, headers, body, class and weight.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "wset", "wlog", "zipf", "method", "data"])]
+    #[arg(hide_short_help = true)]
     pub requests_file: Option<String>,
-    /// Ask for N files below the URL's path, as httperf does: /0/1/0/3.html is the 103rd of 1024; one call in how many goes
-    /// on to the next is X, like 0.25. Without X, give --zipf
+    /// Ask for N files below the URL's path, as httperf does
+    ///
+    /// /0/1/0/3.html is the 103rd of 1024; one call in how many goes on to the next is X, like 0.25. Without X, give --zipf.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N,X", value_parser = file_set, conflicts_with_all = ["workload", "wlog"])]
     pub wset: Option<FileSet>,
-    /// Ask for the URLs in this file in their order: again and again (y) or once (n). As httperf has it, each ends in NUL; or
-    /// one on a line
+    /// Ask for the URLs in this file in their order: again and again (y) or once (n)
+    ///
+    /// As httperf has it, each ends in NUL; or one on a line.
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "y|n,FILE", value_parser = url_log, conflicts_with = "workload")]
     pub wlog: Option<UrlLog>,
     /// Ask for the i-th of --urls or --wset in proportion to 1/i^S; sites have 0.6 to 1
+    #[arg(hide_short_help = true)]
     #[arg(long, value_name = "S", value_parser = zipf, conflicts_with_all = ["workload", "wlog"])]
     pub zipf: Option<Popularity>,
-    /// Values for {csv.COLUMN} in the URL's path, --data and -H, one row for each call; there, {seq}, {uuid} and {rand:1-500}
-    /// are filled in as well
-    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    /// Values for {csv.COLUMN} in the URL's path, --data and -H, one row for each call
+    ///
+    /// There, {seq}, {uuid} and {rand:1-500} are filled in as well.
+    #[arg(long, value_name = "FILE", conflicts_with = "workload", hide_short_help = true)]
     pub csv: Option<String>,
-    /// Count answers with another status as unexpected, and as failures: 200, 2xx or 200,304
-    #[arg(long, value_name = "STATUS")]
+    /// Count answers with another status as failures: 200, 2xx or 200,304
+    #[arg(long, value_name = "STATUS", hide_short_help = true)]
     pub expect_status: Option<Statuses>,
     /// The same of answers whose content has not so many bytes
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub expect_length: Option<u64>,
     /// The same of answers whose content has another SHA-256
-    #[arg(long, value_name = "HEX")]
+    #[arg(long, value_name = "HEX", hide_short_help = true)]
     pub expect_sha256: Option<Sha256>,
 }
 

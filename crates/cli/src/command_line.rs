@@ -1,17 +1,20 @@
 //! The command line as documents state it: without secrets, because documents are passed on.
 
-use crate::args::{Header, RequestArgs};
+use crate::args::RequestArgs;
 use brimful_core::secret::{self, MASK};
 
 /// This program's.
 pub fn for_documents(args: &RequestArgs) -> Vec<String> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    words.map(|word| without_secrets(word, &args.headers, &args.secret_headers)).collect()
+    words.map(|word| without_secrets(word, args)).collect()
 }
 
-/// Whatever the flag before it looks like, a word that holds a header field ends with it.
-fn without_secrets(word: String, headers: &[Header], secret_names: &[String]) -> String {
-    let mut secrets = headers.iter().filter(|header| secret::is_header(&header.name, secret_names));
+/// Whatever the flag before it looks like, a word that holds a header field or credentials ends with them.
+fn without_secrets(word: String, args: &RequestArgs) -> String {
+    if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.written)) {
+        return format!("{flag}{MASK}");
+    }
+    let mut secrets = args.headers.iter().filter(|header| secret::is_header(&header.name, &args.secret_headers));
     if let Some((flag, header)) = secrets.find_map(|header| Some((word.strip_suffix(&header.written)?, header))) {
         let name = header.written.split(':').next().unwrap_or_default();
         return format!("{flag}{name}: {MASK}");
@@ -51,10 +54,7 @@ mod tests {
             "--rate=5",
         ];
         let Command::Load(args) = Cli::parse_from(words).command else { panic!("it is a load") };
-        let shown: Vec<String> = words
-            .iter()
-            .map(|word| without_secrets(word.to_string(), &args.request.headers, &args.request.secret_headers))
-            .collect();
+        let shown: Vec<String> = words.iter().map(|word| without_secrets(word.to_string(), &args.request)).collect();
         let expected = [
             "brimful",
             "load",
@@ -76,7 +76,19 @@ mod tests {
             "--rate=5",
         ];
         assert_eq!(shown, expected);
-        let word = without_secrets("http://me:hunter2@host/".to_owned(), &[], &[]);
+        let word = without_secrets("http://me:hunter2@host/".to_owned(), &args.request);
         assert_eq!(word, "http://•••@host/");
+        for (words, shown) in [
+            (&["-u", "me:hunter2"][..], &["-u", MASK][..]),
+            (&["-ume:hunter2"], &["-u•••"]),
+            (&["-qame:hunter2"], &["-qa•••"]),
+            (&["--user=me:hunter2"], &["--user=•••"]),
+        ] {
+            let all = ["brimful", "load", "http://host/"].into_iter().chain(words.iter().copied());
+            let Command::Load(args) = Cli::parse_from(all).command else { panic!("it is a load") };
+            let said: Vec<String> =
+                words.iter().map(|word| without_secrets((*word).to_owned(), &args.request)).collect();
+            assert_eq!(said, shown);
+        }
     }
 }

@@ -3,17 +3,48 @@
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
 use crate::output::{Painted, print, print_painted};
-use brimful_monitor::host::{Finding, Status, examine};
+use brimful_monitor::host::{Finding, Status, TOPICS, examine};
 
-/// Examines the host. Shortfalls are findings, not failures: the exit code is 0.
+/// Examines the host. A script learns by the exit code whether something is in the way.
 pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
-    let findings = examine();
-    if args.json {
+    let mut findings = examine();
+    findings.retain(|finding| args.topics.is_empty() || args.topics.iter().any(|topic| topic == finding.topic));
+    if args.script {
+        print(&script(&findings))?;
+    } else if args.json {
         print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     } else {
         print_painted(&text(&findings))?;
     }
-    Ok(Exit::Ok)
+    Ok(exit_of(&findings))
+}
+
+fn exit_of(findings: &[Finding]) -> Exit {
+    let in_the_way = findings.iter().any(|finding| finding.status == Status::Shortfall);
+    if in_the_way { Exit::Environment } else { Exit::Ok }
+}
+
+/// Reads the name of a finding.
+pub fn topic(text: &str) -> Result<String, String> {
+    match TOPICS.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("there are {}", TOPICS.join(", "))),
+    }
+}
+
+/// Mends whatever a command can mend, until the next start of the machine; what it cannot is said in comments.
+fn script(findings: &[Finding]) -> String {
+    let mut script =
+        "#!/bin/sh\n# What `brimful doctor` found in the way on this host. Settings last until it restarts.\n"
+            .to_owned();
+    for finding in findings.iter().filter(|finding| finding.status == Status::Shortfall) {
+        script += &format!("\n# {}: {}\n", finding.topic, finding.value);
+        script += &match (&finding.script, &finding.fix) {
+            (Some(command), _) => format!("{command}\n"),
+            (None, by_hand) => format!("# by hand: {}\n", by_hand.as_deref().unwrap_or_default()),
+        };
+    }
+    script
 }
 
 fn text(findings: &[Finding]) -> Painted {
@@ -34,8 +65,37 @@ fn text(findings: &[Finding]) -> Painted {
     let shortfalls = findings.iter().filter(|finding| finding.status == Status::Shortfall).count();
     text.plain(&match shortfalls {
         0 => "nothing on this host limits brimful noticeably\n".to_owned(),
-        1 => "1 shortfall\n".to_owned(),
-        n => format!("{n} shortfalls\n"),
+        n => format!(
+            "{n} shortfall{}; `brimful doctor --script` prints a script that mends what a command can mend\n",
+            if n == 1 { "" } else { "s" }
+        ),
     });
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(topic: &'static str, status: Status, [fix, script]: [Option<&str>; 2]) -> Finding {
+        let [fix, script] = [fix, script].map(|text| text.map(str::to_owned));
+        Finding { topic, status, value: "7".to_owned(), means: "much".to_owned(), fix, script }
+    }
+
+    #[test]
+    fn a_script_mends_what_it_can_and_names_the_rest() {
+        let sysctl = Some("sudo sysctl -w net.core.somaxconn=4096");
+        let findings = [
+            finding("ports", Status::Ok, [None, None]),
+            finding("somaxconn", Status::Shortfall, [sysctl, sysctl]),
+            finding("clock", Status::Unknown, [None, None]),
+            finding("steal", Status::Shortfall, [Some("vmstat 1"), None]),
+        ];
+        let script = script(&findings);
+        let commands: Vec<&str> = script.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        assert_eq!(commands, [sysctl.unwrap()]);
+        assert!(script.starts_with("#!/bin/sh\n") && script.contains("\n# by hand: vmstat 1\n"), "{script}");
+        assert_eq!([&findings[..1], &findings].map(exit_of), [Exit::Ok, Exit::Environment]);
+        assert_eq!(exit_of(&findings[2..3]), Exit::Ok);
+    }
 }

@@ -1,11 +1,12 @@
 //! `brimful load`: one load, one Record.
 
-use crate::args::{Arrivals, LoadArgs, OutputArgs, RequestArgs};
+use crate::args::{Arrivals, LoadArgs, OutputArgs, RequestArgs, WatchedArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::keep::KeptFile;
 use crate::output::{OutFile, deliver, say};
 use crate::trace::CallTrace;
 use crate::{command_line, keep, progress, token};
+use brimful_core::quantity;
 use brimful_core::record::Record;
 use brimful_core::tls::{Tls, TlsSpoken};
 use brimful_core::workload::{self, Load, Stage, Workload};
@@ -15,7 +16,7 @@ use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
 use brimful_run::{Endpoint, RunError, RunPlan, Watched, client_limit, run, run_beheld};
 use brimful_stats::{check_objectives, judge_objectives};
-use brimful_workload::{Speed, Trace};
+use brimful_workload::{Process, Speed, Trace};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,6 +24,8 @@ use std::time::SystemTime;
 
 /// Without `--duration` and `--requests`.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
+/// Where nothing says how calls come.
+const DEFAULT_CLIENTS: u64 = 10;
 /// Without `--connect-timeout`, but for closed loops.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
@@ -33,9 +36,9 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
-    let kept = args.keep.as_deref().map(KeptFile::at).transpose()?;
+    let kept = args.part.keep.as_deref().map(KeptFile::at).transpose()?;
     let stop = progress::stop_flag()?;
-    if args.until_stdin_ends {
+    if args.part.until_stdin_ends {
         keep::stop_when_stdin_ends(&stop)?;
     }
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
@@ -76,6 +79,18 @@ pub fn deliver_record(record: &Record, args: &OutputArgs, out: Option<OutFile>) 
     Ok(exit::of_run(record))
 }
 
+/// Says which load it is that nobody has asked for in particular.
+fn say_default(plan: &RunPlan) {
+    let lasts = match plan.calls {
+        u64::MAX => format!("for {}", plan.window.rounded()),
+        calls => format!("until {} calls are made", quantity::count(calls)),
+    };
+    say(&format!(
+        "no load was asked for: {DEFAULT_CLIENTS} clients, each waiting for its answer before its next call, {lasts} \
+         (--clients N); --rate N makes N calls per second, whatever the server does"
+    ));
+}
+
 /// Whether there is no load to run once the client's maximum is known.
 fn wants_client_limit_only(args: &LoadArgs) -> bool {
     let paced = args.rate.is_some() || args.clients.is_some() || args.s_clients.is_some() || !args.stages.is_empty();
@@ -109,7 +124,7 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     // By this host's clock.
-    let start_at = match (args.start_at, args.clock_ahead) {
+    let start_at = match (args.part.start_at, args.part.clock_ahead) {
         (Some(at), Some(clock)) => clock.here(at),
         (at, _) => at,
     };
@@ -120,9 +135,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     let (load, trace) = load(args)?;
     let mut plan = request_plan(&args.url, &args.request)?;
     if args.request.workload.is_none() {
-        let class = &mut plan.workload.classes[0];
-        class.method.clone_from(&args.method);
-        class.body.clone_from(&args.data);
+        args.call.apply(&mut plan.workload.classes[0]);
     }
     args.choosers.apply(&mut plan)?;
     plan.trace = trace;
@@ -134,6 +147,11 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         plan.workload.load = Some(Load::poisson(Rate(client_limit::START)));
     }
     args.sessions.apply(&mut plan.workload, &args.arrivals)?;
+    let is_paced = args.arrivals != Arrivals::Process(Process::Constant) || args.tick.is_some();
+    let by_default = plan.workload.load.is_none() && !is_paced;
+    if by_default {
+        plan.workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });
+    }
     let scheduled = match (&plan.workload.load, &plan.trace) {
         (Some(Load::Stages { stages, .. }), _) => Some(Stage::total(stages)),
         (Some(Load::Trace(named)), Some(trace)) => Some(trace.window(Speed::new(named.speed)?)),
@@ -152,12 +170,15 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     };
     // Clients by the simple scheme leave it to the kernel to try again, or they could not be told from S-Clients.
     if matches!(plan.workload.load, Some(Load::Closed { .. })) {
-        plan.connections.connect_timeout = args.request.connect_timeout;
+        plan.connections.connect_timeout = args.request.connections.connect_timeout;
     }
     plan.tick = args.tick;
-    plan.shard = args.shard;
-    (plan.start_at, plan.clock) = (start_at, args.clock_ahead);
-    plan.monitor = watched(args, plan.endpoint.address.port())?;
+    plan.shard = args.part.shard;
+    (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
+    plan.monitor = watched(&args.watched, plan.endpoint.address.port())?;
+    if by_default && !args.output.quiet {
+        say_default(&plan);
+    }
     Ok(plan)
 }
 
@@ -167,7 +188,7 @@ fn read_trace(file: &Path) -> anyhow::Result<Trace> {
     Ok(Trace::parse(&bytes).map_err(|error| named(&error))?)
 }
 
-fn watched(args: &LoadArgs, port: u16) -> anyhow::Result<Option<Watched>> {
+fn watched(args: &WatchedArgs, port: u16) -> anyhow::Result<Option<Watched>> {
     let owner = || vec![ProcessSelector::Port(port)];
     let here = MonitorConfig {
         processes: if args.process.is_empty() { owner() } else { args.process.clone() },
@@ -230,11 +251,12 @@ fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
 /// What `load` and `survey` read alike from the command line.
 pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
     let workload = args.workload()?;
-    let connect_timeout = args.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+    let connections = &args.connections;
+    let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let endpoint = Endpoint::resolve(url, connect_timeout)?;
     let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
     let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
-    let cpus = args.cpus();
+    let cpus = args.generator.cpus();
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_micros() as u64);
     Ok(RunPlan {
         endpoint,
@@ -245,25 +267,25 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         version: args.http,
         tls,
         tls_spoken,
-        headers: args.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect(),
+        headers: args.headers()?,
         secret_headers: args.secret_headers.clone(),
         connections: ConnectionPolicy {
-            calls_per_connection: if args.new_connection { Some(1) } else { args.calls_per_connection.map(|n| n.0) },
+            calls_per_connection: args.calls_per_connection()?,
             connections_per_session: None,
-            pipeline: args.pipeline.0 as usize,
+            pipeline: connections.pipeline.0 as usize,
             http2: args.http == Version::Http2,
-            close: args.close,
+            close: connections.close,
             connect_timeout: Some(connect_timeout),
-            response_timeout: args.timeout,
-            source: args.source_ip,
-            send_buffer: buffer(args.send_buffer)?,
-            receive_buffer: buffer(args.receive_buffer)?,
+            response_timeout: connections.timeout,
+            source: connections.source_ip,
+            send_buffer: buffer(connections.send_buffer)?,
+            receive_buffer: buffer(connections.receive_buffer)?,
             warm_connections: 0,
         },
-        engine: args.engine,
+        engine: args.generator.engine,
         tick: None,
         client_max: None,
-        threads: args.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
+        threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,
         shard: None,
         start_at: None,
@@ -271,7 +293,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         keeper: None,
         clock: None,
         interval: Nanos::from_secs(1),
-        seed: args.seed.unwrap_or_else(clock),
+        seed: args.generator.seed.unwrap_or_else(clock),
         monitor: None,
         command: command_line::for_documents(args),
     })
@@ -285,16 +307,17 @@ fn secured(
     patience: Nanos,
 ) -> anyhow::Result<(Option<Arc<Security>>, Option<TlsSpoken>)> {
     if !endpoint.is_secure {
-        return match args.tls_flag() {
+        return match args.tls.first_flag() {
             None => Ok((None, None)),
             Some(flag) => Err(UsageError(format!("{flag} is for https:// URLs, and {} is none", endpoint.url)).into()),
         };
     }
-    let tls = args.tls(workload.tls.as_ref());
+    let flags = &args.tls;
+    let tls = flags.over(workload.tls.as_ref());
     let security = Security::new(&SecurityOptions {
         name: tls.sni.clone().unwrap_or_else(|| endpoint.host().to_owned()),
-        authorities: args.ca.clone(),
-        identity: args.cert.clone().zip(args.key.clone()),
+        authorities: flags.ca.clone(),
+        identity: flags.cert.clone().zip(flags.key.clone()),
         insecure: tls.insecure,
         minimum: tls.minimum,
         resume: tls.resume,

@@ -15,6 +15,7 @@ mod fleet;
 mod httperf;
 mod keep;
 mod load;
+mod manual;
 mod merge;
 mod module;
 mod output;
@@ -31,9 +32,8 @@ mod token;
 mod trace;
 mod watch;
 
-use args::{Cli, Command};
+use args::Command;
 use brimful_core::text::one_line;
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -48,7 +48,8 @@ fn main() -> ExitCode {
             }
         };
     }
-    let cli = match Cli::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let cli = match args::parse(&words) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -66,6 +67,8 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
         Command::PutBack => put_back::main(),
         // Their exit codes are those of a command.
         Command::Testbed(args) => return testbed::main(&args),

@@ -2,7 +2,7 @@
 
 mod against_flat;
 
-use crate::args::{OutputArgs, RequestArgs};
+use crate::args::{OutputArgs, RequestArgs, examples};
 use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
 use crate::load::{deliver_record, request_plan};
@@ -28,11 +28,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// `brimful replay`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::REPLAY, next_help_heading = "Replay")]
 pub struct ReplayArgs {
     /// Access logs: files, compressed or not, patterns, or - for stdin; those of several servers are merged by time
-    #[arg(required = true, value_name = "LOG")]
+    #[arg(required = true, value_name = "LOG", help_heading = None)]
     pub logs: Vec<String>,
     /// The server, like http://127.0.0.1:8080/; its path is not asked for
+    #[arg(help_heading = None)]
     pub url: String,
     /// The log's gaps divided by this, like 2x; 0.5x is half as fast
     #[arg(long, value_name = "FACTOR", default_value = "1x")]

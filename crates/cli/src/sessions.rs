@@ -12,31 +12,35 @@ use std::path::{Path, PathBuf};
 
 /// What is asked for of sessions.
 #[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Load")]
 pub struct SessionArgs {
-    /// Sessions: N1 in all, of N2 calls each, with X seconds to think between bursts, as httperf has them; one after another
-    /// unless --session-rate or --users says otherwise
-    #[arg(long, value_name = "N1,N2,X", value_parser = drawn, conflicts_with_all = OTHER_LOADS)]
+    /// Sessions: N1 in all, of N2 calls each, with X seconds to think between bursts
+    ///
+    /// As httperf has them; one after another unless --session-rate or --users says otherwise.
+    #[arg(long, value_name = "N1,N2,X", value_parser = drawn, conflicts_with_all = OTHER_LOADS, hide_short_help = true)]
     pub wsess: Option<Drawn>,
-    /// Sessions: N in all, in turn those that are written out in FILE, as httperf reads it; with X seconds to think where FILE
-    /// does not say
-    #[arg(long, value_name = "N,X,FILE", value_parser = written, conflicts_with_all = OTHER_LOADS)]
+    /// Sessions: N in all, in turn those in FILE, with X seconds to think between bursts
+    ///
+    /// The file is written as httperf reads it; X is for the bursts of which it says nothing.
+    #[arg(long, value_name = "N,X,FILE", value_parser = written, conflicts_with_all = OTHER_LOADS, hide_short_help = true)]
     #[arg(conflicts_with_all = ["wsess", "burst_length"])]
     pub wsesslog: Option<Written>,
-    /// Calls of one burst of --wsess: the first is answered before the others are made [default: 1]
-    #[arg(long, value_name = "N", requires = "wsess")]
+    /// Calls of one burst of --wsess: the first is answered before the others [default: 1]
+    #[arg(long, value_name = "N", requires = "wsess", hide_short_help = true)]
     pub burst_length: Option<Count>,
-    /// Send the other calls of a burst together on one connection, as httperf does [default: each on one of up to 6, as browsers
-    /// do]
-    #[arg(long)]
+    /// Send the others together on one connection, as httperf does [default: on up to 6]
+    ///
+    /// By default each has one of up to 6 connections, as browsers do.
+    #[arg(long, hide_short_help = true)]
     pub pipelined: bool,
-    /// This many new sessions per second, whatever the server does, spaced as --arrivals says
-    #[arg(long, value_name = "SESSIONS/S")]
+    /// This many new sessions per second, whatever the server does, spaced by --arrivals
+    #[arg(long, value_name = "SESSIONS/S", hide_short_help = true)]
     pub session_rate: Option<Rate>,
     /// This many users, each of whom begins another session once the last one has ended
-    #[arg(long, value_name = "N", conflicts_with = "session_rate")]
+    #[arg(long, value_name = "N", conflicts_with = "session_rate", hide_short_help = true)]
     pub users: Option<Count>,
     /// Have each session keep the cookies that it is given, and send them
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub cookies: bool,
 }
 

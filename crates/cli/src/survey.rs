@@ -74,7 +74,7 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     let mut server_cpus = args.server_cpus.as_ref().map(|list| list.0.clone());
     if args.demo && online.len() > 1 {
         server_cpus.get_or_insert_with(|| vec![online[0]]);
-        if args.request.cpus.is_none() {
+        if args.request.generator.cpus.is_none() {
             like.cpus = vec![online[1]];
         }
     }
@@ -147,6 +147,7 @@ impl Display {
                 }
                 format!("{what} ({})", lasts.rounded())
             }
+            Step::Foreseen(lasts) => format!("  the survey takes about {} in all", in_minutes(*lasts)),
             Step::Note(text) => format!("  {text}"),
             Step::Predicted(predictions) => format!("  {}", predicted(predictions)),
             Step::Level(level) => format!("  {}", summary(level)),
@@ -176,6 +177,15 @@ impl Display {
             bar.finish_and_clear();
             result
         })
+    }
+}
+
+/// To the second: `2 min 5 s`.
+fn in_minutes(time: Nanos) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let options = WatchOptions::new(args)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let mut logs = args.log.as_deref().map(Logs::open).transpose()?;
-    let exporter = args.prometheus.map(Exporter::start).transpose()?;
+    let exporter = args.serving.prometheus.map(Exporter::start).transpose()?;
     let mut events = Events::of_signals()?;
     let serving = serve::start(args, &options.config, &events)?;
     let mut session = Session::open(&options)?;

@@ -7,6 +7,7 @@ mod clocks;
 mod kernel;
 mod limits;
 mod probe;
+mod testbed;
 
 pub use probe::{Prober, probe};
 
@@ -24,9 +25,31 @@ pub struct Finding {
     pub value: String,
     /// What it limits, in one line.
     pub means: String,
-    /// The command that mends it; always there for a shortfall.
+    /// The command that mends it, or shows what there is to mend; always there for a shortfall.
     pub fix: Option<String>,
+    /// What a script has to do to mend it, where one can.
+    pub script: Option<String>,
 }
+
+/// What can be found, in that order.
+pub const TOPICS: [&str; 16] = [
+    "descriptors",
+    "ports",
+    "time_wait",
+    "somaxconn",
+    "syn_backlog",
+    "syncookies",
+    "memory",
+    "io_uring",
+    "ebpf",
+    "cores",
+    "clock",
+    "timer_slack",
+    "steal",
+    "speed",
+    "tun",
+    "ip",
+];
 
 /// Whether a finding is in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,20 +69,46 @@ pub fn examine() -> Vec<Finding> {
     let mut findings = limits::examine(root, limits::descriptor_limits());
     findings.extend(kernel::examine(root));
     findings.extend(clocks::examine(root));
+    findings.extend(testbed::examine(root, std::env::var_os("PATH").unwrap_or_default()));
     findings
 }
 
-/// A finding that is fine if `good`, and mended by `fix` if not.
-fn judged(topic: &'static str, good: bool, value: String, means: String, fix: impl Into<String>) -> Finding {
-    match good {
-        true => Finding { topic, status: Status::Ok, value, means, fix: None },
-        false => Finding { topic, status: Status::Shortfall, value, means, fix: Some(fix.into()) },
+/// What mends a shortfall.
+struct Fix {
+    /// For people.
+    shown: String,
+    /// For a script, where one can.
+    script: Option<String>,
+}
+
+impl Fix {
+    /// One that asks for somebody's judgement.
+    fn by_hand(shown: impl Into<String>) -> Fix {
+        Fix { shown: shown.into(), script: None }
     }
+}
+
+impl<T: Into<String>> From<T> for Fix {
+    /// A command that does it by itself.
+    fn from(command: T) -> Fix {
+        let shown = command.into();
+        Fix { script: Some(shown.clone()), shown }
+    }
+}
+
+/// A finding that is fine if `good`, and mended by `fix` if not.
+fn judged(topic: &'static str, good: bool, value: String, means: String, fix: impl Into<Fix>) -> Finding {
+    if good {
+        return Finding { topic, status: Status::Ok, value, means, fix: None, script: None };
+    }
+    let Fix { shown, script } = fix.into();
+    Finding { topic, status: Status::Shortfall, value, means, fix: Some(shown), script }
 }
 
 /// A finding about a file that is not there or makes no sense.
 fn unknown(topic: &'static str, path: &str, means: impl Into<String>) -> Finding {
-    Finding { topic, status: Status::Unknown, value: format!("{path} says nothing"), means: means.into(), fix: None }
+    let value = format!("{path} says nothing");
+    Finding { topic, status: Status::Unknown, value, means: means.into(), fix: None, script: None }
 }
 
 /// The numbers in a file under `root`, such as a sysctl's; `None` unless there are N of them at its beginning.
@@ -80,31 +129,12 @@ mod tests {
     #[test]
     fn every_topic_is_reported_once_and_every_shortfall_with_its_fix() {
         let findings = examine();
-        let mut topics: Vec<&str> = findings.iter().map(|finding| finding.topic).collect();
-        assert_eq!(
-            topics,
-            [
-                "descriptors",
-                "ports",
-                "time_wait",
-                "somaxconn",
-                "syn_backlog",
-                "syncookies",
-                "memory",
-                "io_uring",
-                "ebpf",
-                "cores",
-                "clock",
-                "timer_slack",
-                "steal",
-                "speed"
-            ]
-        );
-        topics.dedup();
-        assert_eq!(topics.len(), findings.len());
+        let topics: Vec<&str> = findings.iter().map(|finding| finding.topic).collect();
+        assert_eq!(topics, TOPICS);
         for finding in &findings {
             assert!(!finding.value.is_empty() && !finding.means.is_empty(), "{finding:?}");
             assert_eq!(finding.fix.is_some(), finding.status == Status::Shortfall, "{finding:?}");
+            assert!(finding.script.is_none() || finding.fix.is_some(), "{finding:?}");
         }
     }
 

@@ -133,7 +133,7 @@ fn parse(text: &str) -> Result<Parsed, RunError> {
     };
     let authority = uri.authority().ok_or_else(|| bad("it names no host".to_owned()))?.clone();
     if authority.as_str().contains('@') {
-        return Err(bad("credentials belong in a header: -H 'Authorization: …'".to_owned()));
+        return Err(bad("credentials are not taken from a URL: give them by --user NAME:PASSWORD".to_owned()));
     }
     let port = match authority.as_str().rsplit_once(':') {
         Some((_, port)) if !port.ends_with(']') => port.parse().map_err(|_| bad(format!("`{port}` is not a port")))?,
@@ -177,7 +177,7 @@ mod tests {
             ("ftp://a/", "ftp"),
             ("http://", "write it like"),
             ("http://a:99999/", "port"),
-            ("http://u:p@a/", "Authorization"),
+            ("http://u:p@a/", "--user"),
             ("http://a:0/", "port 0"),
             ("", "write it like"),
             ("http://a b/", "write it like"),

@@ -52,7 +52,7 @@ const OTHERS: f64 = 0.02;
 /// How many times as long as a slice an anchor lasts.
 const ANCHOR: f64 = 2.5;
 /// Blocks at least and at most, and how well the capacity is to be known: half of its 95 % interval.
-const BLOCKS: (usize, usize) = (6, 7);
+pub(crate) const BLOCKS: (usize, usize) = (6, 7);
 const KNOWN: f64 = 0.02;
 /// From this share of failed calls on, calibration is about failing and not about serving.
 const FAILED: f64 = 0.01;
@@ -190,14 +190,7 @@ impl Method<'_> {
             if 2.0 * clients as f64 / rate > max_delay {
                 return Ok(found);
             }
-            // Twice as many in the end, so that growth is judged by the last doubling.
-            clients = if 4 * clients < most {
-                4 * clients
-            } else if 2 * clients < most {
-                most / 2
-            } else {
-                2 * clients
-            };
+            clients = next_rung(clients, most);
         }
         Ok(found)
     }
@@ -240,7 +233,7 @@ impl Method<'_> {
     }
 
     /// How long a visit takes, with what the server rests after it.
-    fn lasts_with_rest(&self, mix: &Workload, place: Place, capacity: &Capacity) -> Nanos {
+    pub(crate) fn lasts_with_rest(&self, mix: &Workload, place: Place, capacity: &Capacity) -> Nanos {
         let (_, lasts, load) = self.load_at(mix, place, capacity);
         lasts + times(load / self.setup.max_load - 1.0, lasts)
     }
@@ -292,17 +285,21 @@ impl Method<'_> {
 
     /// A slice by as many clients as calibration had at most: the host's speed now over its speed then.
     pub(crate) fn anchor(&mut self, lasts_at_most: Nanos) -> Result<Option<f64>, Halt> {
-        let mix = self.setup.workload.clone();
         let Some(then) = self.found.calibrated_at else { return Ok(None) };
         let capacity = Capacity { rate: then, clients: self.found.clients, filled: true, busy: None };
-        let (workload, slice, _) = self.load_at(&mix, Place::Clients(capacity.clients), &capacity);
-        let lasts = times(ANCHOR, slice);
+        let (workload, lasts) = self.anchor_at(&capacity);
         let trial = self.try_warm(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;
         let piece = trial
             .piece(Place::Clients(capacity.clients), self.setup.servers(), self.warm_up())
             .filter(|_| trial.is_the_servers());
         Ok(piece.map(|piece| piece.rate() / then))
+    }
+
+    /// What an anchor offers, and how long it lasts at most.
+    pub(crate) fn anchor_at(&self, capacity: &Capacity) -> (Workload, Nanos) {
+        let (workload, slice, _) = self.load_at(&self.setup.workload, Place::Clients(capacity.clients), capacity);
+        (workload, times(ANCHOR, slice))
     }
 
     /// Goes on only where the server serves whoever asks.
@@ -333,8 +330,19 @@ impl Method<'_> {
     }
 }
 
+/// The next rung of the ladder of clients: twice as many in the end, so that growth is judged by the last doubling.
+pub(crate) fn next_rung(clients: u64, most: u64) -> u64 {
+    if 4 * clients < most {
+        4 * clients
+    } else if 2 * clients < most {
+        most / 2
+    } else {
+        2 * clients
+    }
+}
+
 /// The places of a block.
-fn design(mix: &Workload, capacity: &Capacity) -> Vec<Place> {
+pub(crate) fn design(mix: &Workload, capacity: &Capacity) -> Vec<Place> {
     let most = capacity.clients;
     // Few, some and most; the fewest say what a call takes by itself.
     let mut rungs = vec![1, 4, most];

@@ -9,6 +9,7 @@ mod bench;
 mod calibration;
 mod document;
 mod error;
+mod foreseen;
 mod found;
 mod guardian;
 mod inflicted;

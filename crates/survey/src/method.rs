@@ -17,25 +17,27 @@ use brimful_estimate::{Answered, ProgramSeen, ServerFit};
 use brimful_run::client_limit;
 
 /// Open levels past saturation.
-const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
+pub(crate) const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
 /// What an open level past saturation may leave waiting: its length is cut so that the backlog stays below this.
 const BACKLOG: f64 = 1000.0;
 /// How long the idle server is watched before any load.
-const IDLE: Nanos = Nanos::from_millis(1500);
+pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
 /// Added to the seed of a level that is measured again, so that it gets another schedule.
 const AGAIN: u64 = 1 << 32;
 /// How long it takes to find out what is to be expected, about.
-const EXPECTING: Nanos = Nanos::from_secs(1);
+pub(crate) const EXPECTING: Nanos = Nanos::from_secs(1);
 /// A server that has been overrun is asked so often whether it answers again, and for so long.
 const SETTLING: (usize, Nanos) = (20, Nanos::from_millis(250));
 /// The first look at what a call costs.
-const PROBE: Nanos = Nanos::from_millis(1000);
+pub(crate) const PROBE: Nanos = Nanos::from_millis(1000);
 
 /// News of a survey under way.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Something began that lasts about this long.
     Begin(String, Nanos),
+    /// How long the survey takes, about.
+    Foreseen(Nanos),
     /// Something worth knowing.
     Note(String),
     /// All predictions, before anything of what they say is measured.
@@ -72,6 +74,8 @@ impl Method<'_> {
     fn run(&mut self) -> Result<(), Halt> {
         let (first_rate, response) = self.probe()?;
         let change = self.rehearse()?;
+        let foreseen = self.foreseen(first_rate, change);
+        (self.news)(Step::Foreseen(foreseen));
         self.check_client(response)?;
         let idle_busy = self.watch_idle()?;
         let fit = self.calibrate(first_rate, idle_busy)?;
@@ -270,13 +274,12 @@ impl Method<'_> {
         let saturation = fit.saturation();
         for fraction in PAST_SATURATION {
             let rate = fraction * saturation;
-            let lasts = (BACKLOG / (rate - saturation)).max(1.0).min(0.5 * self.setup.level.as_secs_f64());
+            let lasts = overload_lasts(rate - saturation, self.setup.level);
             let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, quantity::rate(rate));
             if self.found.client_max.is_some_and(|max| rate > max) {
                 self.note(format!("left out, for this client cannot offer it: {what}"));
                 continue;
             }
-            let lasts = Nanos::from_secs_f64(lasts);
             self.begin(what, lasts);
             let prediction = fit.predict(rate)?;
             let about = About {
@@ -380,6 +383,11 @@ impl Method<'_> {
     pub(crate) fn halt(&self, code: ReasonCode, reason: &str) -> Halt {
         Halt::Stopped(code, Stopped { level: self.found.step.clone(), reason: reason.to_owned() })
     }
+}
+
+/// How long a level past saturation lasts, at so many calls per second more than are served.
+pub(crate) fn overload_lasts(excess: f64, level: Nanos) -> Nanos {
+    Nanos::from_secs_f64((BACKLOG / excess).max(1.0).min(0.5 * level.as_secs_f64()))
 }
 
 pub(crate) fn with_load(workload: &Workload, load: Load) -> Workload {

@@ -74,10 +74,22 @@ impl Predictions {
         let rate = Rate(BURSTS.0 * saturation);
         let bursts = offered(mix, Load::Open { rate, arrivals: ON_OFF.to_owned() });
         levels.push(predict(fit, bench, (BURSTS_NAME, BURSTS.0), bursts, times(BURSTS.1, level))?);
-        let saturation_lasts = times(SATURATION, level);
+        let saturation_lasts = saturation_lasts(level);
         let saturation_spread = fit.expect_saturation(&mix.mix(), saturation_lasts.as_secs_f64());
         Ok(Predictions { saturation, saturation_spread, saturation_lasts, levels })
     }
+}
+
+/// What a held-out level is a share of its mix's saturation rate, and how long it lasts.
+pub(crate) fn planned(mix: &Workload, level: Nanos) -> Vec<(f64, Nanos)> {
+    let of_unseen = unseen(mix).map(|_| UNSEEN);
+    let all = HELD_OUT.into_iter().chain(of_unseen).chain([BURSTS]);
+    all.map(|(fraction, length)| (fraction, times(length, level))).collect()
+}
+
+/// How long the capacity is measured.
+pub(crate) fn saturation_lasts(level: Nanos) -> Nanos {
+    times(SATURATION, level)
 }
 
 fn predict(

@@ -6,6 +6,7 @@
 //! the workload, in that order; the rest is work that comes of itself, at the rates of the model.
 
 mod broken;
+mod foreseen;
 mod full;
 mod gentle;
 mod holds;
@@ -13,6 +14,7 @@ mod random;
 
 use crate::SurveyError;
 use crate::bench::Bench;
+use crate::foreseen::RUN_SET_UP;
 use crate::found::Setup;
 use crate::method::{Step, conduct};
 use crate::predictions::ON_OFF;
@@ -27,6 +29,7 @@ use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, CallSpec, ClassId, End, Event, Nanos, Observer, Outcome};
 use brimful_model::simulate::{Arrivals, Passage, SimulationOptions, follow};
+use brimful_run::client_limit;
 use brimful_stats::{Account, Collector, Facts, PerCall, derive};
 use brimful_target::Truth;
 use rand::{RngExt, SeedableRng};
@@ -82,6 +85,8 @@ struct Simulated {
     worked: Vec<(f64, f64)>,
     /// How long the server was left to rest, each time.
     rested: Vec<Nanos>,
+    /// How long all that was asked of the bench lasted.
+    spent: Nanos,
     /// Seed and calls of the last run.
     last: (u64, Vec<(f64, usize)>),
 }
@@ -150,6 +155,7 @@ impl Simulated {
             offered: Rc::default(),
             worked: Vec::new(),
             rested: Vec::new(),
+            spent: Nanos::ZERO,
             last: (0, Vec::new()),
         }
     }
@@ -284,10 +290,12 @@ impl Simulated {
 impl Bench for Simulated {
     fn client_limit(&mut self, response: Bytes, _: &mut dyn FnMut(String)) -> Result<ClientCalibration, SurveyError> {
         assert_eq!(response, Bytes(RESPONSE));
+        self.spent += client_limit::LASTS;
         Ok(ClientCalibration { max_rate: self.client_max, ..ClientCalibration::default() })
     }
 
     fn watch_idle(&mut self, lasts: Nanos) -> Result<Server, SurveyError> {
+        self.spent += lasts;
         let mut model = self.server.clone();
         let calls = model.classes.iter().position(|class| class.name == "other").unwrap_or(model.classes.len());
         model.classes[..calls].iter_mut().for_each(|class| class.rate = Some(0.0));
@@ -310,6 +318,7 @@ impl Bench for Simulated {
         let rate = if let Load::Open { rate, .. } = load { rate.0 } else { f64::INFINITY };
         let arrivals = if is_on_off(&load) { vec![ON_AND_OFF; self.server.classes.len()] } else { Vec::new() };
         self.last = (seed, Vec::new());
+        self.spent += window + RUN_SET_UP;
         self.offered.borrow_mut().push(load);
         let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
         let account = Account::new(&names, window).in_intervals(Nanos::from_secs_f64(INTERVAL_S));
@@ -419,6 +428,7 @@ impl Bench for Simulated {
 
     fn rest(&mut self, lasts: Nanos) {
         self.rested.push(lasts);
+        self.spent += lasts;
     }
 
     fn is_alive(&self) -> bool {

@@ -16,7 +16,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How many times as long as a level each of the two loads lasts, closed and open.
-const LASTS: f64 = 0.5;
+pub(crate) const LASTS: f64 = 0.5;
 /// The share of the predicted capacity at which the mean response time is measured.
 const HALF: f64 = 0.5;
 

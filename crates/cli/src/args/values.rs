@@ -1,6 +1,8 @@
 //! How the values of flags are written, and what is said of those that are not.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use brimful_core::Nanos;
+use brimful_core::secret::MASK;
 use brimful_core::tls::TlsVersion;
 use brimful_core::units::ParseUnitError;
 use brimful_engine::{Close, Engine};
@@ -10,6 +12,8 @@ use brimful_run::FleetClock;
 use brimful_workload::{ArrivalsError, Process, Shard};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
+use std::convert::Infallible;
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -39,6 +43,26 @@ pub struct Header {
 /// Shares of classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixList(pub Vec<(String, f64)>);
+
+/// A user's name and password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// As they stand in the command line.
+    pub written: String,
+}
+
+impl Credentials {
+    /// Of basic authentication (RFC 7617).
+    pub fn header(&self) -> (String, String) {
+        ("Authorization".to_owned(), format!("Basic {}", BASE64_STANDARD.encode(&self.written)))
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
 
 /// HTTP versions.
 pub(super) fn http_version() -> impl TypedValueParser<Value = Version> {
@@ -97,7 +121,6 @@ pub(super) fn instant(text: &str) -> Result<SystemTime, String> {
     at.ok_or_else(|| format!("`{text}` is no instant: write it like 2026-03-01T14:00:00Z or 1772373600.5"))
 }
 
-/// Reads a process and its parameters, and `trace:FILE`.
 /// Reads `1.2ms/300us` and `-15us/300us`.
 pub(super) fn clock_offset(text: &str) -> Result<FleetClock, String> {
     let read = || {
@@ -110,6 +133,7 @@ pub(super) fn clock_offset(text: &str) -> Result<FleetClock, String> {
     read().ok_or_else(|| format!("`{text}` is no difference of clocks: write it like 1.2ms/300us or -15us/300us"))
 }
 
+/// Reads a process and its parameters, and `trace:FILE`.
 pub(super) fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
     match text.strip_prefix("trace:") {
         Some(file) => Ok(Arrivals::Trace(file.into())),
@@ -153,6 +177,28 @@ pub(super) fn mix(text: &str) -> Result<MixList, String> {
     shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
 }
 
+/// Reads `10s`, and `10` as seconds: a run of ten of anything else is meant by nobody.
+pub(super) fn time(text: &str) -> Result<Nanos, ParseUnitError> {
+    let seconds = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let with_unit = if seconds { format!("{text}s") } else { text.to_owned() };
+    with_unit.parse().or_else(|_| text.parse())
+}
+
+/// Reads `POST`, and `post`; a method of one's own keeps its letters.
+pub(super) fn method(text: &str) -> Result<String, Infallible> {
+    const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
+    let known = METHODS.iter().find(|method| method.eq_ignore_ascii_case(text));
+    Ok(known.map_or(text, |method| method).to_owned())
+}
+
+/// Reads `NAME:PASSWORD`.
+pub(super) fn credentials(text: &str) -> Result<Credentials, &'static str> {
+    match text.contains(':') {
+        true => Ok(Credentials { written: text.to_owned() }),
+        false => Err("write it like NAME:PASSWORD"),
+    }
+}
+
 /// Reads `Accept: text/html`.
 pub(super) fn header(text: &str) -> Result<Header, String> {
     let (name, value) =
@@ -188,6 +234,22 @@ mod tests {
         for text in ["", "1ms", "1ms/", "/1ms", "--1ms/1ms", "1ms/-1ms", "1/1", "99999999h/1ms"] {
             assert!(clock_offset(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn times_methods_and_credentials() {
+        for (text, ms) in [("10", 10_000), ("0.5", 500), ("10s", 10_000), ("250ms", 250), ("2m", 120_000)] {
+            assert_eq!(time(text), Ok(Nanos::from_millis(ms)), "{text}");
+        }
+        for text in ["", ".", "-1", "soon", "1.2.3"] {
+            assert!(time(text).unwrap_err().to_string().starts_with(&format!("`{text}` is not a duration")), "{text}");
+        }
+        assert_eq!([method("get"), method("Post"), method("purge")].map(Result::unwrap), ["GET", "POST", "purge"]);
+        let user = credentials("Aladdin:open sesame").unwrap();
+        // The example of RFC 7617, section 2.
+        assert_eq!(user.header().1, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(format!("{user:?}"), MASK);
+        assert!(credentials("Aladdin").is_err());
     }
 
     #[test]

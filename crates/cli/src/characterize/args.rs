@@ -1,6 +1,7 @@
 //! The flags of `brimful characterize` and `brimful fileset`.
 
 use super::filter::{StatusRange, UrlPattern};
+use crate::args::examples;
 use brimful_core::Nanos;
 use clap::{Args, ValueEnum};
 use jiff::fmt::temporal::DateTimeParser;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 /// `brimful characterize`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::CHARACTERIZE)]
 pub struct CharacterizeArgs {
     /// Access logs in any order: files, compressed or not, rotated sets, those of several servers, and patterns like
     /// '/var/log/nginx/access.log*'; - is stdin
@@ -87,6 +89,7 @@ pub struct CharacterizeArgs {
 
 /// `brimful fileset`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::FILESET)]
 pub struct FilesetArgs {
     /// A Workload (TOML), as `brimful characterize --out FILE.toml` writes it
     pub workload: PathBuf,

@@ -1,11 +1,13 @@
 //! Flags of `brimful module`.
 
 use super::classes::Class;
+use crate::args::examples;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// `brimful module`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::MODULE)]
 pub struct ModuleArgs {
     /// What to do.
     #[command(subcommand)]

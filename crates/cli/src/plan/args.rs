@@ -1,5 +1,6 @@
 //! The flags of `brimful plan`.
 
+use crate::args::examples;
 use crate::characterize::args::zone;
 use brimful_core::slo::Slo;
 use brimful_core::{Nanos, Rate};
@@ -34,6 +35,7 @@ pub enum PlanCommand {
 
 /// `brimful plan solve`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::PLAN_SOLVE)]
 pub struct SolveArgs {
     /// What to solve and how.
     #[command(flatten)]
@@ -51,6 +53,7 @@ pub struct SolveArgs {
 
 /// `brimful plan what-if`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::PLAN_WHAT_IF)]
 pub struct WhatIfArgs {
     /// What to change and how to solve it.
     #[command(flatten)]
@@ -80,6 +83,7 @@ pub struct WhatIfArgs {
 
 /// `brimful plan forecast`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::PLAN_FORECAST)]
 pub struct ForecastArgs {
     /// The history: CSV of time and value in equal steps, like days or hours, or a JSON array of such pairs; `-` is stdin.
     /// Or access logs, compressed or not, in any order: their requests per hour
@@ -132,6 +136,7 @@ pub struct ForecastArgs {
 
 /// `brimful plan calibrate`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::PLAN_CALIBRATE)]
 pub struct CalibrateArgs {
     /// Records of one server, which `brimful load --watch --out` writes: several loads, each class alone, and one of the
     /// server idle

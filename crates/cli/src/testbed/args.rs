@@ -1,5 +1,6 @@
 //! The flags of `brimful testbed`.
 
+use crate::args::examples;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_testbed::{MOST_CLIENTS, Range};
@@ -11,6 +12,7 @@ const MOST_QUEUE: Nanos = Nanos::from_secs(2);
 
 /// `brimful testbed`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::TESTBED)]
 pub struct TestbedArgs {
     /// Client hosts, named client1, client2 and so on
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_CLIENTS as u64))]

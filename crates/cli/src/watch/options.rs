@@ -122,8 +122,9 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
 
 /// Those named, or whoever listens on the ports.
 fn processes(args: &WatchArgs) -> Vec<ProcessSelector> {
+    let named: Vec<ProcessSelector> = args.programs.iter().chain(&args.process).cloned().collect();
     let owners = args.port.iter().map(|&port| ProcessSelector::Port(port));
-    if args.process.is_empty() { owners.collect() } else { args.process.clone() }
+    if named.is_empty() { owners.collect() } else { named }
 }
 
 fn what(args: &WatchArgs) -> String {
@@ -140,7 +141,8 @@ fn what(args: &WatchArgs) -> String {
         ProcessSelector::Cgroup(path) => format!("cgroup {}", path.display()),
     };
     let modules = args.module.iter().map(|file| file.display().to_string());
-    let parts: Vec<String> = ports.into_iter().chain(args.process.iter().map(name)).chain(modules).collect();
+    let parts: Vec<String> =
+        ports.into_iter().chain(args.programs.iter().chain(&args.process).map(name)).chain(modules).collect();
     if parts.is_empty() { "this machine".to_owned() } else { parts.join(", ") }
 }
 

@@ -15,8 +15,8 @@ pub struct Served {
 
 /// Begins to serve, if that is asked for, and says where on stderr.
 pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<Served>> {
-    let Some(address) = args.serve else { return Ok(None) };
-    let (token, news) = match token::find(args.token_file.as_deref())? {
+    let Some(address) = args.serving.serve else { return Ok(None) };
+    let (token, news) = match token::find(args.serving.token_file.as_deref())? {
         Some(token) => (token, String::new()),
         None => {
             let token = Token::generate()?;
@@ -24,7 +24,7 @@ pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow
             (token, news)
         }
     };
-    let identity = args.tls_cert.clone().zip(args.tls_key.clone());
+    let identity = args.serving.tls_cert.clone().zip(args.serving.tls_key.clone());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let config = ServeConfig { address, token, identity, watch: watch.clone() };
     let serving = Serving::start(config, events.of_clients())?;

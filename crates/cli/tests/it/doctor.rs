@@ -1,13 +1,17 @@
 //! `brimful doctor`.
 
 use crate::program::run;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 #[test]
 fn the_host_is_examined() {
-    let text = run(&["doctor"]).exits(&[0]).stdout;
-    let findings: serde_json::Value = serde_json::from_str(&run(&["doctor", "--json"]).exits(&[0]).stdout).unwrap();
+    let text = run(&["doctor"]).exits(&[0, 3]).stdout;
+    let findings: serde_json::Value = serde_json::from_str(&run(&["doctor", "--json"]).exits(&[0, 3]).stdout).unwrap();
     let findings = findings.as_array().unwrap();
-    for topic in ["descriptors", "ports", "io_uring", "ebpf", "clock", "timer_slack", "steal", "cores", "speed"] {
+    for topic in
+        ["descriptors", "ports", "io_uring", "ebpf", "clock", "timer_slack", "steal", "cores", "speed", "tun", "ip"]
+    {
         let line = text.lines().find(|line| line.split_whitespace().nth(1) == Some(topic));
         assert!(line.is_some(), "nothing about {topic} in:\n{text}");
         assert!(findings.iter().any(|finding| finding["topic"] == topic), "nothing about {topic} in:\n{findings:#?}");
@@ -21,4 +25,27 @@ fn the_host_is_examined() {
     let shortfalls = text.matches("fix: ").count();
     let last = text.lines().last().unwrap();
     assert!(last.starts_with(&format!("{shortfalls} shortfall")) || (shortfalls == 0 && last.starts_with("nothing")));
+}
+
+#[test]
+fn a_script_learns_whether_what_it_needs_is_there() {
+    // It is no matter of judgement how fast the host is.
+    let done = run(&["doctor", "speed"]).exits(&[0]);
+    assert_eq!(done.stdout.lines().filter(|line| line.starts_with("ok ")).count(), 1, "{}", done.stdout);
+    // Descriptors are what this process has; a limit of 16 is in the way of every load.
+    let few = Command::new("sh")
+        .args(["-c", "ulimit -Sn 16; exec \"$0\" doctor descriptors --json", env!("CARGO_BIN_EXE_brimful")])
+        .output()
+        .unwrap();
+    let findings: serde_json::Value = serde_json::from_slice(&few.stdout).unwrap();
+    assert_eq!((few.status.code(), &findings[0]["status"]), (Some(3), &serde_json::json!("shortfall")));
+    run(&["doctor", "ulimits"]).fails(2, "descriptors, ports");
+}
+
+#[test]
+fn the_script_is_one() {
+    let script = run(&["doctor", "--script"]).exits(&[0, 3]).stdout;
+    let mut shell = Command::new("sh").args(["-n"]).stdin(Stdio::piped()).spawn().unwrap();
+    shell.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    assert!(shell.wait().unwrap().success(), "{script}");
 }

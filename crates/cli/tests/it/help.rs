@@ -1,8 +1,11 @@
 //! `--help` is a reviewed file.
 
-use crate::program::run;
+use crate::program::{Running, brimful, run, share_machine};
 use std::fs;
 use std::path::Path;
+
+/// Two screens of a terminal of usual size, and one.
+const SCREEN: usize = 50;
 
 #[test]
 fn help_is_what_was_reviewed() {
@@ -10,6 +13,8 @@ fn help_is_what_was_reviewed() {
         ("help-brimful.txt", &["--help"][..]),
         ("help-survey.txt", &["survey", "--help"]),
         ("help-load.txt", &["load", "--help"]),
+        ("help-load-usual.txt", &["load", "-h"]),
+        ("help-load-long.txt", &["help", "load"]),
         ("help-merge.txt", &["merge", "--help"]),
         ("help-watch.txt", &["watch", "--help"]),
         ("help-characterize.txt", &["characterize", "--help"]),
@@ -25,8 +30,10 @@ fn help_is_what_was_reviewed() {
         ("help-target.txt", &["target", "--help"]),
         ("help-testbed.txt", &["testbed", "--help"]),
         ("help-doctor.txt", &["doctor", "--help"]),
+        ("help-completions.txt", &["completions", "--help"]),
+        ("help-man.txt", &["man", "--help"]),
     ] {
-        let help = run(args).exits(&[0]).stdout;
+        let help = help(args);
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
         if std::env::var_os("BRIMFUL_BLESS").is_some() {
             fs::write(&path, &help).unwrap();
@@ -37,10 +44,29 @@ fn help_is_what_was_reviewed() {
     }
 }
 
+#[test]
+fn the_usual_flags_fit_one_screen_and_all_of_them_two() {
+    for command in ["load", "survey", "replay", "watch", "characterize", "target", "testbed"] {
+        let [usual, all] = ["-h", "--help"].map(|flag| help(&[command, flag]).lines().count());
+        assert!(usual <= SCREEN && all <= 2 * SCREEN, "{command}: {usual} and {all} lines");
+    }
+    // What -h leaves out, the others have.
+    let [usual, all, long] = [&["load", "-h"][..], &["load", "--help"], &["help", "load"]].map(help);
+    assert!(!usual.contains("--clock-ahead") && all.contains("--clock-ahead") && long.contains("-15us/300us"));
+}
+
+/// On a terminal of 120 columns.
+fn help(args: &[&str]) -> String {
+    let _machine = share_machine();
+    let mut command = brimful(args);
+    command.env("COLUMNS", "120");
+    Running::start(command).finish().exits(&[0]).stdout
+}
+
 fn readable(help: &str) {
     let lines: Vec<&str> = help.lines().collect();
     for (i, line) in lines.iter().enumerate() {
-        assert!(line.chars().count() <= 100, "too long a line: {line}");
+        assert!(line.chars().count() <= 120, "too long a line: {line}");
         let is_flag = line.trim_start().starts_with('-') && !line.trim_start().starts_with("- ");
         if is_flag {
             // The description is on the same line, two spaces away, or begins the next one.

@@ -51,6 +51,21 @@ fn one_interval_is_one_server_object() {
 }
 
 #[test]
+fn a_program_and_several_ports_are_named_shortly() {
+    let (nginx, port) = nginx();
+    let (other, another) = self::nginx();
+    let pid = nginx.pid().to_string();
+    let once = ["--once", "--json", "--interval", "100ms", "--groups", "process,connections"];
+    let watch = |what: &[&str]| -> Server {
+        documents::document(&run(&[&["watch"], what, &once[..]].concat()).exits(&[0]).stdout)
+    };
+    let pids = |server: &Server| server.process.iter().flat_map(|program| program.pids.clone()).collect::<Vec<_>>();
+    assert!(pids(&watch(&[&pid])).contains(&nginx.pid()));
+    let both = pids(&watch(&["-p", &format!("{port},{another}")]));
+    assert!(both.contains(&nginx.pid()) && both.contains(&other.pid()), "{both:?}");
+}
+
+#[test]
 fn one_interval_as_text_has_every_figure_of_webmonitor() {
     let (_nginx, port) = nginx();
     let text = run(&["watch", "--port", &port, "--once", "--interval", "100ms"]).exits(&[0]).stdout;

@@ -1,7 +1,7 @@
 //! Time and CPU: how many cores, which clock, how late timers are, how much the hypervisor takes, how fast a core is.
 
 use super::probe::{BUFFER_MIB, Prober};
-use super::{Finding, Status, judged, unknown};
+use super::{Finding, Fix, Status, judged, unknown};
 use crate::bottleneck::thresholds::STEAL_AT_ALL;
 use crate::kernel::stat::{CpuTicks, SystemStat};
 use crate::sys;
@@ -33,7 +33,13 @@ fn cores(count: usize) -> Finding {
         1 => "generator and server on this host share the one core: what is measured is both".to_owned(),
         n => format!("{} for a server on this host if the generator takes one", n - 1),
     };
-    judged("cores", count > 1, count.to_string(), means, "ssh OTHER-HOST brimful load http://THIS-HOST/ …")
+    judged(
+        "cores",
+        count > 1,
+        count.to_string(),
+        means,
+        Fix::by_hand("ssh OTHER-HOST brimful load http://THIS-HOST/ …"),
+    )
 }
 
 fn clock(root: &Path, cost: Nanos) -> Finding {
@@ -79,7 +85,7 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
         now.max(since_boot) < STEAL_AT_ALL,
         format!("{} now, {} since boot", percent(now), percent(since_boot)),
         "CPU time that the hypervisor gave to others: it falsifies every figure".to_owned(),
-        "vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0",
+        Fix::by_hand("vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0"),
     )
 }
 
@@ -94,6 +100,7 @@ fn speed(probe: HostProbe) -> Finding {
              they swing when neighbours share the cache, and with them what a server can take"
         ),
         fix: None,
+        script: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which of the kernel's newer doors are open: io_uring and eBPF, each by trying it.
 
-use super::{Finding, judged, numbers};
+use super::{Finding, Fix, judged, numbers};
 use crate::sys;
 use rustix::thread::{CapabilitySet, capabilities};
 use std::io;
@@ -27,9 +27,9 @@ fn io_uring(attempt: io::Result<()>, disabled: Option<u64>) -> Finding {
         Err(error) => (false, format!("refused: {error}{setting}")),
     };
     let fix = match disabled {
-        Some(1..) => "sudo sysctl -w kernel.io_uring_disabled=0",
-        Some(0) => "docker run --security-opt seccomp=unconfined …    # a container's filter refuses it",
-        None => "uname -r    # io_uring is in Linux 5.1 and later, where it was not configured away",
+        Some(1..) => Fix::from("sudo sysctl -w kernel.io_uring_disabled=0"),
+        Some(0) => Fix::by_hand("docker run --security-opt seccomp=unconfined …    # a container's filter refuses it"),
+        None => Fix::by_hand("uname -r    # io_uring is in Linux 5.1 and later, where it was not configured away"),
     };
     judged(
         "io_uring",
@@ -51,9 +51,13 @@ fn ebpf(attempt: io::Result<()>, capable: CapabilitySet, types: bool, unprivileg
         unprivileged.map_or_else(|| "unknown".to_owned(), |n| n.to_string()),
     );
     let fix = match (privileged, types) {
-        (false, _) => "sudo setcap cap_bpf,cap_perfmon,cap_net_admin,cap_sys_nice+ep \"$(command -v brimful)\"",
-        (true, false) => "sudo apt install linux-image-amd64    # or any kernel built with CONFIG_DEBUG_INFO_BTF=y",
-        (true, true) => "docker run --cap-add BPF --cap-add PERFMON --security-opt seccomp=unconfined …",
+        (false, _) => {
+            Fix::from("sudo setcap cap_bpf,cap_perfmon,cap_net_admin,cap_sys_nice+ep \"$(command -v brimful)\"")
+        }
+        (true, false) => {
+            Fix::by_hand("sudo apt install linux-image-amd64    # or any kernel built with CONFIG_DEBUG_INFO_BTF=y")
+        }
+        (true, true) => Fix::by_hand("docker run --cap-add BPF --cap-add PERFMON --security-opt seccomp=unconfined …"),
     };
     let means = "without it processes are read from /proc and connections counted by sock_diag: at a higher cost, and less often"
         .to_owned();

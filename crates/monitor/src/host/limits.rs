@@ -1,6 +1,6 @@
 //! How much of something there is: descriptors, ports, queues, memory.
 
-use super::{Finding, judged, numbers, unknown};
+use super::{Finding, Fix, judged, numbers, unknown};
 use rustix::process::{Resource, getrlimit};
 use std::path::Path;
 
@@ -43,9 +43,19 @@ pub(super) fn examine(root: &Path, descriptors: (u64, u64)) -> Vec<Finding> {
 fn descriptors(root: &Path, (soft, hard): (u64, u64), ports: u64) -> Finding {
     let nr_open = numbers(root, "proc/sys/fs/nr_open").map_or(1 << 20, |[n]: [u64; 1]| n);
     let wanted = (ports + 1024).next_power_of_two().min(nr_open);
+    // The limit of a shell is its children's; a script is a child itself.
     let fix = match hard >= ports {
-        true => format!("ulimit -n {}", wanted.min(hard)),
-        false => format!("sudo prlimit --pid $$ --nofile={wanted}:{wanted}"),
+        true => {
+            let wanted = wanted.min(hard);
+            Fix {
+                shown: format!("ulimit -n {wanted}"),
+                script: Some(format!("prlimit --pid $PPID --nofile={wanted}:{hard}")),
+            }
+        }
+        false => Fix {
+            shown: format!("sudo prlimit --pid $$ --nofile={wanted}:{wanted}"),
+            script: Some(format!("sudo prlimit --pid $PPID --nofile={wanted}:{wanted}")),
+        },
     };
     let value = format!("soft {soft}, hard {hard}, fs.nr_open {nr_open}");
     let means = format!("at most {soft} connections open at once ({hard} once the soft limit is raised)");
@@ -121,7 +131,7 @@ fn memory(root: &Path) -> Finding {
         connections >= USUAL_PORTS,
         format!("{} MiB available of {} MiB", available / 1024, total / 1024),
         format!("room for about {connections} open connections in half of it, {CONNECTION_KIB} KiB each"),
-        "ps aux --sort=-rss | head    # shows what holds the memory",
+        Fix::by_hand("ps aux --sort=-rss | head    # shows what holds the memory"),
     )
 }
 

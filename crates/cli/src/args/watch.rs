@@ -1,0 +1,105 @@
+//! The flags of `brimful watch`.
+
+use super::examples;
+use super::values::{IntervalOf, duty, interval, local_address, time};
+use brimful_core::Nanos;
+use brimful_core::cpus::CpuList;
+use brimful_core::units::Count;
+use brimful_monitor::{Duty, GroupName, NetNamespace, ProcessSelector};
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// `brimful watch`.
+#[derive(Debug, Args)]
+#[command(after_help = examples::WATCH, next_help_heading = "Watching")]
+pub struct WatchArgs {
+    /// Programs to watch, as --process has them, like nginx
+    #[arg(value_name = "PROGRAM", help_heading = None)]
+    pub programs: Vec<ProcessSelector>,
+    /// Watch this TCP port: its listening sockets and its connections (repeatable, or 80,443)
+    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), value_delimiter = ',')]
+    pub port: Vec<u16>,
+    /// Watch this program, with its children (repeatable) [default: who listens on --port]
+    ///
+    /// A name, a pid, port:80, cgroup:PATH or a systemd unit.
+    #[arg(long, value_name = "PROGRAM")]
+    pub process: Vec<ProcessSelector>,
+    /// Measure requests at the sockets of --port: how long they wait and take [default: 20%]
+    ///
+    /// Whatever server it is. Costs the server some 1 % of its throughput, by tracepoints attached for a SHARE of the time.
+    #[arg(long, value_name = "SHARE", value_parser = duty, num_args = 0..=1, require_equals = true, default_missing_value = "20%")]
+    pub requests: Option<Duty>,
+    /// How often, like 1s; of one group, like process=5s (repeatable) [default: 1s]
+    #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
+    pub interval: Vec<IntervalOf>,
+    /// End after this time; a bare number is seconds [default: at Ctrl-C]
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    pub duration: Option<Nanos>,
+    /// End after this many intervals
+    #[arg(short = 'n', long, value_name = "N")]
+    pub count: Option<Count>,
+    /// Watch for one interval, then show every figure
+    #[arg(long, conflicts_with_all = ["duration", "count"])]
+    pub once: bool,
+    /// Groups to read: kernel, process, network, connections, module, requests
+    ///
+    /// All but requests, where nothing is said.
+    #[arg(long, value_name = "GROUP,…", value_delimiter = ',', hide_short_help = true)]
+    pub groups: Vec<GroupName>,
+    /// Read this file of a Server Module (repeatable) [default: those of the programs]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub module: Vec<PathBuf>,
+    /// Look at these CPUs only, like 0 or 0,2-3
+    #[arg(long, value_name = "LIST", hide_short_help = true)]
+    pub cpus: Option<CpuList>,
+    /// Network namespace: a name of `ip netns`, or a pid in it [default: the server's]
+    #[arg(long, value_name = "NAME|PID", hide_short_help = true)]
+    pub netns: Option<NetNamespace>,
+    /// Use no eBPF, even where it is allowed
+    #[arg(long, hide_short_help = true)]
+    pub no_ebpf: bool,
+    /// For other hosts.
+    #[command(flatten)]
+    pub serving: ServingArgs,
+    /// Append each group's figures to a file in this directory, one line of JSON per interval
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub log: Option<PathBuf>,
+    /// Print the `server` object of a Record as JSON at the end, and nothing else
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write that object to a file as well; - is stdout, and stderr has the rest then
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Print the tables that WebMonitor's results (1997) have, at the end, and nothing else
+    #[arg(long, conflicts_with_all = ["json", "once"], hide_short_help = true, help_heading = "Output")]
+    pub paper_tables: bool,
+    /// Show nothing until the end
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// Who gets to see the figures besides.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Serving")]
+pub struct ServingArgs {
+    /// Let Prometheus fetch /metrics here, like 9477 (from this host only) or 0.0.0.0:9477
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address)]
+    pub prometheus: Option<SocketAddr>,
+    /// Let `brimful load --watch-from` on other hosts take samples here
+    ///
+    /// At an address like 7411 (for an SSH tunnel to this host) or, with TLS, 0.0.0.0:7411.
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address, conflicts_with = "once", hide_short_help = true)]
+    pub serve: Option<SocketAddr>,
+    /// Their token, in a file that nobody else can read [default: BRIMFUL_TOKEN, or a new one]
+    ///
+    /// BRIMFUL_TOKEN in the environment. A new one is shown.
+    #[arg(long, value_name = "FILE", requires = "serve", hide_short_help = true)]
+    pub token_file: Option<PathBuf>,
+    /// Serve by TLS, with the certificate in this file
+    #[arg(long, value_name = "FILE", requires_all = ["serve", "tls_key"], hide_short_help = true)]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's private key, in a file that nobody else can read
+    #[arg(long, value_name = "FILE", requires = "tls_cert", hide_short_help = true)]
+    pub tls_key: Option<PathBuf>,
+}

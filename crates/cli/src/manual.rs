@@ -1,0 +1,41 @@
+//! `brimful completions` and `brimful man`: what else is made of the flags' one definition.
+
+use crate::args::{CompletionsArgs, Flags, ManArgs, command};
+use crate::exit::Exit;
+use crate::output::{OutFile, print};
+use anyhow::Context;
+use clap::Command;
+use clap_mangen::Man;
+
+/// Writes what a shell needs to stdout.
+pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command(Flags::All), "brimful", &mut script);
+    print(&String::from_utf8(script).context("the script is no text")?)?;
+    Ok(Exit::Ok)
+}
+
+/// Writes a page for each command.
+pub fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+    std::fs::create_dir_all(&args.dir).with_context(|| format!("cannot make {}", args.dir.display()))?;
+    let mut all = command(Flags::All);
+    all.build();
+    let mut pages = Vec::new();
+    render(&all, &mut pages)?;
+    for (name, page) in pages {
+        OutFile::create(&args.dir.join(format!("{name}.1")), "the man page")?.commit(&page)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The pages of a command and of those below it, with their names.
+fn render(command: &Command, pages: &mut Vec<(String, String)>) -> anyhow::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help") {
+        render(below, pages)?;
+    }
+    let mut page = Vec::new();
+    Man::new(command.clone()).render(&mut page).context("cannot write a man page")?;
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    pages.push((name.to_owned(), String::from_utf8(page).context("the man page is no text")?));
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! What users of other load generators type, from the command line to what the server gets and the Record says.
+
+use crate::documents;
+use crate::program::run;
+use brimful_core::workload::Load;
+use brimful_testkit::{Nginx, NginxOptions};
+use std::fs;
+
+fn nginx() -> Nginx {
+    let extra = "location /form { return 200 'taken'; } location /old { return 301 /; }".to_owned();
+    Nginx::start(NginxOptions { extra, ..NginxOptions::default() })
+}
+
+#[test]
+fn a_url_alone_is_a_load() {
+    let nginx = nginx();
+    let done = run(&["load", &nginx.url(), "-z", "300ms", "--json"]).exits(&[0, 4]);
+    let said = "no load was asked for: 10 clients, each waiting for its answer before its next call, for 300 ms";
+    assert!(done.stderr.contains(said) && done.stderr.contains("--rate N"), "{}", done.stderr);
+    let record = documents::record(&done.stdout);
+    assert!(matches!(record.workload.unwrap().load, Some(Load::Closed { clients: 10, .. })));
+    let done = run(&["load", &nginx.url(), "-n", "20"]).exits(&[0, 4]);
+    assert!(done.stderr.contains("until 20 calls are made"), "{}", done.stderr);
+    let done = run(&["load", &nginx.url(), "-n", "20", "--quiet"]).exits(&[0, 4]);
+    assert!(!done.stderr.contains("no load was asked for"), "{}", done.stderr);
+    // What only an open loop has is no closed one.
+    run(&["load", &nginx.url(), "--arrivals", "poisson"]).fails(2, "--rate 1000");
+}
+
+#[test]
+fn a_body_is_posted_from_the_command_line_or_a_file() {
+    let nginx = nginx();
+    let url = format!("{}form", nginx.url());
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("order.json");
+    fs::write(&file, r#"{"seq":"{seq}"}"#).unwrap();
+    let from_file = format!("@{}", file.display());
+    for (flags, line, body) in [
+        (&["-b", "a=1"][..], "> POST /form HTTP/1.1", "a=1"),
+        (&["--data", "a=1", "-X", "put"], "> PUT /form HTTP/1.1", "a=1"),
+        // A file is sent as it is.
+        (&["--body", &from_file], "> POST /form HTTP/1.1", r#"{"seq":"{seq}"}"#),
+    ] {
+        let args = ["load", &url, "-c", "1", "-n", "2", "--print", "1"];
+        let shown = run(&[&args[..], flags].concat()).exits(&[0, 4]).stderr;
+        let length = format!("> Content-Length: {}", body.len());
+        assert!(shown.contains(line) && shown.contains(&length), "{shown}");
+        assert!(shown.contains("taken"), "{shown}");
+    }
+    run(&["load", &url, "-c", "1", "-n", "1", "--data", "@/no/such/file"]).fails(2, "/no/such/file");
+}
+
+#[test]
+fn credentials_reach_the_server_and_no_document() {
+    let nginx = nginx();
+    let args = ["load", &nginx.url(), "-c", "1", "-n", "2", "-u", "me:hunter2", "--print", "1", "--json"];
+    let done = run(&args).exits(&[0, 4]);
+    let told = format!("{}{}", done.stdout, done.stderr);
+    assert!(done.stderr.contains("> Authorization: •••"), "{}", done.stderr);
+    assert!(!told.contains("hunter2") && !told.contains("bWU6aHVudGVyMg"), "{told}");
+    assert!(documents::record(&done.stdout).command.iter().any(|word| word == "•••"));
+    run(&["load", &nginx.url(), "-u", "me"]).fails(2, "NAME:PASSWORD");
+}
+
+#[test]
+fn a_header_closes_connections_as_the_flag_does() {
+    let nginx = nginx();
+    let connections = |flags: &[&str]| {
+        let args = [&["load", &nginx.url(), "-c", "1", "-n", "20", "--json"][..], flags].concat();
+        let counts = documents::record(&run(&args).exits(&[0, 4]).stdout).counts;
+        assert_eq!(counts.completed, 20, "{counts:?}");
+        counts.established
+    };
+    assert_eq!(connections(&[]), 1);
+    assert_eq!(connections(&["-H", "Connection: close"]), 20);
+    assert_eq!(connections(&["--disable-keepalive"]), 20);
+}
+
+#[test]
+fn redirects_are_answers() {
+    let nginx = nginx();
+    let url = format!("{}old", nginx.url());
+    let counts = documents::record(&run(&["load", &url, "-c", "1", "-n", "5", "--json"]).exits(&[0, 4]).stdout).counts;
+    assert_eq!((counts.status.s3xx, counts.completed), (5, 5));
+    run(&["load", &url, "-L"]).fails(2, "redirects are not followed");
+}
