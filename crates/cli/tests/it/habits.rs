@@ -66,7 +66,8 @@ fn credentials_reach_the_server_and_no_document() {
 fn a_header_closes_connections_as_the_flag_does() {
     let nginx = nginx();
     let connections = |flags: &[&str]| {
-        let args = [&["load", &nginx.url(), "-c", "1", "-n", "20", "--json"][..], flags].concat();
+        let url = nginx.url();
+        let args = [&["load", &url, "-c", "1", "-n", "20", "--json"][..], flags].concat();
         let counts = documents::record(&run(&args).exits(&[0, 4]).stdout).counts;
         assert_eq!(counts.completed, 20, "{counts:?}");
         counts.established
