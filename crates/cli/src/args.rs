@@ -246,6 +246,9 @@ pub struct LoadArgs {
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
+    /// How much of a Record is shown.
+    #[command(flatten)]
+    pub detail: DetailArgs,
 }
 
 /// What of the calls is shown.
@@ -274,6 +277,9 @@ pub struct MergeArgs {
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
+    /// How much of a Record is shown.
+    #[command(flatten)]
+    pub detail: DetailArgs,
 }
 
 /// What `survey` and `load` have in common.
@@ -372,6 +378,14 @@ pub struct OutputArgs {
     /// No progress on stderr
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// How much of a Record is shown to people.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct DetailArgs {
+    /// Show every figure: httperf's groups, and all times side by side
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// `brimful watch`.

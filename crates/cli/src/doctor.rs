@@ -2,14 +2,14 @@
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
-use crate::output::{Painted, print, print_painted};
+use crate::output::{Painted, print_document, print_painted};
 use brimful_monitor::host::{Finding, Status, examine};
 
 /// Examines the host. Shortfalls are findings, not failures: the exit code is 0.
 pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let findings = examine();
     if args.json {
-        print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
+        print_document(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     } else {
         print_painted(&text(&findings))?;
     }

@@ -35,7 +35,7 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let classes: Vec<&str> = record.classes.keys().map(String::as_str).collect();
     check_objectives(&classes, &args.slo)?;
     record.objectives = judge_objectives(&record, &args.slo)?;
-    deliver_record(&record, &args.output, out)
+    deliver_record(&record, &args.output, args.detail, out)
 }
 
 /// How far apart the first of these instants is and the last.

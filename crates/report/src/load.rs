@@ -1,5 +1,6 @@
-//! One run as text: httperf's six groups of figures (Mosberger & Jin 1998, Figure 1), the times side by side, the
-//! classes, and last whether any of it can be trusted.
+//! One run as text. First what everybody reads: how much was done, what failed, the times, how busy the server was, and
+//! whether any of it can be trusted; last the command worth running next. In between, where they are asked for,
+//! httperf's groups of figures with all times side by side.
 //!
 //! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
 
@@ -7,195 +8,70 @@ mod client_limit;
 mod connections;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod groups;
 mod layout;
+mod main_figures;
+mod next;
 mod notes;
+mod percentile;
 
 pub use client_limit::client_limit;
 pub use notes::warning;
 
-use crate::server::digest;
 use brimful_core::Nanos;
-use brimful_core::counts::Counts;
-use brimful_core::quantity::{bytes, count, number, percent, rate, seconds};
-use brimful_core::record::{ClassRecord, Objective, Record, ReplyRate, Summary, Verdict};
-use brimful_core::server::Server;
-use connections::{connections, sessions};
-use layout::{labelled, ratio, row, table, time, time_or_dash};
+use brimful_core::quantity::count;
+use brimful_core::record::{ClassRecord, Objective, Record};
+use brimful_core::text::one_line;
+use connections::sessions;
+use layout::{fact, row, table, time_or_dash};
+use main_figures::main_figures;
 use notes::notes;
+use percentile::{P50, P99};
 
-/// What a table shows of a distribution of times.
-type Figure = fn(&Summary) -> f64;
+/// How much is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// What everybody reads.
+    Main,
+    /// Every figure.
+    Full,
+}
 
 /// The run as plain text, ending in a newline.
-pub fn text(record: &Record) -> String {
-    let mut groups = vec![total(record), connections(record)];
+pub fn text(record: &Record, detail: Detail) -> String {
+    let mut groups = vec![main_figures(record)];
+    groups.push(objectives(record));
     groups.extend(record.sessions.as_ref().map(sessions));
-    groups.extend([requests(record), replies(record), resources(record), errors(&record.counts)]);
-    groups.extend(record.server.as_ref().map(server));
-    groups.push(times(record));
     if record.classes.len() > 1 {
         groups.push(classes(record));
     }
-    groups.extend(Some(objectives(record)).filter(|objectives| !objectives.is_empty()));
-    groups.extend(Some(notes(record)).filter(|notes| !notes.is_empty()));
-    groups.push(verdict(record));
+    if detail == Detail::Full {
+        groups.extend(groups::groups(record));
+    }
+    groups.push(notes(record));
+    groups.push(vec![fact("Next", &next::next(record))]);
+    groups.retain(|lines| !lines.is_empty());
     groups.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
-fn total(record: &Record) -> Vec<String> {
-    let Counts { scheduled, established, sent, completed, .. } = record.counts;
-    let what = format!(
-        "{} calls, {} connections, {} requests and {} responses in {}",
-        count(scheduled),
-        count(established),
-        count(sent),
-        count(completed),
-        seconds(record.duration_s)
-    );
-    vec![labelled("Total", &what)]
-}
-
-fn requests(record: &Record) -> Vec<String> {
-    let rate = format!("{} sent of {} offered", rate(record.rates.sent), rate(record.rates.offered));
-    let size = ratio(record.bytes.sent as f64, record.counts.sent as f64).map_or("-".to_owned(), bytes);
-    vec![labelled("Request rate", &rate), labelled("Request size", &size)]
-}
-
-fn replies(record: &Record) -> Vec<String> {
-    let times = match (&record.first_byte_us, &record.service_time_us) {
-        (Some(first), Some(service)) => {
-            let transfer = (service.mean - first.mean).max(0.0);
-            format!("{} to the first byte, {} to transfer the rest (means)", time(first.mean), time(transfer))
-        }
-        _ => "-".to_owned(),
-    };
-    let size = ratio(record.bytes.received as f64, record.counts.completed as f64).map_or("-".to_owned(), bytes);
-    let status = record.counts.status;
-    let [s2xx, s3xx, s4xx, s5xx] = [status.s2xx, status.s3xx, status.s4xx, status.s5xx].map(count);
-    let limited = if status.s429 > 0 { format!(" (429 {})", count(status.s429)) } else { String::new() };
-    let switched = if status.s1xx > 0 { format!("1xx {}, ", count(status.s1xx)) } else { String::new() };
-    let status = format!("{switched}2xx {s2xx}, 3xx {s3xx}, 4xx {s4xx}{limited}, 5xx {s5xx}");
-    vec![
-        labelled("Reply rate", &(rate(record.rates.completed) + &samples(&record.reply_rate))),
-        labelled("Reply time", &times),
-        labelled("Reply size", &format!("{size}, head included")),
-        labelled("Reply status", &status),
-    ]
-}
-
-fn samples(rate: &ReplyRate) -> String {
-    let (Some(min), Some(mean), Some(max)) = (rate.min, rate.mean, rate.max) else {
-        return " (too short a run for samples of 5 s)".to_owned();
-    };
-    let spread = rate.stddev.map_or(String::new(), |stddev| format!(", stddev {}", number(stddev)));
-    let confidence = rate.ci95_half_width.map_or(String::new(), |half| format!(" ± {} (95 %)", number(half)));
-    let [n, min, mean, max] = [count(rate.samples), number(min), number(mean), number(max)];
-    format!("; {n} samples of 5 s: min {min}, mean {mean}{confidence}, max {max}{spread}")
-}
-
-fn resources(record: &Record) -> Vec<String> {
-    let generator = &record.generator;
-    let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
-    let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", seconds(s), share(s));
-    // What is not known is not shown as zero.
-    let spent = match (generator.cpu_user_s, generator.cpu_system_s) {
-        (Some(user), Some(system)) => spent("user ", user) + &spent("system ", system),
-        _ => generator.cpu_s.map_or_else(String::new, |all| spent("", all)),
-    };
-    let cpu = format!(
-        "{spent}busiest of {} threads {} busy ({})",
-        generator.threads,
-        percent(generator.busy),
-        generator.engine
-    );
-    let per_s = |bytes: u64| ratio(bytes as f64, record.duration_s).unwrap_or(0.0);
-    let (received, sent) = (per_s(record.bytes.received), per_s(record.bytes.sent));
-    let megabits = number(8.0 * (received + sent) / 1e6);
-    let network = format!("{}/s received, {}/s sent ({megabits} Mbit/s)", bytes(received), bytes(sent));
-    let mut lines = vec![labelled("CPU time", &cpu), labelled("Network", &network)];
-    lines.extend(generator.max_rate.map(|max| {
-        let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
-        let at_least = if lower_bound { "at least " } else { "" };
-        labelled("Client maximum", &format!("{at_least}{}", rate(max)))
-    }));
-    lines
-}
-
-fn errors(counts: &Counts) -> Vec<String> {
-    let server = format!(
-        "{} of {} calls: abandoned {}, refused {}, reset {}, timed out {}, malformed {}{}",
-        count(counts.errors()),
-        count(counts.scheduled),
-        count(counts.abandoned),
-        count(counts.refused),
-        count(counts.reset),
-        count(counts.timed_out),
-        count(counts.malformed),
-        // Most runs expect nothing.
-        if counts.unexpected > 0 { format!(", unexpected {}", count(counts.unexpected)) } else { String::new() }
-    );
-    let tls = if counts.tls_failed > 0 { format!(", TLS failed {}", count(counts.tls_failed)) } else { String::new() };
-    let named = |what: &str, n: u64| if n > 0 { format!(", {what} {}", count(n)) } else { String::new() };
-    let http2 = named("stream reset", counts.stream_reset) + &named("gone away", counts.gone_away);
-    let server = server + &http2 + &tls;
-    let client = format!(
-        "no means on this host {}; cut off by the end of the run: {} in flight, {} not sent",
-        count(counts.client_limited),
-        count(counts.in_flight_at_end),
-        count(counts.unsent_at_end)
-    );
-    vec![labelled("Errors", &server), labelled("", &client)]
-}
-
-fn server(server: &Server) -> Vec<String> {
-    digest(server).iter().map(|(what, figures)| labelled(&format!("Server {what}"), figures)).collect()
-}
-
-fn times(record: &Record) -> Vec<String> {
-    let handshake = record.handshake_time_us.as_ref().map(|_| ("handshake", &record.handshake_time_us));
-    let connect = [
-        ("response", &record.response_time_us),
-        ("service", &record.service_time_us),
-        ("connect", &record.connect_time_us),
-    ];
-    let rest = [("first byte", &record.first_byte_us), ("lateness", &record.lateness_us)];
-    let columns: Vec<(&str, &Option<Summary>)> = connect.into_iter().chain(handshake).chain(rest).collect();
-    let figures: [(&str, Figure); 9] = [
-        ("mean", |s| s.mean),
-        ("stddev", |s| s.stddev),
-        ("min", |s| s.min),
-        ("50 %", |s| s.p50),
-        ("90 %", |s| s.p90),
-        ("95 %", |s| s.p95),
-        ("99 %", |s| s.p99),
-        ("99.9 %", |s| s.p999),
-        ("max", |s| s.max),
-    ];
-    let cells = |figure: Figure| columns.iter().map(move |(_, summary)| time_or_dash(summary.as_ref().map(figure)));
-    let mut rows = vec![row("Times", columns.iter().map(|(name, _)| (*name).to_owned()))];
-    rows.extend(figures.map(|(name, figure)| row(name, cells(figure))));
-    table(&rows)
-}
-
 fn classes(record: &Record) -> Vec<String> {
-    let heads = ["calls", "completed", "errors", "response", "50 %", "99 %", "service"].map(str::to_owned);
     let of_class = |(name, class): (&String, &ClassRecord)| {
-        let response = |figure: fn(&Summary) -> f64| time_or_dash(class.response_time_us.as_ref().map(figure));
+        let response = class.response_time_us.as_ref();
         row(
-            name,
+            &one_line(name),
             [
                 count(class.counts.scheduled),
                 count(class.counts.completed),
                 count(class.counts.errors()),
-                response(|s| s.mean),
-                response(|s| s.p50),
-                response(|s| s.p99),
+                time_or_dash(response.map(|s| s.mean)),
+                P50.cell(response),
+                P99.cell(response),
                 time_or_dash(class.service_time_us.as_ref().map(|s| s.mean)),
             ],
         )
     };
-    let rows: Vec<_> = [row("Class", heads)].into_iter().chain(record.classes.iter().map(of_class)).collect();
-    table(&rows)
+    let rows: Vec<_> = record.classes.iter().map(of_class).collect();
+    vec![table(&["Class", "calls", "completed", "errors", "response", "p50", "p99", "service"], &rows)]
 }
 
 /// Each objective, and what came of it.
@@ -206,37 +82,9 @@ fn objectives(record: &Record) -> Vec<String> {
             Some(measured) => Nanos::from_secs_f64(measured).rounded(),
             None => "more calls failed than it allows for".to_owned(),
         };
-        labelled("Objective", &format!("{} {met}: {measured}", objective.objective))
+        fact("Objective", &format!("{} {met}: {measured}", objective.objective))
     };
     record.objectives.iter().map(said).collect()
-}
-
-/// Whether the figures are the server's, and whether it worked. Each reason's first sentence says what happened, the
-/// rest what to do.
-fn verdict(record: &Record) -> Vec<String> {
-    let Verdict { valid, failing, .. } = record.verdict;
-    if valid {
-        let (errors, scheduled) = (count(record.counts.errors()), count(record.counts.scheduled));
-        let failed = record.counts.error_share().filter(|share| *share > 0.0);
-        let failed = failed.map(|share| format!("{errors} of {scheduled} calls failed ({})", percent(share)));
-        let verdict = match failed {
-            Some(failed) if failing == Some(true) => format!("valid, of a FAILING server: {failed}"),
-            Some(failed) => format!("valid; {failed}"),
-            None => "valid".to_owned(),
-        };
-        return vec![labelled("Verdict", &verdict)];
-    }
-    let mut lines = vec![labelled("Verdict", "INVALID: these figures are not the server's")];
-    for reason in &record.verdict.reasons {
-        match reason.message.split_once(". ") {
-            Some((what, remedy)) => {
-                lines.push(format!("  {what}."));
-                lines.push(format!("  hint: {remedy}"));
-            }
-            None => lines.push(format!("  {}", reason.message)),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

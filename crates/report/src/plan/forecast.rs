@@ -1,7 +1,7 @@
 //! Arrivals to come, when they are too many, and what would hold them: `brimful plan forecast`.
 
 use super::requests;
-use crate::format::{fact, figure, harmless, number, percent, rate, shorten, table, words, wrap};
+use crate::format::{fact, figure, harmless, number, percent, rate, table, words, wrap};
 use brimful_forecast::cost::{CostRow, CostTable};
 use brimful_forecast::{Backtest, Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
 use schemars::JsonSchema;
@@ -114,7 +114,7 @@ fn cost(cost: &CostTable) -> String {
     let columns = [
         words("configuration", 0),
         figure("price", 2, Some("a month")),
-        figure("holds", 2, None),
+        figure("holds", 2, Some("")),
         figure("headroom", 2, None),
         words("until", 2),
         words("surely until", 2),
@@ -135,7 +135,7 @@ fn cost(cost: &CostTable) -> String {
             _ => "",
         };
         vec![
-            shorten(name, 24),
+            name.clone(),
             number(Some(row.configuration.price_per_month)),
             rate(row.capacity),
             percent(row.headroom),
