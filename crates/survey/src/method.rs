@@ -83,9 +83,9 @@ impl Method<'_> {
         for level in &predictions.levels {
             if self.setup.gentle && level.fraction > self.setup.max_load {
                 self.note(format!(
-                    "left out, for it is more than --max-load: {} at {:.0} %",
+                    "left out, for it is more than --max-load: {} at {}",
                     level.name,
-                    100.0 * level.fraction
+                    quantity::whole_percent(level.fraction)
                 ));
                 continue;
             }
@@ -190,7 +190,8 @@ impl Method<'_> {
     }
 
     fn held_out(&mut self, fit: &ServerFit, level: &Predicted) -> Result<(), Halt> {
-        let what = format!("held out: {}, {:.0} %, {}", level.name, 100.0 * level.fraction, quantity::rate(level.rate));
+        let share = quantity::whole_percent(level.fraction);
+        let what = format!("held out: {}, {share}, {}", level.name, quantity::rate(level.rate));
         self.begin(what, level.lasts);
         self.check_offerable(level.rate)?;
         let before = self.anchor(level.lasts)?;
@@ -271,7 +272,7 @@ impl Method<'_> {
         for fraction in PAST_SATURATION {
             let rate = fraction * saturation;
             let lasts = (BACKLOG / (rate - saturation)).max(1.0).min(0.5 * self.setup.level.as_secs_f64());
-            let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, quantity::rate(rate));
+            let what = format!("past saturation: {}, {}", quantity::whole_percent(fraction), quantity::rate(rate));
             if self.found.client_max.is_some_and(|max| rate > max) {
                 self.note(format!("left out, for this client cannot offer it: {what}"));
                 continue;

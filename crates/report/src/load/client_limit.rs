@@ -49,7 +49,7 @@ fn spread(half_width: Option<f64>) -> String {
 mod tests {
     use super::*;
     use crate::load::fixture::record;
-    use crate::load::text;
+    use crate::load::{Detail, text};
 
     #[test]
     fn what_a_client_can_offer_and_how_that_was_found() {
@@ -71,9 +71,9 @@ mod tests {
         let expected = "\
 Client maximum   2,000/s: the largest load of which two generators bring no more than one
 
-Load             one generator           two  difference (95 %)
-2,000/s           1,999 ± 12.4  2,000 ± 7.00       +1.00 ± 30.0
-4,000/s           3,000 ± 12.4  3,950 ± 7.00        +950 ± 30.0  two bring 950/s more
+Load     one generator           two  difference (95 %)
+2,000/s   1,999 ± 12.4  2,000 ± 7.00       +1.00 ± 30.0
+4,000/s   3,000 ± 12.4  3,950 ± 7.00        +950 ± 30.0  two bring 950/s more
 ";
         assert_eq!(client_limit(&found), expected);
         found.lower_bound = true;
@@ -85,9 +85,9 @@ Load             one generator           two  difference (95 %)
         );
         let mut record = record();
         record.generator.max_rate = found.max_rate;
-        assert!(text(&record).contains("\nClient maximum   2,000/s\n"));
+        assert!(text(&record, Detail::Full).contains("\nClient maximum   2,000/s\n"));
         record.calibration = Some(found);
-        assert!(text(&record).contains("\nClient maximum   at least 2,000/s\n"));
+        assert!(text(&record, Detail::Full).contains("\nClient maximum   at least 2,000/s\n"));
         assert!(client_limit(&ClientCalibration::default()).starts_with("Client maximum   none: "));
     }
 }

@@ -141,11 +141,8 @@ fn times(record: &Record) -> Vec<String> {
     let cells = |name: &str, cell: &dyn Fn(Option<&Summary>) -> String| {
         row(name, columns.iter().map(|(_, summary)| cell(summary.as_ref())))
     };
-    let mut rows = vec![
-        cells("mean", &of(|s| s.mean)),
-        cells("stddev", &of(|s| s.stddev)),
-        cells("min", &of(|s| s.min)),
-    ];
+    let mut rows =
+        vec![cells("mean", &of(|s| s.mean)), cells("stddev", &of(|s| s.stddev)), cells("min", &of(|s| s.min))];
     rows.extend([P50, P90, P95, P99, P999].map(|p: Percentile| cells(p.name, &|s| p.cell(s))));
     rows.push(cells("max", &of(|s| s.max)));
     let heads: Vec<&str> = ["Times"].into_iter().chain(columns.iter().map(|(name, _)| *name)).collect();

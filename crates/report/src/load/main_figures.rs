@@ -49,8 +49,8 @@ fn errors(counts: &Counts) -> String {
     };
     let status = counts.status;
     let answers = [("4xx", status.s4xx), ("5xx", status.s5xx)].into_iter().filter(|(_, n)| *n > 0);
-    let answers: Vec<String> = answers.map(|(class, n)| format!("{} {class}", count(n))).collect();
-    if answers.is_empty() { failed } else { format!("{failed}; of the answers {} were HTTP errors", answers.join(" and ")) }
+    let answers: Vec<String> = answers.map(|(class, n)| format!("{class} {}", count(n))).collect();
+    if answers.is_empty() { failed } else { format!("{failed}; HTTP errors: {}", answers.join(", ")) }
 }
 
 /// Which share of its CPUs' time the watched programs used.

@@ -244,6 +244,15 @@ mod tests {
     use brimful_core::record::ClassRecord;
     use brimful_core::workload::{Expect, Workload};
 
+    /// Wherever lines are broken.
+    fn words(notes: &[String]) -> String {
+        notes.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn last(record: &Record) -> String {
+        words(&notes(record).pop().into_iter().collect::<Vec<_>>())
+    }
+
     #[test]
     fn what_to_check_depends_on_how_far_the_calls_came() {
         let advice = |counts: Counts| {
@@ -287,9 +296,9 @@ mod tests {
     fn parts_of_a_load_are_called_so() {
         let note = |of, there: &[u64]| {
             let shards = there.iter().map(|index| ShardOrigin { index: *index, of, ..ShardOrigin::default() });
-            notes(&Record { shards: shards.collect(), ..record() }).pop().unwrap_or_default()
+            last(&Record { shards: shards.collect(), ..record() })
         };
-        assert_eq!(note(4, &[]), notes(&record()).pop().unwrap_or_default());
+        assert_eq!(note(4, &[]), last(&record()));
         assert_eq!(note(2, &[1, 2]), "note: These are all 2 shards of the load.");
         assert_eq!(note(2, &[2]), "note: This is shard 2/2 of a load: `brimful merge` it with the others.");
         let at = |index, host: &str, offset_us, lost_at_s| ShardOrigin {
@@ -303,9 +312,9 @@ mod tests {
         let mut both = Record { shards: vec![at(1, "a", 20.0, None), at(2, "a", 65.0, Some(3.5))], ..record() };
         let said = "note: These are all 2 shards of the load, on one host, and they began within 45.0 µs. Lost: 2/2 on a \
                     after 3.50 s.";
-        assert_eq!(notes(&both).pop().unwrap_or_default(), said);
+        assert_eq!(last(&both), said);
         (both.shards[1].host, both.shards[1].clock_error_us) = ("b".to_owned(), Some(100.0));
-        let said = notes(&both).pop().unwrap_or_default();
+        let said = last(&both);
         assert!(
             said.contains("on 2 hosts, and they began within 145 µs, as far as the hosts' clocks are known."),
             "{said}"
@@ -330,12 +339,12 @@ mod tests {
     #[test]
     fn what_is_unusual_about_answers_and_due_times_is_said() {
         let mut record = record();
-        assert!(!notes(&record).iter().any(|note| note.contains("empty lines") || note.contains("tick")));
+        assert!(!notes(&record).iter().any(|note| note.contains("empty line") || note.contains("tick")));
         (record.counts.empty_lines, record.counts.gone_away) = (1_200, 15);
         record.generator.tick_s = Some(0.001);
-        let notes = notes(&record).join("\n");
-        assert!(notes.contains("note: 1,200 empty lines stood before responses, and were skipped"), "{notes}");
-        assert!(notes.contains("note: 15 calls were under way on connections that the server ended"), "{notes}");
+        let notes = words(&notes(&record));
+        assert!(notes.contains("note: Skipped 1,200 empty lines before responses: the server"), "{notes}");
+        assert!(notes.contains("note: The server ended connections with 15 calls under way on them"), "{notes}");
         assert!(notes.contains("note: Calls began in ticks of 1.00 ms, as --tick asked"), "{notes}");
     }
 
@@ -344,7 +353,7 @@ mod tests {
         let note = |status: StatusCounts| {
             let mut record = record();
             record.counts = Counts { scheduled: 10, completed: 10, status, ..Counts::default() };
-            notes(&record).join("\n")
+            words(&notes(&record))
         };
         let none = StatusCounts::default();
         assert!(
