@@ -58,7 +58,7 @@ export function bars(id: string, title: string, reading: string, list: Bar[], ma
         ...bar.parts
           .filter((part) => part.value > 0)
           .map((part) => h("span", { style: `width:${share(part.value)};background:var(--${part.colour})`, title: part.name })),
-        ...marks.map((mark) => h("i", { style: `left:${share(mark.at)}`, title: mark.name })),
+        ...marks.map((mark, i) => h("i", { class: `mark${i}`, style: `left:${share(mark.at)}`, title: mark.name })),
       ),
       h("div", { class: "end" }, bar.text),
     ),
@@ -66,7 +66,7 @@ export function bars(id: string, title: string, reading: string, list: Bar[], ma
   const legend = names.size > 1
     ? [...names].map(([name, fill]) => h("span", { class: "entry" }, h("b", { style: `background:var(--${fill})` }), name))
     : [];
-  const explained = marks.map((mark) => h("span", { class: "entry" }, h("i", {}), mark.name));
+  const explained = marks.map((mark, i) => h("span", { class: "entry" }, h("i", { class: `mark${i}` }), mark.name));
   return h(
     "figure",
     { "data-chart": id, class: "bars" },
