@@ -23,12 +23,12 @@ function throughput(survey: Survey): Chart {
   const ends = between(survey.saturation_rate);
   // What is offered is answered up to the saturation rate: that is known of any load, and turns where no level need lie.
   const answered = (x: number) => ({
-    predicted: Math.min(x, saturation ?? Infinity),
+    x,
+    predicted: saturation == null ? null : Math.min(x, saturation),
     interval: ends && (ends.map((end) => Math.min(x, end)) as [number, number]),
   });
-  const turns = saturation == null ? [] : [0, saturation, ...(ends ?? []), right(survey)];
-  const law = saturation == null ? undefined : { at: answered, turns };
-  const { data, points, readout } = compared({ levels, others: [], of, format: rate, law });
+  const turns = saturation == null ? [] : [0, saturation, ...(ends ?? [])].map(answered);
+  const { data, points, readout } = compared({ levels, others: [], of, format: rate, line: (level) => answered(level.offered), turns });
   return {
     id: "throughput",
     title: "Throughput against offered load",
@@ -110,7 +110,10 @@ function utilization(survey: Survey): Chart {
   const levels = mixLevels(survey).filter((level) => !closed(level));
   const others = [...otherLoads(survey), ...mixLevels(survey).filter(closed)];
   const of = (level: Level) => level.utilization;
-  const { data, points, expected, readout } = compared({ levels, others, of, format: percent });
+  const saturation = survey.saturation_rate.predicted;
+  const full = others.filter(closed).slice(0, saturation == null ? 0 : 1);
+  const turns = full.map((level) => ({ x: saturation ?? 0, predicted: of(level).predicted ?? null, interval: between(of(level)) }));
+  const { data, points, expected, readout } = compared({ levels, others, of, format: percent, turns });
   const all = [...levels, ...others];
   return {
     id: "utilization",
@@ -288,23 +291,29 @@ interface Comparing {
   format: Format;
   /** What the model says by itself. */
   steady?: (level: Level) => number | null;
-  /** What the line says of any load and not of the levels alone, and where it turns. */
-  law?: { at: (x: number) => { predicted: number; interval: [number, number] | null }; turns: number[] } | undefined;
+  /** What the line says at a level, where that is not the level's own prediction. */
+  line?: (level: Level) => OnLine;
+  /** Where the line turns besides. */
+  turns?: (OnLine & { x: number })[];
+}
+
+interface OnLine {
+  predicted: number | null;
+  interval: [number, number] | null;
 }
 
 /** Measured beside predicted: uPlot's columns as in `SERIES`, what is drawn by hand, and what hovering says. */
-function compared({ levels, others, of, format, steady, law }: Comparing): {
+function compared({ levels, others, of, format, steady, line: onLine, turns = [] }: Comparing): {
   data: uPlot.AlignedData;
   points: Mark[];
   expected: Expectation[];
   readout: Chart["readout"];
 } {
-  const beside = { predicted: null, interval: null };
-  const own = (level: Level) => ({ predicted: of(level).predicted ?? null, interval: between(of(level)) });
-  const rows: { x: number; line: { predicted: number | null; interval: [number, number] | null }; level: Level | null; apart: boolean }[] = [
-    ...levels.map((level) => ({ x: level.offered, line: law ? law.at(level.offered) : own(level), level, apart: false })),
-    ...others.map((level) => ({ x: level.offered, line: beside, level, apart: true })),
-    ...(law?.turns ?? []).map((x) => ({ x, line: law!.at(x), level: null, apart: false })),
+  const own = (level: Level): OnLine => ({ predicted: of(level).predicted ?? null, interval: between(of(level)) });
+  const rows: { x: number; line: OnLine; level: Level | null; apart: boolean }[] = [
+    ...levels.map((level) => ({ x: level.offered, line: (onLine ?? own)(level), level, apart: false })),
+    ...others.map((level) => ({ x: level.offered, line: { predicted: null, interval: null }, level, apart: true })),
+    ...turns.map((turn) => ({ x: turn.x, line: turn, level: null, apart: false })),
   ].sort((a, b) => a.x - b.x);
   const measured = (role: Role) => rows.map(({ level }) => (level?.role === role ? of(level).measured : null));
   const end = (i: 0 | 1) => rows.map(({ line }) => line.interval?.[i] ?? null);

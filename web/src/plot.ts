@@ -104,7 +104,7 @@ function draw(chart: Chart, host: HTMLElement, log: boolean): uPlot {
     {
       width: host.clientWidth,
       height: host.clientWidth < 480 ? 280 : 340,
-      padding: [14, 14, 0, 0],
+      padding: [14, 30, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       ...options,
