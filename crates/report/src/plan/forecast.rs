@@ -52,10 +52,13 @@ impl Forecasted {
 
 /// The cheapest configuration that lasts, and whether a cheaper one is worth a risk.
 fn answer(cost: &CostTable) -> String {
-    let months = format!("{} months", cost.months);
+    let months = format!("{} months", (cost.months * 10.0).round() / 10.0);
     let priced = |name: &String| {
         let row = cost.rows.iter().find(|row| row.configuration.name == *name);
-        row.map_or_else(|| name.clone(), |row| format!("{name} ({} a month)", number(Some(row.configuration.price_per_month))))
+        row.map_or_else(
+            || name.clone(),
+            |row| format!("{name} ({} a month)", number(Some(row.configuration.price_per_month))),
+        )
     };
     match (cost.cheapest_safe.as_ref(), cost.cheapest.as_ref()) {
         (Some(safe), Some(likely)) if safe != likely => {

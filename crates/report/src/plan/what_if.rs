@@ -77,12 +77,12 @@ fn headline(what_if: &WhatIf) -> String {
     } else {
         format!("the bottleneck moves from {} to {}", was.station, now.station)
     };
-    format!(
-        "With {} it can take {}{range} instead of {}, {moved}{moved_by}: {bottleneck}.{keeps_up}",
-        what_if.changes.join(" and "),
-        requests(now.saturation_rate),
-        requests(was.saturation_rate),
-    )
+    let (change, then) = (what_if.changes.join(" and "), requests(now.saturation_rate));
+    let before = match requests(was.saturation_rate) {
+        same if same == then => "as before".to_owned(),
+        other => format!("instead of {other}, {moved}{moved_by}"),
+    };
+    format!("With {change} it can take {then}{range} {before}: {bottleneck}.{keeps_up}")
 }
 
 /// From the first point of a curve to its last.
