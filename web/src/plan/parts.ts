@@ -3,6 +3,9 @@ import { h } from "../dom.ts";
 import { figure, type Chart } from "../plot.ts";
 import { type Page } from "../page.ts";
 
+/** Headlines of more characters than these are set smaller. */
+const LONG = 120;
+
 /** The whole page of one document; `command` is the one that made it. */
 export function planPage(
   command: string,
@@ -15,7 +18,7 @@ export function planPage(
   return {
     title: `brimful ${command.split(" ").at(-1)}: ${headline}`,
     content: [
-      h("header", {}, h("p", { class: "kicker" }, `brimful ${command}`), h("h1", { "data-key": "headline" }, unbroken(headline))),
+      h("header", {}, h("p", { class: "kicker" }, `brimful ${command}`), h("h1", { "data-key": "headline", class: headline.length > LONG ? "long" : undefined }, unbroken(headline))),
       ...(caveats.length > 0 ? [notice(caveats)] : []),
       ...(figures.length > 0 ? [h("section", { class: "first" }, ...figures.map(({ element }) => element))] : []),
       ...content.filter((part) => part != null),

@@ -287,3 +287,28 @@ fn moment(time: Timestamp, step_s: u32) -> String {
         _ => day(time),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_the_cheapest_that_lasts() {
+        let said = |safe: Option<&str>, likely: Option<&str>| {
+            let [cheapest_safe, cheapest] = [safe, likely].map(|name| name.map(str::to_owned));
+            answer(&CostTable {
+                months: 17.96,
+                present_rate: 1.0,
+                present_peak_rate: 2.0,
+                horizon_months: 23.0,
+                cheapest,
+                cheapest_safe,
+                rows: Vec::new(),
+            })
+        };
+        assert_eq!(said(Some("a"), Some("a")), "Cheapest that surely lasts 18 months: a.");
+        assert_eq!(said(Some("a"), Some("b")), "Cheapest that surely lasts 18 months: a; that likely does: b.");
+        assert_eq!(said(None, Some("b")), "None surely lasts 18 months; cheapest that likely does: b.");
+        assert_eq!(said(None, None), "None of the configurations lasts 18 months.");
+    }
+}
