@@ -3,7 +3,7 @@
 use super::{How, ReplayArgs, plan, rate_of, read_twice, replayed};
 use crate::exit::{self, Exit, UsageError};
 use crate::load::deliver_record;
-use crate::output::{OutFile, print, say};
+use crate::output::{OutFile, print, print_document, say};
 use brimful_core::Nanos;
 use brimful_core::record::Record;
 use brimful_core::workload::Load;

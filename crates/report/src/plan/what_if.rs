@@ -1,6 +1,6 @@
 //! A model before and after changes, or along a range of them: `brimful plan what-if`.
 
-use super::outlook::{limits, sensitivity, standing, times, together};
+use super::outlook::{ends, limits, parenthesis, sensitivity, standing, times, together};
 use super::{offered, requests};
 use crate::format::{
     Column, error, fact, figure, harmless, key, narrow, number, percent, rate, seconds, table, words, wrap,
@@ -59,27 +59,32 @@ fn headline(what_if: &WhatIf) -> String {
         return along(before, curve);
     }
     let Some(after) = &what_if.after else { return limits(&before.stations, before.intervals.as_ref()) + "." };
-    let mut sentence = limits(&after.stations, after.intervals.as_ref());
-    if let (None, Some(full)) = (&after.solution, after.stations.first()) {
-        sentence = format!("{} cannot keep up with this load: {sentence}", full.station);
-    }
-    if what_if.changes.is_empty() {
-        return sentence + ".";
-    }
-    let change = match (before.stations.first(), after.stations.first()) {
-        (Some(before), Some(after)) => {
-            let moved = after.saturation_rate / before.saturation_rate - 1.0;
-            let known = what_if.effect.as_ref().map_or(String::new(), |effect| {
-                let share = |x: Option<f64>| error(x.map(|x| x - 1.0));
-                let text = super::outlook::ends(effect.saturation_rate, share);
-                if text == "-" { String::new() } else { format!(", {text}") }
-            });
-            let was = if before.station == after.station { String::new() } else { format!("{} at ", before.station) };
-            format!(" Before: {was}{} ({}{known}).", requests(before.saturation_rate), error(Some(moved)))
-        }
+    let keeps_up = match (&after.solution, after.stations.first()) {
+        (None, Some(full)) => format!(" {} cannot keep up with this load.", full.station),
         _ => String::new(),
     };
-    format!("{sentence}.{change}")
+    let (Some(was), Some(now), false) = (before.stations.first(), after.stations.first(), what_if.changes.is_empty())
+    else {
+        return limits(&after.stations, after.intervals.as_ref()) + "." + &keeps_up;
+    };
+    let range = after.intervals.as_ref().map_or(String::new(), |intervals| parenthesis(intervals.saturation_rate));
+    let moved = error(Some(now.saturation_rate / was.saturation_rate - 1.0));
+    let moved_by = what_if.effect.as_ref().map_or(String::new(), |effect| {
+        let share = |x: Option<f64>| error(x.map(|x| x - 1.0));
+        let text = ends(effect.saturation_rate, share);
+        if text == "-" { String::new() } else { format!(" ({text})") }
+    });
+    let bottleneck = if was.station == now.station {
+        format!("{} stays the bottleneck", now.station)
+    } else {
+        format!("the bottleneck moves from {} to {}", was.station, now.station)
+    };
+    let (change, then) = (what_if.changes.join(" and "), requests(now.saturation_rate));
+    let before = match requests(was.saturation_rate) {
+        same if same == then => "as before".to_owned(),
+        other => format!("instead of {other}, {moved}{moved_by}"),
+    };
+    format!("With {change} it can take {then}{range} {before}: {bottleneck}.{keeps_up}")
 }
 
 /// From the first point of a curve to its last.
