@@ -74,7 +74,11 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     match document(args.out.as_deref(), &profile, json) {
         Ok(document) => deliver(out, &document, &shown)?,
         Err(error) => {
-            if args.json { print_document(&shown)? } else { print(&shown)? };
+            if args.json {
+                print_document(&shown)?
+            } else {
+                print(&shown)?
+            };
             return Err(error);
         }
     }

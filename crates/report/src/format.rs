@@ -237,9 +237,8 @@ mod tests {
             figure("error", 2, None),
             figure("throughput", 2, Some("")),
         ];
-        let rows = ["mix", "other"].map(|level| {
-            [level, "50/s", "1.00 ms", "2.00 ms", "✗", "−50.0 %", "50.0/s"].map(str::to_owned).to_vec()
-        });
+        let rows = ["mix", "other"]
+            .map(|level| [level, "50/s", "1.00 ms", "2.00 ms", "✗", "−50.0 %", "50.0/s"].map(str::to_owned).to_vec());
         let head = format!("{:13}mean response time\n", "");
         let wide = head.clone()
             + "\

@@ -143,15 +143,7 @@ pub(super) fn what_if(survey: &Survey) -> String {
     let doubt = if what_if.verdict.valid { "" } else { " *" };
     let row = |name: String, comparison: Comparison, figure: fn(Option<f64>) -> String| {
         let [predicted, between, measured, mark] = tested(comparison, figure);
-        vec![
-            format!("{}{doubt}", change),
-            name,
-            predicted,
-            between,
-            measured,
-            mark,
-            error(comparison.error),
-        ]
+        vec![format!("{}{doubt}", change), name, predicted, between, measured, mark, error(comparison.error)]
     };
     let rows = vec![
         row("capacity".to_owned(), *saturation_rate, rate),
