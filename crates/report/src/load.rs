@@ -138,8 +138,8 @@ Response    p50 4.50 ms, p95 15.0 ms, p99 25.0 ms (from when a call was due to i
 Service     p50 4.19 ms, p95 14.0 ms, p99 23.2 ms (from its first byte sent to its last byte)
 Verdict     valid
 
-Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080/` to find how much the
-            server can take
+Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080/` to find how much
+            the server can take
 ";
         assert_eq!(main_text(&at_rate(completed(), 150.0)), expected);
         assert_eq!(warning(&completed()), None);
