@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module fmt clean tools rules
+.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -60,6 +60,13 @@ bench-accesslog: build ## Time the reading of access logs, beside GoAccess (benc
 
 bench-server-module: build ## Measure what the Server Module costs nginx and Apache (bench/server_module/README.md)
 	python3 -m bench.server_module --build $(TARGET_DIR)/release $(BENCH)
+
+bench-fleet: build ## Measure what a fleet costs, and how exactly its shards begin (bench/fleet/README.md)
+	python3 -m bench.fleet --build $(TARGET_DIR)/release $(BENCH)
+
+bench-router: ## Measure how exact the delays of the test bed's router are (bench/router/README.md)
+	cargo build --locked --release --package brimful-bench-router
+	$(TARGET_DIR)/release/brimful-bench-router $(BENCH)
 
 tools:
 	scripts/setup.sh build

@@ -4,7 +4,8 @@
     python3 python/document_types.py --check    exits 1 if that would change anything
 
 A schema is what may be read: a field that may be left out is None where it is. Names carry their units, as in the
-documents; those that Python cannot have as names have a key beside them.
+documents; those that Python cannot have as names have a key beside them. What several schemas define alike is written
+once, to brimful/documents/common.py.
 """
 
 import json
@@ -12,12 +13,14 @@ import keyword
 import re
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SCHEMAS = HERE.parent / "schema"
 PACKAGE = HERE / "brimful" / "documents"
 WIDTH = 120
+INDENTED = {"initial_indent": "    ", "subsequent_indent": "    "}
 
 #: The documents, and what each is called in Python where the schema's title is a verb.
 DOCUMENTS = {
@@ -35,7 +38,11 @@ DOCUMENTS = {
 
 
 def main() -> int:
-    texts = {f"{name.replace('-', '_')}.py": module(name, title) for name, title in DOCUMENTS.items()}
+    schemas = {name: json.loads((SCHEMAS / f"{name}.schema.json").read_text()) for name in DOCUMENTS}
+    common = alike(schemas.values())
+    texts = {f"{name.replace('-', '_')}.py": module(name, schema, common) for name, schema in schemas.items()}
+    front_of_common = '"""What several documents have. Written by document_types.py from schema/."""'
+    texts["common.py"] = source(front_of_common, common, [])
     texts["__init__.py"] = front()
     if "--check" in sys.argv[1:]:
         stale = [name for name, text in texts.items() if not is_current(PACKAGE / name, text)]
@@ -60,28 +67,50 @@ def front() -> str:
     return "\n".join(lines) + "\n"
 
 
-def module(name: str, title: str) -> str:
-    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
-    definitions = schema.get("$defs", {})
+def alike(schemas: Iterable[dict]) -> dict[str, dict]:
+    """The definitions that several schemas have, the same in each, down to all that they refer to."""
+    found: dict[str, list[dict]] = {}
+    for schema in schemas:
+        for name, definition in schema.get("$defs", {}).items():
+            found.setdefault(name, []).append(definition)
+    same = {name: all_[0] for name, all_ in found.items() if len(all_) > 1 and all(one == all_[0] for one in all_)}
+    while apart := [name for name, definition in same.items() if references(definition) - set(same)]:
+        for name in apart:
+            del same[name]
+    return dict(sorted(same.items()))
+
+
+def references(schema: object) -> set[str]:
+    """Names of the definitions that a schema names anywhere."""
+    return set(re.findall(r'"\$ref": "#/\$defs/([^"]+)"', json.dumps(schema)))
+
+
+def module(name: str, schema: dict, common: dict[str, dict]) -> str:
+    definitions = {key: value for key, value in schema.get("$defs", {}).items() if key not in common}
+    used = references([definitions, schema["properties"]]) & set(common)
+    document = dataclass(DOCUMENTS[name], schema, "Document")
+    return source(f'"""Written by document_types.py from schema/{name}.schema.json."""', definitions, used, document)
+
+
+def source(front: str, definitions: dict[str, dict], imported: Iterable[str], document: str | None = None) -> str:
+    """A module of these definitions, and of a document."""
     # Titles of records like `Document` would hide the base.
     classes = {name: definition for name, definition in definitions.items() if "properties" in definition}
-    parts = [dataclass(definition_name, definition, "Part") for definition_name, definition in classes.items()]
-    parts.append(dataclass(title, schema, "Document"))
+    parts = [dataclass(name, definition, "Part") for name, definition in classes.items()]
+    parts += [document] if document else []
     # Last, as they name what is above; annotations may name what is below.
     others = {name: definition for name, definition in definitions.items() if name not in classes}
     parts += [alias(name, others[name]) for name in ordered(others)]
     body = "\n\n\n".join(parts)
     used = [name for name in ("Any", "Literal", "TypeAlias") if re.search(rf"\b{name}\b", body)]
-    head = [
-        f'"""Written by document_types.py from schema/{name}.schema.json."""',
-        "",
-        "from __future__ import annotations",
-        "",
-    ]
+    head = [front, "", "from __future__ import annotations", ""]
     head += ["from dataclasses import dataclass, field" if "= field(" in body else "from dataclasses import dataclass"]
     head += [f"from typing import {', '.join(used)}"] if used else []
-    bases = ["Document", "Part"] if definitions else ["Document"]
-    return "\n".join([*head, "", f"from .._documents import {', '.join(bases)}", "", "", body]) + "\n"
+    bases = [base for base, is_used in (("Document", document), ("Part", classes)) if is_used]
+    head += ["", f"from .._documents import {', '.join(bases)}"]
+    if imported:
+        head += ["from .common import (", *textwrap.wrap(", ".join(sorted(imported)) + ",", WIDTH, **INDENTED), ")"]
+    return "\n".join([*head, "", "", body]) + "\n"
 
 
 def dataclass(name: str, definition: dict, base: str) -> str:

@@ -2,7 +2,7 @@
 // single class are in the tables.
 import type uPlot from "uplot";
 import { count, error, level as share, number, percent, range, rate, seconds, timeUnit, type Format } from "./format.ts";
-import { axis, colour, decades, edge, entry, expectations, figure, knee, line, marks, paint, silent, stroke, thin } from "./plot.ts";
+import { axis, colour, decades, doubtful, edge, entry, expectations, figure, knee, line, marks, paint, silent, stroke, thin } from "./plot.ts";
 import { tick, type Chart, type Expectation, type Mark } from "./plot.ts";
 import type { ByClients, Comparison, Level, Role } from "./documents/survey.ts";
 import { between, holds, mixLevels, otherLoads, ROLES, type Survey } from "./survey.ts";
@@ -20,30 +20,36 @@ function throughput(survey: Survey): Chart {
   const levels = mixLevels(survey);
   const of = (level: Level) => level.throughput;
   const saturation = survey.saturation_rate.predicted;
-  // The predicted line turns at the saturation rate, where no level need lie.
-  const corner = saturation == null ? [] : [{ x: saturation, predicted: saturation }];
-  const { data, points, readout } = compared({ levels, others: [], of, format: rate, corner });
+  const ends = between(survey.saturation_rate);
+  // What is offered is answered up to the saturation rate: that is known of any load, and turns where no level need lie.
+  const answered = (x: number) => ({
+    x,
+    predicted: saturation == null ? null : Math.min(x, saturation),
+    interval: ends && (ends.map((end) => Math.min(x, end)) as [number, number]),
+  });
+  const turns = saturation == null ? [] : [0, saturation, ...(ends ?? [])].map(answered);
+  const { data, points, readout } = compared({ levels, others: [], of, format: rate, line: (level) => answered(level.offered), turns });
   return {
     id: "throughput",
     title: "Throughput against offered load",
     reading:
-      "A server that keeps up answers all it is offered and stays on the diagonal. Where the points leave it, the server is full.",
+      "A server that keeps up answers all it is offered and stays on the diagonal. Where the points leave it, the server is full. The band is the 90\u202f% interval of the predicted saturation.",
     summary: `Chart: throughput at ${levels.length} levels of offered load; predicted saturation ${rate(saturation)}.`,
-    legend: [...legend(levels, of), entry("diagonal", "offered = answered")],
+    legend: [...legend(levels, of, undefined, ends !== null), entry("diagonal", "offered = answered")],
     points: levels.length,
     readout,
     table: comparisonTable("throughput", levels, of, rate),
     log: false,
     data,
     options: () => ({
-      scales: { x: { time: false, range: [0, right(survey)] }, y: { range: [0, highest(levels, of) * 1.12] } },
+      scales: { x: { time: false, range: [0, right(survey)] }, y: { range: [0, Math.max(highest(levels, of), saturation ?? 0) * 1.12] } },
       axes: [axis(OFFERED, tick), axis("throughput (responses per second)", tick, 58)],
       series: SERIES(),
       bands: BANDS,
       hooks: {
         drawAxes: [diagonal],
         draw: [
-          (u) => knee(u, saturation, "bottom"),
+          (u) => knee(u, survey.saturation_rate, "bottom"),
           (u) => marks(u, points),
         ],
       },
@@ -79,13 +85,13 @@ function responseTime(survey: Survey): Chart {
       const times = axis(`mean response time (${unit.name})`, (x) => tick(Number((x * unit.per_s).toPrecision(6))), 58);
       return {
         scales: { x: { time: false, range: [0, right(survey, [...levels, ...others])] }, y: { distr: log ? 3 : 1, range: span } },
-        axes: [axis(OFFERED, tick), log ? { ...times, splits: () => decades(...span) } : times],
+        axes: [axis(OFFERED, tick), log ? { ...times, splits: (u) => decades(...span, u.height / 22) } : times],
         series: SERIES(),
         bands: BANDS,
         hooks: {
-          drawAxes: [(u) => expectations(u, expected)],
+          drawAxes: [(u) => doubtful(u, between(survey.saturation_rate)), (u) => expectations(u, expected)],
           draw: [
-            (u) => knee(u, survey.saturation_rate.predicted, "top"),
+            (u) => knee(u, survey.saturation_rate, "top"),
             (u) => marks(u, points),
           ],
         },
@@ -99,9 +105,15 @@ function steady(level: Level): number | null {
 }
 
 function utilization(survey: Survey): Chart {
-  const [levels, others] = [mixLevels(survey), otherLoads(survey)];
+  // A closed run has no offered load: its prediction, that of saturation, is not on the line.
+  const closed = (level: Level) => level.role === "past_saturation" && level.clients != null;
+  const levels = mixLevels(survey).filter((level) => !closed(level));
+  const others = [...otherLoads(survey), ...mixLevels(survey).filter(closed)];
   const of = (level: Level) => level.utilization;
-  const { data, points, expected, readout } = compared({ levels, others, of, format: percent });
+  const saturation = survey.saturation_rate.predicted;
+  const full = others.filter(closed).slice(0, saturation == null ? 0 : 1);
+  const turns = full.map((level) => ({ x: saturation ?? 0, predicted: of(level).predicted ?? null, interval: between(of(level)) }));
+  const { data, points, expected, readout } = compared({ levels, others, of, format: percent, turns });
   const all = [...levels, ...others];
   return {
     id: "utilization",
@@ -121,9 +133,9 @@ function utilization(survey: Survey): Chart {
       series: SERIES(),
       bands: BANDS,
       hooks: {
-        drawAxes: [(u) => expectations(u, expected)],
+        drawAxes: [(u) => doubtful(u, between(survey.saturation_rate)), (u) => expectations(u, expected)],
         draw: [
-          (u) => knee(u, survey.saturation_rate.predicted, "bottom"),
+          (u) => knee(u, survey.saturation_rate, "bottom"),
           (u) => marks(u, points),
         ],
       },
@@ -279,27 +291,35 @@ interface Comparing {
   format: Format;
   /** What the model says by itself. */
   steady?: (level: Level) => number | null;
-  /** Where the predicted line turns besides. */
-  corner?: { x: number; predicted: number }[];
+  /** What the line says at a level, where that is not the level's own prediction. */
+  line?: (level: Level) => OnLine;
+  /** Where the line turns besides. */
+  turns?: (OnLine & { x: number })[];
+}
+
+interface OnLine {
+  predicted: number | null;
+  interval: [number, number] | null;
 }
 
 /** Measured beside predicted: uPlot's columns as in `SERIES`, what is drawn by hand, and what hovering says. */
-function compared({ levels, others, of, format, steady, corner = [] }: Comparing): {
+function compared({ levels, others, of, format, steady, line: onLine, turns = [] }: Comparing): {
   data: uPlot.AlignedData;
   points: Mark[];
   expected: Expectation[];
   readout: Chart["readout"];
 } {
-  const rows: { x: number; predicted: number | null; level: Level | null; apart: boolean }[] = [
-    ...levels.map((level) => ({ x: level.offered, predicted: of(level).predicted ?? null, level, apart: false })),
-    ...others.map((level) => ({ x: level.offered, predicted: null, level, apart: true })),
-    ...corner.map(({ x, predicted }) => ({ x, predicted, level: null, apart: false })),
+  const own = (level: Level): OnLine => ({ predicted: of(level).predicted ?? null, interval: between(of(level)) });
+  const rows: { x: number; line: OnLine; level: Level | null; apart: boolean }[] = [
+    ...levels.map((level) => ({ x: level.offered, line: (onLine ?? own)(level), level, apart: false })),
+    ...others.map((level) => ({ x: level.offered, line: { predicted: null, interval: null }, level, apart: true })),
+    ...turns.map((turn) => ({ x: turn.x, line: turn, level: null, apart: false })),
   ].sort((a, b) => a.x - b.x);
   const measured = (role: Role) => rows.map(({ level }) => (level?.role === role ? of(level).measured : null));
-  const end = (i: 0 | 1) => rows.map(({ level, apart }) => (level == null || apart ? null : (between(of(level))?.[i] ?? null)));
+  const end = (i: 0 | 1) => rows.map(({ line }) => line.interval?.[i] ?? null);
   const points = [...levels, ...others].flatMap((level) => {
     const { measured: y, measured_ci95_half_width: half } = of(level);
-    const name = others.includes(level) ? { name: level.workload } : {};
+    const name = others.includes(level) ? { name: level.clients == null ? level.workload : `${count(level.clients)} clients` } : {};
     return y == null ? [] : [{ x: level.offered, y, role: level.role, half, ...name }];
   });
   const expected = others.map((level) => ({ x: level.offered, predicted: of(level).predicted ?? null, between: between(of(level)) }));
@@ -310,7 +330,7 @@ function compared({ levels, others, of, format, steady, corner = [] }: Comparing
       end(1),
       end(0),
       rows.map(({ level, apart }) => (level == null || apart ? null : (steady?.(level) ?? null))),
-      rows.map((row) => row.predicted),
+      rows.map(({ line }) => line.predicted),
       ...ROLE_NAMES.map(measured),
     ],
     points,
@@ -349,11 +369,16 @@ function comparisonTable(id: string, levels: Level[], of: (level: Level) => Comp
   ], levels);
 }
 
-function legend(levels: Level[], of: (level: Level) => Comparison, steady?: (level: Level) => number | null): (HTMLElement | null)[] {
+function legend(
+  levels: Level[],
+  of: (level: Level) => Comparison,
+  steady?: (level: Level) => number | null,
+  band = levels.some((level) => between(of(level)) !== null),
+): (HTMLElement | null)[] {
   const roles = ROLE_NAMES.filter((role) => levels.some((level) => level.role === role));
   return [
     entry("predicted", "predicted"),
-    levels.some((level) => between(of(level)) !== null) ? entry("area", "90\u202f% of measurements", "band80") : null,
+    band ? entry("area", "90\u202f% of measurements", "band80") : null,
     levels.some((level) => steady?.(level) != null) ? entry("steady", "predicted, steady host") : null,
     ...roles.map((role) => entry(role, `measured, ${ROLES[role]}`)),
   ];

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { h, svg, type Child } from "./dom.ts";
 import { number } from "./format.ts";
-import type { Role } from "./documents/survey.ts";
+import type { Comparison, Role } from "./documents/survey.ts";
 
 export interface Chart {
   /** The figure's `data-chart`. */
@@ -104,7 +104,7 @@ function draw(chart: Chart, host: HTMLElement, log: boolean): uPlot {
     {
       width: host.clientWidth,
       height: host.clientWidth < 480 ? 280 : 340,
-      padding: [14, 14, 0, 0],
+      padding: [14, 30, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       ...options,
@@ -161,10 +161,10 @@ export function axis(label: string, format: (x: number) => string, size?: number
   };
 }
 
-/** Where a logarithmic axis is labelled: at the powers of ten, and at 2 and 5 where those are few. */
-export function decades(low: number, high: number): number[] {
+/** Where a logarithmic axis with room for so many words is labelled: at the powers of ten, and at 2 and 5 where those are few. */
+export function decades(low: number, high: number, room: number): number[] {
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
-  const steps = last - first > 4 ? [1] : [1, 2, 5];
+  const steps = last - first > 4 || 3 * Math.log10(high / low) > room ? [1] : [1, 2, 5];
   const all = Array.from({ length: last - first + 1 }, (_, i) => steps.map((step) => Number(`${step}e${first + i}`))).flat();
   return all.filter((x) => x >= low && x <= high);
 }
@@ -226,7 +226,12 @@ export function marks(u: uPlot, list: Mark[]): void {
         ctx.stroke();
       }
       if (name !== undefined) {
-        const room = left + 10 + ctx.measureText(name).width < u.over.clientWidth;
+        const right = left + 10 + ctx.measureText(name).width;
+        const taken = list.some((other) => {
+          const at = u.valToPos(other.x, "x");
+          return at > left && at < right + 6 && Math.abs(u.valToPos(other.y, "y") - u.valToPos(y, "y")) < 12;
+        });
+        const room = right < u.over.clientWidth && !taken;
         ctx.textAlign = room ? "left" : "right";
         ctx.textBaseline = "middle";
         ctx.fillStyle = colour("ink");
@@ -265,8 +270,18 @@ export function expectations(u: uPlot, list: Expectation[]): void {
 }
 
 /** The predicted saturation rate: a dashed upright line with its name beside it, at the top or the bottom of the plot. */
-export function knee(u: uPlot, rate: number | null | undefined, at: "top" | "bottom"): void {
-  if (rate != null) upright(u, rate, ["predicted saturation", `${number(rate)}/s`], at);
+export function knee(u: uPlot, { predicted }: Comparison, at: "top" | "bottom"): void {
+  if (predicted != null) upright(u, predicted, ["predicted saturation", `${number(predicted)}/s`], at);
+}
+
+/** Between which loads the server is predicted to saturate: an area from top to bottom, behind everything else. */
+export function doubtful(u: uPlot, ends: [number, number] | null): void {
+  if (ends === null) return;
+  paint(u, (ctx) => {
+    const [low, high] = ends.map((x) => u.valToPos(x, "x")) as [number, number];
+    ctx.fillStyle = colour("band95");
+    ctx.fillRect(low, 0, high - low, u.over.clientHeight);
+  });
 }
 
 /** A dashed upright line with words to its left, or to its right where there is no room. */
@@ -319,7 +334,7 @@ function dashes(ctx: CanvasRenderingContext2D, from: [number, number], to: [numb
 
 /** An entry of a legend: the shape or the line that the chart uses, and its name. */
 export function entry(
-  kind: Role | "predicted" | "steady" | "diagonal" | "area" | "line" | "dot",
+  kind: Role | "predicted" | "steady" | "diagonal" | "area" | "line" | "dot" | "ring",
   text: string,
   fill?: string,
   dash?: number[],
@@ -329,6 +344,8 @@ export function entry(
       ? svg("path", { d: "M-9,0L9,0", class: "mark", style: `stroke:var(--${fill});stroke-width:2`, "stroke-dasharray": dash?.join(" ") ?? "" })
       : kind === "dot"
         ? svg("circle", { r: 4, class: "mark", style: `fill:var(--${fill})` })
+      : kind === "ring"
+        ? svg("circle", { r: 5.5, class: "mark", style: `fill:none;stroke:var(--${fill})` })
       : kind === "predicted" || kind === "steady" || kind === "diagonal"
         ? svg("path", { d: "M-9,0L9,0", class: `mark ${kind}` })
         : kind === "area"

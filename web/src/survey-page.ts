@@ -174,14 +174,17 @@ function value(key: string, raw: number | null | undefined, text: string): HTMLE
 
 function levels(survey: Survey): HTMLElement {
   const [calibrated, tested, beyond] = [ofRole(survey, "calibration"), ofRole(survey, "held_out"), ofRole(survey, "past_saturation")];
+  const doubts = [...new Set(survey.levels.flatMap(messages))];
   const whole = section(
     "Levels",
     "The model was fitted to the calibration levels alone; held-out levels were predicted before any of them was measured. Error is predicted over measured, less one; the host’s part of it comes of its being faster or slower then than during calibration. Lateness is the load generator’s own: it must be small beside the response times.",
     ...(survey.levels.length > 0 ? [] : [empty("No level was measured.")]),
-    ...titled("Held out: mean response time", "held_out", heldOut(), tested),
-    ...titled("Held out: percentiles and utilization", "held_out_rest", heldOutRest(), tested),
-    ...titled("Calibration", "calibration", calibrationColumns(), calibrated),
-    ...titled("Past saturation", "past_saturation", pastSaturation(), beyond),
+    ...titled("Held out: mean response time", "held_out", heldOut(doubts), tested),
+    ...titled("Held out: percentiles", "held_out_percentiles", heldOutPercentiles(), tested),
+    ...titled("Held out: utilization, and how the generator kept up", "held_out_utilization", heldOutUtilization(), tested),
+    ...titled("Calibration", "calibration", calibrationColumns(doubts), calibrated),
+    ...titled("Past saturation", "past_saturation", pastSaturation(doubts), beyond),
+    reasons(doubts),
     perClass(survey),
   );
   whole.classList.add("levels");
@@ -196,7 +199,7 @@ function titled(title: string, name: string, columns: Column<Level>[], rows: Lev
 const R = "mean response time";
 const U = "utilization";
 
-function heldOut(): Column<Level>[] {
+function heldOut(doubts: string[]): Column<Level>[] {
   return [
     words("workload", "workload", (l) => l.workload),
     figures("fraction", "of capacity", (l) => l.fraction, share),
@@ -207,22 +210,29 @@ function heldOut(): Column<Level>[] {
     figures("response_time.error", "error", (l) => l.response_time_s.error, error, R),
     figures("response_time.drift", "of it host", (l) => l.response_time_s.error_drift, error, R),
     figures("host_speed", "host speed", (l) => l.host_speed, (x) => (x == null ? NONE : x.toFixed(3))),
-    words("verdict", "valid", doubt),
+    words("verdict", "valid", (l) => verdict(l, doubts)),
   ];
 }
 
-function heldOutRest(): Column<Level>[] {
+function heldOutPercentiles(): Column<Level>[] {
   return [
     words("workload", "workload", (l) => l.workload),
     figures("fraction", "of capacity", (l) => l.fraction, share),
     ...compared("p95", (l) => l.response_percentiles_s.p95, seconds, "95th percentile"),
     ...compared("p99", (l) => l.response_percentiles_s.p99, seconds, "99th percentile"),
+  ];
+}
+
+function heldOutUtilization(): Column<Level>[] {
+  return [
+    words("workload", "workload", (l) => l.workload),
+    figures("fraction", "of capacity", (l) => l.fraction, share),
     ...compared("utilization", (l) => l.utilization, percent, U),
     ...health(),
   ];
 }
 
-function calibrationColumns(): Column<Level>[] {
+function calibrationColumns(doubts: string[]): Column<Level>[] {
   return [
     words("workload", "workload", (l) => l.workload),
     figures("offered", "offered", (l) => (l.clients == null ? l.offered : null), rate),
@@ -234,11 +244,11 @@ function calibrationColumns(): Column<Level>[] {
     figures("p95", "p95", (l) => l.response_percentiles_s.p95.measured, seconds),
     figures("utilization", "utilization", (l) => l.utilization.measured, percent),
     ...health(),
-    words("verdict", "valid", doubt),
+    words("verdict", "valid", (l) => verdict(l, doubts)),
   ];
 }
 
-function pastSaturation(): Column<Level>[] {
+function pastSaturation(doubts: string[]): Column<Level>[] {
   const X = "throughput";
   return [
     words("workload", "workload", (l) => l.workload),
@@ -254,7 +264,7 @@ function pastSaturation(): Column<Level>[] {
     figures("utilization.measured", "measured", (l) => l.utilization.measured, percent, U),
     figures("host_speed", "host speed", (l) => l.host_speed, (x) => (x == null ? NONE : x.toFixed(3))),
     ...health(),
-    words("verdict", "valid", doubt),
+    words("verdict", "valid", (l) => verdict(l, doubts)),
   ];
 }
 
@@ -277,8 +287,20 @@ function health(): Column<Level>[] {
   ];
 }
 
-function doubt(level: Level): string {
-  return level.verdict.valid ? "yes" : `no: ${level.verdict.reasons.map((r) => r.message).join(" ")}`;
+/** Why a level is in doubt. */
+function messages(level: Level): string[] {
+  return level.verdict.valid ? [] : level.verdict.reasons.map((reason) => reason.message);
+}
+
+/** The reasons are sentences, too long for a column: it has their numbers in the list below the tables. */
+function verdict(level: Level, doubts: string[]): string {
+  return level.verdict.valid ? "yes" : `no (${messages(level).map((message) => doubts.indexOf(message) + 1).join(", ")})`;
+}
+
+function reasons(doubts: string[]): HTMLElement | null {
+  if (doubts.length === 0) return null;
+  const list = h("ol", { "data-key": "doubts" }, ...doubts.map((message) => h("li", {}, message)));
+  return h("div", {}, h("h3", { class: "over" }, "Why levels are not valid"), list);
 }
 
 /** The classes of levels that have several, folded away. */

@@ -1,6 +1,7 @@
 // Tables: one description of the columns gives head, cells and the hooks that scripts read.
 //
-// A cell carries `data-key` and, where it holds a number, the number itself in `data-value`.
+// A cell carries `data-key` and, where it holds a number, the number itself in `data-value`. Where the window is narrow, each
+// row of a table of many columns is a paragraph, in which `data-title` names what a cell holds.
 import { h } from "./dom.ts";
 import { NONE, range, type Format } from "./format.ts";
 
@@ -45,6 +46,9 @@ export function interval<Row>(
   return { key, title, group, right: true, text };
 }
 
+/** More columns than these do not fit beside each other on a phone. */
+const FEW = 4;
+
 /** A table in a box of its own that scrolls sideways; `name` is its `data-table`. */
 export function table<Row>(name: string, label: string, columns: Column<Row>[], rows: Row[]): HTMLElement {
   const body = rows.map((row, i) => {
@@ -52,6 +56,7 @@ export function table<Row>(name: string, label: string, columns: Column<Row>[], 
       const value = column.number?.(row);
       const attributes = {
         "data-key": column.key,
+        "data-title": isFirstOfGroup(columns, j) ? `${column.group}: ${column.title}` : column.title,
         "data-value": column.number ? (value ?? "") : undefined,
         class: isFigure(column) ? "number" : undefined,
       };
@@ -62,8 +67,13 @@ export function table<Row>(name: string, label: string, columns: Column<Row>[], 
   return h(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
-    h("table", { "data-table": name }, h("thead", {}, ...head(columns)), h("tbody", {}, ...body)),
+    h("table", { "data-table": name, class: columns.length > FEW ? "wide" : undefined }, h("thead", {}, ...head(columns)), h("tbody", {}, ...body)),
   );
+}
+
+function isFirstOfGroup<Row>(columns: Column<Row>[], j: number): boolean {
+  const group = columns[j]?.group;
+  return group !== undefined && columns[j - 1]?.group !== group;
 }
 
 function isFigure<Row>(column: Column<Row>): boolean {
@@ -78,7 +88,7 @@ function head<Row>(columns: Column<Row>[]): HTMLElement[] {
   columns.forEach((column, i) => {
     const group = column.group;
     if (group === undefined) groups.push(title(column, 2));
-    else if (columns[i - 1]?.group !== group) {
+    else if (isFirstOfGroup(columns, i)) {
       const span = columns.filter((other) => other.group === group).length;
       groups.push(h("th", { scope: "colgroup", colspan: span, class: "group" }, group));
     }

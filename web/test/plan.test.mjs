@@ -40,6 +40,9 @@ test("the pages can be read on a phone and in the dark", async () => {
       await withReport(example, { viewport: { width: 360, height: 740 }, colorScheme }, async (page) => {
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(wide <= 360, `${name} is ${wide} pixels wide`);
+        await page.$$eval("details", (all) => all.forEach((one) => (one.open = true)));
+        const cut = await page.$$eval(".scroll", (all) => all.filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.ariaLabel));
+        assert.deepEqual(cut, [], `${name}: tables are cut off`);
         const { worst } = await page.evaluate(contrast);
         assert.ok(worst.ratio >= 4.5, `${name}, ${colorScheme}: ${JSON.stringify(worst)}`);
       });
@@ -97,6 +100,53 @@ test("a forecast keeps history, intervals and prices", async () => {
     near(likely[0], Math.max(...found.points.slice(0, season).map((p) => p.likely)) * found.peak.factor);
     assert.deepEqual((await rows(page, "cost")).map((row) => row.capacity), found.cost.rows.map((row) => row.capacity));
     assert.equal(await page.locator('[data-chart="cost"] .bar').count(), found.cost.rows.length);
+  });
+});
+
+test("a forecast shows the months asked about, the date by which more is required, and what the back-test held", async () => {
+  const found = structuredClone(examples.forecast);
+  const { cost, history, backtest, points } = found;
+  const end = (at) => Date.parse(`${points[at].time.slice(0, 19)}Z`) / 1000 + history.step_s;
+  for (const months of [cost.horizon_months / 2, cost.horizon_months]) {
+    cost.months = months;
+    await withReport(found, {}, async (page) => {
+      const days = await page.$eval('[data-chart="arrivals"] .plot', (host) => [...host.plot.data[0]]);
+      const asked = Math.ceil((points.length * months) / cost.horizon_months);
+      assert.ok(days.at(-1) < end(asked - 1) && days.at(-1) > end(asked - 1) - 14 * 86400, `${days.at(-1)} within two weeks of ${end(asked - 1)}`);
+      const reading = await page.textContent('[data-chart="arrivals"] .reading');
+      assert.ok(reading.includes(`${(100 * backtest.coverage80).toFixed(1)}\u202f%`) && reading.includes(`${(100 * backtest.coverage95).toFixed(1)}\u202f%`), reading);
+      const lasts = (row) => (row.name === cost.cheapest_safe ? "surely: the cheapest" : row.lasts_safely ? "surely" : row.name === cost.cheapest ? "likely: the cheapest" : row.lasts ? "likely" : "no");
+      assert.deepEqual((await rows(page, "cost")).map((row) => row.lasts), cost.rows.map(lasts));
+    });
+  }
+});
+
+test("a calibration has what was measured inside beside the regression", async () => {
+  const found = structuredClone(examples.calibration);
+  assert.equal(found.inside ?? null, null);
+  const [one, other] = found.model.classes;
+  const ci = (x) => ({ low: 0.9 * x, high: 1.1 * x });
+  found.inside = {
+    classes: [
+      { class: one.name, sampled: 1200, measured_s: 4e-3, measured_ci95_half_width: 1e-4, demand_s: 4.2e-3, ci95: ci(4.2e-3), regression_s: 4e-3, regression_ci95: ci(4e-3), ratio: 1.05 },
+      { class: other.name, sampled: 3, measured_s: null, measured_ci95_half_width: null, demand_s: 1e-3, ci95: null, regression_s: null, regression_ci95: null, ratio: null },
+    ],
+    no_regression: "the classes always came in the same proportions",
+  };
+  await withReport(found, {}, async (page) => {
+    const inside = await rows(page, "inside");
+    assert.deepEqual(inside.map((row) => [row.class, row.sampled, row.measured, row.demand, row.regression]), found.inside.classes.map((c) => [c.class, c.sampled, c.measured_s, c.demand_s, c.regression_s]));
+    near(inside[0].difference, 0.05);
+    assert.equal(inside[1].difference, null);
+    assert.match(await page.textContent("main"), /There is no regression: the classes always came in the same proportions\./);
+    assert.doesNotMatch(await page.textContent("main"), /NaN|undefined|null/);
+  });
+});
+
+test("the demands of runs of different mixes are points, with no line through them", async () => {
+  await withReport(examples.calibration, {}, async (page) => {
+    const drawn = await page.$eval('[data-chart="demand"] .plot', ({ plot }) => plot.series.slice(1).map(({ label, width }) => [label, width]));
+    assert.deepEqual(drawn, [["fitted", 0], ["measured", 0]]);
   });
 });
 

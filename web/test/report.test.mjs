@@ -94,16 +94,14 @@ test("every level, demand and station has its row, number for number", async () 
         verdict: "yes",
       })),
     );
+    const named = (l) => ({ workload: l.workload, fraction: l.fraction });
     assert.deepEqual(
-      plain(await rows(page, "held_out_rest")),
-      of("held_out").map((l) => ({
-        workload: l.workload,
-        fraction: l.fraction,
-        ...figure("p95", l.response_percentiles_s.p95),
-        ...figure("p99", l.response_percentiles_s.p99),
-        ...figure("utilization", l.utilization),
-        ...health(l),
-      })),
+      plain(await rows(page, "held_out_percentiles")),
+      of("held_out").map((l) => ({ ...named(l), ...figure("p95", l.response_percentiles_s.p95), ...figure("p99", l.response_percentiles_s.p99) })),
+    );
+    assert.deepEqual(
+      plain(await rows(page, "held_out_utilization")),
+      of("held_out").map((l) => ({ ...named(l), ...figure("utilization", l.utilization), ...health(l) })),
     );
     assert.deepEqual(
       await rows(page, "calibration"),
@@ -333,6 +331,18 @@ test("a change of scheme redraws the charts", async () => {
   });
 });
 
+test("on a phone no table is cut off at the side", async () => {
+  await withReport(example, { viewport: { width: 380, height: 740 } }, async (page) => {
+    await page.$$eval("details", (all) => all.forEach((one) => (one.open = true)));
+    const cut = await page.$$eval(".scroll", (all) =>
+      all.filter((box) => box.scrollWidth > box.clientWidth).map((box) => `${box.ariaLabel}: ${box.scrollWidth} > ${box.clientWidth}`),
+    );
+    assert.deepEqual(cut, []);
+    const titled = await page.$eval('[data-table="held_out"] td[data-key="offered"]', (cell) => getComputedStyle(cell, "::before").content);
+    assert.equal(titled, '"offered "');
+  });
+});
+
 test("a phone scrolls the page down only", async () => {
   for (const survey of [example, hostile()]) {
     await withReport(survey, { viewport: { width: 360, height: 740 } }, async (page) => {
@@ -384,7 +394,48 @@ test("a survey that cannot be trusted says why, survey and level", async () => {
     assert.equal(await page.textContent('[data-key="saturation.predicted"]'), "370/s");
     assert.ok(await page.isVisible('[data-reason="generator_late"]'));
     const doubted = await rows(page, survey.levels[3].role);
-    assert.deepEqual(doubted.map((row) => row.verdict).filter((said) => said !== "yes"), ["no: Calls began late: use fewer."]);
+    assert.deepEqual(doubted.map((row) => row.verdict).filter((said) => said !== "yes"), ["no (1)"]);
+    assert.deepEqual(await page.locator('[data-key="doubts"] li').allTextContents(), ["Calls began late: use fewer."]);
+  });
+});
+
+test("reasons of many levels are said once, and do not make the tables long", async () => {
+  const reason = (message) => ({ code: "generator_late", message });
+  const long = "The generator began calls late, as something else had its CPU. ".repeat(4);
+  const survey = structuredClone(example);
+  for (const [i, level] of survey.levels.entries()) level.verdict = { valid: false, reasons: [reason(long), reason(`Level ${i}.`)] };
+  await withReport(survey, {}, async (page) => {
+    const listed = await page.locator('[data-key="doubts"] li').allTextContents();
+    assert.deepEqual([...listed].sort(), [long, ...survey.levels.map((_, i) => `Level ${i}.`)].sort());
+    for (const role of ["held_out", "calibration", "past_saturation"]) {
+      const levels = survey.levels.flatMap((level, i) => (level.role === role ? [i] : []));
+      const said = (await rows(page, role)).map((row) => row.verdict);
+      assert.deepEqual(said, levels.map((i) => `no (${listed.indexOf(long) + 1}, ${listed.indexOf(`Level ${i}.`) + 1})`));
+      const heights = await page.$$eval(`[data-table="${role}"] tbody tr`, (all) => all.map((row) => row.getBoundingClientRect().height));
+      assert.ok(Math.max(...heights) < 60, `${role}: rows of ${heights} pixels`);
+    }
+  });
+});
+
+test("predicted throughput is at most what is offered, and at most the capacity", async () => {
+  const survey = structuredClone(example);
+  const [low, high] = survey.saturation_rate.interval90;
+  // A closed run that got less done than was predicted, and a level at which fewer calls came than were planned.
+  const closed = survey.levels.find((l) => l.role === "past_saturation" && l.clients !== null);
+  closed.offered = closed.throughput.measured = 0.9 * survey.saturation_rate.predicted;
+  const short = survey.levels.find((l) => l.role === "held_out" && l.workload === "mix");
+  short.throughput.predicted = 1.2 * short.offered;
+  await withReport(survey, {}, async (page) => {
+    const columns = await data(page, "throughput");
+    const capacity = survey.saturation_rate.predicted;
+    columns[0].forEach((x, i) => {
+      assert.deepEqual([HIGH, LOW, PREDICTED].map((c) => columns[c][i]), [high, low, capacity].map((end) => Math.min(x, end)));
+    });
+    for (const turn of [0, low, capacity, high]) assert.ok(columns[0].includes(turn), `${turn}`);
+    const busy = await data(page, "utilization");
+    const at = busy[0].indexOf(closed.offered);
+    assert.equal(busy[ROLES + 2][at], closed.utilization.measured);
+    assert.equal(busy[PREDICTED][at], null, "the line is of open loads");
   });
 });
 

@@ -163,6 +163,9 @@ pub struct MergeArgs {
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
+    /// How much of a Record is shown.
+    #[command(flatten)]
+    pub detail: DetailArgs,
 }
 
 /// How results are shown.
@@ -178,6 +181,14 @@ pub struct OutputArgs {
     /// No progress on stderr
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// How much of a Record is shown to people.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct DetailArgs {
+    /// Show every figure: httperf's groups, and all times side by side
+    #[arg(long, help_heading = "Output")]
+    pub full: bool,
 }
 
 /// `brimful target`.

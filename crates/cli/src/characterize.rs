@@ -7,7 +7,7 @@ mod filter;
 mod meter;
 
 use crate::exit::{Exit, UsageError};
-use crate::output::{OutFile, complain, deliver, print};
+use crate::output::{OutFile, complain, deliver, print, print_document};
 use crate::plan::model::{from_json, name};
 use crate::plan::page;
 use crate::progress;
@@ -23,7 +23,7 @@ use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
 use brimful_core::secret;
 use brimful_core::text::one_line;
-use brimful_report::profile::{Against, Blocks, Compared, comparison, csv, text};
+use brimful_report::profile::{Against, Compared, comparison, csv, text};
 use filter::{Filter, instant, window};
 use jiff::tz::{Offset, TimeZone};
 use meter::Meter;
@@ -67,14 +67,18 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     };
     let shown = match &compared {
         _ if args.json => json.clone(),
-        None => text(&profile, blocks()),
-        Some(found) => text(&profile, blocks()) + "\n" + &comparison(&path, found),
+        None => text(&profile),
+        Some(found) => text(&profile) + "\n" + &comparison(&path, found),
     };
     let written = page(html, "profile", &profile);
     match document(args.out.as_deref(), &profile, json) {
         Ok(document) => deliver(out, &document, &shown)?,
         Err(error) => {
-            print(&shown)?;
+            if args.json {
+                print_document(&shown)?
+            } else {
+                print(&shown)?
+            };
             return Err(error);
         }
     }
@@ -287,13 +291,4 @@ pub fn failed(error: LogError) -> anyhow::Error {
         _ => return UsageError(error.to_string()).into(),
     };
     anyhow::anyhow!("{error}{hint}")
-}
-
-/// Plain characters where the locale has no others.
-fn blocks() -> Blocks {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(std::env::var_os).find(|value| !value.is_empty());
-    match locale {
-        Some(locale) if locale == "C" || locale == "POSIX" => Blocks::Ascii,
-        _ => Blocks::Unicode,
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
-use crate::output::{Painted, print, print_painted};
+use crate::output::{Painted, print, print_document, print_painted};
 use brimful_monitor::host::{Finding, Status, TOPICS, examine};
 
 /// Examines the host. A script learns by the exit code whether something is in the way.
@@ -12,7 +12,7 @@ pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
     if args.script {
         print(&script(&findings))?;
     } else if args.json {
-        print(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
+        print_document(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     } else {
         print_painted(&text(&findings))?;
     }
@@ -84,16 +84,16 @@ mod tests {
 
     #[test]
     fn a_script_mends_what_it_can_and_names_the_rest() {
-        let sysctl = Some("sudo sysctl -w net.core.somaxconn=4096");
+        let sysctl = "sudo sysctl -w net.core.somaxconn=4096";
         let findings = [
             finding("ports", Status::Ok, [None, None]),
-            finding("somaxconn", Status::Shortfall, [sysctl, sysctl]),
+            finding("somaxconn", Status::Shortfall, [Some(sysctl); 2]),
             finding("clock", Status::Unknown, [None, None]),
             finding("steal", Status::Shortfall, [Some("vmstat 1"), None]),
         ];
         let script = script(&findings);
         let commands: Vec<&str> = script.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-        assert_eq!(commands, [sysctl.unwrap()]);
+        assert_eq!(commands, [sysctl]);
         assert!(script.starts_with("#!/bin/sh\n") && script.contains("\n# by hand: vmstat 1\n"), "{script}");
         assert_eq!([&findings[..1], &findings].map(exit_of), [Exit::Ok, Exit::Environment]);
         assert_eq!(exit_of(&findings[2..3]), Exit::Ok);

@@ -1,6 +1,6 @@
 //! `brimful load`: one load, one Record.
 
-use crate::args::{Arrivals, LoadArgs, OutputArgs, RequestArgs, WatchedArgs};
+use crate::args::{Arrivals, DetailArgs, LoadArgs, OutputArgs, RequestArgs, WatchedArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::keep::KeptFile;
 use crate::output::{OutFile, deliver, say};
@@ -14,6 +14,7 @@ use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::{ConnectionPolicy, Security, SecurityOptions};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
+use brimful_report::load::Detail;
 use brimful_run::{Endpoint, RunError, RunPlan, Watched, client_limit, run, run_beheld};
 use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{Process, Speed, Trace};
@@ -64,13 +65,19 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     if let Some(kept) = &kept {
         kept.write(&record)?;
     }
-    deliver_record(&record, &args.output, out)
+    deliver_record(&record, &args.output, args.detail, out)
 }
 
 /// Shows the Record, and what a script has to make of it.
-pub fn deliver_record(record: &Record, args: &OutputArgs, out: Option<OutFile>) -> anyhow::Result<Exit> {
+pub fn deliver_record(
+    record: &Record,
+    args: &OutputArgs,
+    detail: DetailArgs,
+    out: Option<OutFile>,
+) -> anyhow::Result<Exit> {
     let json = brimful_report::json::record(record)?;
-    let text = if args.json { json.clone() } else { brimful_report::load::text(record) };
+    let detail = if detail.full { Detail::Full } else { Detail::Main };
+    let text = if args.json { json.clone() } else { brimful_report::load::text(record, detail) };
     deliver(out, &json, &text)?;
     // The text has it already.
     if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {

@@ -37,6 +37,10 @@ use brimful_core::text::one_line;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    brimful_report::at_width(output::columns().unwrap_or(brimful_report::WIDTH), run)
+}
+
+fn run() -> ExitCode {
     // Its options are its own, and no others'.
     if let Some(words) = httperf::words(std::env::args_os()) {
         // It knows one status for whatever keeps it from a test.

@@ -10,9 +10,19 @@ use clap_mangen::Man;
 /// Writes what a shell needs to stdout.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command(Flags::All), "brimful", &mut script);
+    clap_complete::generate(args.shell, &mut without_hidden(&command(Flags::All)), "brimful", &mut script);
     print(&String::from_utf8(script).context("the script is no text")?)?;
     Ok(Exit::Ok)
+}
+
+/// A command without the hidden ones below it, which not every shell's generator leaves out.
+fn without_hidden(command: &Command) -> Command {
+    let shown = command.get_subcommands().filter(|below| !below.is_hide_set()).map(without_hidden);
+    Command::new(command.get_name().to_owned())
+        .about(command.get_about().cloned().unwrap_or_default())
+        .visible_aliases(command.get_visible_aliases().map(str::to_owned))
+        .args(command.get_arguments().cloned())
+        .subcommands(shown)
 }
 
 /// Writes a page for each command.

@@ -8,21 +8,26 @@ use crate::plan::model::name;
 use crate::record;
 use brimful_core::quantity::seconds;
 use brimful_stats::{Merger, check_objectives, judge_objectives};
+use std::hint::black_box;
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::path::PathBuf;
+use std::thread::{self, available_parallelism};
 use std::time::{Duration, SystemTime};
 
 /// Shards that began further apart were not one load. An agreed start is kept to within milliseconds.
 const TOGETHER: Duration = Duration::from_millis(100);
 
+/// Of fewer Records than this, a thread more would not be worth its start.
+const WORTH_A_THREAD: usize = 8;
+
+/// Freed memory up to twice this is kept for the next Record.
+const KEPT: usize = 16 << 20;
+
 /// Runs it.
 pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
-    let (mut merger, mut began) = (Merger::default(), Vec::new());
-    // One after the other: a fleet's Records may be more than this host's memory.
-    for path in &args.records {
-        let record = record::read(path)?;
-        began.extend(humantime::parse_rfc3339(&record.started_at));
-        merger.add(name(path), record)?;
-    }
+    let (mut merger, began) = read_and_merge(&args.records)?;
     args.lost.iter().try_for_each(|index| merger.lost(*index))?;
     if let Some(apart) = apart(&began).filter(|apart| *apart > TOGETHER && !args.output.quiet) {
         say(&format!(
@@ -35,7 +40,36 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let classes: Vec<&str> = record.classes.keys().map(String::as_str).collect();
     check_objectives(&classes, &args.slo)?;
     record.objectives = judge_objectives(&record, &args.slo)?;
-    deliver_record(&record, &args.output, out)
+    deliver_record(&record, &args.output, args.detail, out)
+}
+
+/// What all of these Records come to, and when each began. Every thread reads one after the other: a fleet's Records may
+/// be more than this host's memory.
+fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)> {
+    // Three quarters of the time went into giving memory back to the kernel and taking it again. The GNU C library keeps
+    // twice as much as the largest block that was ever mapped and freed (mallopt(3), M_MMAP_THRESHOLD).
+    drop(black_box(Vec::<u8>::with_capacity(KEPT)));
+    let threads = available_parallelism().map_or(1, NonZero::get).min(paths.len() / WORTH_A_THREAD).max(1);
+    let merge = |paths: &[PathBuf]| -> anyhow::Result<(Merger, Vec<SystemTime>)> {
+        let (mut merger, mut began) = (Merger::default(), Vec::new());
+        for path in paths {
+            let record = record::read(path)?;
+            began.extend(humantime::parse_rfc3339(&record.started_at));
+            merger.add(name(path), record)?;
+        }
+        Ok((merger, began))
+    };
+    thread::scope(|scope| {
+        let parts: Vec<_> =
+            paths.chunks(paths.len().div_ceil(threads)).map(|paths| scope.spawn(move || merge(paths))).collect();
+        let (mut merger, mut began) = (Merger::default(), Vec::new());
+        for part in parts {
+            let (merged, began_there) = part.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            merger.join(merged)?;
+            began.extend(began_there);
+        }
+        Ok((merger, began))
+    })
 }
 
 /// How far apart the first of these instants is and the last.

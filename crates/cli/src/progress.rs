@@ -1,9 +1,12 @@
 //! What is happening, on stderr, for people: a bar on a terminal, lines elsewhere, nothing with `--quiet`.
 
+use crate::output;
 use anyhow::Context;
 use brimful_core::Nanos;
+use brimful_core::quantity::{count, counted};
 use brimful_stats::{Live, SoFar};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -12,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Runs shorter than this need no progress.
 const WORTH_SHOWING: Nanos = Nanos::from_secs(2);
+/// Columns of a bar.
+const BAR: usize = 28;
 const REFRESH: Duration = Duration::from_millis(500);
 
 /// Whether the progress of a run of about `lasts` is worth showing, and there is somebody to see it.
@@ -44,18 +49,18 @@ pub fn described(so_far: &SoFar) -> String {
     let counts = so_far.counts();
     let failed = match counts.errors() {
         0 => String::new(),
-        errors => format!(", {errors} failed"),
+        errors => format!(", {} failed", count(errors)),
     };
     // The last interval has only begun.
     let latest = so_far.intervals().iter().rev().skip(1).find_map(|interval| interval.p99_us);
     let time = latest.map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).rounded()));
-    format!("{} calls completed{failed}{time}", counts.completed)
+    format!("{} completed{failed}{time}", counted(counts.completed, "call"))
 }
 
 /// A bar over `lasts`.
 pub fn bar(what: &str, lasts: Nanos) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(lasts.0 / 1_000_000), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:28}] {msg}") {
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{prefix}} [{{bar:{BAR}}}] {{msg}}")) {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_prefix(what.to_owned());
@@ -67,7 +72,17 @@ pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, calls: &str) {
     let elapsed = began.elapsed();
     bar.set_position((elapsed.as_millis() as u64).min(lasts.0 / 1_000_000));
     let of = if lasts < Nanos::from_secs(86_400) { format!(" of {lasts}") } else { String::new() };
-    bar.set_message(format!("{:.0}s{of}, {calls}", elapsed.as_secs_f64()));
+    let message = format!("{:.0}s{of}, {calls}", elapsed.as_secs_f64());
+    bar.set_message(fitted(&output::shown(&message), bar.prefix().chars().count()));
+}
+
+/// As many of its parts as fit into one line of the terminal, beside the prefix and the bar.
+fn fitted(message: &str, prefix: usize) -> String {
+    let columns = tcgetwinsize(std::io::stderr()).map_or(usize::MAX, |size| usize::from(size.ws_col));
+    let room = columns.saturating_sub(prefix + BAR + " [] ".len());
+    let separators = [", ", "; "].into_iter().flat_map(|separator| message.match_indices(separator));
+    let ends = separators.map(|(end, _)| &message[..end]).chain([message]);
+    ends.filter(|start| start.chars().count() < room).max_by_key(|start| start.len()).unwrap_or("").to_owned()
 }
 
 /// Sets a flag on Ctrl-C, a request to terminate, or when the terminal is closed, as by a lost ssh connection.

@@ -2,7 +2,7 @@
 
 mod against_flat;
 
-use crate::args::{OutputArgs, RequestArgs, examples};
+use crate::args::{DetailArgs, OutputArgs, RequestArgs, examples};
 use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
 use crate::load::{deliver_record, request_plan};
@@ -69,6 +69,9 @@ pub struct ReplayArgs {
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
+    /// How much of a Record is shown.
+    #[command(flatten)]
+    pub detail: DetailArgs,
 }
 
 /// What is replayed, besides what the flags say.
@@ -111,7 +114,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let flattened = args.flatten.then(|| mean_rate(args)).transpose()?;
     let done = replayed(args, plan, How { flattened, most: u64::MAX }, &stop)?;
     done.account(args);
-    deliver_record(&done.record, &args.output, out)
+    deliver_record(&done.record, &args.output, args.detail, out)
 }
 
 fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {

@@ -194,8 +194,8 @@ fn predicted(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
     let level = |level: &Predicted| {
         let Spread { median, interval90: [low, high] } = level.expected.response;
-        let (name, share) = (&level.name, 100.0 * level.fraction);
-        format!("\n    {name} at {share:.0} %, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
+        let (name, share) = (&level.name, whole_percent(level.fraction));
+        format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
     };
     let levels: Vec<String> = predictions.levels.iter().map(level).collect();
     let between = predictions.saturation_spread.map_or(String::new(), |spread| {

@@ -129,8 +129,8 @@ fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> Str
         text += &sizes;
     }
     let cost = server.overhead.monitor_cpu_s / seconds.as_secs_f64().max(f64::MIN_POSITIVE);
-    let us = server.overhead.per_sample_us;
-    text + &format!("{:<10}{} of one CPU, {us:.0} µs a sample\n", "monitor", small_percent(cost))
+    let sample = brimful_core::quantity::seconds(server.overhead.per_sample_us / 1e6);
+    text + &format!("{:<10}{} of one CPU, {sample} a sample\n", "monitor", small_percent(cost))
 }
 
 /// The findings as one line.

@@ -42,6 +42,16 @@ pub fn count(n: u64) -> String {
     grouped(n as f64)
 }
 
+/// So many things, by the name of one of them: `1 call`, `27,000 calls`, `3 processes`.
+pub fn counted(n: u64, thing: &str) -> String {
+    let ending = match thing {
+        _ if n == 1 => "",
+        _ if thing.ends_with('s') || thing.ends_with('x') || thing.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{} {thing}{ending}", count(n))
+}
+
 /// `1.23`, `12.3`, `123`: for columns of a fixed width, as small numbers get no further digits.
 pub fn three_digits(x: f64) -> String {
     match x {
@@ -134,6 +144,13 @@ mod tests {
         assert_eq!([rate(1234.5), rate(30.46), count(27_000)], ["1,234/s", "30.5/s", "27,000"]);
         let shown = [0.0, -0.2, 999.5, 12_345.6, -1_234_567.0].map(grouped);
         assert_eq!(shown, ["0", "0", "1,000", "12,346", "−1,234,567"]);
+    }
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        let shown = [(0, "call"), (1, "call"), (27_000, "call"), (1, "process"), (2, "process")];
+        let expected = ["0 calls", "1 call", "27,000 calls", "1 process", "2 processes"];
+        assert_eq!(shown.map(|(n, thing)| counted(n, thing)), expected);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! the cursor, colour, erase or reorder what stands there, so what a terminal would obey is shown as an escape instead.
 //!
 //! An escape is `\u` and four hexadecimal digits, JSON's own: a JSON document stays the same data.
+//!
+//! And text on its way to a terminal that knows no more than ASCII ([`ascii`]).
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,6 +16,102 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 /// The same for what belongs on one line, like a name.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escape(text, is_obeyed)
+}
+
+/// The same text in ASCII, for locales that have no more: signs as they are typed there (`+-`, `us`, `...`), and whatever
+/// else names hold as an escape. Where a sign takes more room, what separates it from the next column gives some of its
+/// own, so that columns stay where they were.
+pub fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let (mut owed, mut spaces) = (0, 0);
+    for c in text.chars() {
+        match c {
+            // The second and further spaces in a row separate columns.
+            ' ' if spaces > 0 && owed > 0 => owed -= 1,
+            ' ' => {
+                spaces += 1;
+                shown.push(c);
+            }
+            '\n' => {
+                (owed, spaces) = (0, 0);
+                shown.push(c);
+            }
+            c if c.is_ascii() => {
+                spaces = 0;
+                shown.push(c);
+            }
+            c => {
+                spaces = 0;
+                let before = shown.len();
+                push_ascii(&mut shown, c);
+                owed += (shown.len() - before).saturating_sub(1);
+            }
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn push_ascii(shown: &mut String, c: char) {
+    let sign = match c {
+        '±' => "+-",
+        '−' | '–' | '‐' | '‑' | '─' => "-",
+        '—' => "--",
+        'µ' | 'μ' => "u",
+        '…' => "...",
+        '×' => "x",
+        '·' | '░' => ".",
+        '•' => "*",
+        '≤' => "<=",
+        '≥' => ">=",
+        '→' => "->",
+        '‘' | '’' => "'",
+        '“' | '”' => "\"",
+        '²' => "^2",
+        '\u{a0}' | '\u{202f}' => " ",
+        // Whether an interval holds.
+        '✓' => "y",
+        '✗' => "n",
+        // Eighths of a block and shades, rising.
+        '▁' => "_",
+        '▂' => ",",
+        '▃' => "-",
+        '▄' => "~",
+        '▅' => "=",
+        '▆' | '▓' => "+",
+        '▇' => "*",
+        '▒' => ":",
+        '█' => "#",
+        '│' => "|",
+        '\u{2500}'..='\u{257f}' => "+",
+        _ => {
+            // Writing to a string cannot fail.
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+            return;
+        }
+    };
+    *shown += sign;
+}
+
+/// Lines of at most `width` characters, broken at spaces, each indented; ends in a newline. A word that is longer than a
+/// line is not cut.
+pub fn wrap(text: &str, indent: usize, width: usize) -> String {
+    let mut lines = vec![" ".repeat(indent)];
+    for word in text.split_whitespace() {
+        let length = lines.last().map_or(0, |line| line.chars().count());
+        if length > indent && length + 1 + word.chars().count() > width {
+            lines.push(" ".repeat(indent));
+        }
+        if let Some(line) = lines.last_mut() {
+            if line.chars().count() > indent {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Control characters (C0, DEL and C1), line and paragraph separators, and what changes the direction of writing.
@@ -51,7 +149,26 @@ mod tests {
         assert_eq!(one_line("nginx\nverdict\tvalid"), r"nginx\u000averdict\u0009valid");
     }
 
+    #[test]
+    fn ascii_has_signs_as_they_are_typed_and_columns_where_they_were() {
+        assert_eq!(ascii("657 µs ± 3, −2.8 %, 1 … 2 ms – ✓"), "657 us +- 3, -2.8 %, 1 ... 2 ms - y");
+        let table = "load      ±  mean  held\n50/s  30 …  2 ms  ✗\nabcd  1234  9 ms  ✓";
+        let plain = "load      +- mean  held\n50/s  30 ... 2 ms n\nabcd  1234  9 ms  y";
+        let shown = ascii(table);
+        assert_eq!(shown, plain);
+        assert_eq!(ascii("größe │ ▁█"), "gr\\u00f6\\u00dfe | _#");
+        assert!(matches!(ascii("as it is"), Cow::Borrowed("as it is")));
+    }
+
     proptest! {
+        #[test]
+        fn ascii_is_ascii_in_as_many_lines(text: String) {
+            let shown = ascii(&text);
+            prop_assert!(shown.is_ascii());
+            prop_assert_eq!(shown.lines().count(), text.lines().count());
+        }
+
+
         #[test]
         fn nothing_is_obeyed_and_json_stays_the_same_data(text: String) {
             let shown = one_line(&text);

@@ -185,7 +185,7 @@ fn machine(kernel: &Kernel, findings: &mut Vec<Finding>) {
     for (name, disk) in &kernel.disks {
         BUSY.report(disk.utilization, findings, || {
             let queue = if disk.queue_length >= 1.5 {
-                format!(", {:.0} operations under way", disk.queue_length)
+                format!(", {} operations under way", count(disk.queue_length.round() as u64))
             } else {
                 String::new()
             };

@@ -134,8 +134,6 @@ pub struct TimesSample {
     pub sum_ns: u64,
     /// Of the squares.
     pub sum_us2: u64,
-    /// The longest ever; 0: not known.
-    pub most_ns: u64,
     /// Buckets with something in them, and how much: see [`start_ns`].
     pub buckets: Vec<(u8, u64)>,
 }

@@ -144,7 +144,6 @@ impl SizeRequests {
             count: tally.answered,
             sum_ns: times.sum_ns,
             sum_us2: times.sum_us2,
-            most_ns: 0, // is not kept
             buckets: (0..).zip(times.buckets).filter(|(_, count)| *count > 0).collect(),
         };
         SizeRequests {

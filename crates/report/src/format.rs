@@ -2,12 +2,32 @@
 //!
 //! What is not known is `-`.
 
-use brimful_core::quantity;
+use brimful_core::{quantity, text};
+use std::cell::Cell;
 
-/// No line of running text or of a table is wider.
-pub(crate) const WIDTH: usize = 100;
+/// How wide lines are where nobody says how much room there is: in files and pipes, and running text always at most.
+pub const WIDTH: usize = 100;
+/// In less room than this nothing can be laid out.
+const NARROWEST: usize = 40;
 /// The names of facts stand in this many columns.
 pub(crate) const NAMES: usize = 12;
+
+thread_local! {
+    static ROOM: Cell<usize> = const { Cell::new(WIDTH) };
+}
+
+/// Has all texts that `body` makes fit into so many columns.
+pub fn at_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
+    let former = ROOM.replace(columns.max(NARROWEST));
+    let result = body();
+    ROOM.set(former);
+    result
+}
+
+/// No line of a table is wider.
+pub(crate) fn width() -> usize {
+    ROOM.get()
+}
 
 /// A figure in the words of `core`'s [`quantity`], or `-`.
 fn known(value: Option<f64>, words: fn(f64) -> String) -> String {
@@ -43,10 +63,14 @@ pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -
     format!("{short} … {high}")
 }
 
-/// At most `width` characters, the last one a `…` where something was left out.
+/// At most `width` characters, the last one a `…` where something was left out: after a word, if one ends in time.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     match text.char_indices().nth(width.saturating_sub(1)) {
-        Some((end, _)) if text.chars().count() > width => format!("{}…", &text[..end]),
+        Some((end, _)) if text.chars().count() > width => {
+            let start = &text[..end];
+            let words = start.rfind(' ').filter(|words| 2 * words > end || text[end..].starts_with(' '));
+            format!("{}…", start[..words.unwrap_or(end)].trim_end())
+        }
         _ => text.to_owned(),
     }
 }
@@ -59,98 +83,132 @@ pub(crate) struct Column<'a> {
     pub(crate) words: bool,
     /// A title above this and the following columns.
     pub(crate) group: Option<&'a str>,
+    /// Says what a row is of, as the first column does.
+    pub(crate) key: bool,
 }
 
 /// A column of words.
 pub(crate) const fn words(title: &str, gap: usize) -> Column<'_> {
-    Column { title, gap, words: true, group: None }
+    Column { title, gap, words: true, group: None, key: false }
 }
 
 /// A column of numbers.
 pub(crate) const fn figure<'a>(title: &'a str, gap: usize, group: Option<&'a str>) -> Column<'a> {
-    Column { title, gap, words: false, group }
+    Column { title, gap, words: false, group, key: false }
 }
 
-/// Titles and rows, aligned; no line ends in a space.
+/// A column that says what a row is of.
+pub(crate) const fn key(column: Column<'_>) -> Column<'_> {
+    Column { key: true, ..column }
+}
+
+/// Titles and rows, aligned; no line ends in a space. See [`narrow`] for what does not fit.
 pub(crate) fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
-    let width = |i: usize, column: &Column<'_>| {
-        let cells = rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
-        cells.chain([column.title.chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = columns.iter().enumerate().map(|(i, column)| width(i, column)).collect();
-    let line = |cells: &[&str]| {
-        let padded = columns.iter().zip(&widths).zip(cells).map(|((column, &width), cell)| {
-            let gap = column.gap;
-            if column.words { format!("{:gap$}{cell:<width$}", "") } else { format!("{:gap$}{cell:>width$}", "") }
+    narrow(columns.to_vec(), rows.to_vec(), &[])
+}
+
+/// The one rule for tables that do not fit: first go the `dispensable` columns, given by title, as many as it takes. If
+/// that is not enough, all of them stay, and the columns stand in blocks below one another, each beginning with those
+/// that say what the rows are of. Of words, none takes more than half of a line.
+pub(crate) fn narrow(columns: Vec<Column<'_>>, mut rows: Vec<Vec<String>>, dispensable: &[&str]) -> String {
+    for row in &mut rows {
+        for (cell, _) in row.iter_mut().zip(&columns).filter(|(_, column)| column.words) {
+            *cell = shorten(cell, width() / 2);
+        }
+    }
+    let mut all: Vec<usize> = (0..columns.len()).collect();
+    let widths: Vec<usize> = columns.iter().enumerate().map(|(i, column)| width_of(column, i, &rows)).collect();
+    let room = |shown: &[usize]| shown.iter().map(|i| columns[*i].gap + widths[*i]).sum::<usize>();
+    let fits = |shown: &[usize]| room(shown) <= width() && groups(&columns, &widths, shown).chars().count() <= width();
+    for title in [None].into_iter().chain(dispensable.iter().copied().map(Some)) {
+        if let Some(spared) = all.iter().position(|i| title == Some(columns[*i].title)) {
+            all.remove(spared);
+        }
+        if fits(&all) {
+            return block(&columns, &widths, &all, &rows);
+        }
+    }
+    stacked(&columns, fits).iter().map(|shown| block(&columns, &widths, shown, &rows)).collect::<Vec<_>>().join("\n")
+}
+
+fn width_of(column: &Column<'_>, i: usize, rows: &[Vec<String>]) -> usize {
+    let cells = rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
+    cells.chain([column.title.chars().count()]).max().unwrap_or(0)
+}
+/// Which columns stand in each block: those that say what the rows are of in all, then as many others as there is room
+/// for. A column without a title belongs to the one before it.
+fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<usize>> {
+    let is_key = |i: usize| i == 0 || columns[i].key;
+    let keys: Vec<usize> = (0..columns.len()).filter(|i| is_key(*i)).collect();
+    let mut blocks: Vec<Vec<usize>> = Vec::new();
+    let mut i = 0;
+    while i < columns.len() {
+        let end = (i + 1..columns.len()).find(|end| !columns[*end].title.is_empty()).unwrap_or(columns.len());
+        let unit: Vec<usize> = (i..end).filter(|i| !is_key(*i)).collect();
+        i = end;
+        if unit.is_empty() {
+            continue;
+        }
+        let wider = blocks.last().map(|block| [block, &unit[..]].concat()).filter(|wider| fits(wider));
+        match (wider, blocks.last_mut()) {
+            (Some(wider), Some(block)) => *block = wider,
+            _ => blocks.push([&keys[..], &unit].concat()),
+        }
+    }
+    if blocks.is_empty() { vec![keys] } else { blocks }
+}
+
+/// The columns of `shown`, below their titles.
+fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'t [Vec<String>]) -> String {
+    let line = |cell_of: &dyn Fn(usize) -> &'t str| {
+        let padded = shown.iter().map(|&i| {
+            let (Column { gap, words, .. }, width, cell) = (columns[i], widths[i], cell_of(i));
+            if words { format!("{:gap$}{cell:<width$}", "") } else { format!("{:gap$}{cell:>width$}", "") }
         });
         padded.collect::<String>().trim_end().to_owned() + "\n"
     };
-
-    let mut text = String::new();
-    if columns.iter().any(|column| column.group.is_some()) {
-        let (mut groups, mut start) = (String::new(), 0);
-        for (column, width) in columns.iter().zip(&widths) {
-            start += column.gap;
-            if let Some(group) = column.group {
-                groups = format!("{groups:<start$}{group}");
-            }
-            start += width;
-        }
-        text += &(groups + "\n");
-    }
-    text += &line(&columns.iter().map(|column| column.title).collect::<Vec<_>>());
+    let groups = groups(columns, widths, shown);
+    let mut text = if groups.is_empty() { groups } else { groups + "\n" };
+    text += &line(&|i| columns[i].title);
     for row in rows {
-        text += &line(&row.iter().map(String::as_str).collect::<Vec<_>>());
+        text += &line(&|i| row.get(i).map_or("", String::as_str));
     }
     text
 }
 
-/// A name and what there is to say, in the columns beside the names.
-pub(crate) fn fact(name: &str, text: &str) -> String {
-    let wrapped = wrap(text, NAMES);
-    format!("{name:<NAMES$}{}", wrapped.trim_start())
+/// The titles above the titles, each above the first column of `shown` that it is of.
+fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
+    let group_of = |i: usize| columns[..=i].iter().rev().find_map(|column| column.group).filter(|_| !columns[i].key);
+    let (mut text, mut start, mut former) = (String::new(), 0, None);
+    for &i in shown {
+        start += columns[i].gap;
+        let group = group_of(i);
+        if let Some(title) = group.filter(|_| group != former) {
+            text = format!("{text:<start$}{title}");
+        }
+        (former, start) = (group, start + widths[i]);
+    }
+    text.trim_end().to_owned()
 }
 
-/// Lines of at most [`WIDTH`] characters, broken at spaces, each indented.
+/// A name and what there is to say, in the columns beside the names.
+pub(crate) fn fact(name: &str, text: &str) -> String {
+    labelled(name, text, NAMES)
+}
+
+/// The same with so many columns for the names.
+pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
+    format!("{name:<names$}{}", wrap(text, names).trim_start())
+}
+
+/// Running text, each line indented.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
-    let mut lines = vec![" ".repeat(indent)];
-    for word in text.split_whitespace() {
-        let length = lines.last().map_or(0, |line| line.chars().count());
-        if length > indent && length + 1 + word.chars().count() > WIDTH {
-            lines.push(" ".repeat(indent));
-        }
-        if let Some(line) = lines.last_mut() {
-            if line.chars().count() > indent {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines.join("\n") + "\n"
+    text::wrap(text, indent, width().min(WIDTH))
 }
 
 /// Names come from files: none of them may steer the terminal.
 pub(crate) fn harmless(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "")
-}
-
-/// The table without as many of the `dispensable` columns, given by title, as it takes to make it fit.
-pub(crate) fn narrow(mut columns: Vec<Column<'_>>, mut rows: Vec<Vec<String>>, dispensable: &[&str]) -> String {
-    for title in dispensable {
-        let text = table(&columns, &rows);
-        if text.lines().all(|line| line.chars().count() <= WIDTH) {
-            return text;
-        }
-        if let Some(i) = columns.iter().position(|column| column.title == *title) {
-            let group = columns.remove(i).group;
-            rows.iter_mut().for_each(|row| drop(row.remove(i)));
-            // What stood above it stands above the next one.
-            if let (Some(next), Some(group)) = (columns.get_mut(i), group) {
-                next.group.get_or_insert(group);
-            }
-        }
-    }
-    table(&columns, &rows)
 }
 
 #[cfg(test)]
@@ -159,11 +217,48 @@ mod tests {
 
     #[test]
     fn a_table_that_is_too_wide_goes_without_what_it_can_spare() {
-        let wide = "x".repeat(60);
+        let (name, digits) = ("x".repeat(45), "1".repeat(60));
         let columns = || vec![words("a", 0), figure("b", 2, Some("group")), figure("c", 2, None)];
-        let rows = || vec![vec![wide.clone(), wide.clone(), "1".to_owned()]];
-        assert_eq!(narrow(columns(), rows(), &["b"]), format!("{:62}group\na{:61}c\n{wide}  1\n", "", ""));
-        assert_eq!(narrow(columns(), rows(), &[]), table(&columns(), &rows()));
+        let rows = || vec![vec![name.clone(), digits.clone(), "1".to_owned()]];
+        let without = format!("{:47}group\na{:46}c\n{name}  1\n", "", "");
+        let whole = format!("{:47}group\na{:105}b  c\n{name}  {digits}  1\n", "", "");
+        assert_eq!(narrow(columns(), rows(), &["b"]), without);
+        assert_eq!(at_width(200, || narrow(columns(), rows(), &["b"])), whole);
+    }
+
+    #[test]
+    fn what_cannot_be_spared_stands_below() {
+        let columns = [
+            words("level", 0),
+            key(figure("load", 2, None)),
+            figure("predicted", 2, Some("mean response time")),
+            figure("measured", 2, None),
+            words("", 1),
+            figure("error", 2, None),
+            figure("throughput", 2, Some("")),
+        ];
+        let rows = ["mix", "other"]
+            .map(|level| [level, "50/s", "1.00 ms", "2.00 ms", "✗", "−50.0 %", "50.0/s"].map(str::to_owned).to_vec());
+        let head = format!("{:13}mean response time\n", "");
+        let wide = head.clone()
+            + "\
+level  load  predicted  measured      error  throughput
+mix    50/s    1.00 ms   2.00 ms ✗  −50.0 %      50.0/s
+other  50/s    1.00 ms   2.00 ms ✗  −50.0 %      50.0/s
+";
+        assert_eq!(at_width(60, || table(&columns, &rows)), wide);
+        let narrower = format!(
+            "\
+{head}level  load  predicted  measured
+mix    50/s    1.00 ms   2.00 ms ✗
+other  50/s    1.00 ms   2.00 ms ✗
+
+{head}level  load    error  throughput
+mix    50/s  −50.0 %      50.0/s
+other  50/s  −50.0 %      50.0/s
+"
+        );
+        assert_eq!(at_width(40, || table(&columns, &rows)), narrower);
     }
 
     #[test]
@@ -177,5 +272,6 @@ mod tests {
     #[test]
     fn long_names_are_shortened_by_characters() {
         assert_eq!([shorten("größer", 6), shorten("größeres", 6), shorten("", 6)], ["größer", "größe…", ""]);
+        assert_eq!(shorten("8 cores and faster database", 23), "8 cores and faster…");
     }
 }

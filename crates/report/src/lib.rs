@@ -1,7 +1,8 @@
 //! Records, surveys, plans, profiles and what was seen of a server as people read them (terminal text, one
 //! self-contained HTML page) and as scripts do (JSON).
 //!
-//! Nothing here measures or predicts: the figures are the document's own.
+//! Texts are laid out for [`WIDTH`] columns, or for as many as [`at_width`] says. Nothing here measures or predicts: the
+//! figures are the document's own.
 #![forbid(unsafe_code)]
 
 mod format;
@@ -14,6 +15,8 @@ pub mod profile;
 pub mod replay;
 pub mod server;
 pub mod survey;
+
+pub use format::{WIDTH, at_width};
 
 /// Why a document could not be written out.
 #[derive(Debug, thiserror::Error)]

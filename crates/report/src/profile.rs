@@ -21,15 +21,6 @@ use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent}
 use brimful_core::text::one_line;
 use brimful_core::workload::{Load, SessionArrivals, Workload};
 
-/// What small charts are drawn with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocks {
-    /// Unicode's eighths of a block, and its shades.
-    Unicode,
-    /// For terminals that show nothing else.
-    Ascii,
-}
-
 /// So many sources, and formats, are named.
 const MOST_NAMED: usize = 4;
 /// Columns of a name of a file.
@@ -39,10 +30,10 @@ const PATH: usize = 60;
 const JOINED: char = '\u{1}';
 
 /// What the logs say; ends in a newline.
-pub fn text(profile: &Profile, blocks: Blocks) -> String {
+pub fn text(profile: &Profile) -> String {
     let text = apart([
         first(profile),
-        arrivals::text(profile, blocks),
+        arrivals::text(profile),
         answers::text(profile),
         answers::classes(profile),
         answers::popularity(profile),

@@ -7,7 +7,7 @@
 mod conclusion;
 mod levels;
 
-use crate::format::{Column, error, figure, harmless, percent, seconds, shorten, table, words, wrap};
+use crate::format::{Column, error, figure, harmless, percent, seconds, table, words, wrap};
 use brimful_core::quantity;
 use brimful_core::survey::{Demand, ProgramDemand, Survey};
 use conclusion::conclusion;
@@ -41,8 +41,8 @@ const DEMANDS: [Column<'static>; 6] = [
 fn demand(demand: &Demand) -> Vec<String> {
     let off = demand.truth.filter(|truth| *truth != 0.0).map(|truth| demand.seconds / truth - 1.0);
     vec![
-        shorten(&demand.station, 30),
-        shorten(&demand.class, 30),
+        demand.station.clone(),
+        demand.class.clone(),
         seconds(Some(demand.seconds)),
         seconds(demand.ci95_half_width),
         seconds(demand.truth),
@@ -61,7 +61,7 @@ fn programs(programs: &[ProgramDemand]) -> String {
     ];
     let row = |program: &ProgramDemand| {
         vec![
-            shorten(&program.name, 30),
+            program.name.clone(),
             seconds(Some(program.demand_s)),
             seconds(program.ci95_half_width),
             percent(Some(program.share)),

@@ -5,7 +5,7 @@
 //! distribution function), within 0.1 %; count, mean, minimum and maximum are exact.
 
 use crate::error::StatsError;
-use crate::histogram::{decode, encode, touched};
+use crate::histogram::{decode, empty, encode, touched};
 use brimful_core::Nanos;
 use brimful_core::account::{PackedTimes, Whole};
 use brimful_core::record::Summary;
@@ -30,7 +30,12 @@ pub struct Distribution {
 impl Distribution {
     /// Nothing recorded yet. All memory is taken and touched here.
     pub fn new() -> Distribution {
-        Distribution { histogram: touched(LONGEST.0, DIGITS), sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
+        Distribution::of_none(touched(LONGEST.0, DIGITS))
+    }
+
+    /// With a histogram in which there is nothing.
+    fn of_none(histogram: Histogram<u64>) -> Distribution {
+        Distribution { histogram, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
     }
 
     /// One more time.
@@ -122,9 +127,8 @@ impl Distribution {
     /// # Errors
     /// When it is anything else.
     pub fn unpack(packed: Option<&PackedTimes>) -> Result<Distribution, StatsError> {
-        let empty = Distribution::new();
-        let Some(packed) = packed else { return Ok(empty) };
-        let histogram = decode(&packed.histogram, &empty.histogram)?;
+        let Some(packed) = packed else { return Ok(Distribution::of_none(empty(LONGEST.0, DIGITS))) };
+        let histogram = decode(&packed.histogram, LONGEST.0, DIGITS)?;
         let PackedTimes { sum: Whole(sum), sum_of_squares: Whole(sum_of_squares), min, max, .. } = *packed;
         let (count, longest) = (u128::from(histogram.len()), u128::from(LONGEST.0));
         let possible = count > 0

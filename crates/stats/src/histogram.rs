@@ -10,10 +10,15 @@ use std::hint::black_box;
 /// More of anything than any run has; a document that claims more is damaged. Sums of so many stay within range.
 pub(crate) const MOST: u64 = 1 << 40;
 
-/// An empty histogram from 1 to `high` whose counters have all been written, so that recording meets no page fault.
+/// An empty histogram from 1 to `high`. Its memory need not exist before something is written there.
 #[allow(clippy::expect_used, reason = "the bounds are constants of this crate")]
+pub(crate) fn empty<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
+    Histogram::new_with_bounds(1, high, digits).expect("1 and high are bounds")
+}
+
+/// The same, but all counters have been written, so that recording meets no page fault.
 pub(crate) fn touched<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
-    let mut histogram = Histogram::new_with_bounds(1, high, digits).expect("1 and high are bounds");
+    let mut histogram = empty(high, digits);
     // The allocator hands out zeroed pages that do not exist yet; without the black box, writing zeros to them is
     // optimised away.
     black_box(&mut histogram).reset();
@@ -28,10 +33,10 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Reads what [`encode`] wrote of a histogram like `empty`. Checks what the decoder trusts: that the payload is as long as
+/// Reads what [`encode`] wrote of a histogram from 1 to `high`. Checks what the decoder trusts: that the payload is as long as
 /// the header says (it would allocate up to 4 GiB first), and that no number takes nine bytes (it would overflow on the
 /// largest).
-pub(crate) fn decode<C: Counter>(text: &str, empty: &Histogram<C>) -> Result<Histogram<C>, StatsError> {
+pub(crate) fn decode<C: Counter>(text: &str, high: u64, digits: u8) -> Result<Histogram<C>, StatsError> {
     const V2: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
     const HEADER: usize = 40;
     let damaged = |what: &str| StatsError::Damaged(format!("a histogram: {what}"));
@@ -48,8 +53,7 @@ pub(crate) fn decode<C: Counter>(text: &str, empty: &Histogram<C>) -> Result<His
         return Err(damaged("a count is too large"));
     }
     let read: Histogram<C> = Deserializer::new().deserialize(&mut &bytes[..]).map_err(|e| damaged(&e.to_string()))?;
-    let same = |f: fn(&Histogram<C>) -> u64| f(&read) == f(empty);
-    if !(same(Histogram::low) && same(Histogram::high) && read.sigfig() == empty.sigfig()) {
+    if (read.low(), read.high(), read.sigfig()) != (1, high, digits) {
         return Err(damaged("it has other bounds than brimful's"));
     }
     if read.len() > MOST {
@@ -62,20 +66,22 @@ pub(crate) fn decode<C: Counter>(text: &str, empty: &Histogram<C>) -> Result<His
 mod tests {
     use super::*;
 
+    const HIGH: u64 = 3_600;
+
     fn of(values: &[u64]) -> Histogram<u64> {
-        let mut histogram = touched(3_600, 3);
+        let mut histogram = touched(HIGH, 3);
         values.iter().for_each(|value| histogram.saturating_record(*value));
         histogram
     }
 
     fn refused(text: &str) -> String {
-        decode(text, &of(&[])).unwrap_err().to_string()
+        decode::<u64>(text, HIGH, 3).unwrap_err().to_string()
     }
 
     #[test]
     fn what_is_written_is_read() {
         for values in [&[][..], &[0], &[3_600, 9_999], &[5, 5, 1_000]] {
-            assert_eq!(decode(&encode(&of(values)), &of(&[])), Ok(of(values)));
+            assert_eq!(decode(&encode(&of(values)), HIGH, 3), Ok(of(values)));
         }
     }
 

@@ -21,7 +21,8 @@ pub fn merge(records: Vec<(String, Record)>) -> Result<Record, StatsError> {
     merger.finish()
 }
 
-/// Merges Records one by one: whatever their number, there are two Accounts in memory.
+/// Merges Records one by one: whatever their number, there are two Accounts in memory. Several may each merge a part of
+/// them, and be joined.
 #[derive(Debug, Default)]
 pub struct Merger {
     so_far: Option<Part>,
@@ -33,11 +34,18 @@ impl Merger {
     /// # Errors
     /// As [`merge`]; what was merged before is lost then.
     pub fn add(&mut self, name: String, record: Record) -> Result<(), StatsError> {
-        let part = Part::read((name, record))?;
-        self.so_far = Some(match self.so_far.take() {
-            Some(so_far) => so_far.and(part)?,
-            None => part,
-        });
+        self.join(Merger { so_far: Some(Part::read((name, record))?) })
+    }
+
+    /// Takes in all that another has merged.
+    ///
+    /// # Errors
+    /// As [`merge`].
+    pub fn join(&mut self, other: Merger) -> Result<(), StatsError> {
+        self.so_far = match (self.so_far.take(), other.so_far) {
+            (Some(ours), Some(theirs)) => Some(ours.and(theirs)?),
+            (ours, theirs) => ours.or(theirs),
+        };
         Ok(())
     }
 

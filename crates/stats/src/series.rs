@@ -2,17 +2,19 @@
 //!
 //! Intervals are one second long from the start, or as short as was asked for. When the run outgrows them, neighbours
 //! are merged in pairs and the length doubles, so any run fits in the memory taken at construction (3 MB) and keeps at
-//! least half the capacity in use. An interval counts the calls by what happened *in* it: offered by their due time, sent by the time of the first
-//! byte, completed and failed by the time they ended. An event on a boundary belongs to the later interval.
+//! least half the capacity in use. An interval counts the calls by what happened *in* it: offered by their due time, sent
+//! by the time of the first byte, completed and failed by the time they ended. An event on a boundary belongs to the
+//! later interval.
 //!
 //! The length follows from the latest event alone, hence the same events give the same series in any order and shard.
 
 use crate::error::StatsError;
-use crate::histogram::{MOST, decode, encode, touched};
+use crate::histogram::{MOST, decode, empty, encode, touched};
 use brimful_core::Nanos;
 use brimful_core::account::PackedInterval;
 use brimful_core::record::Interval;
 use hdrhistogram::Histogram;
+use std::iter::repeat;
 
 /// The most intervals that are kept.
 const CAPACITY: usize = 300;
@@ -26,7 +28,7 @@ const LONGEST_US: u64 = 60_000_000;
 const DIGITS: u8 = 2;
 
 /// The course of a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Series {
     /// Log₂ of the length of an interval over the shortest.
     doublings: u32,
@@ -47,7 +49,8 @@ struct Slot {
 impl Series {
     /// No events yet. All memory is taken and touched here.
     pub fn new() -> Series {
-        Series { doublings: HALVINGS, used: 0, slots: (0..CAPACITY).map(|_| Slot::new()).collect() }
+        let slots = (0..CAPACITY).map(|_| Slot::of(touched(LONGEST_US, DIGITS))).collect();
+        Series { doublings: HALVINGS, used: 0, slots }
     }
 
     /// The same with intervals of about this length from the start: the longest no longer than that, between 1/32 s and
@@ -89,9 +92,12 @@ impl Series {
             self.widen();
         }
         let finer = self.doublings - other.doublings;
+        self.used = self.used.max(other.used.div_ceil(1 << finer));
+        while self.slots.len() < self.used {
+            self.slots.push(Slot::of(empty(LONGEST_US, DIGITS)));
+        }
         for (i, theirs) in other.slots[..other.used].iter().enumerate() {
             self.slots[i >> finer].add(theirs);
-            self.used = self.used.max((i >> finer) + 1);
         }
     }
 
@@ -131,7 +137,9 @@ impl Series {
             p50_us: quantile(slot, 0.5),
             p99_us: quantile(slot, 0.99),
         };
-        self.slots.iter().enumerate().take(until_end.max(self.used)).map(describe).collect()
+        let none = Slot::of(empty(LONGEST_US, DIGITS));
+        let all = until_end.min(CAPACITY).max(self.used);
+        self.slots.iter().chain(repeat(&none)).enumerate().take(all).map(describe).collect()
     }
 
     /// As documents hold it: the length of an interval in seconds, and all intervals up to the last with an event.
@@ -139,7 +147,8 @@ impl Series {
         (self.length_s(), self.slots[..self.used].iter().map(Slot::pack).collect())
     }
 
-    /// Reads what [`Series::pack`] wrote, exactly.
+    /// Reads what [`Series::pack`] wrote, exactly. It has no memory for more intervals than these: it is there to be
+    /// merged and described, not to record.
     ///
     /// # Errors
     /// When it is anything else.
@@ -150,12 +159,8 @@ impl Series {
         if !is_length || shortest.fract() != 0.0 || intervals.len() > CAPACITY {
             return Err(StatsError::Damaged("intervals of a length or number that brimful never has".to_owned()));
         }
-        let mut series = Series::new();
-        (series.doublings, series.used) = ((shortest as u64).ilog2(), intervals.len());
-        for (slot, packed) in series.slots.iter_mut().zip(intervals) {
-            slot.unpack(packed)?;
-        }
-        Ok(series)
+        let slots = intervals.iter().map(Slot::unpack).collect::<Result<_, _>>()?;
+        Ok(Series { doublings: (shortest as u64).ilog2(), used: intervals.len(), slots })
     }
 
     fn length_s(&self) -> f64 {
@@ -182,7 +187,7 @@ impl Series {
                 odd.clear();
             }
         }
-        for i in 1..CAPACITY / 2 {
+        for i in 1..self.slots.len().div_ceil(2) {
             self.slots.swap(i, 2 * i);
         }
         self.used = self.used.div_ceil(2);
@@ -197,6 +202,13 @@ impl Series {
     }
 }
 
+impl PartialEq for Series {
+    /// The same events in the same intervals, whatever memory there is for more.
+    fn eq(&self, other: &Series) -> bool {
+        self.doublings == other.doublings && self.slots[..self.used] == other.slots[..other.used]
+    }
+}
+
 impl Default for Series {
     fn default() -> Series {
         Series::new()
@@ -204,8 +216,8 @@ impl Default for Series {
 }
 
 impl Slot {
-    fn new() -> Slot {
-        Slot { offered: 0, sent: 0, completed: 0, errors: 0, response_us: touched(LONGEST_US, DIGITS) }
+    fn of(response_us: Histogram<u32>) -> Slot {
+        Slot { offered: 0, sent: 0, completed: 0, errors: 0, response_us }
     }
 
     fn counts(&self) -> [u64; 4] {
@@ -230,16 +242,16 @@ impl Slot {
         }
     }
 
-    fn unpack(&mut self, packed: &PackedInterval) -> Result<(), StatsError> {
+    fn unpack(packed: &PackedInterval) -> Result<Slot, StatsError> {
         let PackedInterval { offered, sent, completed, errors, ref response_us } = *packed;
-        if let Some(text) = response_us {
-            self.response_us = decode(text, &self.response_us)?;
-        }
-        if self.response_us.len() != completed || [offered, sent, errors].iter().any(|count| *count > MOST) {
+        let response_us = match response_us {
+            Some(text) => decode(text, LONGEST_US, DIGITS)?,
+            None => empty(LONGEST_US, DIGITS),
+        };
+        if response_us.len() != completed || [offered, sent, errors].iter().any(|count| *count > MOST) {
             return Err(StatsError::Damaged("the counts of an interval are not its own".to_owned()));
         }
-        (self.offered, self.sent, self.completed, self.errors) = (offered, sent, completed, errors);
-        Ok(())
+        Ok(Slot { offered, sent, completed, errors, response_us })
     }
 
     fn clear(&mut self) {

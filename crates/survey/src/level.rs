@@ -161,9 +161,9 @@ impl Trial {
         let other = self.cpu().zip(self.busy_in_window()).map(|(cpu, busy)| 1.0 - cpu.idle - busy / f64::from(servers));
         if let Some(other) = other.filter(|other| *other > OTHER_WORK) {
             let message = format!(
-                "Something other than the server used {:.0} % of the server's CPUs. Stop it, or keep it elsewhere; `top` \
+                "Something other than the server used {} of the server's CPUs. Stop it, or keep it elsewhere; `top` \
                  shows what it is.",
-                100.0 * other
+                quantity::whole_percent(other)
             );
             reasons.push(Reason { code: ReasonCode::OtherWork, message });
         }

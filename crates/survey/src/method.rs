@@ -87,9 +87,9 @@ impl Method<'_> {
         for level in &predictions.levels {
             if self.setup.gentle && level.fraction > self.setup.max_load {
                 self.note(format!(
-                    "left out, for it is more than --max-load: {} at {:.0} %",
+                    "left out, for it is more than --max-load: {} at {}",
                     level.name,
-                    100.0 * level.fraction
+                    quantity::whole_percent(level.fraction)
                 ));
                 continue;
             }
@@ -177,15 +177,17 @@ impl Method<'_> {
         Ok(busy)
     }
 
-    /// Nothing is measured that the client would be the limit of.
-    pub(crate) fn check_offerable(&self, rate: f64) -> Result<(), Halt> {
+    /// Nothing is measured that the client would be the limit of. A client that cannot offer this rate is told what the
+    /// whole survey takes, which goes to the saturation.
+    pub(crate) fn check_offerable(&self, rate: f64, saturation: f64) -> Result<(), Halt> {
         let Some(max) = self.found.client_max.filter(|max| rate > *max) else { return Ok(()) };
         // Threads share nothing, so a client of several CPUs offers about as many times as much.
         let cpus = self.setup.client_cpus.len().max(1);
-        let needed = (rate / max * cpus as f64).ceil();
+        let needed = (saturation / max * cpus as f64).ceil();
         let reason = format!(
-            "it needs {}, more than the {} that this client was shown to offer without being the limit on {}; that takes \
-             some {needed} CPUs like these for the generator (--cpus), or a machine of its own",
+            "it needs {}, more than the {} that this client was shown to offer without being the limit on {}; to \
+             survey the server to its saturation takes some {needed} CPUs like these for the generator (--cpus), or a \
+             machine of its own",
             quantity::rate(rate),
             quantity::rate(max),
             if cpus == 1 { "one CPU".to_owned() } else { format!("{cpus} CPUs") },
@@ -194,9 +196,10 @@ impl Method<'_> {
     }
 
     fn held_out(&mut self, fit: &ServerFit, level: &Predicted) -> Result<(), Halt> {
-        let what = format!("held out: {}, {:.0} %, {}", level.name, 100.0 * level.fraction, quantity::rate(level.rate));
+        let share = quantity::whole_percent(level.fraction);
+        let what = format!("held out: {}, {share}, {}", level.name, quantity::rate(level.rate));
         self.begin(what, level.lasts);
-        self.check_offerable(level.rate)?;
+        self.check_offerable(level.rate, level.rate / level.fraction)?;
         let before = self.anchor(level.lasts)?;
         let trial = self.try_level(&level.workload, level.lasts)?;
         let answered = self.given_host(fit, level, &trial)?;
@@ -223,7 +226,7 @@ impl Method<'_> {
     /// What was extrapolated cannot be measured either: as many clients as there may be do not fill the server.
     fn leave_out_capacity(&mut self, saturation: f64) -> Result<(), Halt> {
         self.begin("saturation".to_owned(), Nanos::ZERO);
-        self.check_offerable(saturation)?;
+        self.check_offerable(saturation, saturation)?;
         if let Some(clients) = self.found.too_much_for_client {
             let reason = format!(
                 "the capacity could not be measured, for the generator itself was the limit with {clients} clients; give \
@@ -241,7 +244,7 @@ impl Method<'_> {
     fn saturate(&mut self, fit: &ServerFit, predictions: &Predictions) -> Result<(), Halt> {
         let (saturation, lasts) = (predictions.saturation, predictions.saturation_lasts);
         self.begin("saturation".to_owned(), lasts);
-        self.check_offerable(saturation)?;
+        self.check_offerable(saturation, saturation)?;
         let load = Load::Closed { clients: self.found.clients, think: Nanos::ZERO };
         let workload = with_load(&self.setup.workload, load);
         let prediction = fit.predict(1.001 * saturation)?;
@@ -275,7 +278,7 @@ impl Method<'_> {
         for fraction in PAST_SATURATION {
             let rate = fraction * saturation;
             let lasts = overload_lasts(rate - saturation, self.setup.level);
-            let what = format!("past saturation: {:.0} %, {}", 100.0 * fraction, quantity::rate(rate));
+            let what = format!("past saturation: {}, {}", quantity::whole_percent(fraction), quantity::rate(rate));
             if self.found.client_max.is_some_and(|max| rate > max) {
                 self.note(format!("left out, for this client cannot offer it: {what}"));
                 continue;

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .._documents import Document, Part
+from .common import (
+    ClassKind, Estimate, JointDemand, Station, StationLimit,
+)
 
 
 @dataclass(kw_only=True)
@@ -106,28 +109,6 @@ class Dispersion(Part):
 
 
 @dataclass(kw_only=True)
-class Estimate(Part):
-    """A number that was fitted or simulated."""
-    #: Half width of its 95 % confidence interval; `None` where the data leave no freedom to judge it by.
-    ci95_half_width: float | None = None
-    #: Its value.
-    value: float
-
-
-@dataclass(kw_only=True)
-class IdleCost(Part):
-    """How the demands of a queue depend on its load: on average a request of each class that visits needs
-    `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody
-    uses, neither requests nor other work. Above 0 it is paid by those who find servers idle: at one server and
-    power 1, all of it by each of them, and nothing by who waits (Welch 1964). Below 0 all requests pay alike."""
-    #: How fast it fades as the load grows: 1 with the idleness, 2 with its square, and so on up to 4.
-    power: int
-    #: In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up;
-    #: below, where requests get in one another's way, and cost less the fewer there are.
-    seconds: float
-
-
-@dataclass(kw_only=True)
 class InsideDemand(Part):
     """One class, in seconds of CPU time for a request."""
     #: Its confidence interval.
@@ -176,18 +157,6 @@ class Interval(Part):
     high: float
     #: Its lower end.
     low: float
-
-
-@dataclass(kw_only=True)
-class JointDemand(Part):
-    """Classes that were measured only together: their demands at the station come from that of their mean request by
-    a rule of proportion, which holds while they come in these proportions."""
-    #: The classes' names, at least two.
-    classes: list[str]
-    #: The classes' shares of the requests among them; together 1.
-    shares: list[float]
-    #: The station's name.
-    station: str
 
 
 @dataclass(kw_only=True)
@@ -402,45 +371,6 @@ class SizePoint(Part):
 
 
 @dataclass(kw_only=True)
-class Station(Part):
-    """One station."""
-    #: Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
-    background: float | None = None
-    #: What a request costs more, or less, while the servers are partly idle; the demands are then those at
-    #: saturation.
-    idle_cost: IdleCost | None = None
-    #: Its name.
-    name: str
-    #: Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any
-    #: more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
-    rate_multipliers: list[float] | None = None
-    #: The order of service.
-    scheduling: Scheduling | None = None
-    #: Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0
-    #: deterministic. What all classes together come to follows from their demands and rates. Processor sharing does
-    #: not feel it.
-    scv: float | None = None
-    #: Parallel servers of a queueing station.
-    servers: int | None = None
-    #: In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At
-    #: least what the classes' unequal demands come to by themselves.
-    total_scv: float | None = None
-    #: Whether requests queue at it.
-    type: StationKind
-
-
-@dataclass(kw_only=True)
-class StationLimit(Part):
-    """A station and what it can take."""
-    #: The rate of all classes together, at their present mix, at which it saturates.
-    saturation_rate: float
-    #: Its name.
-    station: str
-    #: Share of what it can give to our classes that is in use; 1 or more if it cannot keep up.
-    utilization: float
-
-
-@dataclass(kw_only=True)
 class Uncertainty(Part):
     """How well a demand is known."""
     #: Interval by the bootstrap within the runs.
@@ -521,10 +451,6 @@ class Calibration(Document):
     warnings: list[str]
 
 
-#: Whether a class is fed from outside.
-ClassKind: TypeAlias = Literal["open", "closed"]
-
-
 #: An unknown that a fit would have made negative.
 Held: TypeAlias = Literal["per_request", "per_byte"]
 
@@ -533,17 +459,9 @@ Held: TypeAlias = Literal["per_request", "per_byte"]
 PeakBasis: TypeAlias = Literal["measured", "extrapolated", "doubtful"]
 
 
-#: The order of service at a queueing station.
-Scheduling: TypeAlias = Literal["ps", "fcfs", "priority", "preemptive"]
-
-
 #: Where a coefficient of variation comes from.
 ScvBasis: TypeAlias = Literal["measured", "fitted", "too_few_points", "indistinct"]
 
 
 #: What a demand stands on; the first is trusted most.
 Source: TypeAlias = Literal["direct", "single_class_run", "regression", "proportional", "response_times"]
-
-
-#: Whether requests queue at a station.
-StationKind: TypeAlias = Literal["queue", "delay"]

@@ -186,7 +186,7 @@ class Forecast(Document):
     #: Relative growth of the trend in a month, on average over the horizon; 0.05 is 5 %. Absent if nothing arrives
     #: now, if the last season is repeated, or if the history lasts less than two months.
     growth_per_month: float | None = None
-    #: In one sentence: when arrivals are too many.
+    #: What to do, where configurations were compared, and when arrivals are too many.
     headline: str
     #: What it is made from: the history given, or its days.
     history: Series

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from .._documents import Document, Part
+from .common import (
+    Expect, FileSet, Load, Order, Tls, Url,
+)
 
 
 @dataclass(kw_only=True)
@@ -129,29 +132,6 @@ class Dispersion(Part):
 
 
 @dataclass(kw_only=True)
-class Expect(Part):
-    """What all answers to a class have to be like."""
-    #: Bytes of content, as sent: a compressed answer has those it is compressed to.
-    length: int | None = None
-    #: SHA-256 of the content as sent, in 64 hexadecimal digits.
-    sha256: Sha256 | None = None
-    #: The status: 200, "2xx", or several of these; any if absent.
-    status: Statuses | None = None
-
-
-@dataclass(kw_only=True)
-class FileSet(Part):
-    """Files below the class's path."""
-    #: Bytes of a file, or how those of all are distributed: the sizes that `brimful fileset` makes.
-    bytes: Spread | None = None
-    #: How many.
-    files: int
-    #: They are asked for one after another, and one call in how many goes on to the next: with 0.25 each is asked
-    #: for four times in a row. After the last comes the first. Without it each call asks for any of them.
-    ratio: float | None = None
-
-
-@dataclass(kw_only=True)
 class FormatShare(Part):
     """A format, and the share of lines that it reads."""
     #: Its name, or the format string that was given.
@@ -188,40 +168,6 @@ class Lines(Part):
     parsed: int
     #: All; what `wc -l` says, plus one for a last line without newline.
     read: int
-
-
-@dataclass(kw_only=True)
-class Load(Part):
-    """How calls come."""
-    #: How calls of an open load are spaced, as `--arrivals` writes it; `constant` if absent.
-    arrivals: str | None = None
-    #: Closed load: so many clients that wait for their answers.
-    clients: int | None = None
-    #: Open load: the requests of access logs.
-    log: LogReplay | None = None
-    #: Open load: calls per second, whatever the server does; with `stages`, the rate before the first.
-    rate: float | None = None
-    #: S-Clients: so many connection attempts always under way.
-    s_clients: int | None = None
-    #: Sessions: bursts of calls with time to think in between.
-    sessions: SessionLoad | None = None
-    #: Open load: the rate goes linearly from stage to stage.
-    stages: list[Stage] | None = None
-    #: Between an answer and the client's next call, in seconds; 0 if absent.
-    think_s: float | None = None
-    #: Open load: at these instants.
-    trace: Trace | None = None
-
-
-@dataclass(kw_only=True)
-class LogReplay(Part):
-    """The requests of access logs."""
-    #: Their paths.
-    files: list[str]
-    #: Whether the same requests come at a constant rate.
-    flattened: bool | None = None
-    #: What the gaps between requests are divided by.
-    speed: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -294,75 +240,6 @@ class Robots(Part):
 
 
 @dataclass(kw_only=True)
-class Script(Part):
-    """One session."""
-    #: Its bursts, at least one.
-    bursts: list[ScriptedBurst]
-
-
-@dataclass(kw_only=True)
-class ScriptedBurst(Part):
-    """One burst of a session."""
-    #: Its calls, at least one; the first is answered before the others are made.
-    calls: list[ScriptedCall]
-    #: Seconds from its last answer to the next burst's first call; as the sessions' `think_s` says if absent.
-    think_s: float | None = None
-
-
-@dataclass(kw_only=True)
-class ScriptedCall(Part):
-    """One call of a burst."""
-    #: Request body; the class's if absent.
-    body: str | None = None
-    #: The class that it is reported as; the first one if absent.
-    class_: str | None = field(default=None, metadata={"key": "class"})
-    #: HTTP method; the class's if absent.
-    method: str | None = None
-    #: Path and query; the class's if absent.
-    path: str | None = None
-
-
-@dataclass(kw_only=True)
-class SessionLoad(Part):
-    """A load of sessions."""
-    #: How they are spaced, as `--arrivals` writes it; `poisson` if absent.
-    arrivals: str | None = None
-    #: What becomes of its connections between bursts.
-    between_bursts: BetweenBursts | None = None
-    #: Bursts of one session; 1 if absent.
-    bursts: Spread | None = None
-    #: In place of `bursts`: calls of one session in all, in as many bursts as it takes.
-    calls: Spread | None = None
-    #: Calls of one burst; the first is answered before the others are made; 1 if absent.
-    calls_per_burst: Spread | None = None
-    #: Connections of one session at most.
-    connections: int | None = None
-    #: Whether each session keeps the cookies that it is given, and sends them.
-    cookies: bool | None = None
-    #: Whether the load begins as if it had always gone on.
-    in_progress: bool | None = None
-    #: Whether the other calls of a burst go out together on one connection, as long as the server keeps it open.
-    pipelined: bool | None = None
-    #: New sessions per second, whatever the server does.
-    rate: float | None = None
-    #: Seconds from the end of a user's session to the next one's beginning; 0 if absent.
-    rest_s: Spread | None = None
-    #: Whether a call whose answer is whole, but not what its class expects, is made again at once, and does not end
-    #: its session.
-    retry: bool | None = None
-    #: Sessions that are written out, made in turn, in place of `bursts` and `calls_per_burst`.
-    script: list[Script] | None = None
-    #: So many sessions in all; no bound if absent.
-    sessions: int | None = None
-    #: In place of `bursts`: the probability that a user stays for another burst after each.
-    stay: float | None = None
-    #: Seconds from the last answer of a burst to the next burst's first call.
-    think_s: Spread | None = None
-    #: In place of a rate: so many users, each beginning another session after the last one.
-    users: int | None = None
-
-
-@dataclass(kw_only=True)
 class Sessions(Part):
     """What clients do, one request after another."""
     #: A pause as short as this goes on with a burst: a page and what it embeds.
@@ -418,16 +295,6 @@ class Source(Part):
 
 
 @dataclass(kw_only=True)
-class Stage(Part):
-    """The rate goes linearly from where it was to `rate` within `length_s`. A stage of no length is a jump, one with
-    the rate before it a level."""
-    #: How long, in seconds.
-    length_s: float
-    #: Calls per second at its end.
-    rate: float
-
-
-@dataclass(kw_only=True)
 class Tail(Part):
     """A tail that falls like size^−index."""
     #: From so many bytes on.
@@ -453,41 +320,6 @@ class Times(Part):
     samples: int
     #: Squared coefficient of variation.
     scv: float
-
-
-@dataclass(kw_only=True)
-class Tls(Part):
-    """How the connections to an `https://` URL are secured: the table `[tls]`. Keys and certificates are never in a
-    document; the command line names their files."""
-    #: Whether any certificate will do.
-    insecure: bool | None = None
-    #: The oldest version that is spoken.
-    minimum: TlsVersion | None = None
-    #: Whether a new connection resumes the session of an earlier one where it has a ticket for it. Without that
-    #: every handshake is a full one, as those of users who come for the first time are.
-    resume: bool | None = None
-    #: The server's name: what it is asked for, and what its certificate has to be for; the URL's host if absent.
-    sni: str | None = None
-
-
-@dataclass(kw_only=True)
-class Trace(Part):
-    """The instants of a file."""
-    #: Its path: one instant in seconds per line.
-    file: str
-    #: What the gaps between them are divided by.
-    speed: float | None = None
-
-
-@dataclass(kw_only=True)
-class Url(Part):
-    """One of the URLs of a class."""
-    #: Bytes of the answer's body, where that is known: the size of the file that `brimful fileset` makes.
-    bytes: int | None = None
-    #: Path and query.
-    path: str
-    #: Its share of the class's calls, relative to the other URLs' weights.
-    weight: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -579,33 +411,5 @@ class Profile(Document):
     zero_length: dict[str, int]
 
 
-#: What becomes of a session's connections while its user thinks.
-BetweenBursts: TypeAlias = Literal["keep", "close"]
-
-
-#: In which order what is listed is asked for.
-Order: TypeAlias = Literal["random", "listed", "once"]
-
-
 #: A law of popularity, written as `zipf:0.8`.
 Popularity2: TypeAlias = str
-
-
-#: The digest of a body.
-Sha256: TypeAlias = str
-
-
-#: A distribution of numbers that are not negative; the unit is that of the field.
-Spread: TypeAlias = float | str
-
-
-#: One of several.
-Status: TypeAlias = int | str
-
-
-#: A version of TLS.
-TlsVersion: TypeAlias = Literal["1.2", "1.3"]
-
-
-#: Some status codes.
-Statuses: TypeAlias = int | str | list[Status]

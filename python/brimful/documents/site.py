@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 from .._documents import Document, Part
+from .common import (
+    ClassKind, JointDemand, Station,
+)
 
 
 @dataclass(kw_only=True)
@@ -26,37 +28,12 @@ class Class(Part):
 
 
 @dataclass(kw_only=True)
-class IdleCost(Part):
-    """How the demands of a queue depend on its load: on average a request of each class that visits needs
-    `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody
-    uses, neither requests nor other work. Above 0 it is paid by those who find servers idle: at one server and
-    power 1, all of it by each of them, and nothing by who waits (Welch 1964). Below 0 all requests pay alike."""
-    #: How fast it fades as the load grows: 1 with the idleness, 2 with its square, and so on up to 4.
-    power: int
-    #: In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up;
-    #: below, where requests get in one another's way, and cost less the fewer there are.
-    seconds: float
-
-
-@dataclass(kw_only=True)
 class Interval(Part):
     """A confidence interval at 95 %."""
     #: Its upper end.
     high: float
     #: Its lower end.
     low: float
-
-
-@dataclass(kw_only=True)
-class JointDemand(Part):
-    """Classes that were measured only together: their demands at the station come from that of their mean request by
-    a rule of proportion, which holds while they come in these proportions."""
-    #: The classes' names, at least two.
-    classes: list[str]
-    #: The classes' shares of the requests among them; together 1.
-    shares: list[float]
-    #: The station's name.
-    station: str
 
 
 @dataclass(kw_only=True)
@@ -120,34 +97,6 @@ class SiteOutlier(Part):
 
 
 @dataclass(kw_only=True)
-class Station(Part):
-    """One station."""
-    #: Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
-    background: float | None = None
-    #: What a request costs more, or less, while the servers are partly idle; the demands are then those at
-    #: saturation.
-    idle_cost: IdleCost | None = None
-    #: Its name.
-    name: str
-    #: Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any
-    #: more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
-    rate_multipliers: list[float] | None = None
-    #: The order of service.
-    scheduling: Scheduling | None = None
-    #: Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0
-    #: deterministic. What all classes together come to follows from their demands and rates. Processor sharing does
-    #: not feel it.
-    scv: float | None = None
-    #: Parallel servers of a queueing station.
-    servers: int | None = None
-    #: In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At
-    #: least what the classes' unequal demands come to by themselves.
-    total_scv: float | None = None
-    #: Whether requests queue at it.
-    type: StationKind
-
-
-@dataclass(kw_only=True)
 class Site(Document):
     """The document."""
     #: In one sentence: what limits, and at which rate.
@@ -167,15 +116,3 @@ class Site(Document):
     step_s: float
     #: Steps of time that both the logs and the utilizations have.
     steps: int
-
-
-#: Whether a class is fed from outside.
-ClassKind: TypeAlias = Literal["open", "closed"]
-
-
-#: The order of service at a queueing station.
-Scheduling: TypeAlias = Literal["ps", "fcfs", "priority", "preemptive"]
-
-
-#: Whether requests queue at a station.
-StationKind: TypeAlias = Literal["queue", "delay"]

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .._documents import Document, Part
+from .common import (
+    ClassKind, CpuShares, JointDemand, Station, Verdict,
+)
 
 
 @dataclass(kw_only=True)
@@ -57,23 +60,6 @@ class Comparison(Part):
 
 
 @dataclass(kw_only=True)
-class CpuShares(Part):
-    """Shares of CPU time; `user`, `system`, `idle` and `steal` are together 1."""
-    #: Idle, waiting for disks included.
-    idle: float | None = None
-    #: Part of `system`: interrupts and what they leave to do, like most of TCP's receiving side.
-    interrupt: float | None = None
-    #: Part of `idle`: while a thread waited for a disk.
-    io_wait: float | None = None
-    #: Taken by the hypervisor.
-    steal: float | None = None
-    #: Kernel, interrupts included.
-    system: float | None = None
-    #: User mode, niced and guests included.
-    user: float | None = None
-
-
-@dataclass(kw_only=True)
 class Demand(Part):
     """The fitted service demand of one class at one station."""
     #: Half width of its 95 % confidence interval.
@@ -86,19 +72,6 @@ class Demand(Part):
     station: str
     #: The true demand, where the server tells it: CPU time per call by its own account, while it was saturated.
     truth: float | None = None
-
-
-@dataclass(kw_only=True)
-class IdleCost(Part):
-    """How the demands of a queue depend on its load: on average a request of each class that visits needs
-    `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody
-    uses, neither requests nor other work. Above 0 it is paid by those who find servers idle: at one server and
-    power 1, all of it by each of them, and nothing by who waits (Welch 1964). Below 0 all requests pay alike."""
-    #: How fast it fades as the load grows: 1 with the idleness, 2 with its square, and so on up to 4.
-    power: int
-    #: In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up;
-    #: below, where requests get in one another's way, and cost less the fewer there are.
-    seconds: float
 
 
 @dataclass(kw_only=True)
@@ -135,18 +108,6 @@ class InsideServer(Part):
     workers: int | None = None
     #: How many of them were busy while clients left it no rest.
     workers_busy: float | None = None
-
-
-@dataclass(kw_only=True)
-class JointDemand(Part):
-    """Classes that were measured only together: their demands at the station come from that of their mean request by
-    a rule of proportion, which holds while they come in these proportions."""
-    #: The classes' names, at least two.
-    classes: list[str]
-    #: The classes' shares of the requests among them; together 1.
-    shares: list[float]
-    #: The station's name.
-    station: str
 
 
 @dataclass(kw_only=True)
@@ -258,65 +219,12 @@ class ProgramDemand(Part):
 
 
 @dataclass(kw_only=True)
-class Reason(Part):
-    """One reason not to trust a run."""
-    #: For scripts.
-    code: ReasonCode
-    #: For people: what happened and what to do next.
-    message: str
-
-
-@dataclass(kw_only=True)
-class Station(Part):
-    """One station."""
-    #: Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
-    background: float | None = None
-    #: What a request costs more, or less, while the servers are partly idle; the demands are then those at
-    #: saturation.
-    idle_cost: IdleCost | None = None
-    #: Its name.
-    name: str
-    #: Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any
-    #: more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
-    rate_multipliers: list[float] | None = None
-    #: The order of service.
-    scheduling: Scheduling | None = None
-    #: Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0
-    #: deterministic. What all classes together come to follows from their demands and rates. Processor sharing does
-    #: not feel it.
-    scv: float | None = None
-    #: Parallel servers of a queueing station.
-    servers: int | None = None
-    #: In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At
-    #: least what the classes' unequal demands come to by themselves.
-    total_scv: float | None = None
-    #: Whether requests queue at it.
-    type: StationKind
-
-
-@dataclass(kw_only=True)
 class Stopped(Part):
     """Where and why a survey stopped early."""
     #: At which level.
     level: str
     #: Why.
     reason: str
-
-
-@dataclass(kw_only=True)
-class Verdict(Part):
-    """Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went
-    well is a valid measurement of a failing server."""
-    #: The share of the scheduled calls that failed, however. Absent where there was no call, and like `failing`.
-    error_share: float | None = None
-    #: Whether more calls failed than were completed, or none was completed; those that this host had no means for do
-    #: not count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the
-    #: verdict is not of one run.
-    failing: bool | None = None
-    #: Why not valid.
-    reasons: list[Reason]
-    #: True when there are no reasons against it: what was measured is the server, not the generator.
-    valid: bool
 
 
 @dataclass(kw_only=True)
@@ -414,40 +322,5 @@ class Survey(Document):
     what_if: WhatIf | None = None
 
 
-#: Whether a class is fed from outside.
-ClassKind: TypeAlias = Literal["open", "closed"]
-
-
-#: The reasons a script can tell apart.
-ReasonCode: TypeAlias = Literal[
-    "generator_late",
-    "generator_cpu",
-    "generator_stalled",
-    "descriptors",
-    "ports",
-    "memory",
-    "beyond_client_max",
-    "shard_lost",
-    "unbalanced",
-    "interrupted",
-    "server_died",
-    "other_work",
-    "incomplete",
-    "server_errors",
-    "rate_limited",
-    "throttled",
-    "server_changed",
-    "model_refuted",
-]
-
-
 #: What a level is for.
 Role: TypeAlias = Literal["calibration", "held_out", "past_saturation"]
-
-
-#: The order of service at a queueing station.
-Scheduling: TypeAlias = Literal["ps", "fcfs", "priority", "preemptive"]
-
-
-#: Whether requests queue at a station.
-StationKind: TypeAlias = Literal["queue", "delay"]

@@ -1,9 +1,9 @@
 // The page of a calibration: the demands and how well they are known, and what the runs say against them.
-import type { Calibration, Model, Station } from "../documents/calibration.ts";
-import { number, percent, rate, seconds } from "../format.ts";
+import type { Calibration, InsideDemand, Interval, Model, Station } from "../documents/calibration.ts";
+import { count, error, number, percent, rate, seconds } from "../format.ts";
 import { type Chart } from "../plot.ts";
 import { section, type Page } from "../page.ts";
-import { figures, table, words, type Column } from "../table.ts";
+import { figures, interval, table, words, type Column } from "../table.ts";
 import { lines } from "./lines.ts";
 import { kind } from "./model.ts";
 import { facts, planPage } from "./parts.ts";
@@ -27,6 +27,7 @@ export function calibrationPage(found: Calibration): Page {
     found.warnings,
     drawn,
     demands(found),
+    inside(found),
     stations(found.model),
     records(found),
     facts([
@@ -65,13 +66,13 @@ function demandChart(found: Calibration): Chart {
   return lines({
     id: "demand",
     title: "CPU time of the mean request",
-    reading: "Measured is the server's CPU time over its requests in each run; fitted is what the demands make of the run's mix. Where the two part, one law does not hold for all runs.",
+    reading: "Measured is the server's CPU time over its requests in each run; the ring is what the demands make of the run's mix, and runs may have different ones. Where a point is outside its ring, one law does not hold for all runs.",
     summary: `Chart: CPU time per request in ${runs.length} runs.`,
     x: { title: "requests per second", values: runs.map((r) => r.rate), format: rate },
     y: { title: "CPU time per request", format: seconds },
     lines: [
+      { name: "fitted", values: runs.map((r) => r.fitted_s), colour: "s2", points: "rings" },
       { name: "measured", values: runs.map((r) => r.measured_s), colour: "s1", points: true },
-      { name: "fitted", values: runs.map((r) => r.fitted_s), colour: "s2" },
     ],
   });
 }
@@ -91,6 +92,33 @@ function demands(found: Calibration): HTMLElement {
     "Demands",
     "The time that one request of a class needs at a station, waiting excluded, with its 95\u202f% interval.",
     table("demands", "Demands", columns, rows),
+  );
+}
+
+/** What the Server Module measured of each class, and what the runs say without it. */
+function inside({ inside: measured }: Calibration): HTMLElement | null {
+  if (measured == null) return null;
+  const ends = (of: (one: InsideDemand) => Interval | null | undefined) => (one: InsideDemand) => {
+    const known = of(one);
+    return known == null ? null : ([known.low, known.high] as [number, number]);
+  };
+  const [atAll, full, law] = ["inside, over all runs", "inside, at saturation", "regression, at saturation"];
+  const columns: Column<InsideDemand>[] = [
+    words("class", "class", (one) => one.class),
+    figures("sampled", "requests measured", (one) => one.sampled, count),
+    figures("measured", "CPU time", (one) => one.measured_s, seconds, atAll),
+    figures("measured.ci95", "±", (one) => one.measured_ci95_half_width, seconds, atAll),
+    figures("demand", "demand", (one) => one.demand_s, seconds, full),
+    interval("demand.ci95", "95\u202f% interval", ends((one) => one.ci95), seconds, full),
+    figures("regression", "demand", (one) => one.regression_s, seconds, law),
+    interval("regression.ci95", "95\u202f% interval", ends((one) => one.regression_ci95), seconds, law),
+    figures("difference", "inside over regression", (one) => (one.ratio == null ? null : one.ratio - 1), error),
+  ];
+  const without = measured.no_regression == null ? "" : ` There is no regression: ${measured.no_regression}.`;
+  return section(
+    "Measured inside the server",
+    `CPU time of a request as the Server Module measured it in the server's workers, beside what the runs say by the utilization law without that. The two should agree; the model has the first.${without}`,
+    table("inside", "Demands measured inside the server, and by regression", columns, measured.classes),
   );
 }
 

@@ -20,7 +20,7 @@ export function forecastPage(found: Forecasted): Page {
       ["growth", found.growth_per_month == null ? "not known" : `${error(found.growth_per_month)} a month`],
       ["seasons", found.seasons.length > 0 ? `${found.seasons.join(", ")} steps` : "none"],
       ...(backtest
-        ? [["back-test", `from ${backtest.origins} earlier points, up to ${backtest.horizon_steps} steps ahead: ${percent(backtest.coverage80)} of what came was within the 80 % interval, ${percent(backtest.coverage95)} within the 95 % interval${skill(found)}`] as [string, string]]
+        ? [["back-test", `from ${backtest.origins} earlier points, up to ${backtest.horizon_steps} steps ahead${skill(found)}`] as [string, string]]
         : []),
     ]),
   );
@@ -38,29 +38,49 @@ const clock = (time: string) => Date.parse(`${time.slice(0, 19)}Z`) / 1000;
 /** Seasons that a chart must have before each is drawn as its peak alone. */
 const MANY_SEASONS = 24;
 
+/** The steps of the forecast that are asked about: the months that a configuration should last, or all. */
+function asked({ points, cost }: Forecasted): ForecastPoint[] {
+  return cost == null ? points : points.slice(0, Math.ceil((points.length * cost.months) / cost.horizon_months));
+}
+
+/** "18 months" */
+function months(x: number): string {
+  return `${x.toLocaleString("en-US", { maximumFractionDigits: 1 })} months`;
+}
+
+/** What such intervals held when they were tried on the history. */
+function tried({ backtest }: Forecasted): string {
+  if (backtest == null) return "The history is too short to have tried that on it.";
+  const { coverage80, coverage95 } = backtest;
+  return `Tried on the history, ${percent(coverage80)} and ${percent(coverage95)} of what came fell into them.`;
+}
+
 /** Peaks: history, then what is to come with its intervals. Where there are many seasons, one point for each. */
 function arrivals(found: Forecasted): Chart {
-  const { history, limit, crossing } = found;
+  const { history, limit, crossing, cost } = found;
+  const ahead = asked(found);
   const season = Math.max(1, ...found.seasons);
-  const stretch = history.rates.length + found.points.length >= MANY_SEASONS * season ? season : 1;
+  const stretch = history.rates.length + ahead.length >= MANY_SEASONS * season ? season : 1;
   const peak = (rates: number[]) => Math.max(...rates) * found.peak.factor;
   const start = clock(history.start);
   // From the end, so that the stretch that ends now is a whole one.
   const past = chunks([...history.rates].reverse(), stretch).map(peak).reverse();
   const first = history.rates.length - past.length * stretch;
-  const points = chunks(found.points, stretch);
+  const points = chunks(ahead, stretch);
   const none = past.map(() => null);
   const tail = points.map(() => null);
   const of = (pick: (p: ForecastPoint) => number) => [...none, ...points.map((chunk) => peak(chunk.map(pick)))];
-  const likely = crossing?.likely && !crossing.already ? crossing.likely : null;
+  const end = clock(ahead.at(-1)!.time) + history.step_s;
+  const within = (time: string | null | undefined) => (time && crossing?.already === false && clock(time) <= end ? time : null);
+  const required = within(crossing?.earliest);
   const what = found.peak.factor > 1 || stretch > 1 ? "peak arrivals per second" : "arrivals per second";
   return lines({
     id: "arrivals",
     title: "Arrivals, and what is to come",
     reading:
       (stretch > 1 ? `One point for each ${stretch} steps, the highest of them. ` : "") +
-      "The line is as likely to be exceeded as not. Single steps fall into the dark band four times out of five, into the light one nineteen times out of twenty.",
-    summary: `Chart: ${history.rates.length} steps of history and ${found.points.length} of forecast.`,
+      `The line is as likely to be exceeded as not. Single steps should fall into the dark band four times out of five, into the light one nineteen times out of twenty. ${tried(found)}`,
+    summary: `Chart: ${history.rates.length} steps of history and ${ahead.length} of forecast.`,
     x: {
       title: "",
       values: [...past.map((_, i) => start + (first + i * stretch) * history.step_s), ...points.map((chunk) => clock(chunk[0]!.time))],
@@ -78,7 +98,10 @@ function arrivals(found: Forecasted): Chart {
     ],
     bands: [[0, 1, "band95"], [2, 3, "band80"]],
     levels: limit ? [{ y: limit.rate, words: `${rate(limit.rate)}: ${limit.reason}` }] : [],
-    uprights: likely ? [{ x: clock(likely), words: ["reached, likely", likely.slice(0, 10)], at: "bottom" }] : [],
+    uprights: [
+      ...(required ? [{ x: clock(required), words: ["more is required by", required.slice(0, 10)], at: "top" as const }] : []),
+      ...(cost ? [{ x: end, words: [months(cost.months)], at: "bottom" as const }] : []),
+    ],
   });
 }
 
@@ -88,25 +111,27 @@ function chunks<T>(list: T[], length: number): T[][] {
 }
 
 function costs(cost: CostTable, found: Forecasted): HTMLElement {
-  const end = Math.max(...found.points.map((p) => p.likely)) * found.peak.factor;
+  const highest = (of: (p: ForecastPoint) => number) => Math.max(...asked(found).map(of)) * found.peak.factor;
+  const [likely, surely] = [highest((p) => p.likely), highest((p) => p.upper95)];
+  const whole = months(cost.months);
   const until = (row: CostTable["rows"][number], time: "likely" | "earliest") =>
-    row.crossing == null ? "" : row.crossing.already ? "too small" : (row.crossing[time]?.slice(0, 10) ?? "beyond the horizon");
-  const note = (name: string) => (name === cost.cheapest_safe ? "cheapest that surely lasts" : name === cost.cheapest ? "cheapest that likely lasts" : "");
+    row.crossing == null ? "" : row.crossing.already ? "too small" : (row.crossing[time]?.slice(0, 10) ?? "beyond");
+  const lasts = ({ name, lasts_safely, lasts: likely }: CostTable["rows"][number]) =>
+    name === cost.cheapest_safe ? "surely: the cheapest" : lasts_safely ? "surely" : name === cost.cheapest ? "likely: the cheapest" : likely ? "likely" : "no";
   const columns: Column<CostTable["rows"][number]>[] = [
     words("name", "configuration", (row) => row.name),
+    words("lasts", `lasts ${whole}`, lasts),
     figures("price", "price a month", (row) => row.price_per_month, number),
     figures("capacity", "capacity", (row) => row.capacity, rate),
     figures("headroom", "headroom", (row) => row.headroom, percent),
-    figures("months", "months of headroom", (row) => row.months_of_headroom, number),
     words("until", "holds until", (row) => until(row, "likely")),
     words("surely", "surely until", (row) => until(row, "earliest")),
     figures("now", "now", (row) => row.cost_per_million_now, number, "price of a million requests"),
     figures("full", "when full", (row) => row.cost_per_million_at_capacity, number, "price of a million requests"),
-    words("note", "", (row) => note(row.name)),
   ];
   return section(
     "Configurations",
-    `What each can take, asked to last ${number(cost.months)} months.`,
+    `What each can take, and for how long: it should last ${whole}. Dates beyond the ${months(cost.horizon_months)} of the forecast are not known.`,
     bars(
       "cost",
       "Capacity and price",
@@ -116,7 +141,11 @@ function costs(cost: CostTable, found: Forecasted): HTMLElement {
         parts: [{ name: "capacity", value: row.capacity ?? 0, colour: row.name === cost.cheapest_safe ? "s3" : "s1" }],
         text: `${rate(row.capacity)} · ${number(row.price_per_month)}/month`,
       })),
-      [{ at: found.present_peak_rate, name: `peak now: ${rate(found.present_peak_rate)}` }, { at: end, name: `highest to come, likely: ${rate(end)}` }],
+      [
+        { at: found.present_peak_rate, name: `peak now: ${rate(found.present_peak_rate)}` },
+        { at: likely, name: `in ${whole}, likely: ${rate(likely)}` },
+        { at: surely, name: `hardly more than ${rate(surely)}` },
+      ],
     ),
     table("cost", "Configurations", columns, cost.rows),
   );

@@ -10,8 +10,8 @@ export interface Line {
   /** A colour of the style sheet, without its dashes. */
   colour: string;
   dash?: number[];
-  /** Points instead of a line. */
-  points?: boolean;
+  /** Points instead of a line: filled, or rings to stand around others. */
+  points?: boolean | "rings";
   /** Drawn over values that are missing. */
   bridged?: boolean;
   /** Drawn only as the edge of a band. */
@@ -54,7 +54,7 @@ export function lines(spec: Lines): Chart {
     reading: spec.reading,
     summary: spec.summary,
     legend: [
-      ...shown.map((line) => entry(line.points ? "dot" : "line", line.name, line.colour, line.dash)),
+      ...shown.map((line) => entry(line.points === "rings" ? "ring" : line.points ? "dot" : "line", line.name, line.colour, line.dash)),
       ...(spec.bands ?? []).map(([upper, , fill]) => entry("area", spec.lines[upper]?.name ?? "", fill)),
     ],
     points: seen.length > 0 ? x.values.length : 0,
@@ -79,7 +79,7 @@ export function lines(spec: Lines): Chart {
             : { time: x.time ?? false, range: [left > 0 && left < 0.2 * right && !x.time ? 0 : left, right + margin] },
           y: { distr: log ? 3 : 1, range: span },
         },
-        axes: [x.log ? { ...along, splits: () => decades(left, right) } : x.time ? { ...along, space: 90 } : along, log ? { ...up, splits: () => decades(...span) } : up],
+        axes: [x.log ? { ...along, splits: (u: uPlot) => decades(left, right, u.width / 70) } : x.time ? { ...along, space: 90 } : along, log ? { ...up, splits: (u: uPlot) => decades(...span, u.height / 22) } : up],
         series: [{}, ...spec.lines.map(series)],
         bands: (spec.bands ?? []).map(([upper, lower, fill]) => ({
           series: [upper + 1, lower + 1] as [number, number],
@@ -104,7 +104,10 @@ function series(line: Line): uPlot.Series {
     width: line.points ? 0 : 2,
     ...(line.dash ? { dash: line.dash } : {}),
     spanGaps: line.bridged === true,
-    points: { show: line.points === true, size: 8, fill: () => colour(line.colour), stroke: () => colour(line.colour) },
+    points:
+      line.points === "rings"
+        ? { show: true, size: 14, width: 1.5, fill: "transparent", stroke: () => colour(line.colour) }
+        : { show: line.points === true, size: 8, fill: () => colour(line.colour), stroke: () => colour(line.colour) },
   };
 }
 

@@ -3,6 +3,9 @@ import { h } from "../dom.ts";
 import { figure, type Chart } from "../plot.ts";
 import { type Page } from "../page.ts";
 
+/** Headlines of more characters than these are set smaller. */
+const LONG = 120;
+
 /** The whole page of one document; `command` is the one that made it. */
 export function planPage(
   command: string,
@@ -15,7 +18,7 @@ export function planPage(
   return {
     title: `brimful ${command.split(" ").at(-1)}: ${headline}`,
     content: [
-      h("header", {}, h("p", { class: "kicker" }, `brimful ${command}`), h("h1", { "data-key": "headline" }, unbroken(headline))),
+      h("header", {}, h("p", { class: "kicker" }, `brimful ${command}`), h("h1", { "data-key": "headline", class: headline.length > LONG ? "long" : undefined }, unbroken(headline))),
       ...(caveats.length > 0 ? [notice(caveats)] : []),
       ...(figures.length > 0 ? [h("section", { class: "first" }, ...figures.map(({ element }) => element))] : []),
       ...content.filter((part) => part != null),
@@ -58,7 +61,7 @@ export function bars(id: string, title: string, reading: string, list: Bar[], ma
         ...bar.parts
           .filter((part) => part.value > 0)
           .map((part) => h("span", { style: `width:${share(part.value)};background:var(--${part.colour})`, title: part.name })),
-        ...marks.map((mark) => h("i", { style: `left:${share(mark.at)}`, title: mark.name })),
+        ...marks.map((mark, i) => h("i", { class: `mark${i}`, style: `left:${share(mark.at)}`, title: mark.name })),
       ),
       h("div", { class: "end" }, bar.text),
     ),
@@ -66,7 +69,7 @@ export function bars(id: string, title: string, reading: string, list: Bar[], ma
   const legend = names.size > 1
     ? [...names].map(([name, fill]) => h("span", { class: "entry" }, h("b", { style: `background:var(--${fill})` }), name))
     : [];
-  const explained = marks.map((mark) => h("span", { class: "entry" }, h("i", {}), mark.name));
+  const explained = marks.map((mark, i) => h("span", { class: "entry" }, h("i", { class: `mark${i}` }), mark.name));
   return h(
     "figure",
     { "data-chart": id, class: "bars" },

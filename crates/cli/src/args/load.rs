@@ -1,7 +1,7 @@
 //! The flags of `brimful load`.
 
 use super::values::{Arrivals, arrivals, clock_offset, instant, method, shard, time};
-use super::{OutputArgs, RequestArgs, examples};
+use super::{DetailArgs, OutputArgs, RequestArgs, examples};
 use crate::choosers::ChooserArgs;
 use crate::sessions::SessionArgs;
 use crate::trace::MOST_PRINTED;
@@ -107,6 +107,9 @@ pub struct LoadArgs {
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
+    /// How much of a Record is shown.
+    #[command(flatten)]
+    pub detail: DetailArgs,
 }
 
 /// What a call of one class is.

@@ -7,9 +7,10 @@
 //!
 //! `-`, and whatever else stdout is, is stdout; devices and pipes are written as they are.
 
-use super::print;
+use super::{print, print_document};
 use crate::exit::UsageError;
 use anyhow::Context;
+use brimful_core::text::visible;
 use rustix::fs::{Gid, Mode, Uid, fchmod, fchown};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -203,7 +204,7 @@ fn to_stdout(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
         drop(stdout);
-        return super::write(text);
+        return super::to_stdout(&visible(text));
     }
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -220,15 +221,17 @@ fn refusal(why: &str) -> io::Error {
 pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Result<()> {
     let on_stdout = file.as_ref().is_some_and(|file| matches!(file.place, Place::Stdout));
     let written = file.map_or(Ok(()), |file| file.commit(document));
-    if !on_stdout || shown != document {
-        print(shown)?;
+    match (on_stdout, shown == document) {
+        (true, true) => {}
+        (false, true) => print_document(document)?,
+        (_, false) => print(shown)?,
     }
     written.or_else(|error| {
         if on_stdout {
             return Err(error);
         }
         if shown != document {
-            print(document)?;
+            print_document(document)?;
         }
         Err(error.context("the document is on stdout instead"))
     })

@@ -3,7 +3,7 @@
 use super::{How, ReplayArgs, plan, rate_of, read_twice, replayed};
 use crate::exit::{self, Exit, UsageError};
 use crate::load::deliver_record;
-use crate::output::{OutFile, print, say};
+use crate::output::{OutFile, print, print_document, say};
 use brimful_core::Nanos;
 use brimful_core::record::Record;
 use brimful_core::workload::Load;
@@ -30,7 +30,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let first = replayed(args, first_plan, How { flattened: None, most: u64::MAX }, &stop)?;
     first.account(args);
     let (false, Some(fed)) = (first.record.interrupted, &first.fed) else {
-        return deliver_record(&first.record, &args.output, out);
+        return deliver_record(&first.record, &args.output, args.detail, out);
     };
     let rate = rate_of(fed.calls, fed.last, FLAG)?;
     if !args.output.quiet {
@@ -38,7 +38,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     }
     pause(&stop);
     if stop.load(Ordering::Relaxed) {
-        deliver_record(&first.record, &args.output, out)?;
+        deliver_record(&first.record, &args.output, args.detail, out)?;
         return Ok(Exit::Interrupted);
     }
     let flat = replayed(args, flat_plan, How { flattened: Some(rate), most: fed.calls }, &stop)?;
@@ -80,12 +80,14 @@ fn deliver_pair(
     out: Option<(OutFile, OutFile)>,
 ) -> anyhow::Result<Exit> {
     let pair = Pair::new(as_logged, flattened);
-    let shown = if args.output.json { brimful_report::json::document("comparison", &pair)? } else { text(&pair) };
     let written = out.map_or(Ok(()), |(out, flat_out)| {
         out.commit(&brimful_report::json::record(as_logged)?)?;
         flat_out.commit(&brimful_report::json::record(flattened)?)
     });
-    print(&shown)?;
+    match args.output.json {
+        true => print_document(&brimful_report::json::document("comparison", &pair)?)?,
+        false => print(&text(&pair))?,
+    }
     written?;
     let exits = [exit::of_run(as_logged), exit::of_run(flattened)];
     Ok(exits.into_iter().find(|exit| *exit != Exit::Ok).unwrap_or(Exit::Ok))

@@ -2,14 +2,104 @@
 //!
 //! In a block of `console`, what follows `$ ` is run in a copy of the example's directory, and what stands below is all that
 //! it prints. With `BRIMFUL_BLESS=1` sessions and files are written anew.
+//!
+//! Those of `README.md` and `docs/tutorial.md` measure, and never print the same figures twice: they are run one after the
+//! other, and the lines shown have to be there, by what they begin with.
 
-use crate::program::share_machine;
+use crate::program::{own_machine, share_machine, until};
 use std::fs;
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Of numbers in files: the last digits differ between mathematical libraries.
 const TOLERANCE: f64 = 1e-6;
+
+/// What measures may find a busy host to be the limit, or a survey's model refuted: that must not fail a test.
+const CODES: [(&str, &[i32]); 2] = [("brimful load", &[0, 4]), ("brimful survey", &[0, 1, 3, 4])];
+
+/// A survey with levels far shorter than anybody should trust.
+const SHORT: &str = "brimful survey --level 300ms --timeout 1s";
+
+#[test]
+fn what_readme_and_tutorial_say_can_be_done() {
+    let _machine = own_machine();
+    let root = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
+    for page in ["README.md", "docs/tutorial.md"] {
+        let dir = tempfile::tempdir().unwrap();
+        symlink(root.join("examples"), dir.path().join("examples")).unwrap();
+        let mut servers = Vec::new();
+        for (command, shown) in commands(&fs::read_to_string(root.join(page)).unwrap()) {
+            // An address of its own instead of a port that somebody may have.
+            let here = own_address();
+            let run = command.replace("127.0.0.1", &here.to_string()).replace("brimful survey", SHORT);
+            let run = run.replace("make ", &format!("make --dry-run --directory {} ", root.display()));
+            if let Some(server) = run.strip_suffix('&') {
+                let child = shell(&format!("exec {server}"), dir.path()).stdout(Stdio::null()).spawn().unwrap();
+                servers.push(Server(child));
+                until(|| TcpStream::connect((here, 8080)).is_ok());
+                continue;
+            }
+            let done = shell(&run, dir.path()).output().unwrap();
+            let codes =
+                CODES.iter().find(|(name, _)| command.contains(name)).map_or([0].as_slice(), |(_, codes)| codes);
+            let code = done.status.code().unwrap();
+            assert!(codes.contains(&code), "{page}: {run}: {done:?}");
+            // One that was not valid may have been stopped early.
+            if code < 2 {
+                has_lines(&shown, &String::from_utf8(done.stdout).unwrap(), &format!("{page}: {run}"));
+            }
+        }
+    }
+}
+
+/// The commands in blocks of `console`, each with the lines that it is shown to print.
+fn commands(page: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut in_session = false;
+    for line in page.lines() {
+        match line.strip_prefix("$ ").filter(|_| in_session) {
+            Some(command) => found.push((command.to_owned(), String::new())),
+            None if line.starts_with("```") => in_session = line == "```console",
+            None if in_session => found.last_mut().expect("a command").1 += &format!("{line}\n"),
+            None => (),
+        }
+    }
+    assert!(!found.is_empty(), "no session: {page}");
+    found
+}
+
+/// Asserts that lines with these names are there in this order. A name ends where two spaces are; `*` marks what was
+/// disturbed, and sentences have no name.
+fn has_lines(shown: &str, printed: &str, what: &str) {
+    let names = |text: &str| -> Vec<String> {
+        let named = text.lines().filter_map(|line| line.split_once("  "));
+        let names = named.map(|(name, _)| name.trim_end_matches(" *").to_owned());
+        names.filter(|name| !name.is_empty()).collect()
+    };
+    let printed_names = names(printed);
+    let mut rest = printed_names.iter();
+    for name in names(shown) {
+        assert!(rest.any(|other| *other == name), "{what}: no line `{name}` where it is shown:\n{printed}");
+    }
+}
+
+/// An address of this host that only this process uses: it has a part of 127.0.0.0/8 by its number.
+fn own_address() -> Ipv4Addr {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, 64 + high % 64, middle, low.max(1))
+}
+
+/// Ends with the page that it was started for.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 #[test]
 fn the_sessions_are_what_the_program_does() {
@@ -71,14 +161,19 @@ fn play(text: &str, dir: &Path) -> String {
     played
 }
 
-/// What a shell shows of a command, and how it ends if that is not 0.
-fn output(command: &str, dir: &Path) -> String {
+/// A shell in which `brimful` is the program under test.
+fn shell(command: &str, dir: &Path) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_brimful"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{{ {command}\n}} 2>&1")]).current_dir(dir);
+    shell.args(["-c", command]).current_dir(dir);
     shell.env("PATH", path).env("COLUMNS", "100").env("NO_COLOR", "1").stdin(Stdio::null());
-    let done = shell.output().unwrap();
+    shell
+}
+
+/// What a shell shows of a command, and how it ends if that is not 0.
+fn output(command: &str, dir: &Path) -> String {
+    let done = shell(&format!("{{ {command}\n}} 2>&1"), dir).output().unwrap();
     let mut shown = String::from_utf8(done.stdout).unwrap();
     if let Some(code @ 1..) = done.status.code() {
         shown += &format!("[exit code {code}]\n");

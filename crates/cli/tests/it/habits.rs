@@ -30,7 +30,7 @@ fn a_url_alone_is_a_load() {
 #[test]
 fn a_body_is_posted_from_the_command_line_or_a_file() {
     let nginx = nginx();
-    let url = format!("{}form", nginx.url());
+    let url = format!("{}form", nginx.url().trim_end_matches("index.html"));
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("order.json");
     fs::write(&file, r#"{"seq":"{seq}"}"#).unwrap();

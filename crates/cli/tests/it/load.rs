@@ -1,7 +1,7 @@
 //! `brimful load` against real servers.
 
 use crate::documents;
-use crate::program::{Done, run};
+use crate::program::{Done, run, words};
 use brimful_core::counts::Counts;
 use brimful_core::record::Record;
 use brimful_core::workload::{Load, Trace};
@@ -158,7 +158,7 @@ fn a_record_holds_the_load_that_was_made() {
     let class = &made(&["--workload", &workload]).classes[0];
     assert_eq!((class.headers["Cookie"].as_str(), class.headers["X-B"].as_str()), ("•••", "b"));
     let nothing = file("nothing.toml", classes);
-    run(&["load", &url, "--workload", &nothing]).fails(2, "say how much load");
+    assert_eq!(made(&["--workload", &nothing]).load, Some(Load::Closed { clients: 10, think: Nanos::ZERO }));
     let both = file("both.toml", &format!("{classes}[load]\nrate = 2.0\nclients = 3\n"));
     run(&["load", &url, "--workload", &both]).fails(2, "not several");
 }
@@ -222,11 +222,18 @@ fn the_text_has_its_groups_and_the_file_the_document() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
     let to_file = ["--clients", "2", "--requests", "30", "--out", out.to_str().unwrap()];
-    let done = run(&[&["load", nginx.url().as_str()], &to_file[..]].concat()).exits(&[0, 4]);
-    for label in ["Total", "Connection rate", "Request rate", "Reply rate", "CPU time", "Errors", "Times", "Verdict"] {
-        assert!(done.stdout.lines().any(|line| line.starts_with(label)), "no {label} in:\n{}", done.stdout);
+    let full = ["Total", "Connection rate", "Request rate", "Reply rate", "CPU time", "Times"];
+    for detail in [&[][..], &["--full"]] {
+        let done = run(&[&["load", nginx.url().as_str()], &to_file[..], detail].concat()).exits(&[0, 4]);
+        let labels = |labels: &[&str]| {
+            labels.iter().filter(|label| done.stdout.lines().any(|line| line.starts_with(*label))).count()
+        };
+        assert_eq!(labels(&["Rate ", "Errors ", "Response ", "Service ", "Verdict ", "Next "]), 6, "{}", done.stdout);
+        assert_eq!(labels(&full), if detail.is_empty() { 0 } else { full.len() }, "{}", done.stdout);
+        assert!(words(&done.stdout).contains("completed: 30 calls in "), "{}", done.stdout);
+        let few = done.stdout.contains("p50 ") && done.stdout.contains("p95 takes 200 calls");
+        assert!(few, "what 30 calls do not tell is not told: {}", done.stdout);
     }
-    assert!(done.stdout.starts_with("Total            30 calls"), "{}", done.stdout);
     assert_eq!(documents::record(&fs::read_to_string(&out).unwrap()).counts.completed, 30);
     let done = run(&[&["load", "--json", nginx.url().as_str()], &to_file[..]].concat()).exits(&[0, 4]);
     assert_eq!(done.stdout, fs::read_to_string(&out).unwrap(), "the file and stdout have the same document");

@@ -21,7 +21,7 @@ fn an_objective_that_is_missed_is_told_and_exits_1() {
     assert_eq!(done.stdout.matches(" met: ").count(), 3, "{}", done.stdout);
     // Nothing is answered in less than a nanosecond. A late generator is the greater evil, and exits 4.
     let done = load(&["p99<1h", "p50<1ns"]).exits(&[1, 4]);
-    assert!(done.stdout.contains("Objective        p50<1ns MISSED: "), "{}", done.stdout);
+    assert!(done.stdout.contains("Objective   p50<1ns MISSED: "), "{}", done.stdout);
     let json = ["load", &nginx.url(), "--clients", "2", "--requests", "50", "--slo", "p50<1ns", "--json"];
     let record = documents::record(&run(&json).exits(&[1, 4]).stdout);
     let [objective] = &record.objectives[..] else { panic!("{:?}", record.objectives) };

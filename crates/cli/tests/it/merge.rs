@@ -2,7 +2,7 @@
 
 use crate::documents;
 use crate::plan::Files;
-use crate::program::{Done, Running, brimful, run, share_machine, until};
+use crate::program::{Done, Running, brimful, run, share_machine, until, words};
 use crate::target;
 use brimful_core::record::{ReasonCode, Record, ShardOrigin};
 use brimful_stats::Account;
@@ -98,13 +98,13 @@ fn two_shards_of_a_schedule_are_the_schedule() {
     assert_eq!(unjudged(merged.shards.clone()), unjudged([&a.shards[..], &b.shards].concat()));
     assert_eq!(merged.started_at, a.started_at.clone().min(b.started_at.clone()));
 
-    let text = runs.merge(&["1.json", "2.json"], &[]).exits(&[0, 4]).stdout;
+    let text = words(&runs.merge(&["1.json", "2.json"], &[]).exits(&[0, 4]).stdout);
     assert!(
         text.contains("note: These are all 2 shards of the load, on one host, and they began within ")
             && text.contains("Verdict"),
         "{text}"
     );
-    let one = runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout;
+    let one = words(&runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout);
     assert!(one.contains("note: This is shard 2/2 of a load: `brimful merge` it with the others."), "{one}");
 
     // Whoever started them one after the other is told that this was no load of that rate.
@@ -206,7 +206,7 @@ fn what_a_lost_shard_had_seen_is_kept_and_its_share_is_missing_from_then_on() {
     for (lost, message) in [("4", "the load has shards 1 to 3"), ("1", "shard 1 is not lost")] {
         run(&["merge", &whole, &kept, "--lost", lost]).fails(2, message);
     }
-    let text = run(&["merge", &whole, &kept]).exits(&[4]).stdout;
+    let text = words(&run(&["merge", &whole, &kept]).exits(&[4]).stdout);
     assert!(text.contains("missing: 2. Merge them as well. Lost: 3/3 on "), "{text}");
 }
 

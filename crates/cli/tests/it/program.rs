@@ -43,6 +43,11 @@ pub fn run<S: AsRef<str>>(args: &[S]) -> Done {
     Running::start(brimful(args)).finish()
 }
 
+/// What a text says, wherever its lines are broken.
+pub fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Waits for something that no pipe tells of.
 pub fn until(happened: impl Fn() -> bool) {
     let began = Instant::now();

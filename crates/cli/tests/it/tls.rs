@@ -1,7 +1,7 @@
 //! Servers by TLS: what their Records say, and what is said of those that cannot be trusted.
 
 use crate::documents;
-use crate::program::run;
+use crate::program::{run, words};
 use brimful_core::tls::TlsFault;
 use brimful_testkit::{Certificates, Flaw, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length};
 
@@ -97,7 +97,7 @@ fn a_plain_url_of_a_server_that_speaks_tls_is_said() {
         for how in [&[][..], &["--http", "2"]] {
             let load = ["load", &url, "--clients", "1", "-n", "3"];
             let done = run(&[&load[..], how].concat()).exits(&[0, 1, 4]);
-            assert!(done.stdout.contains(hint), "{url} {how:?}: {}", done.stdout);
+            assert!(words(&done.stdout).contains(hint), "{url} {how:?}: {}", done.stdout);
         }
         let record = run(&["load", &url, "--clients", "1", "-n", "3", "--json"]).exits(&[0, 1, 4]);
         let record = documents::record(&record.stdout);

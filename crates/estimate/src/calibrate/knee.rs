@@ -5,6 +5,7 @@ use super::figures::{load_kind, mean};
 use super::judge::{authority, past_saturation};
 use super::runs::Runs;
 use crate::{EstimateError, Knee, LoadPoint, UslFit, find_knee, fit_usl};
+use brimful_core::quantity::rate;
 use brimful_core::record::Record;
 use brimful_core::workload::LoadKind;
 use schemars::JsonSchema;
@@ -107,9 +108,10 @@ impl KneeCheck {
     pub(super) fn warning(&self, saturation_rate: f64) -> Option<String> {
         let knee = self.knee.filter(|knee| (knee.throughput / saturation_rate - 1.0).abs() > FAR)?;
         Some(format!(
-            "the throughput was seen to bend at {:.0} requests per second, and the model saturates at {saturation_rate:.0}: measure \
+            "the throughput was seen to bend at {}, and the model saturates at {}: measure \
              more loads between the two, and look for limits that are not in the model",
-            knee.throughput
+            rate(knee.throughput),
+            rate(saturation_rate)
         ))
     }
 }

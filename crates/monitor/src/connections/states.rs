@@ -96,10 +96,8 @@ impl StatesWatch {
             },
             Err(_) if counter.starts_with("none") => counter,
             Err(why) => {
-                let (took, rest) = (self.counter.took().as_micros_f64() / 1e3, self.search.every().as_secs_f64());
-                format!(
-                    "{counter}: a count took {took:.1} ms, so there is one every {rest:.1} s at most; no eBPF: {why}"
-                )
+                let (took, rest) = (self.counter.took().rounded(), self.search.every().rounded());
+                format!("{counter}: a count took {took}, so there is one every {rest} at most; no eBPF: {why}")
             }
         }
     }

@@ -305,7 +305,6 @@ impl ClassTotals {
             count: used.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count)),
             sum_ns: self.counter(at + times::SUM_NS),
             sum_us2: self.counter(at + times::SUM_US2),
-            most_ns: 0,
             buckets: used,
         }
     }

@@ -148,7 +148,6 @@ mod tests {
             count,
             sum_ns: ns * count,
             sum_us2: ns / 1000 * (ns / 1000) * count,
-            most_ns: 0,
             buckets: vec![(bucket, count)],
         };
         SizeRequests {
@@ -218,7 +217,6 @@ mod tests {
             count,
             sum_ns,
             sum_us2,
-            most_ns: 0,
             buckets,
         })
     }

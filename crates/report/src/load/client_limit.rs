@@ -1,6 +1,7 @@
 //! What a client can offer before it is the limit itself.
 
-use super::layout::{labelled, row, table};
+use super::layout::labelled;
+use crate::format::{figure, table, words, wrap};
 use brimful_core::quantity::{number, rate, signed_number};
 use brimful_core::record::{ClientCalibration, ClientLevel};
 
@@ -17,23 +18,25 @@ pub fn client_limit(found: &ClientCalibration) -> String {
         None => "none: at every load that was tried the client was the limit itself".to_owned(),
     };
     let mut lines = vec![labelled("Client maximum", &maximum), String::new()];
-    let figure = |mean: f64, stddev: Option<f64>| number(mean) + &spread(stddev);
     let of_level = |level: &ClientLevel| {
         let difference = signed_number(level.two - level.one) + &spread(level.difference_ci95_half_width);
-        row(&rate(level.load), [figure(level.one, level.one_stddev), figure(level.two, level.two_stddev), difference])
+        let [one, two] = [(level.one, level.one_stddev), (level.two, level.two_stddev)];
+        let [one, two] = [one, two].map(|(mean, stddev)| number(mean) + &spread(stddev));
+        vec![rate(level.load), one, two, difference, level.limited.clone().unwrap_or_default()]
     };
-    let heads = ["one generator", "two", "difference (95 %)"].map(str::to_owned);
-    let rows: Vec<_> = [row("Load", heads)].into_iter().chain(found.curve.iter().map(of_level)).collect();
-    let limits = [None].into_iter().chain(found.curve.iter().map(|level| level.limited.as_ref()));
-    let with_limit = |(line, limit): (String, Option<&String>)| match limit {
-        Some(limit) => format!("{line}  {limit}"),
-        None => line,
-    };
-    lines.extend(table(&rows).into_iter().zip(limits).map(with_limit));
+    let columns = [
+        words("Load", 0),
+        figure("one generator", 2, None),
+        figure("two", 2, None),
+        figure("difference (95 %)", 2, None),
+        words("", 2),
+    ];
+    let rows: Vec<_> = found.curve.iter().map(of_level).collect();
+    lines.push(table(&columns, &rows).trim_end().to_owned());
     if found.second_shares_cpus {
         let note = "note: For want of free CPUs the second generator shared those of the first or of the server, so two \
                     may look worse here than from two hosts; the client's own lateness and CPU time decide more.";
-        lines.extend([String::new(), note.to_owned()]);
+        lines.extend([String::new(), wrap(note, 0).trim_end().to_owned()]);
     }
     lines.join("\n") + "\n"
 }
@@ -46,7 +49,7 @@ fn spread(half_width: Option<f64>) -> String {
 mod tests {
     use super::*;
     use crate::load::fixture::record;
-    use crate::load::text;
+    use crate::load::{Detail, text};
 
     #[test]
     fn what_a_client_can_offer_and_how_that_was_found() {
@@ -68,9 +71,9 @@ mod tests {
         let expected = "\
 Client maximum   2,000/s: the largest load of which two generators bring no more than one
 
-Load             one generator           two  difference (95 %)
-2,000/s           1,999 ± 12.4  2,000 ± 7.00       +1.00 ± 30.0
-4,000/s           3,000 ± 12.4  3,950 ± 7.00        +950 ± 30.0  two bring 950/s more
+Load     one generator           two  difference (95 %)
+2,000/s   1,999 ± 12.4  2,000 ± 7.00       +1.00 ± 30.0
+4,000/s   3,000 ± 12.4  3,950 ± 7.00        +950 ± 30.0  two bring 950/s more
 ";
         assert_eq!(client_limit(&found), expected);
         found.lower_bound = true;
@@ -82,9 +85,9 @@ Load             one generator           two  difference (95 %)
         );
         let mut record = record();
         record.generator.max_rate = found.max_rate;
-        assert!(text(&record).contains("\nClient maximum   2,000/s\n"));
+        assert!(text(&record, Detail::Full).contains("\nClient maximum   2,000/s\n"));
         record.calibration = Some(found);
-        assert!(text(&record).contains("\nClient maximum   at least 2,000/s\n"));
+        assert!(text(&record, Detail::Full).contains("\nClient maximum   at least 2,000/s\n"));
         assert!(client_limit(&ClientCalibration::default()).starts_with("Client maximum   none: "));
     }
 }

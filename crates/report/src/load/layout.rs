@@ -1,10 +1,19 @@
 //! Labels, tables and cells of a run's text.
 
+use crate::format;
 use brimful_core::quantity::seconds;
 
-/// A line of a group; without a label it goes on with the one above.
+/// The names of httperf's figures stand in this many columns.
+const NAMES: usize = 17;
+
+/// A figure of httperf's; without a label it goes on with the one above.
 pub fn labelled(label: &str, what: &str) -> String {
-    format!("{label:<15}  {what}")
+    format::labelled(label, what, NAMES).trim_end().to_owned()
+}
+
+/// One of the lines that everybody reads.
+pub fn fact(label: &str, what: &str) -> String {
+    format::fact(label, what).trim_end().to_owned()
 }
 
 /// A name, and what stands beside it.
@@ -12,18 +21,11 @@ pub fn row(head: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     [head.to_owned()].into_iter().chain(cells).collect()
 }
 
-/// The first column to the left, as wide as the labels of the groups; the others to the right.
-pub fn table(rows: &[Vec<String>]) -> Vec<String> {
-    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
-            0 => format!("{cell:<0$}", width.max(15)),
-            _ => format!("  {cell:>0$}", width.max(9)),
-        });
-        cells.collect::<String>()
-    };
-    rows.iter().map(line).collect()
+/// The first column to the left, the others to the right.
+pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
+    let column = |(i, head)| if i == 0 { format::words(head, 0) } else { format::figure(head, 2, None) };
+    let columns: Vec<_> = heads.iter().copied().enumerate().map(column).collect();
+    format::table(&columns, rows).trim_end().to_owned()
 }
 
 pub fn ratio(part: f64, whole: f64) -> Option<f64> {

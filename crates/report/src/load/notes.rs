@@ -1,8 +1,9 @@
 //! What a reader might miss in the figures: that calls failed, and that the figures are of fewer calls, or of something
 //! else, than was meant.
 
+use crate::format::wrap;
 use brimful_core::counts::Counts;
-use brimful_core::quantity::{count, percent, seconds};
+use brimful_core::quantity::{count, counted, percent, seconds};
 use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
 
@@ -23,16 +24,17 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    failures(record).into_iter().chain(unexpected(record)).chain(notes).collect()
+    let lines = failures(record).into_iter().chain(unexpected(record)).chain(notes);
+    lines.map(|line| wrap(&line, 0).trim_end().to_owned()).collect()
 }
 
 /// That the server's answers are not quite what the standard has.
 fn empty_lines(record: &Record) -> Option<String> {
     let lines = Some(record.counts.empty_lines).filter(|lines| *lines > 0)?;
     Some(format!(
-        "{} empty lines stood before responses, and were skipped: the server ends bodies with line breaks that their \
+        "Skipped {} before responses: the server ends bodies with line breaks that their \
          Content-Length does not count.",
-        count(lines)
+        counted(lines, "empty line")
     ))
 }
 
@@ -40,10 +42,10 @@ fn empty_lines(record: &Record) -> Option<String> {
 fn gone_away(record: &Record) -> Option<String> {
     let calls = Some(record.counts.gone_away).filter(|calls| *calls > 0)?;
     Some(format!(
-        "{} calls were under way on connections that the server ended before it had looked at them, as many do after a \
+        "The server ended connections with {} under way on them that it had not looked at, as many do after a \
          number of requests; a browser makes such calls again. Raise that number (nginx: keepalive_requests), or stay \
          below it with --calls-per-connection.",
-        count(calls)
+        counted(calls, "call")
     ))
 }
 
@@ -111,35 +113,46 @@ fn unexpected(record: &Record) -> Option<String> {
 fn failures(record: &Record) -> Option<String> {
     let counts = &record.counts;
     let Counts { scheduled, completed, .. } = *counts;
-    let share = counts.error_share().filter(|share| *share > 0.0)?;
+    let share = counts.error_share().filter(|share| *share >= LOUD)?;
+    let times = match completed {
+        0 => format!("No call was completed, so there are no times. {}.", what_to_check(record)),
+        n => format!("The times are those of the {} that completed.", count(n)),
+    };
+    let (errors, scheduled) = (count(counts.errors()), count(scheduled));
+    let how = failed_how(counts);
+    Some(format!("WARNING: {errors} of {scheduled} calls failed ({}): {how}. {times}", percent(share)))
+}
+
+/// The kinds of failures that there were.
+pub(super) fn failed_how(counts: &Counts) -> String {
     let kinds = [
         ("abandoned", counts.abandoned),
         ("refused", counts.refused),
         ("reset", counts.reset),
         ("timed out", counts.timed_out),
         ("malformed", counts.malformed),
+    ];
+    let kinds = kinds.into_iter().filter(|(_, n)| *n > 0).chain(other_errors(counts));
+    kinds.map(|(kind, n)| format!("{kind} {}", count(n))).collect::<Vec<_>>().join(", ")
+}
+
+/// Those kinds that most runs cannot have, where there were some.
+pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
+    let kinds = [
         ("unexpected", counts.unexpected),
         ("stream reset", counts.stream_reset),
         ("gone away", counts.gone_away),
         ("TLS failed", counts.tls_failed),
         ("no means on this host", counts.client_limited),
     ];
-    let kinds: Vec<String> =
-        kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", count(*n))).collect();
-    let heading = if share >= LOUD { "WARNING" } else { "note" };
-    let times = match completed {
-        0 => format!("No call was completed, so there are no times. {}.", what_to_check(record)),
-        n => format!("The times are those of the {} that completed.", count(n)),
-    };
-    let (errors, scheduled, kinds) = (count(counts.errors()), count(scheduled), kinds.join(", "));
-    Some(format!("{heading}: {errors} of {scheduled} calls failed ({}): {kinds}. {times}", percent(share)))
+    kinds.into_iter().filter(|(_, n)| *n > 0).collect()
 }
 
 /// Why TLS failed calls, the most frequent reason first.
 fn tls_failures(record: &Record) -> Vec<String> {
     let mut failures: Vec<_> = record.tls_failures.iter().collect();
     failures.sort_by_key(|failure| std::cmp::Reverse(failure.calls));
-    failures.iter().map(|failure| format!("{} calls by TLS: {}.", count(failure.calls), failure.message)).collect()
+    failures.iter().map(|failure| format!("{} by TLS: {}.", counted(failure.calls, "call"), failure.message)).collect()
 }
 
 /// What to do where a server's port was taken for one without TLS.
@@ -182,41 +195,45 @@ fn interrupted(record: &Record) -> Option<String> {
 /// That the responses are not the pages that were meant.
 fn answers(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
-    let all = count(completed);
+    let all = match completed {
+        1 => "The one response was".to_owned(),
+        n => format!("All {} responses were", count(n)),
+    };
     if completed == 0 || status.s2xx > 0 {
         None
     } else if record.wants_tls {
-        Some(format!("All {all} responses were 4xx. {WANTS_TLS}."))
+        Some(format!("{all} 4xx. {WANTS_TLS}."))
     } else if status.s3xx == completed {
-        Some(format!("All {all} responses were 3xx, and redirects are not followed. Give the URL that they lead to."))
+        Some(format!("{all} 3xx, and redirects are not followed. Give the URL that they lead to."))
     } else if status.s3xx > 0 {
         None
     } else if status.s1xx == completed {
         Some(format!(
-            "All {all} responses were 101: the server switched to another protocol, which is not spoken here, and each \
+            "{all} 101: the server switched to another protocol, which is not spoken here, and each \
              of these connections was closed. Leave out the Upgrade header to measure HTTP."
         ))
     } else if status.s4xx == completed {
         Some(format!(
-            "All {all} responses were 4xx: the server rejects the request, and that is what was measured. Check \
+            "{all} 4xx: the server rejects the request, and that is what was measured. Check \
              the path, the headers that the server expects, and whether it wants https://."
         ))
     } else if status.s5xx == completed {
         Some(format!(
-            "All {all} responses were 5xx: the server fails at the request, and that is what was measured. \
+            "{all} 5xx: the server fails at the request, and that is what was measured. \
              Check the server's error log."
         ))
     } else {
         Some(format!(
-            "None of the {all} responses was 2xx or 3xx: errors are what was measured. Check the path, and the \
-             server's error log."
+            "None of the {} responses was 2xx or 3xx: errors are what was measured. Check the path, and the \
+             server's error log.",
+            count(completed)
         ))
     }
 }
 
 /// What somebody must see who looks at neither text nor Record: that calls failed.
 pub fn warning(record: &Record) -> Option<String> {
-    failures(record).filter(|_| record.counts.error_share() >= Some(LOUD))
+    failures(record)
 }
 
 #[cfg(test)]
@@ -226,6 +243,15 @@ mod tests {
     use brimful_core::counts::StatusCounts;
     use brimful_core::record::ClassRecord;
     use brimful_core::workload::{Expect, Workload};
+
+    /// Wherever lines are broken.
+    fn words(notes: &[String]) -> String {
+        notes.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn last(record: &Record) -> String {
+        words(&notes(record).pop().into_iter().collect::<Vec<_>>())
+    }
 
     #[test]
     fn what_to_check_depends_on_how_far_the_calls_came() {
@@ -270,9 +296,9 @@ mod tests {
     fn parts_of_a_load_are_called_so() {
         let note = |of, there: &[u64]| {
             let shards = there.iter().map(|index| ShardOrigin { index: *index, of, ..ShardOrigin::default() });
-            notes(&Record { shards: shards.collect(), ..record() }).pop().unwrap_or_default()
+            last(&Record { shards: shards.collect(), ..record() })
         };
-        assert_eq!(note(4, &[]), notes(&record()).pop().unwrap_or_default());
+        assert_eq!(note(4, &[]), last(&record()));
         assert_eq!(note(2, &[1, 2]), "note: These are all 2 shards of the load.");
         assert_eq!(note(2, &[2]), "note: This is shard 2/2 of a load: `brimful merge` it with the others.");
         let at = |index, host: &str, offset_us, lost_at_s| ShardOrigin {
@@ -286,9 +312,9 @@ mod tests {
         let mut both = Record { shards: vec![at(1, "a", 20.0, None), at(2, "a", 65.0, Some(3.5))], ..record() };
         let said = "note: These are all 2 shards of the load, on one host, and they began within 45.0 µs. Lost: 2/2 on a \
                     after 3.50 s.";
-        assert_eq!(notes(&both).pop().unwrap_or_default(), said);
+        assert_eq!(last(&both), said);
         (both.shards[1].host, both.shards[1].clock_error_us) = ("b".to_owned(), Some(100.0));
-        let said = notes(&both).pop().unwrap_or_default();
+        let said = last(&both);
         assert!(
             said.contains("on 2 hosts, and they began within 145 µs, as far as the hosts' clocks are known."),
             "{said}"
@@ -313,12 +339,12 @@ mod tests {
     #[test]
     fn what_is_unusual_about_answers_and_due_times_is_said() {
         let mut record = record();
-        assert!(!notes(&record).iter().any(|note| note.contains("empty lines") || note.contains("tick")));
+        assert!(!notes(&record).iter().any(|note| note.contains("empty line") || note.contains("tick")));
         (record.counts.empty_lines, record.counts.gone_away) = (1_200, 15);
         record.generator.tick_s = Some(0.001);
-        let notes = notes(&record).join("\n");
-        assert!(notes.contains("note: 1,200 empty lines stood before responses, and were skipped"), "{notes}");
-        assert!(notes.contains("note: 15 calls were under way on connections that the server ended"), "{notes}");
+        let notes = words(&notes(&record));
+        assert!(notes.contains("note: Skipped 1,200 empty lines before responses: the server"), "{notes}");
+        assert!(notes.contains("note: The server ended connections with 15 calls under way on them"), "{notes}");
         assert!(notes.contains("note: Calls began in ticks of 1.00 ms, as --tick asked"), "{notes}");
     }
 
@@ -327,7 +353,7 @@ mod tests {
         let note = |status: StatusCounts| {
             let mut record = record();
             record.counts = Counts { scheduled: 10, completed: 10, status, ..Counts::default() };
-            notes(&record).join("\n")
+            words(&notes(&record))
         };
         let none = StatusCounts::default();
         assert!(

@@ -2,7 +2,7 @@
 
 use super::outlook::headline;
 use super::{kind, requests};
-use crate::format::{fact, figure, harmless, number, percent, rate, seconds, shorten, table, words, wrap};
+use crate::format::{fact, figure, harmless, number, percent, rate, seconds, table, words, wrap};
 use brimful_core::model::StationKind;
 use brimful_core::quantity::count;
 use brimful_estimate::calibrate::{InsideDemand, InsideDemands, SizeDemand, Source};
@@ -68,8 +68,8 @@ fn demands(found: &Calibrated) -> String {
     for (k, station) in found.model.stations.iter().enumerate() {
         for (c, class) in found.model.classes.iter().enumerate() {
             rows.push(vec![
-                shorten(&station.name, 30),
-                shorten(&class.name, 30),
+                station.name.clone(),
+                class.name.clone(),
                 seconds(Some(found.model.demands[k][c])),
                 interval(found.uncertainty[k][c].ci95),
                 source(found.uncertainty[k][c].source).to_owned(),
@@ -92,7 +92,7 @@ fn inside(found: &InsideDemands) -> String {
     ];
     let row = |class: &InsideDemand| {
         vec![
-            shorten(&class.class, 30),
+            class.class.clone(),
             seconds(Some(class.demand_s)),
             interval(class.ci95),
             seconds(class.regression_s),
@@ -148,7 +148,7 @@ fn stations(found: &Calibrated) -> String {
             let queue = station.kind == StationKind::Queue;
             let background = percent(Some(station.background).filter(|_| queue));
             let without = brimful_core::model::Station { background: 0.0, ..station.clone() };
-            vec![shorten(&station.name, 30), kind(&without), background]
+            vec![station.name.clone(), kind(&without), background]
         })
         .collect();
     table(&columns, &rows)

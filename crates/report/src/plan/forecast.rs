@@ -1,7 +1,7 @@
 //! Arrivals to come, when they are too many, and what would hold them: `brimful plan forecast`.
 
 use super::requests;
-use crate::format::{fact, figure, harmless, number, percent, rate, shorten, table, words, wrap};
+use crate::format::{fact, figure, harmless, number, percent, rate, table, words, wrap};
 use brimful_forecast::cost::{CostRow, CostTable};
 use brimful_forecast::{Backtest, Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ const ROWS: usize = 12;
 pub struct Forecasted {
     /// [`SCHEMA`].
     pub schema: String,
-    /// In one sentence: when arrivals are too many.
+    /// What to do, where configurations were compared, and when arrivals are too many.
     pub headline: String,
     /// The rate that they must not reach, if one was given.
     pub limit: Option<Limit>,
@@ -43,9 +43,30 @@ pub struct Limit {
 impl Forecasted {
     /// The document.
     pub fn new(forecast: Forecast, limit: Option<(Limit, Crossing)>, cost: Option<CostTable>) -> Forecasted {
-        let headline = headline(&forecast, limit.as_ref());
+        let arrivals = headline(&forecast, limit.as_ref());
+        let headline = cost.as_ref().map_or(String::new(), |cost| answer(cost) + " ") + &arrivals;
         let (limit, crossing) = limit.unzip();
         Forecasted { schema: SCHEMA.to_owned(), headline, limit, crossing, forecast, cost }
+    }
+}
+
+/// The cheapest configuration that lasts, and whether a cheaper one is worth a risk.
+fn answer(cost: &CostTable) -> String {
+    let months = format!("{} months", (cost.months * 10.0).round() / 10.0);
+    let priced = |name: &String| {
+        let row = cost.rows.iter().find(|row| row.configuration.name == *name);
+        row.map_or_else(
+            || name.clone(),
+            |row| format!("{name} ({} a month)", number(Some(row.configuration.price_per_month))),
+        )
+    };
+    match (cost.cheapest_safe.as_ref(), cost.cheapest.as_ref()) {
+        (Some(safe), Some(likely)) if safe != likely => {
+            format!("Cheapest that surely lasts {months}: {}; that likely does: {}.", priced(safe), priced(likely))
+        }
+        (Some(safe), _) => format!("Cheapest that surely lasts {months}: {}.", priced(safe)),
+        (None, Some(likely)) => format!("None surely lasts {months}; cheapest that likely does: {}.", priced(likely)),
+        (None, None) => format!("None of the configurations lasts {months}."),
     }
 }
 
@@ -114,7 +135,7 @@ fn cost(cost: &CostTable) -> String {
     let columns = [
         words("configuration", 0),
         figure("price", 2, Some("a month")),
-        figure("holds", 2, None),
+        figure("holds", 2, Some("")),
         figure("headroom", 2, None),
         words("until", 2),
         words("surely until", 2),
@@ -135,7 +156,7 @@ fn cost(cost: &CostTable) -> String {
             _ => "",
         };
         vec![
-            shorten(name, 24),
+            name.clone(),
             number(Some(row.configuration.price_per_month)),
             rate(row.capacity),
             percent(row.headroom),
@@ -264,5 +285,30 @@ fn moment(time: Timestamp, step_s: u32) -> String {
     match text.split_once('T') {
         Some((day, clock)) if step_s < 86_400 => format!("{day} {}", clock.get(..5).unwrap_or(clock)),
         _ => day(time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_the_cheapest_that_lasts() {
+        let said = |safe: Option<&str>, likely: Option<&str>| {
+            let [cheapest_safe, cheapest] = [safe, likely].map(|name| name.map(str::to_owned));
+            answer(&CostTable {
+                months: 17.96,
+                present_rate: 1.0,
+                present_peak_rate: 2.0,
+                horizon_months: 23.0,
+                cheapest,
+                cheapest_safe,
+                rows: Vec::new(),
+            })
+        };
+        assert_eq!(said(Some("a"), Some("a")), "Cheapest that surely lasts 18 months: a.");
+        assert_eq!(said(Some("a"), Some("b")), "Cheapest that surely lasts 18 months: a; that likely does: b.");
+        assert_eq!(said(None, Some("b")), "None surely lasts 18 months; cheapest that likely does: b.");
+        assert_eq!(said(None, None), "None of the configurations lasts 18 months.");
     }
 }

@@ -103,8 +103,8 @@ fn demands(site: &Site) -> String {
     let row = |resource: &Resource, demand: &SiteDemand| {
         let between = demand.ci95.map(|ci| crate::format::interval(ci.low, ci.high, seconds));
         vec![
-            shorten(&resource.name, 20),
-            shorten(&demand.class, 20),
+            resource.name.clone(),
+            demand.class.clone(),
             seconds(demand.regression),
             between.unwrap_or_else(|| "-".to_owned()),
             seconds(Some(demand.by_bytes)),

@@ -3,7 +3,7 @@
 use super::outlook::{limits, sensitivity, times, together};
 use super::{kind, offered, requests, with_half_width};
 use crate::format::{
-    Column, WIDTH, fact, figure, harmless, narrow, number, percent, rate, seconds, shorten, table, words, wrap,
+    Column, fact, figure, harmless, narrow, number, percent, rate, seconds, table, width, words, wrap,
 };
 use brimful_core::model::{Model, Station, StationKind};
 use brimful_core::quantity;
@@ -135,7 +135,7 @@ fn classes(solved: &Solved) -> String {
     let mut rows: Vec<Vec<String>> = (0..model.classes.len())
         .map(|c| {
             let class = &model.classes[c];
-            let mut row = vec![shorten(&class.name, 24), offered(class)];
+            let mut row = vec![class.name.clone(), offered(class)];
             if let Some(solution) = solution {
                 row.extend([rate(Some(solution.throughput[c])), seconds(Some(solution.response_time[c]))]);
                 row.extend(intervals.as_ref().map(|intervals| times(intervals.response_time[c])));
@@ -167,7 +167,7 @@ fn longest(model: &Model, solution: &Solution, class: usize) -> String {
     let whole = solution.response_time[class];
     let at = model.stations.iter().zip(&solution.residence).max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
     at.filter(|_| whole > 0.0).map_or_else(String::new, |(station, residence)| {
-        format!("{} {}", shorten(&station.name, 20), quantity::whole_percent(residence[class] / whole))
+        format!("{} {}", station.name.clone(), quantity::whole_percent(residence[class] / whole))
     })
 }
 
@@ -185,7 +185,7 @@ fn stations(solved: &Solved) -> String {
         .map(|k| {
             let station = &model.stations[k];
             let busy = |sum: f64| if station.kind == StationKind::Delay { "-".to_owned() } else { percent(Some(sum)) };
-            let mut row = vec![shorten(&station.name, 24), shorten(&kind(station), 32)];
+            let mut row = vec![station.name.clone(), kind(station)];
             if let Some(solution) = solution {
                 row.push(busy(solution.utilization[k].iter().sum()));
                 row.push(number(Some(solution.queue_length[k].iter().sum())));
@@ -207,16 +207,16 @@ fn stations(solved: &Solved) -> String {
 
 /// Time that each class spends at each station, if there are several of both and it fits.
 fn residence(model: &Model, solution: &Solution) -> String {
-    let names: Vec<String> = model.classes.iter().map(|class| shorten(&class.name, 16)).collect();
+    let names: Vec<String> = model.classes.iter().map(|class| class.name.clone()).collect();
     let mut columns: Vec<Column<'_>> = vec![words("time at", 0)];
     columns.extend(names.iter().map(|name| figure(name, 2, None)));
     let row = |(station, residence): (&Station, &Vec<f64>)| {
         let times = residence.iter().map(|r| seconds(Some(*r).filter(|r| *r > 0.0)));
-        std::iter::once(shorten(&station.name, 24)).chain(times).collect()
+        std::iter::once(station.name.clone()).chain(times).collect()
     };
     let rows: Vec<Vec<String>> = model.stations.iter().zip(&solution.residence).map(row).collect();
     let text = table(&columns, &rows);
-    let fits = text.lines().all(|line| line.chars().count() <= WIDTH);
+    let fits = text.lines().all(|line| line.chars().count() <= width());
     if fits && rows.len() > 1 { text } else { String::new() }
 }
 

@@ -1,9 +1,9 @@
 //! A model before and after changes, or along a range of them: `brimful plan what-if`.
 
-use super::outlook::{limits, sensitivity, standing, times, together};
+use super::outlook::{ends, limits, parenthesis, sensitivity, standing, times, together};
 use super::{offered, requests};
 use crate::format::{
-    Column, WIDTH, error, fact, figure, harmless, narrow, number, percent, rate, seconds, shorten, table, words, wrap,
+    Column, error, fact, figure, harmless, key, narrow, number, percent, rate, seconds, table, words, wrap,
 };
 use brimful_model::what_if::{Axis, Curve, CurvePoint, Outlook, WhatIf};
 use schemars::JsonSchema;
@@ -14,6 +14,8 @@ pub const SCHEMA: &str = "brimful.what-if/1";
 
 /// Rows of a curve that people are shown.
 const ROWS: usize = 21;
+/// Classes of which they are shown a curve.
+const MOST_CLASSES: usize = 5;
 
 /// The document.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -57,27 +59,32 @@ fn headline(what_if: &WhatIf) -> String {
         return along(before, curve);
     }
     let Some(after) = &what_if.after else { return limits(&before.stations, before.intervals.as_ref()) + "." };
-    let mut sentence = limits(&after.stations, after.intervals.as_ref());
-    if let (None, Some(full)) = (&after.solution, after.stations.first()) {
-        sentence = format!("{} cannot keep up with this load: {sentence}", full.station);
-    }
-    if what_if.changes.is_empty() {
-        return sentence + ".";
-    }
-    let change = match (before.stations.first(), after.stations.first()) {
-        (Some(before), Some(after)) => {
-            let moved = after.saturation_rate / before.saturation_rate - 1.0;
-            let known = what_if.effect.as_ref().map_or(String::new(), |effect| {
-                let share = |x: Option<f64>| error(x.map(|x| x - 1.0));
-                let text = super::outlook::ends(effect.saturation_rate, share);
-                if text == "-" { String::new() } else { format!(", {text}") }
-            });
-            let was = if before.station == after.station { String::new() } else { format!("{} at ", before.station) };
-            format!(" Before: {was}{} ({}{known}).", requests(before.saturation_rate), error(Some(moved)))
-        }
+    let keeps_up = match (&after.solution, after.stations.first()) {
+        (None, Some(full)) => format!(" {} cannot keep up with this load.", full.station),
         _ => String::new(),
     };
-    format!("{sentence}.{change}")
+    let (Some(was), Some(now), false) = (before.stations.first(), after.stations.first(), what_if.changes.is_empty())
+    else {
+        return limits(&after.stations, after.intervals.as_ref()) + "." + &keeps_up;
+    };
+    let range = after.intervals.as_ref().map_or(String::new(), |intervals| parenthesis(intervals.saturation_rate));
+    let moved = error(Some(now.saturation_rate / was.saturation_rate - 1.0));
+    let moved_by = what_if.effect.as_ref().map_or(String::new(), |effect| {
+        let share = |x: Option<f64>| error(x.map(|x| x - 1.0));
+        let text = ends(effect.saturation_rate, share);
+        if text == "-" { String::new() } else { format!(" ({text})") }
+    });
+    let bottleneck = if was.station == now.station {
+        format!("{} stays the bottleneck", now.station)
+    } else {
+        format!("the bottleneck moves from {} to {}", was.station, now.station)
+    };
+    let (change, then) = (what_if.changes.join(" and "), requests(now.saturation_rate));
+    let before = match requests(was.saturation_rate) {
+        same if same == then => "as before".to_owned(),
+        other => format!("instead of {other}, {moved}{moved_by}"),
+    };
+    format!("With {change} it can take {then}{range} {before}: {bottleneck}.{keeps_up}")
 }
 
 /// From the first point of a curve to its last.
@@ -127,7 +134,7 @@ fn classes(before: &Outlook, after: &Outlook) -> String {
     columns.extend(interval());
     columns.push(figure("after", 2, None));
     columns.extend(interval());
-    columns.extend([figure("change", 2, None), figure("throughput", 2, None)]);
+    columns.extend([figure("change", 2, None), figure("throughput", 2, Some(""))]);
     let row = |(c, class): (usize, &brimful_core::model::Class)| {
         let was = before.model.classes.iter().position(|other| other.name == class.name);
         let old = was.and_then(|c| before.solution.as_ref().map(|s| s.response_time[c]));
@@ -136,7 +143,7 @@ fn classes(before: &Outlook, after: &Outlook) -> String {
             let found = outlook.intervals.as_ref().zip(c).map(|(i, c)| times(i.response_time[c]));
             if known { vec![found.unwrap_or("-".to_owned())] } else { Vec::new() }
         };
-        let mut row = vec![shorten(&class.name, 24), offered(class), seconds(old)];
+        let mut row = vec![class.name.clone(), offered(class), seconds(old)];
         row.extend(spread(before, was));
         row.push(seconds(new));
         row.extend(spread(after, Some(c)));
@@ -159,7 +166,7 @@ fn stations(before: &Outlook, after: &Outlook) -> String {
     let row = |limit: &brimful_model::StationLimit| {
         let was = before.stations.iter().find(|other| other.station == limit.station);
         vec![
-            shorten(&limit.station, 24),
+            limit.station.clone(),
             percent(was.map(|was| was.utilization)),
             percent(Some(limit.utilization)),
             rate(was.map(|was| was.saturation_rate)),
@@ -170,12 +177,12 @@ fn stations(before: &Outlook, after: &Outlook) -> String {
 }
 
 fn curve(curve: &Curve) -> String {
-    let mut columns: Vec<Column<'_>> = curve.axes.iter().map(|axis| figure(&axis.subject, 2, None)).collect();
+    let mut columns: Vec<Column<'_>> = curve.axes.iter().map(|axis| key(figure(&axis.subject, 2, None))).collect();
     columns[0].gap = 0;
     columns.extend([figure("saturates", 2, None), words("at", 2)]);
-    let names: Vec<String> = curve.classes.iter().map(|class| shorten(class, 12)).collect();
-    let room = (WIDTH - 45) / 11;
-    let shown = names.len().min(room);
+    let names = &curve.classes;
+    // The others are in the document.
+    let shown = names.len().min(MOST_CLASSES);
     for (c, name) in names.iter().take(shown).enumerate() {
         columns.push(figure(name, 2, (c == 0).then_some("mean response time")));
     }
@@ -184,7 +191,7 @@ fn curve(curve: &Curve) -> String {
     }
     let row = |point: &CurvePoint| {
         let mut row: Vec<String> = curve.axes.iter().zip(&point.x).map(|(axis, x)| place(axis, *x)).collect();
-        row.extend([rate(Some(point.saturation_rate).filter(|r| r.is_finite())), shorten(&point.bottleneck, 16)]);
+        row.extend([rate(Some(point.saturation_rate).filter(|r| r.is_finite())), point.bottleneck.clone()]);
         let steady = point.steady.as_ref();
         row.extend((0..shown).map(|c| steady.map_or("full".to_owned(), |s| seconds(Some(s.response_time[c])))));
         if names.len() > 1 {
@@ -206,7 +213,7 @@ pub(super) fn place(axis: &Axis, x: f64) -> String {
     match axis.unit.as_str() {
         "1/s" => rate(Some(x)),
         "s" => seconds(Some(x)),
-        "%" => format!("{x:+}%"),
+        "%" => error(Some(x / 100.0)),
         "bit/s" if x >= 1e9 => number(Some(x / 1e9)) + " Gbit/s",
         "bit/s" if x >= 1e6 => number(Some(x / 1e6)) + " Mbit/s",
         "bit/s" if x >= 1e3 => number(Some(x / 1e3)) + " kbit/s",

@@ -1,23 +1,25 @@
 //! When requests come: small charts by hour, by weekday and over the whole span, and the last one's figures as CSV.
 
-use super::{Blocks, apart, foreign, lasting, pace, said};
-use crate::format::{NAMES, wrap};
+use super::{apart, foreign, lasting, pace, said};
+use crate::format::{NAMES, width, wrap};
 use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::percent;
 use brimful_forecast::Timestamp;
 
-/// Columns of a chart over time: what is left beside the names, and a little less.
-const COLUMNS: usize = 80;
+/// Beside the names and a chart over time so many columns stay free.
+const MARGIN: usize = 8;
+const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
+const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const HOURS: usize = 24;
 
 /// The charts that there is something to see in.
-pub(super) fn text(profile: &Profile, blocks: Blocks) -> String {
+pub(super) fn text(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
-    apart([by_hour(profile, blocks) + &over_time(arrivals, blocks), grid(arrivals, blocks)])
+    apart([by_hour(profile) + &over_time(arrivals), grid(arrivals)])
 }
 
-fn by_hour(profile: &Profile, blocks: Blocks) -> String {
+fn by_hour(profile: &Profile) -> String {
     let counts = &profile.arrivals.by_hour;
     let all: f64 = counts.iter().map(|n| *n as f64).sum();
     let Some((busiest, most)) = counts.iter().enumerate().max_by_key(|(hour, n)| (**n, usize::MAX - hour)) else {
@@ -26,26 +28,26 @@ fn by_hour(profile: &Profile, blocks: Blocks) -> String {
     if all == 0.0 || counts.len() != HOURS {
         return String::new();
     }
-    let chart = sparkline(&counts.iter().map(|n| *n as f64).collect::<Vec<_>>(), blocks);
+    let chart = sparkline(&counts.iter().map(|n| *n as f64).collect::<Vec<_>>());
     let zone = foreign(&profile.timezone, 40);
     said("by hour", &format!("{chart} 0 to 23 o'clock, {zone}; most at {busiest}, {}", percent(*most as f64 / all)))
 }
 
-fn over_time(arrivals: &Arrivals, blocks: Blocks) -> String {
+fn over_time(arrivals: &Arrivals) -> String {
     if arrivals.rates.len() < 2 {
         return String::new();
     }
-    let per_column = arrivals.rates.len().div_ceil(COLUMNS);
+    let per_column = arrivals.rates.len().div_ceil(width() - NAMES - MARGIN);
     let means: Vec<f64> = arrivals.rates.chunks(per_column).map(mean).collect();
     let step = lasting(arrivals.step_s as f64 * per_column as f64);
     let highest = arrivals.rates.iter().copied().fold(0.0, f64::max);
     let within = lasting(arrivals.step_s as f64);
     let legend = format!("in steps of {step}; at most {} in {within}", pace(highest));
-    said("over time", &sparkline(&means, blocks)) + &wrap(&legend, NAMES)
+    said("over time", &sparkline(&means)) + &wrap(&legend, NAMES)
 }
 
 /// Weekdays below one another, hours beside one another; only where the log has more than one day of the week.
-fn grid(arrivals: &Arrivals, blocks: Blocks) -> String {
+fn grid(arrivals: &Arrivals) -> String {
     let rows = &arrivals.by_weekday_and_hour;
     let days_seen = arrivals.by_weekday.iter().filter(|n| **n > 0).count();
     if days_seen < 2 || rows.len() != DAYS.len() || rows.iter().any(|row| row.len() != HOURS) {
@@ -53,40 +55,31 @@ fn grid(arrivals: &Arrivals, blocks: Blocks) -> String {
     }
     let highest = rows.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let all: f64 = arrivals.by_weekday.iter().map(|n| *n as f64).sum();
-    let shades = |row: &[f64]| row.iter().map(|x| shade(*x, highest, blocks)).collect::<String>();
-    let mut text = format!("{:NAMES$}0           6           12          18\n", "");
+    // Two characters for an hour where there is room for them and the shares.
+    let characters = if width() < NAMES + 2 * HOURS + MARGIN { 1 } else { 2 };
+    let shades = |row: &[f64]| row.iter().map(|x| shade(*x, highest, characters)).collect::<String>();
+    let quarters = [0, 6, 12].map(|hour| format!("{hour:<0$}", characters * HOURS / 4)).concat();
+    let mut text = format!("{:NAMES$}{quarters}18\n", "");
     for ((day, row), requests) in DAYS.iter().zip(rows).zip(&arrivals.by_weekday) {
         text += &format!("{day:<NAMES$}{}  {:>6}\n", shades(row), percent(*requests as f64 / all));
     }
-    let [none, .., darkest] = shades_of(blocks);
+    let [none, .., darkest] = SHADES;
     let none = if none == ' ' { "blank".to_owned() } else { none.to_string() };
     let legend =
         format!("mean rate of each hour, 0 ({none}) to {} ({darkest}), and each day's requests", pace(highest));
     text + &wrap(&legend, NAMES)
 }
 
-/// Two characters of a shade that is darker the nearer the figure is to the highest.
-fn shade(x: f64, highest: f64, blocks: Blocks) -> String {
-    let shades = shades_of(blocks);
-    let of = |level: usize| shades.get(level).copied().unwrap_or(' ').to_string().repeat(2);
-    of(level(x, highest, shades.len() - 1))
-}
-
-fn shades_of(blocks: Blocks) -> [char; 5] {
-    match blocks {
-        Blocks::Unicode => [' ', '░', '▒', '▓', '█'],
-        Blocks::Ascii => [' ', '.', ':', '+', '#'],
-    }
+/// A shade that is darker the nearer the figure is to the highest.
+fn shade(x: f64, highest: f64, characters: usize) -> String {
+    let of = |level: usize| SHADES.get(level).copied().unwrap_or(' ').to_string().repeat(characters);
+    of(level(x, highest, SHADES.len() - 1))
 }
 
 /// One character for each figure, the higher the figure the higher; a dot for none.
-pub(super) fn sparkline(figures: &[f64], blocks: Blocks) -> String {
-    let levels: [char; 9] = match blocks {
-        Blocks::Unicode => ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
-        Blocks::Ascii => ['.', '_', ',', '-', '~', '=', '+', '*', '#'],
-    };
+pub(super) fn sparkline(figures: &[f64]) -> String {
     let highest = figures.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
-    let of = |x: &f64| levels.get(level(*x, highest, levels.len() - 1)).copied().unwrap_or('?');
+    let of = |x: &f64| LEVELS.get(level(*x, highest, LEVELS.len() - 1)).copied().unwrap_or('?');
     figures.iter().map(of).collect()
 }
 

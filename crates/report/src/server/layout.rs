@@ -1,17 +1,16 @@
 //! Figures in columns.
 
+use crate::format::width;
 use brimful_core::quantity::{self, percent};
 use brimful_core::text::one_line;
 
-/// No line is longer, as long as names are of a usual length.
-const WIDTH: usize = 100;
 /// What is not known.
 pub const UNKNOWN: &str = "–";
 
 /// Fields below one another, one column for each of what has them; in blocks where those are too many for one line.
 pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> String {
     const CELL: usize = 14;
-    let per_block = (WIDTH - 26) / (CELL + 1);
+    let per_block = ((width() - 26) / (CELL + 1)).max(1);
     let columns = fields.first().map_or(0, |(_, cells)| cells.len());
     let mut text = String::new();
     for block in (0..columns).step_by(per_block) {

@@ -1,7 +1,7 @@
 //! The levels of a survey, in tables: what was offered, what was predicted of it, and what was measured.
 
 use super::clients;
-use crate::format::{Column, error, figure, interval, narrow, percent, rate, seconds, shorten, table, words};
+use crate::format::{Column, error, figure, interval, key, narrow, percent, rate, seconds, table, words};
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
 
@@ -9,7 +9,7 @@ use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
 pub(super) fn calibration(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("calibration", 0),
-        figure("load", 2, None),
+        key(figure("load", 2, None)),
         figure("throughput", 2, None),
         figure("±", 1, None),
         figure("mean response time", 2, None),
@@ -38,7 +38,7 @@ pub(super) fn calibration(survey: &Survey) -> String {
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
         words("held out", 0),
-        figure("load", 2, None),
+        key(figure("load", 2, None)),
         figure("offered", 2, None),
         figure("predicted", 2, Some("mean response time")),
         figure("90 % interval", 2, None),
@@ -50,7 +50,7 @@ pub(super) fn held_out(survey: &Survey) -> String {
     ];
     const REST: [Column<'static>; 10] = [
         words("held out", 0),
-        figure("load", 2, None),
+        key(figure("load", 2, None)),
         figure("predicted", 2, Some("utilization")),
         figure("90 % interval", 2, None),
         figure("measured", 2, None),
@@ -79,8 +79,8 @@ pub(super) fn held_out(survey: &Survey) -> String {
     if levels.is_empty() {
         return String::new();
     }
-    let response = narrow(RESPONSE.to_vec(), levels.iter().map(response).collect(), &["±", "load"]);
-    response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &["load"])
+    let response = narrow(RESPONSE.to_vec(), levels.iter().map(response).collect(), &["±"]);
+    response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &[])
 }
 
 /// Predicted, between which figures, measured, and whether that is between them.
@@ -98,7 +98,7 @@ fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String;
 pub(super) fn past_saturation(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 10] = [
         words("past saturation", 0),
-        figure("load", 2, None),
+        key(figure("load", 2, None)),
         figure("predicted", 2, Some("throughput")),
         figure("measured", 1, None),
         figure("±", 1, None),
@@ -131,7 +131,7 @@ pub(super) fn past_saturation(survey: &Survey) -> String {
 pub(super) fn what_if(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("what if", 0),
-        words("", 2),
+        key(words("", 2)),
         figure("predicted", 2, None),
         figure("90 % interval", 2, None),
         figure("measured", 2, None),
@@ -143,15 +143,7 @@ pub(super) fn what_if(survey: &Survey) -> String {
     let doubt = if what_if.verdict.valid { "" } else { " *" };
     let row = |name: String, comparison: Comparison, figure: fn(Option<f64>) -> String| {
         let [predicted, between, measured, mark] = tested(comparison, figure);
-        vec![
-            format!("{}{doubt}", shorten(change, 20)),
-            name,
-            predicted,
-            between,
-            measured,
-            mark,
-            error(comparison.error),
-        ]
+        vec![format!("{}{doubt}", change), name, predicted, between, measured, mark, error(comparison.error)]
     };
     let rows = vec![
         row("capacity".to_owned(), *saturation_rate, rate),
@@ -175,7 +167,7 @@ fn is_of_mix(level: &Level) -> bool {
 }
 
 fn workload(level: &Level) -> String {
-    shorten(&level.workload, 12)
+    level.workload.clone()
 }
 
 /// What was offered, or by how many.

@@ -111,7 +111,12 @@ fn a_client_that_is_the_limit() {
     // Calibration goes no higher than it may, and what is predicted is not measured.
     let mut bench = Simulated::single(cpu(1), 0.001);
     bench.client_max = Some(400.0);
-    says(&mut bench, 20.0, ReasonCode::BeyondClientMax, "more --threads");
+    says(
+        &mut bench,
+        20.0,
+        ReasonCode::BeyondClientMax,
+        "to its saturation takes some 3 CPUs like these for the generator",
+    );
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn what_is_predicted_is_handed_over_before_it_is_measured() {
             handed_over = Some((offered.borrow().len(), predictions));
         }
         Step::Level(level) => assert_eq!(level.role == Role::Calibration, handed_over.is_none()),
-        Step::Begin(..) | Step::Note(_) => {}
+        Step::Begin(..) | Step::Foreseen(_) | Step::Note(_) => {}
     });
     let (before, predictions) = handed_over.unwrap();
     assert_eq!(survey.saturation_rate.predicted, Some(predictions.saturation));

@@ -1,0 +1,104 @@
+//! The lines that everybody reads: how much, what failed, how long it took, how busy the server was, and whether that
+//! can be trusted.
+
+use super::layout::{fact, ratio};
+use super::notes::failed_how;
+use super::percentile;
+use brimful_core::counts::Counts;
+use brimful_core::quantity::{count, counted, number, percent, rate, seconds};
+use brimful_core::record::{Record, Summary, Verdict};
+use brimful_core::server::{Core, Server};
+use brimful_core::text::one_line;
+use brimful_core::workload::LoadKind;
+
+/// So many programs are named.
+const MOST_NAMED: usize = 3;
+
+pub(super) fn main_figures(record: &Record) -> Vec<String> {
+    let mut lines = vec![fact("Rate", &throughput(record)), fact("Errors", &errors(&record.counts))];
+    let times = |summary: &Option<Summary>, from_where: &str| {
+        summary.as_ref().map_or("-".to_owned(), |summary| format!("{} ({from_where})", percentile::in_words(summary)))
+    };
+    lines.push(fact("Response", &times(&record.response_time_us, "from when a call was due to its last byte")));
+    lines.push(fact("Service", &times(&record.service_time_us, "from its first byte sent to its last byte")));
+    lines.extend(record.server.as_ref().map(|server| fact("Server", &busy(server))));
+    lines.extend(verdict(record));
+    lines
+}
+
+fn throughput(record: &Record) -> String {
+    let kind = record.workload.as_ref().and_then(|workload| workload.load.as_ref()).map(|load| load.kind());
+    let offered = match kind {
+        None | Some(LoadKind::Open) => format!(" of {} offered", rate(record.rates.offered)),
+        // They ask for as much as they get.
+        Some(LoadKind::Closed) => String::new(),
+        Some(LoadKind::SClients) => format!(" of {} attempted", rate(record.rates.connect_attempts)),
+    };
+    let (calls, lasted) = (counted(record.counts.scheduled, "call"), seconds(record.duration_s));
+    format!("{} completed{offered}: {calls} in {lasted}", rate(record.rates.completed))
+}
+
+/// Calls that failed, and answers that are errors.
+fn errors(counts: &Counts) -> String {
+    let failed = match counts.error_share().filter(|share| *share > 0.0) {
+        None => "none".to_owned(),
+        Some(share) => {
+            let [errors, scheduled] = [counts.errors(), counts.scheduled].map(count);
+            format!("{errors} of {} ({}): {}", scheduled, percent(share), failed_how(counts))
+        }
+    };
+    let status = counts.status;
+    let answers = [("4xx", status.s4xx), ("5xx", status.s5xx)].into_iter().filter(|(_, n)| *n > 0);
+    let answers: Vec<String> = answers.map(|(class, n)| format!("{class} {}", count(n))).collect();
+    if answers.is_empty() { failed } else { format!("{failed}; HTTP errors: {}", answers.join(", ")) }
+}
+
+/// Which share of its CPUs' time the watched programs used.
+pub(super) fn server_share(server: &Server) -> Option<f64> {
+    let cores: f64 = server.process.iter().map(|program| program.cores).sum();
+    let share = ratio(cores, server.kernel.cpus.len() as f64);
+    share.filter(|_| !server.process.is_empty())
+}
+
+fn busy(server: &Server) -> String {
+    let kernel = &server.kernel;
+    let core_busy = |core: &Core| core.shares.user + core.shares.system;
+    let busiest = kernel.cores.iter().max_by(|a, b| core_busy(a).total_cmp(&core_busy(b)));
+    let busiest = busiest.map(|core| format!("CPU {} the busiest, at {}", core.cpu, percent(core_busy(core))));
+    let programs = server_share(server).map(|share| {
+        let names: Vec<_> = server.process.iter().take(MOST_NAMED).map(|program| one_line(&program.name)).collect();
+        let cores: f64 = server.process.iter().map(|program| program.cores).sum();
+        let cpus = counted(kernel.cpus.len() as u64, "CPU");
+        format!("{} busy: {} used {} of {cpus}", percent(share), names.join(" + "), number(cores))
+    });
+    let all = kernel.cpu.filter(|_| programs.is_none());
+    let all = all.map(|cpu| format!("{} busy, whatever ran on it", percent(cpu.user + cpu.system)));
+    let known: Vec<String> = programs.into_iter().chain(all).chain(busiest).collect();
+    if known.is_empty() { "how busy is not known".to_owned() } else { known.join("; ") }
+}
+
+/// Whether the figures are the server's, and whether it worked. Each reason's first sentence says what happened, the
+/// rest what to do.
+fn verdict(record: &Record) -> Vec<String> {
+    let Verdict { valid, failing, .. } = record.verdict;
+    if valid {
+        let counts = &record.counts;
+        let said = match counts.error_share().filter(|share| *share > 0.0) {
+            Some(share) if failing == Some(true) => {
+                let [errors, scheduled] = [counts.errors(), counts.scheduled].map(count);
+                format!("valid, of a FAILING server: {errors} of {scheduled} calls failed ({})", percent(share))
+            }
+            Some(share) => format!("valid; {} of the calls failed", percent(share)),
+            None => "valid".to_owned(),
+        };
+        return vec![fact("Verdict", &said)];
+    }
+    let mut lines = vec![fact("Verdict", "INVALID: these figures are not the server's")];
+    for reason in &record.verdict.reasons {
+        match reason.message.split_once(". ") {
+            Some((what, remedy)) => lines.extend([fact("", &format!("{what}.")), fact("  hint:", remedy)]),
+            None => lines.push(fact("", &reason.message)),
+        }
+    }
+    lines
+}
