@@ -187,7 +187,7 @@ pub struct OutputArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct DetailArgs {
     /// Show every figure: httperf's groups, and all times side by side
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub full: bool,
 }
 

@@ -26,7 +26,8 @@ pub struct ChooserArgs {
     pub requests_file: Option<String>,
     /// Ask for N files below the URL's path, as httperf does
     ///
-    /// /0/1/0/3.html is the 103rd of 1024; one call in how many goes on to the next is X, like 0.25. Without X, give --zipf.
+    /// Either X or --zipf is needed: one call in how many goes on to the next file is X, like 0.25. /0/1/0/3.html is the
+    /// 103rd of 1024.
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N,X", value_parser = file_set, conflicts_with_all = ["workload", "wlog"])]
     pub wset: Option<FileSet>,

@@ -138,7 +138,7 @@ pub struct GeneratorArgs {
     /// CPUs for the generator, like 1 or 2-3 [default: any; survey --demo: the second]
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub cpus: Option<CpuList>,
-    /// How sockets are driven: uring, epoll, or auto, the first of them that may be used
+    /// How sockets are driven: uring, epoll or auto, the first allowed
     #[arg(long, default_value = "auto", value_parser = engine(), hide_short_help = true, hide_possible_values = true)]
     pub engine: Engine,
     /// Seed of all randomness [default: from the clock, and recorded]
