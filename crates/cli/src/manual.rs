@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::output::{OutFile, print};
 use anyhow::Context;
 use clap::Command;
+use clap::builder::{Resettable, Str};
 use clap_mangen::Man;
 
 /// Writes what a shell needs to stdout.
@@ -21,6 +22,8 @@ fn without_hidden(command: &Command) -> Command {
     Command::new(command.get_name().to_owned())
         .about(command.get_about().cloned().unwrap_or_default())
         .visible_aliases(command.get_visible_aliases().map(str::to_owned))
+        .version(Resettable::from(command.get_version().map(|version| Str::from(version.to_owned()))))
+        .disable_help_flag(command.is_disable_help_flag_set())
         .args(command.get_arguments().cloned())
         .subcommands(shown)
 }

@@ -285,8 +285,12 @@ pub trait Observer {
         false
     }
 
-    /// These bytes are the request of a call, which is being sent, or more of it: a body from a file comes piece by piece.
+    /// These bytes are the request of a call, which is being sent, but for a body from a file. A call that is sent once more
+    /// begins anew.
     fn on_request(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
+
+    /// The next piece of its body, from a file.
+    fn on_body_piece(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
     /// These bytes of its response were read; all of them together are the response. Of HTTP/2, heads and content are shown,
     /// without what frames them.
@@ -328,6 +332,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_request(&mut self, call: &mut Self::PerCall, bytes: &[u8]) {
         self.0.on_request(&mut call.0, bytes);
         self.1.on_request(&mut call.1, bytes);
+    }
+
+    fn on_body_piece(&mut self, call: &mut Self::PerCall, bytes: &[u8]) {
+        self.0.on_body_piece(&mut call.0, bytes);
+        self.1.on_body_piece(&mut call.1, bytes);
     }
 
     fn on_bytes(&mut self, call: &mut Self::PerCall, bytes: &[u8]) {

@@ -197,7 +197,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) {
             call.length += piece.len();
             if is_of_file {
-                self.observer.on_request(&mut call.observed, &piece);
+                self.observer.on_body_piece(&mut call.observed, &piece);
             }
         }
         self.io.send(token, piece);

@@ -142,6 +142,9 @@ Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080
             the server can take
 ";
         assert_eq!(main_text(&at_rate(completed(), 150.0)), expected);
+        // A call that was answered long afterwards is in no rate.
+        let late = Record { duration_s: 360.0, ..at_rate(completed(), 150.0) };
+        assert!(main_text(&late).contains("27,000 calls begun in 180 s, the last of them over after 360 s"));
         assert_eq!(warning(&completed()), None);
     }
 

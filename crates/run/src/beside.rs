@@ -182,6 +182,12 @@ impl Observer for Beside {
         }
     }
 
+    fn on_body_piece(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
+        if let (Some(tap), Some(call)) = (&self.tap, call) {
+            call.request.add(bytes, tap.most_bytes);
+        }
+    }
+
     fn on_bytes(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
         if let (Some(tap), Some(call)) = (&self.tap, call) {
             call.response.add(bytes, tap.most_bytes);
@@ -230,7 +236,9 @@ mod tests {
         let mut call = PerCall::default();
         let at = Nanos::from_micros;
         beside.on(&mut call, &Event::Scheduled { class: ClassId(0), due: at(5) });
-        beside.on_request(&mut call, b"GET /");
+        beside.on_request(&mut call, b"an earlier attempt");
+        beside.on_request(&mut call, b"PUT");
+        beside.on_body_piece(&mut call, b" /");
         beside.on_bytes(&mut call, b"HTTP/1.1 ");
         beside.on_bytes(&mut call, b"200");
         beside.on_response(&mut call, &ResponseSize { head: 10, body: 2 });
@@ -241,7 +249,7 @@ mod tests {
         let shown = shown.lock().unwrap();
         let [exchange] = &shown[..] else { panic!("{shown:?}") };
         assert_eq!((exchange.due, exchange.sent, exchange.first_byte), (at(5), Some(at(7)), None));
-        assert_eq!(exchange.request.bytes, b"GET /");
+        assert_eq!(exchange.request.bytes, b"PUT /");
         assert_eq!(exchange.response, Kept { bytes: b"HTTP/1.1".to_vec(), of: 12 });
         assert_eq!((exchange.outcome, exchange.call()), (outcome, call_spec));
         assert_eq!(beside.into_detail().unwrap().response_size(), (10.0, 2.0));

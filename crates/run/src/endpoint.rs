@@ -119,6 +119,10 @@ struct Parsed {
 
 fn parse(text: &str) -> Result<Parsed, RunError> {
     let bad = |why: String| RunError::BadUrl { url: without_credentials(text).into_owned(), why };
+    if text.starts_with("http+unix:") || text.starts_with("unix:") {
+        let port = "brimful connects by TCP alone: have the server listen on a port of 127.0.0.1 as well";
+        return Err(bad(port.to_owned()));
+    }
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
         bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
@@ -179,6 +183,7 @@ mod tests {
             ("http://a:99999/", "port"),
             ("http://u:p@a/", "--user"),
             ("http://a:0/", "port 0"),
+            ("http+unix:/run/app.sock", "TCP alone"),
             ("", "write it like"),
             ("http://a b/", "write it like"),
         ] {

@@ -46,7 +46,7 @@ fn alone_it_shows_the_curve_and_nothing_else() {
         ["load", &full.url(), "--calibrate", "--s-clients", "2", "--connect-timeout", "20ms", "-d", "100ms"];
     // The load after it finds nobody there.
     let done = Running::start(brimful(&[&s_clients[..], &["--quiet"]].concat())).finish().exits(&[3, 4]);
-    assert!(done.stdout.contains("\nClient maximum   ") && done.stderr.is_empty(), "{done:#?}");
+    assert!(done.stdout.contains("\nClient      can offer ") && done.stderr.is_empty(), "{done:#?}");
 
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();

@@ -40,7 +40,7 @@ fn a_load_by_tls_says_how_it_was_secured() {
     assert!((26..30).contains(&counts.handshakes_resumed), "{counts:?}");
     let tls = record.workload.unwrap().tls.unwrap();
     assert!(tls.resume && tls.sni.as_deref() == Some("localhost") && !tls.insecure);
-    let text = run(&["load", &url, "--insecure", "--clients", "1", "-n", "5"]).exits(&[0, 4]).stdout;
+    let text = run(&["load", &url, "--insecure", "--clients", "1", "-n", "5", "--full"]).exits(&[0, 4]).stdout;
     assert!(text.contains("\nHandshake rate ") && text.contains("each a full one\n"), "{text}");
     assert!(text.contains("\nTLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519, http/1.1\n"), "{text}");
 }

@@ -80,6 +80,10 @@ impl Observer for Looker {
         call[0].extend_from_slice(bytes);
     }
 
+    fn on_body_piece(&mut self, call: &mut [Vec<u8>; 2], bytes: &[u8]) {
+        call[0].extend_from_slice(bytes);
+    }
+
     fn on_bytes(&mut self, call: &mut [Vec<u8>; 2], bytes: &[u8]) {
         call[1].extend_from_slice(bytes);
     }

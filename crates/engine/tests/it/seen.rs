@@ -149,6 +149,10 @@ impl Observer for Keeper {
         self.calls[call.0.expect("it was scheduled")].request += bytes.len();
     }
 
+    fn on_body_piece(&mut self, call: &mut PerCall, bytes: &[u8]) {
+        self.on_request(call, bytes);
+    }
+
     fn on_bytes(&mut self, call: &mut PerCall, bytes: &[u8]) {
         self.calls[call.0.expect("it was scheduled")].bytes += bytes.len() as u64;
     }

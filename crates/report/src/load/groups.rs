@@ -93,12 +93,15 @@ fn resources(record: &Record) -> Vec<String> {
     let megabits = number(8.0 * (received + sent) / 1e6);
     let network = format!("{}/s received, {}/s sent ({megabits} Mbit/s)", bytes(received), bytes(sent));
     let mut lines = vec![labelled("CPU time", &cpu), labelled("Network", &network)];
-    lines.extend(generator.max_rate.map(|max| {
-        let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
-        let at_least = if lower_bound { "at least " } else { "" };
-        labelled("Client maximum", &format!("{at_least}{}", rate(max)))
-    }));
+    lines.extend(client_maximum(record).map(|max| labelled("Client maximum", &max)));
     lines
+}
+
+/// What the generator can offer, where that was found out.
+pub(super) fn client_maximum(record: &Record) -> Option<String> {
+    let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
+    let at_least = if lower_bound { "at least " } else { "" };
+    record.generator.max_rate.map(|max| format!("{at_least}{}", rate(max)))
 }
 
 /// httperf's kinds always, and the others where there are some.

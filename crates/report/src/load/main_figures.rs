@@ -1,6 +1,7 @@
 //! The lines that everybody reads: how much, what failed, how long it took, how busy the server was, and whether that
 //! can be trusted.
 
+use super::groups::client_maximum;
 use super::layout::{fact, ratio};
 use super::notes::failed_how;
 use super::percentile;
@@ -13,6 +14,8 @@ use brimful_core::workload::LoadKind;
 
 /// So many programs are named.
 const MOST_NAMED: usize = 3;
+/// A run that lasts so many times its window is said to.
+const LATE: f64 = 1.1;
 
 pub(super) fn main_figures(record: &Record) -> Vec<String> {
     let mut lines = vec![fact("Rate", &throughput(record)), fact("Errors", &errors(&record.counts))];
@@ -22,6 +25,7 @@ pub(super) fn main_figures(record: &Record) -> Vec<String> {
     lines.push(fact("Response", &times(&record.response_time_us, "from when a call was due to its last byte")));
     lines.push(fact("Service", &times(&record.service_time_us, "from its first byte sent to its last byte")));
     lines.extend(record.server.as_ref().map(|server| fact("Server", &busy(server))));
+    lines.extend(client_maximum(record).map(|max| fact("Client", &format!("can offer {max}"))));
     lines.extend(verdict(record));
     lines
 }
@@ -35,7 +39,12 @@ fn throughput(record: &Record) -> String {
         Some(LoadKind::SClients) => format!(" of {} attempted", rate(record.rates.connect_attempts)),
     };
     let (calls, lasted) = (counted(record.counts.scheduled, "call"), seconds(record.duration_s));
-    format!("{} completed{offered}: {calls} in {lasted}", rate(record.rates.completed))
+    // Rates are of the window, and what was begun in it may end long afterwards.
+    let lasted = match record.duration_s > LATE * record.window_s && record.window_s > 0.0 {
+        true => format!("begun in {}, the last of them over after {lasted}", seconds(record.window_s)),
+        false => format!("in {lasted}"),
+    };
+    format!("{} completed{offered}: {calls} {lasted}", rate(record.rates.completed))
 }
 
 /// Calls that failed, and answers that are errors.
