@@ -23,6 +23,7 @@ class Series:
     colour: int = 0
     dashed: bool = False
     marked: bool = True
+    band: list = field(default_factory=list)  # (x, lowest, highest), drawn as an area behind the line
 
 
 @dataclass
@@ -55,6 +56,7 @@ def picture(charts):
 def draw(chart):
     """One chart as SVG elements."""
     points = [point for series in chart.series for point in series.points]
+    points += [(a, b) for series in chart.series for a, *ends in series.band for b in ends]
     x = Scale(chart.x, [p[0] for p in points], LEFT, WIDTH - LEGEND - RIGHT)
     y = Scale(chart.y, [p[1] for p in points], HEIGHT - BOTTOM, TOP)
     out = [text(LEFT, 22, chart.title, extra='font-weight="bold"')]
@@ -71,6 +73,8 @@ def draw(chart):
     out.append(text(16, middle, chart.y.label, "middle", f'transform="rotate(-90 16 {middle:g})"'))
     for row, series in enumerate(chart.series):
         shown = [(x(a), y(b)) for a, b in series.points if x.shows(a) and y.shows(b)]
+        if series.band:
+            out.append(area([(x(a), y(low), y(high)) for a, low, high in series.band], series.colour))
         out.append(curve(shown, series))
         height, left = TOP + 8 + 20 * row, WIDTH - LEGEND
         out.append(curve([(left, height), (left + 28, height)], series, ends=False))
@@ -128,6 +132,13 @@ def curve(points, series, ends=True):
         at = points if ends else [((points[0][0] + points[1][0]) / 2, points[0][1])]
         out += [marker(a, b, colour, series.colour) for a, b in at]
     return "\n".join(out)
+
+
+def area(band, colour):
+    """What lies between the ends of intervals."""
+    outline = [(a, high) for a, _, high in band] + [(a, low) for a, low, _ in reversed(band)]
+    path = " ".join(f"{a:.1f},{b:.1f}" for a, b in outline)
+    return f'<polygon points="{path}" fill="{COLOURS[colour % len(COLOURS)]}" fill-opacity="0.15"/>'
 
 
 def marker(x, y, colour, shape):

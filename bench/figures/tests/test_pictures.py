@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -48,6 +50,22 @@ class Pictures(unittest.TestCase):
         root = ElementTree.fromstring(svg.picture([chart, chart]))
         circles = root.findall(".//{*}circle")
         self.assertEqual(len(circles), 2 * (3 + 1), "three points and one in the legend, twice")
+
+    def test_an_interval_is_an_area_within_the_axes(self):
+        line = svg.Series("predicted", [(1, 5)], band=[(1, 4, 8), (2, 4, 80)])
+        root = ElementTree.fromstring(svg.picture([svg.Chart("", svg.Axis("x"), svg.Axis("y", log=True), [line])]))
+        (area,) = root.findall(".//{*}polygon")
+        self.assertEqual(len(area.get("points").split()), 4)
+        heights = [float(point.split(",")[1]) for point in area.get("points").split()]
+        self.assertTrue(all(svg.TOP <= height <= svg.HEIGHT - svg.BOTTOM for height in heights), heights)
+
+    def test_a_survey_is_drawn_from_its_document(self):
+        root = Path(__file__).parents[3]
+        command = [sys.executable, root / "scripts/survey-picture", root / "web/example.survey.json"]
+        drawn = ElementTree.fromstring(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        names = [text.text for text in drawn.findall(".//{*}text")]
+        self.assertIn("capacity, measured: 372/s", names)
+        self.assertEqual(len(drawn.findall(".//{*}circle")), len(drawn.findall(".//{*}rect")) + 6)
 
     def test_every_figure_draws(self):
         common = {"server": "apache", "syn": 500.0, "replies": 130.0}
