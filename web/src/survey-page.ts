@@ -51,15 +51,15 @@ function notices(survey: Survey): HTMLElement[] {
     boxes.push(h("div", { class: "notice" }, h("strong", {}, isMeasuredWell(survey) ? "Do not plan with this model:" : "Do not trust these numbers:"), h("ul", {}, ...reasons)));
   }
   if (survey.stopped != null) {
+    const { level, reason } = survey.stopped;
+    // Why it stopped is among the verdict's reasons, as a rule.
+    const isTold = survey.verdict.reasons.some(({ message }) => message.includes(reason));
     const lacking = missing(survey);
-    boxes.push(
-      h(
-        "div",
-        { class: "notice", "data-key": "stopped" },
-        h("p", {}, h("strong", {}, `The survey stopped at ${survey.stopped.level}: `), survey.stopped.reason),
-        lacking.length > 0 ? h("p", { "data-key": "missing" }, `Missing: ${lacking.join(", ")}.`) : null,
-      ),
-    );
+    const told = [
+      isTold ? null : h("p", {}, h("strong", {}, `The survey stopped at ${level}: `), reason),
+      lacking.length > 0 ? h("p", { "data-key": "missing" }, `Missing: ${lacking.join(", ")}.`) : null,
+    ].filter((part) => part !== null);
+    if (told.length > 0) boxes.push(h("div", { class: "notice", "data-key": "stopped" }, ...told));
   }
   return boxes;
 }

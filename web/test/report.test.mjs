@@ -482,6 +482,12 @@ test("a stopped survey shows what there is and names what is missing", async () 
     assert.match(await page.textContent('[data-chart="cpu"] .empty'), /nothing to draw/);
     assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null/);
   });
+  // What the verdict says is not said once more.
+  survey.verdict = { valid: false, reasons: [{ code: "incomplete", message: "At the level X: The user ended it." }] };
+  await withReport(survey, {}, async (page) => {
+    assert.equal((await page.textContent("main")).split("The user ended it.").length, 2);
+    assert.match(await page.textContent('[data-key="stopped"]'), /^Missing: fitted demands/);
+  });
   survey.levels = [];
   await withReport(survey, {}, async (page) => {
     assert.match(await page.textContent('[data-key="missing"]'), /calibration levels/);

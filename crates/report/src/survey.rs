@@ -249,6 +249,10 @@ mod tests {
         survey.report = None;
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
         assert_eq!(text(&survey), STOPPED);
+        // Once is enough.
+        let message = "The survey stopped at the level «mix at 20 %»: Ctrl-C was pressed.".to_owned();
+        survey.verdict = Verdict::from_reasons(vec![Reason { code: ReasonCode::Incomplete, message }]);
+        assert_eq!(text(&survey).matches("Ctrl-C").count(), 1, "{}", text(&survey));
     }
 
     #[test]

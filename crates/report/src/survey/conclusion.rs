@@ -3,7 +3,7 @@
 use super::clients;
 use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, InsideServer, Law, Level, Role, Survey};
+use brimful_core::survey::{Comparison, InsideServer, Law, Level, Role, Stopped, Survey};
 
 pub(super) fn conclusion(survey: &Survey) -> String {
     let mut text = fact("saturation", &saturation(survey));
@@ -23,7 +23,8 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     if survey.elapsed_s.is_some() {
         text += &fact("elapsed", &seconds(survey.elapsed_s));
     }
-    if let Some(stopped) = &survey.stopped {
+    let is_told = |stopped: &Stopped| survey.verdict.reasons.iter().any(|told| told.message.contains(&stopped.reason));
+    if let Some(stopped) = survey.stopped.as_ref().filter(|stopped| !is_told(stopped)) {
         text += &fact("stopped", &format!("at {}: {}", stopped.level, stopped.reason));
     }
     let verdict = match (survey.verdict.valid, survey.is_measured_well()) {
