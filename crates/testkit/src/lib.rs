@@ -37,6 +37,7 @@ mod request;
 mod script;
 mod serial;
 mod tls;
+mod words;
 
 use std::net::TcpListener;
 
@@ -54,6 +55,7 @@ pub use request::Request;
 pub use script::{Step, script};
 pub use serial::{SerialServer, serial_server};
 pub use tls::{Ending, TlsBehaviour, server_config};
+pub use words::words;
 
 /// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that cannot be given port 0. Another
 /// process may take it before the caller does, who has to try again then; where nothing is to listen, see

@@ -55,6 +55,7 @@ fn with_help(command: Command, flags: Flags) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brimful_testkit::words;
 
     /// The examples in the help of a command and of those below it.
     fn examples(command: &Command) -> Vec<String> {
@@ -92,18 +93,5 @@ mod tests {
             let passed_on = ["httperf", "fleet"].contains(&command.get_name());
             assert!(passed_on || !examples(command).is_empty(), "{}", command.get_name());
         }
-    }
-
-    /// As a shell splits them, where single quotes are all that there are.
-    fn words(line: &str) -> Vec<String> {
-        let (mut words, mut quoted) = (vec![String::new()], false);
-        for c in line.chars() {
-            match c {
-                '\'' => quoted = !quoted,
-                ' ' if !quoted => words.push(String::new()),
-                c => words.last_mut().unwrap().push(c),
-            }
-        }
-        words
     }
 }

@@ -1,22 +1,9 @@
 //! `docs/from-other-tools.md`: every line of ours in it is run, shortly, against nginx.
 
 use crate::program::{Running, brimful, share_machine};
-use brimful_testkit::{Nginx, NginxOptions};
+use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::Path;
-
-/// The words of a command line, as a shell would split them: single quotes are all that there are.
-fn words(line: &str) -> Vec<String> {
-    let (mut words, mut quoted) = (vec![String::new()], false);
-    for c in line.chars() {
-        match c {
-            '\'' => quoted = !quoted,
-            ' ' if !quoted => words.push(String::new()),
-            c => words.last_mut().unwrap().push(c),
-        }
-    }
-    words
-}
 
 /// The same for as long as a test has time.
 fn short(mut words: Vec<String>, nginx: &Nginx) -> Vec<String> {
