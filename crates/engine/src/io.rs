@@ -305,6 +305,47 @@ mod tests {
         }
     }
 
+    /// Short pieces, several in a turn, until the sockets' buffers hold no more; then the server reads.
+    fn what_a_full_socket_did_not_take_follows_in_order<'a, I: Io<'a>>() {
+        for pipelined in [false, true] {
+            let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };
+            let turn = |io: &mut I| {
+                io.wait(clock, Nanos::ZERO).unwrap();
+                while io.next().is_some() {}
+            };
+            let (mut sent, mut after_full) = (Vec::new(), 0);
+            while after_full < 20 {
+                assert!(sent.len() < 256 << 20, "the socket takes all that it is given");
+                for length in [10, 3000, 700] {
+                    let piece: Vec<u8> =
+                        (0..length).map(|at| (sent.len() + at) as u8 ^ (sent.len() >> 8) as u8).collect();
+                    io.send_copied(TOKEN, &piece);
+                    sent.extend_from_slice(&piece);
+                    if length == 3000 {
+                        io.flush().unwrap();
+                    }
+                }
+                turn(&mut io);
+                after_full += usize::from(io.unsent(TOKEN.slot) > 0);
+            }
+            let length = sent.len();
+            let received = std::thread::scope(|scope| {
+                let reads = scope.spawn(move || {
+                    let mut received = vec![0; length];
+                    std::io::Read::read_exact(&mut server, &mut received).map(|()| received)
+                });
+                while !reads.is_finished() {
+                    io.wait(clock, clock.now() + Nanos::from_millis(2)).unwrap();
+                    while io.next().is_some() {}
+                }
+                reads.join().unwrap().unwrap()
+            });
+            assert!(received == sent, "pipelined: {pipelined}");
+            turn(&mut io);
+            assert_eq!(io.unsent(TOKEN.slot), 0, "pipelined: {pipelined}");
+        }
+    }
+
     macro_rules! on_each {
         ($($test:ident),+ $(,)?) => {
             mod on_epoll { $(#[test] fn $test() { super::$test::<crate::io::Epoll<'_>>(); })+ }
@@ -317,5 +358,6 @@ mod tests {
         a_write_to_a_server_that_has_ended_its_stream_leaves_that_end,
         what_comes_after_urgent_data_is_read,
         what_is_left_in_a_socket_is_known,
+        what_a_full_socket_did_not_take_follows_in_order,
     );
 }

@@ -68,7 +68,7 @@ struct Slot {
     session: Option<Box<Session>>,
     /// Plaintext to encrypt together with what else is handed over in this turn.
     gathered: Vec<u8>,
-    /// What was sent and not taken by the kernel at once: how long it was, and how long encrypted.
+    /// What was sent since the kernel had last taken everything: how long it was, and how long encrypted.
     on_its_way: VecDeque<(usize, usize)>,
     /// What a connection that is taken in had received before.
     early: Vec<u8>,
@@ -324,9 +324,8 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             slot.on_its_way.clear();
         }
         inner.send_copied(token, &scratch.outgoing);
-        if inner.unsent(token.slot) > 0 {
-            slot.note(plaintext.len(), scratch.outgoing.len());
-        }
+        // That the kernel has not taken it may be known later only.
+        slot.note(plaintext.len(), scratch.outgoing.len());
         scratch.outgoing.clear();
     }
 

@@ -6,7 +6,9 @@
 //! - A new connection is one chain of linked operations: socket, its options, bind, connect.
 //! - One receive per connection stays armed (multishot), but for pipelined connections, which gain by taking all that has
 //!   come in one go when they are ready for it.
-//! - A request's send says nothing when it succeeds, as it nearly always does at once.
+//! - A request's send says nothing when it succeeds, as it nearly always does at once. What is sent from a slot's own
+//!   buffer is *tried* first: that send takes place while it is submitted or fails, so that its bytes are ours again when
+//!   the turn that submits it is over. Only what fails, for want of room in the socket, is sent by an operation that waits.
 
 use super::buffers::{self, Buffers};
 use super::chain::Chain;
@@ -56,6 +58,12 @@ pub struct Uring<'a> {
     farewells: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
+    /// Number of the turn, from 1: each begins with a wait, and all completions of the turn before have been seen then.
+    turn: u64,
+    /// The kernel took everything that the latest wait asked of it.
+    submitted: bool,
+    /// What was tried last on connections that are closed, and until the end of which turn the kernel may still read it.
+    parting: Vec<(u64, Vec<u8>)>,
 }
 
 #[derive(Default)]
@@ -65,6 +73,8 @@ struct Slot<'a> {
     receiving: bool,
     /// A send is under way that will say how it ended.
     sending: bool,
+    /// The turn at whose end it is known whether `outgoing` has gone, if sending it was tried; 0 before the first try.
+    tried_in: u64,
     /// A send has taken the error that a receive would have ended by: what looks like the stream's end is none.
     broken: bool,
     /// It is to be told when nothing is left unsent.
@@ -119,6 +129,9 @@ impl<'a> Io<'a> for Uring<'a> {
             farewells: Vec::new(),
             pacer: Pacer::new(),
             failed: None,
+            turn: 1,
+            submitted: true,
+            parting: Vec::new(),
         })
     }
 
@@ -144,11 +157,11 @@ impl<'a> Io<'a> for Uring<'a> {
     }
 
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>) {
-        let pipelined = self.settings.pipelined;
+        let (pipelined, turn) = (self.settings.pipelined, self.turn);
         let Some(slot) = self.get_mut(token) else { return };
         let request = match request {
-            Cow::Borrowed(request) if !pipelined && !slot.sending && slot.unsent.is_empty() => request,
-            // What is one call's own is copied to where it stays until it has gone.
+            Cow::Borrowed(request) if !pipelined && slot.is_free(turn) => request,
+            Cow::Owned(request) if !pipelined => return self.send_copied(token, &request),
             request => {
                 let first = slot.unsent.is_empty();
                 slot.unsent.push(request);
@@ -164,8 +177,24 @@ impl<'a> Io<'a> for Uring<'a> {
             slot.short = request.len() - LONG_REQUEST;
             slot.sending = true;
         }
-        let entry = send(token, request.as_ptr(), request.len()).flags(flags);
+        let message_flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        let entry = send(token, request.as_ptr(), request.len(), message_flags).flags(flags);
         self.push(&entry);
+    }
+
+    fn send_copied(&mut self, token: Token, bytes: &[u8]) {
+        let turn = self.turn;
+        let Some(slot) = self.get_mut(token) else { return };
+        if slot.is_free(turn) && bytes.len() <= LONG_REQUEST {
+            slot.outgoing.clear();
+            slot.outgoing.extend_from_slice(bytes);
+            return self.try_to_send(token, turn + 1);
+        }
+        let first = slot.unsent.is_empty();
+        slot.unsent.push(Cow::Owned(bytes.to_vec()));
+        if first && !slot.sending {
+            self.gathering.push(token);
+        }
     }
 
     fn tell_when_sent(&mut self, token: Token) {
@@ -183,11 +212,13 @@ impl<'a> Io<'a> for Uring<'a> {
 
     fn close(&mut self, token: Token) {
         let Some(slot) = self.get_mut(token) else { return };
-        let Slot { connecting, receiving, sending, .. } = *slot;
+        let Slot { connecting, receiving, sending, tried_in, .. } = *slot;
         let Slot { outgoing, .. } = std::mem::take(slot);
         slot.generation = token.generation.wrapping_add(1);
         if sending {
             self.farewells.push((user_data(token, Kind::Send), outgoing));
+        } else if tried_in >= self.turn {
+            self.parting.push((tried_in, outgoing));
         }
         // Operations under way hold on to their socket, whatever happens to its descriptor.
         for (under_way, kind) in [(connecting, Kind::Connect), (receiving, Kind::Receive), (sending, Kind::Send)] {
@@ -200,9 +231,7 @@ impl<'a> Io<'a> for Uring<'a> {
     }
 
     fn flush(&mut self) -> Result<(), EngineError> {
-        while let Some(token) = self.gathering.pop() {
-            self.send_unsent(token);
-        }
+        self.send_gathered(self.turn + 1);
         if !self.ring.submission().is_empty() {
             self.submit();
         }
@@ -210,13 +239,17 @@ impl<'a> Io<'a> for Uring<'a> {
     }
 
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
-        while let Some(token) = self.gathering.pop() {
-            self.send_unsent(token);
+        let unseen = self.ready > 0 || self.ahead.is_some();
+        if !unseen && self.submitted {
+            self.turn += 1;
+            self.parting.retain(|(turn, _)| *turn >= self.turn);
         }
+        self.send_gathered(self.turn);
         self.rearm_receive();
         self.left_unread = false;
         let mut pacer = self.pacer;
-        let until = if self.ready > 0 || self.ahead.is_some() || !self.sent.is_empty() { Nanos::ZERO } else { until };
+        // What could not be tried yet can be as soon as it is known what became of the try before it.
+        let until = if unseen || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;
         let waited = pacer.wait(clock, until, |sleep| {
             if std::mem::take(&mut first) || sleep.is_some() || self.has_business() {
@@ -228,6 +261,7 @@ impl<'a> Io<'a> for Uring<'a> {
             Ok(self.ready > 0)
         });
         self.pacer = pacer;
+        self.submitted = self.ring.submission().is_empty();
         self.working = self.ring.submission().taskrun();
         waited
     }
@@ -262,6 +296,13 @@ impl<'a> Io<'a> for Uring<'a> {
 
     fn received(&self) -> &[u8] {
         self.received.map_or(&[], |(id, length)| self.buffers.get(id, length))
+    }
+}
+
+impl Slot<'_> {
+    /// Whether what is handed over can be sent right away, and `outgoing` be used for it.
+    fn is_free(&self, turn: u64) -> bool {
+        !self.sending && self.unsent.is_empty() && self.tried_in < turn
     }
 }
 
@@ -302,17 +343,59 @@ impl<'a> Uring<'a> {
         }
     }
 
-    /// Sends what has been gathered for a connection. One send at a time, or they could overtake one another.
-    fn send_unsent(&mut self, token: Token) {
-        let Some(slot) = self.get_mut(token) else { return };
+    /// Sends what has been gathered for connections, and keeps those with more to send. `by` is the turn that will know of
+    /// all that is submitted now.
+    fn send_gathered(&mut self, by: u64) {
+        let mut kept = 0;
+        for nth in 0..self.gathering.len() {
+            let token = self.gathering[nth];
+            if !self.send_unsent(token, by) {
+                self.gathering[kept] = token;
+                kept += 1;
+            }
+        }
+        self.gathering.truncate(kept);
+    }
+
+    /// Sends what has been gathered for a connection. One send at a time, or they could overtake one another. Returns whether
+    /// nothing is left to be asked for: a send under way goes on with the rest by itself.
+    fn send_unsent(&mut self, token: Token, by: u64) -> bool {
+        let turn = self.turn;
+        let Some(slot) = self.get_mut(token) else { return true };
         if slot.sending || slot.unsent.is_empty() {
-            return;
+            return true;
+        }
+        if slot.tried_in >= turn {
+            return false;
         }
         slot.outgoing.clear();
         slot.unsent.take_into(&mut slot.outgoing, LONG_REQUEST);
+        if slot.outgoing.len() > LONG_REQUEST {
+            slot.short = slot.outgoing.len() - LONG_REQUEST;
+            self.send_outgoing(token);
+            return true;
+        }
+        let over = slot.unsent.is_empty();
+        let tell = over && std::mem::take(&mut slot.tell);
+        self.try_to_send(token, by);
+        self.sent.extend(tell.then_some(token));
+        over
+    }
+
+    /// Sends `outgoing` at once or not at all; `by` as in [`Uring::send_gathered`].
+    fn try_to_send(&mut self, token: Token, by: u64) {
+        let Some(slot) = self.get_mut(token) else { return };
+        slot.tried_in = by;
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL | libc::MSG_DONTWAIT;
+        let entry = send(token, slot.outgoing.as_ptr(), slot.outgoing.len(), flags).flags(Flags::SKIP_SUCCESS);
+        self.push(&entry);
+    }
+
+    /// Sends `outgoing` however long that takes.
+    fn send_outgoing(&mut self, token: Token) {
+        let Some(slot) = self.get_mut(token) else { return };
         slot.sending = true;
-        slot.short = slot.outgoing.len().saturating_sub(LONG_REQUEST);
-        let entry = send(token, slot.outgoing.as_ptr(), slot.outgoing.len());
+        let entry = send(token, slot.outgoing.as_ptr(), slot.outgoing.len(), libc::MSG_NOSIGNAL | libc::MSG_WAITALL);
         self.push(&entry);
     }
 
@@ -326,6 +409,7 @@ impl<'a> Uring<'a> {
         let result = entry.result();
         let filled = cqueue::buffer_select(entry.flags()).map(|id| (id, result.max(0) as usize));
         let more = cqueue::more(entry.flags());
+        let turn = self.turn;
         let Some(slot) = self.get_mut(token) else {
             if let Some((id, _)) = filled {
                 self.buffers.give_back(id);
@@ -349,6 +433,13 @@ impl<'a> Uring<'a> {
                         Some((token, Happened::Established))
                     }
                 }
+            }
+            // The socket did not have room for all of it.
+            Kind::Send if slot.tried_in >= turn && (result >= 0 || result == -libc::EAGAIN) => {
+                slot.outgoing.drain(..slot.outgoing.len().min(result.max(0) as usize));
+                (slot.short, slot.tried_in) = (slot.outgoing.len(), 0);
+                self.send_outgoing(token);
+                None
             }
             Kind::Send => {
                 slot.sending = false;
@@ -419,7 +510,8 @@ impl<'a> Uring<'a> {
 
     fn push(&mut self, entry: &Entry) {
         // SAFETY: what the entry points to stays where it is until the kernel has read it: the chain's and the buffers live
-        // as long as the ring, requests longer (`'a`), and a slot's `outgoing` is kept as it is while its send is under way.
+        // as long as the ring, requests longer (`'a`), and a slot's `outgoing` is kept as it is while its send is under way,
+        // or until the turn is over that submits the try to send it.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit();
             if self.failed.is_some() {
@@ -474,10 +566,9 @@ fn table_size(descriptor_limit: Option<u64>) -> u32 {
     descriptor_limit.unwrap_or(MOST).min(MOST) as u32
 }
 
-fn send(token: Token, bytes: *const u8, length: usize) -> Entry {
-    // MSG_WAITALL: a send that the socket's buffer does not hold at once goes on by itself.
-    let entry =
-        opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL);
+/// MSG_WAITALL: a send that the socket's buffer does not hold at once goes on by itself; with MSG_DONTWAIT, it fails.
+fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
+    let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
     entry.build().user_data(user_data(token, Kind::Send))
 }
 
