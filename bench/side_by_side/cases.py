@@ -5,6 +5,7 @@ from .case import Case, Requirement
 from .entry import (
     ab,
     brimful,
+    brimful_as,
     h2load,
     h2load_http2,
     hey,
@@ -103,6 +104,19 @@ CASES = (
         measure=measure.load,
     ),
     Case(
+        "urls-100k",
+        "keep-alive, 64 connections, nginx: 100,000 URLs by Zipf's law, beside one of them",
+        "nginx",
+        (
+            *brimful("--clients", "64", "--workload", "urls_100k.toml"),
+            brimful_as("one-url", "--clients", "64", "--workload", "one_url.toml"),
+        ),
+        COST,
+        (CPU, "requests_per_s"),
+        (ratio("one-url", 1.05, 1.02),),
+        measure=measure.load,
+    ),
+    Case(
         "pipelined-trivial",
         "pipelined, 64 connections x 16, trivial server",
         "trivial",
@@ -119,6 +133,7 @@ CASES = (
         PIPELINED,
         COST,
         (CPU, "requests_per_s"),
+        (ratio("wrk", 1.1, 0.9),),
         measure=measure.load,
     ),
     Case(
@@ -136,7 +151,7 @@ CASES = (
         ),
         ("connections", *COST),
         (CPU, "requests_per_s"),
-        (ratio("wrk", 0.82, 0.72), ratio("httperf", 0.65, 0.55)),
+        (ratio("wrk", 0.85, 0.72), ratio("httperf", 0.65, 0.55)),
         measure=measure.load,
     ),
     Case(
@@ -262,6 +277,16 @@ CASES = (
         (),
         (Requirement("bytes per connection", "bytes_per_connection", 1536, 512),),
         measure=measure.held,
+    ),
+    Case(
+        "sessions-10k",
+        "10,000 sessions at once that think for 2 s between calls, nginx",
+        "nginx",
+        brimful("--workload", "sessions_10k.toml"),
+        ("peak_rss_mib", "connections", CPU, "requests_per_s"),
+        (),
+        (Requirement("peak RSS, MiB", "peak_rss_mib", 64, 24),),
+        measure=measure.load,
     ),
     Case(
         "growth",

@@ -57,6 +57,11 @@ def brimful_with(engine: str, *flags: str) -> Entry:
     return Entry(f"brimful-{engine}", argv, good_exits=(0, 4), flags=flags)
 
 
+def brimful_as(tool: str, *flags: str) -> Entry:
+    """brimful in the place of a peer, under another name, with the engine of its own choice."""
+    return replace(brimful_with("auto", *flags), tool=tool)
+
+
 def earlier(entry: Entry, program: Path) -> Entry:
     """brimful as it was: another binary, with the same command line."""
     tool = entry.tool.replace("brimful", BEFORE)

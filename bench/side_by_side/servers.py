@@ -85,14 +85,16 @@ http {{
     fastcgi_temp_path {directory}/fastcgi;
     scgi_temp_path {directory}/scgi;
     uwsgi_temp_path {directory}/uwsgi;
-    server {{ listen 127.0.0.1:{port} {secure} backlog=4096; root {directory}/www; {identity} }}
+    server {{ listen 127.0.0.1:{port} {secure} backlog=4096; root {directory}/www; {identity}
+        location /s/ {{ try_files /index.html =404; }}
+    }}
     server {{ listen 127.0.0.1:{status}; location / {{ stub_status; }} }}
 }}
 """
 
 
 class Nginx:
-    """One worker on one CPU, one small file, no log, connections kept for ever."""
+    """One worker on one CPU, one small file, which also answers for all paths below /s/, no log, connections kept for ever."""
 
     def __init__(self, path: str, directory: Path, cpu: int, secure: bool = False, http2: bool = False) -> None:
         directory = directory / "nginx"

@@ -27,12 +27,11 @@ impl FileSet {
     /// Below this path, the path of a file, from 0.
     pub fn path(&self, prefix: &str, file: u32) -> String {
         let digits = self.files.saturating_sub(1).max(1).ilog10() as usize + 1;
-        let number = format!("{file:0digits$}");
         let mut path = String::with_capacity(prefix.len() + 2 * digits + ".html".len());
         path.push_str(prefix.trim_end_matches('/'));
-        for digit in number.chars() {
+        for place in (0..digits as u32).rev() {
             path.push('/');
-            path.push(digit);
+            path.push(char::from(b'0' + (file / 10u32.pow(place) % 10) as u8));
         }
         path.push_str(".html");
         path

@@ -1,9 +1,10 @@
 //! The requests of a workload: those that are the same for many calls, rendered before the run and borrowed, and those
 //! that are put together for one call, each in one buffer.
 //!
-//! Up to [`MOST_RENDERED`] requests of a class are rendered before the run, for connections that go on; of the first
-//! [`MOST_EAGER`] also the form that ends its connection, of the others when it is first sent. Beyond that, and where
-//! something is to be filled in, there is one template for all, and the paths stand where they were read.
+//! Up to [`MOST_RENDERED`] requests of a class, or [`MOST_BLOCKS`] of HTTP/2, are rendered before the run, for connections
+//! that go on; of the first [`MOST_EAGER`] also the form that ends its connection, of the others when it is first sent.
+//! Beyond that, and where something is to be filled in, there is one template for all, and the paths stand where they were
+//! read: to fetch a request that is in no cache takes longer than to put it together.
 
 use super::template::{Draws, Template};
 use super::{Requests, Wire};
@@ -18,7 +19,9 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-const MOST_RENDERED: usize = 1 << 17;
+const MOST_RENDERED: usize = 1 << 10;
+/// Header blocks take longer to put together.
+const MOST_BLOCKS: usize = 1 << 17;
 const MOST_EAGER: usize = 1 << 10;
 
 /// All requests of a workload, for all shards of a run. Which one a call has, its [`RequestId`] says: of a class that is
@@ -88,7 +91,8 @@ impl FixedRequests {
     /// place to be filled in is not written as it should be, [`EngineError::BodyFile`] when a file with a body cannot be
     /// read.
     pub fn render(workload: &Workload, wire: &Wire) -> Result<FixedRequests, EngineError> {
-        FixedRequests::rendering(workload, wire, MOST_RENDERED)
+        let most = if wire.version == Version::Http2 { MOST_BLOCKS } else { MOST_RENDERED };
+        FixedRequests::rendering(workload, wire, most)
     }
 
     /// The same with other numbers where these are drawn anew for every call.
