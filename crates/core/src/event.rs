@@ -150,8 +150,8 @@ pub enum Event {
         /// When the schedule wanted it to begin.
         due: Nanos,
     },
-    /// It could begin, having been due before: it has waited for a connection of its session, or for its pipeline to be
-    /// refilled. Left out where it did not.
+    /// It could begin, having been due before: it has waited for a connection of its session. Left out where it
+    /// did not.
     Ready {
         /// When.
         at: Nanos,

@@ -281,16 +281,18 @@ impl<P> Connections<P> {
         self.lists.iter().find_map(|list| list.last()).copied()
     }
 
-    /// The same for a call of this session.
+    /// Whether a further call would not need a new connection. Sessions have theirs, and which of them calls is not known.
+    pub fn have_room(&self) -> bool {
+        !self.of_sessions.is_empty() || self.available().is_some()
+    }
+
+    /// A connection for a call of this session: behind its other calls, if there is room, so that a burst leaves together.
     pub fn available_to(&self, session: SessionId) -> Option<u32> {
-        let idle_only = self.of_sessions.get(&session).is_some_and(|of_session| of_session.closed_after_each);
-        let usable = |list: &List| !idle_only || *list == List::Idle;
+        let of_session = self.of_sessions.get(&session)?;
+        let usable = |list: &List| !of_session.closed_after_each || *list == List::Idle;
         let with_room = |slot: &u32| Some((self.room(self.get(*slot)?).filter(usable)?, *slot));
-        self.of_session(session)
-            .iter()
-            .filter_map(with_room)
-            .min_by_key(|(list, _)| *list as usize)
-            .map(|(_, slot)| slot)
+        let slots = of_session.slots.iter().filter_map(with_room);
+        slots.max_by_key(|(list, _)| *list as usize).map(|(_, slot)| slot)
     }
 
     /// The slots of a session's connections.
@@ -298,7 +300,7 @@ impl<P> Connections<P> {
         self.of_sessions.get(&session).map_or(&[], |of_session| of_session.slots.as_slice())
     }
 
-    /// The server leaves this session's connections open after an answer, or it closes them.
+    /// The server leaves this session's connections open after the first answer, or it closes them.
     pub fn note_keep_alive(&mut self, session: SessionId, keep_alive: bool) {
         if let Some(of_session) = self.of_sessions.get_mut(&session) {
             of_session.closed_after_each = !keep_alive;
@@ -473,11 +475,11 @@ mod tests {
         let idle = insert_for(Some(one), &mut connections, Phase::Open, 0);
         insert_for(Some(one), &mut connections, Phase::Closing, 0);
         assert_eq!((connections.available(), connections.available_to(other)), (None, None));
+        assert_eq!(connections.available_to(one), Some(roomy), "what is sent behind another leaves with it");
+        connections.remove(roomy);
         assert_eq!(connections.available_to(one), Some(idle));
-        connections.remove(idle);
-        assert_eq!(connections.available_to(one), Some(roomy));
         let anybodys = insert(&mut connections, Phase::Open, 0);
-        assert_eq!((connections.available(), connections.available_to(one)), (Some(anybodys), Some(roomy)));
+        assert_eq!((connections.available(), connections.available_to(one)), (Some(anybodys), Some(idle)));
         connections.slots().into_iter().for_each(|slot| drop(connections.remove(slot)));
         assert!(connections.of_sessions.is_empty() && connections.available().is_none());
     }

@@ -339,7 +339,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 // Its user may think for long, as thousands of others do.
                 connection.calls.shrink_to_fit();
             }
-            if self.config.connections.pipeline > 1 {
+            // One that bears many calls and then ends is not closed after each.
+            if self.config.connections.pipeline > 1 && connection.responses == 1 {
                 self.connections.note_keep_alive(session, response.keep_alive);
             }
         }

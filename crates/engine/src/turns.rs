@@ -11,7 +11,7 @@ use crate::host::{self, CpuTime};
 use crate::io::Io;
 use crate::pacing::Waited;
 use crate::shard::{RESET, Shard};
-use crate::{EngineError, Requests};
+use crate::{ConnectionPolicy, EngineError, Requests};
 use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
 use brimful_os::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +28,9 @@ const PUBLISH: Nanos = Nanos::from_millis(100);
 const HELD_UP: Nanos = Nanos::from_millis(1);
 /// Longest time that something asked for while events are handled is kept from the kernel.
 const HELD: Nanos = Nanos::from_micros(10);
+/// A session's connection has room for so many calls as soon as it bears one, if it may bear them.
+const FEW: usize = 16;
+
 /// What a shard has used.
 #[derive(Debug)]
 pub struct ShardUse {
@@ -50,7 +53,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.cpu_before = clock::thread_cpu();
         let (mut published, mut busy) = (Nanos::ZERO, None);
         let interrupted = loop {
-            self.behind = self.begin_due(if self.config.tick.is_some() && !self.behind { TICK_BURST } else { BURST });
+            self.behind = self.begin_due(self.at_once());
             self.expire();
             if self.done && (self.in_flight == 0 || self.nothing_more_to_wait_for()) {
                 break false;
@@ -86,6 +89,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 .map(|(after, before)| Nanos(after.0.saturating_sub(before.0))),
         };
         Ok((self.observer, used))
+    }
+
+    /// How many calls to begin before the sockets are looked at: those that leave in one write together.
+    fn at_once(&self) -> usize {
+        let least = if self.config.tick.is_some() && !self.behind { TICK_BURST } else { BURST };
+        least.max(self.config.connections.pipeline)
     }
 
     /// Share of the time so far with work to do: what was not spent waiting, or what CPU time was used without spinning,
@@ -167,7 +176,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 let policy = &self.config.connections;
                 let mut connection =
                     Connection::new(Phase::Connecting, policy.pipeline, spec.session).speaking(policy.http2);
-                load(&mut connection, call, self.config.connections.calls_per_connection);
+                load(&mut connection, call, policy);
                 self.attempt(connection, now);
             }
         }
@@ -181,9 +190,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Has an existing connection bear the call.
     fn give(&mut self, slot: u32, call: Call<O::PerCall>, now: Nanos) {
-        let lifetime = self.config.connections.calls_per_connection;
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        load(connection, call, lifetime);
+        load(connection, call, &self.config.connections);
         let open = connection.phase == Phase::Open;
         let first = connection.calls.len() == 1;
         self.connections.list(slot);
@@ -215,7 +223,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let (open, known) = (self.connections.open(), self.io.attempts_have_begun());
         while let Some((token, happened)) = self.io.next() {
             self.happened(token, happened);
-            if self.next_due <= self.now && (!self.behind || self.connections.available().is_some()) {
+            if self.next_due <= self.now && (!self.behind || self.connections.have_room()) {
                 // As many as one read may have made room for.
                 self.begin_due(self.config.connections.pipeline);
             }
@@ -312,11 +320,11 @@ fn next_tick(now: Nanos, tick: Nanos) -> Nanos {
 }
 
 /// Puts a call into a connection's queue.
-fn load<P>(connection: &mut Connection<P>, mut call: Call<P>, lifetime: Option<u64>) {
+fn load<P>(connection: &mut Connection<P>, mut call: Call<P>, policy: &ConnectionPolicy) {
     connection.begun += 1;
     if connection.session.is_some() && connection.calls.is_empty() {
-        connection.calls.reserve_exact(1);
+        connection.calls.reserve_exact(if policy.http2 { 1 } else { policy.pipeline.min(FEW) });
     }
-    call.last = lifetime.is_some_and(|lifetime| connection.begun >= lifetime);
+    call.last = policy.calls_per_connection.is_some_and(|lifetime| connection.begun >= lifetime);
     connection.calls.push_back(call);
 }

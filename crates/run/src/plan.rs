@@ -203,6 +203,14 @@ impl RunPlan {
         self.connections.pipeline > 1 || self.workload.sessions().is_some_and(|sessions| sessions.pipelined)
     }
 
+    /// Whether the clients of a closed load share connections, and so call in bursts. Streams of HTTP/2 do not wait for one
+    /// another.
+    pub(crate) fn calls_in_bursts(&self) -> bool {
+        let policy = &self.connections;
+        let several = policy.pipeline > 1 && policy.calls_per_connection != Some(1);
+        several && self.version != Version::Http2 && matches!(self.workload.load, Some(Load::Closed { .. }))
+    }
+
     /// The due times of an open load.
     pub(crate) fn arrivals(&self) -> Result<Arrivals, RunError> {
         let seed = self.seed;
@@ -260,7 +268,7 @@ impl RunPlan {
         if self.is_s_clients() {
             connections.calls_per_connection = Some(1);
         }
-        if connections.calls_per_connection == Some(1) {
+        if connections.calls_per_connection == Some(1) || self.calls_in_bursts() {
             connections.warm_connections = 0;
         }
         if let Some(sessions) = self.workload.sessions().filter(|sessions| sessions.pipelined) {

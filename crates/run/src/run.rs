@@ -12,7 +12,7 @@ use brimful_engine::{Clock, Run, SessionRequests};
 use brimful_monitor::{Monitor, MonitorError, host};
 use brimful_os::cpus::pin_this_thread;
 use brimful_stats::{Account, Collector, Detail, Facts, derive};
-use brimful_workload::{Closed, Extent, Mix, Open, SClients, Scripts, Sessions, Shard};
+use brimful_workload::{Closed, ClosedBursts, Extent, Mix, Open, SClients, Scripts, Sessions, Shard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -92,6 +92,15 @@ fn carry_out<B: Observer + Send>(
     };
     let shards = || plan.shards();
     let run = match *plan.load()? {
+        Load::Closed { clients, think } if plan.calls_in_bursts() => {
+            let size = u32::try_from(plan.connections.pipeline).unwrap_or(u32::MAX);
+            let bursts = |shard| {
+                let bursts = ClosedBursts::new(clients, size, think, shard_mix(shard)?, extent, shard);
+                Ok((bursts, &requests, collector()))
+            };
+            let shards = shards().map(bursts).collect::<Result<_, RunError>>()?;
+            brimful_engine::run(&config, shards, stop)?
+        }
         Load::Closed { clients, think } => {
             let closed =
                 |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));

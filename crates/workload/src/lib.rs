@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
+mod bursts;
 mod closed;
 mod error;
 mod mix;
@@ -17,6 +18,7 @@ mod sessions;
 mod streamed;
 
 pub use arrivals::{Arrivals, Hurst, Mmpp, OnOff, Process, Speed, Steps, Trace};
+pub use bursts::ClosedBursts;
 pub use closed::Closed;
 pub use error::ArrivalsError;
 pub use mix::{Mix, MixError};

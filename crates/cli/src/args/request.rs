@@ -65,7 +65,8 @@ pub struct ConnectionArgs {
     pub calls_per_connection: Option<Count>,
     /// Up to so many calls at once on a connection, or streams of HTTP/2
     ///
-    /// One behind the other, or on as many streams of HTTP/2, of which the server may allow fewer.
+    /// One behind the other, or on as many streams of HTTP/2, of which the server may allow fewer. Clients (--clients) call
+    /// in bursts of N by HTTP/1: each burst on its connection in one write, once the last one has been answered.
     #[arg(long, value_name = "N", default_value = "1", alias = "streams", hide_short_help = true)]
     pub pipeline: Count,
     /// Who closes a connection after its last call: server, or this side by fin or rst

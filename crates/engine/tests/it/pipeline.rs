@@ -2,10 +2,10 @@
 //! they come in, and a connection that ends takes along what was not answered.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, completed, connects, count};
+use crate::seen::{Seen, completed, connects, count, reset};
 use crate::support::Plan;
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
-use brimful_core::{End, Nanos};
+use brimful_core::{End, Nanos, SessionId};
 use brimful_engine::Close;
 use brimful_testkit::{RawServer, Request, Step, script, with_length};
 use std::net::SocketAddr;
@@ -21,6 +21,9 @@ on_each_engine!(
     large_requests_are_sent_whole_and_in_order,
     a_closing_connection_is_given_no_call,
     only_the_overdue_time_out,
+    a_burst_leaves_when_all_before_it_are_answered,
+    what_a_burst_loses_with_its_connection_is_made_up_for_by_none,
+    where_the_server_closes_after_each_answer_each_call_has_a_connection,
 );
 
 /// Four clients on one connection.
@@ -159,4 +162,38 @@ fn only_the_overdue_time_out(case: Case) {
         let lost = call.end() == End::Reset { sent: true };
         assert!(lost || call.end() == End::TimedOut && call.service() >= timeout, "{call:?}");
     }
+}
+
+fn a_burst_leaves_when_all_before_it_are_answered(case: Case) {
+    // One by one.
+    let server = RawServer::answering(|_| with_length(b"hello"));
+    let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
+    let calls = plan.closed_bursts(3 * DEPTH as u64);
+    assert_eq!((count(&calls, completed), connects(&calls)), (120, 3));
+    for group in 0..3 {
+        let of_group = |call: &&Seen| call.outcome().call.session == Some(SessionId(group));
+        let mut of_group: Vec<&Seen> = calls.iter().filter(of_group).collect();
+        of_group.sort_by_key(|call| call.due);
+        let mut answered = Nanos::ZERO;
+        for burst in of_group.chunks(DEPTH) {
+            assert!(burst.iter().all(|call| (call.due, call.sent) == (answered, burst[0].sent)), "{burst:?}");
+            answered = burst.iter().map(|call| call.outcome().at).max().unwrap();
+        }
+    }
+}
+
+fn what_a_burst_loses_with_its_connection_is_made_up_for_by_none(case: Case) {
+    let server = after_four([Step::Send(hello(2)), Step::Close]);
+    let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
+    let calls = plan.closed_bursts(DEPTH as u64);
+    assert_eq!((count(&calls, completed), count(&calls, reset), connects(&calls)), (6, 6, 3));
+}
+
+fn where_the_server_closes_after_each_answer_each_call_has_a_connection(case: Case) {
+    let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
+    let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
+    let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
+    let calls = plan.closed_bursts(DEPTH as u64);
+    // What was sent behind the first call is lost: until then nobody could know.
+    assert_eq!((count(&calls, completed), connects(&calls)), (1 + 2 * DEPTH, 1 + 2 * DEPTH));
 }

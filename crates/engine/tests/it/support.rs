@@ -5,7 +5,7 @@ use crate::seen::{Keeper, Seen};
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
 use brimful_engine::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Requests, Run, Wire, run};
-use brimful_workload::{Arrivals, Closed, Extent, Mix, Open, Process, SClients, Shard};
+use brimful_workload::{Arrivals, Closed, ClosedBursts, Extent, Mix, Open, Process, SClients, Shard};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -127,6 +127,13 @@ impl Plan {
     /// Closed workload without think time; one class as likely as another.
     pub fn closed(&self, clients: u64) -> Vec<Seen> {
         self.go(|shard| self.clients(clients, shard), Keeper::default, &Control::default()).observer.calls
+    }
+
+    /// The same of clients who share connections, as many as a pipeline is deep.
+    pub fn closed_bursts(&self, clients: u64) -> Vec<Seen> {
+        let depth = self.config.connections.pipeline as u32;
+        let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
+        self.go(bursts, Keeper::default, &Control::default()).observer.calls
     }
 
     /// S-Clients, with the connect timeout as their T.

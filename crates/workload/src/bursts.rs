@@ -1,0 +1,212 @@
+//! The closed workload of clients who pipeline: groups of them, each with a connection for itself, call in bursts.
+//!
+//! All calls of a burst are due at the same instant, and the next burst is due when the last of them has been answered
+//! and thought about: what scripts of wrk and the bursts of httperf do. A burst leaves in one write and keeps a server
+//! that reads it at once from waking for each call, so that it costs least on both sides.
+//!
+//! A client whose call is answered first waits for the others of its group before it thinks, and its next call is not
+//! due before: that wait is no part of any response time.
+
+use crate::{Extent, Mix, Shard};
+use brimful_core::{CallSpec, Nanos, Next, Outcome, SessionId, Workload};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// One shard of it.
+#[derive(Clone, Debug)]
+pub struct ClosedBursts<C = Mix> {
+    groups: Vec<Group>,
+    /// When each group that waits for no answer calls again, and its place.
+    ready: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// What is being handed out.
+    burst: Option<Burst>,
+    chooser: C,
+    think: Nanos,
+    shard: Shard,
+    window: Nanos,
+    calls_left: u64,
+}
+
+/// Clients who share a connection.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    clients: u32,
+    /// Calls of its latest burst, those that are still to be handed out among them.
+    unanswered: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    due: Nanos,
+    session: SessionId,
+    /// Calls that are still to be handed out, at least one.
+    left: u32,
+}
+
+impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
+    /// This shard's share of the groups of `size` that `clients` make, the last of which may be smaller; each thinks for
+    /// `think` between the last answer and the next burst. First bursts are spread evenly over one think time.
+    pub fn new(clients: u64, size: u32, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedBursts<C> {
+        let size = u64::from(size.max(1));
+        let count = clients.div_ceil(size);
+        let mine = || (0..count).filter(|group| group % shard.count == shard.index);
+        let clients_of = |group: u64| size.min(clients - group * size) as u32;
+        let first = |group: u64| Nanos((u128::from(think.0) * u128::from(group) / u128::from(count)) as u64);
+        ClosedBursts {
+            groups: mine().map(|group| Group { clients: clients_of(group), unanswered: 0 }).collect(),
+            ready: mine().zip(0..).map(|(group, place)| Reverse((first(group), place))).collect(),
+            burst: None,
+            chooser,
+            think,
+            shard,
+            window: extent.window,
+            calls_left: shard.share(extent.calls),
+        }
+    }
+
+    /// The calls of a group are a session's, of the group's number in the whole load.
+    fn session(&self, place: u32) -> SessionId {
+        SessionId((u64::from(place) * self.shard.count + self.shard.index) as u32)
+    }
+
+    fn place(&self, session: SessionId) -> u32 {
+        (u64::from(session.0) / self.shard.count) as u32
+    }
+
+    /// The burst that is being handed out or, if there is none, the next that is due.
+    fn burst(&mut self, now: Nanos) -> Option<Burst> {
+        if self.burst.is_some() {
+            return self.burst;
+        }
+        let &Reverse((due, place)) = self.ready.peek().filter(|Reverse((due, _))| *due <= now)?;
+        self.ready.pop();
+        let session = self.session(place);
+        let group = self.groups.get_mut(place as usize)?;
+        group.unanswered = group.clients;
+        Some(Burst { due, session, left: group.clients })
+    }
+}
+
+impl<C: Iterator<Item = CallSpec>> Workload for ClosedBursts<C> {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+        if self.calls_left == 0 || now >= self.window {
+            return Next::Done;
+        }
+        let Some(burst) = self.burst(now) else {
+            return match self.ready.peek() {
+                Some(&Reverse((due, _))) if due < self.window => Next::NotBefore(due),
+                _ if in_flight == 0 => Next::Done,
+                _ => Next::WaitForOutcome,
+            };
+        };
+        let Some(call) = self.chooser.next() else {
+            return Next::Done;
+        };
+        self.calls_left -= 1;
+        self.burst = (burst.left > 1).then_some(Burst { left: burst.left - 1, ..burst });
+        Next::Due { due: burst.due, call: CallSpec { session: Some(burst.session), ..call } }
+    }
+
+    fn on_outcome(&mut self, outcome: &Outcome) {
+        let Some(place) = outcome.call.session.map(|session| self.place(session)) else { return };
+        let Some(group) = self.groups.get_mut(place as usize) else { return };
+        group.unanswered = group.unanswered.saturating_sub(1);
+        if group.unanswered == 0 {
+            self.ready.push(Reverse((outcome.at + self.think, place)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brimful_core::End;
+
+    const FOREVER: Extent = Extent { window: Nanos::from_secs(3600), calls: u64::MAX };
+
+    fn bursts(clients: u64, size: u32, think: Nanos, extent: Extent, shard: Shard) -> ClosedBursts {
+        ClosedBursts::new(clients, size, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+    }
+
+    fn ended(call: CallSpec, at: Nanos) -> Outcome {
+        let end = End::Completed { status: 200 };
+        Outcome { call, due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
+    }
+
+    /// What is due now: of which session, since when.
+    fn due(workload: &mut ClosedBursts, now: Nanos) -> Vec<(u32, Nanos, CallSpec)> {
+        let mut calls = Vec::new();
+        while let Next::Due { due, call } = workload.next(now, calls.len()) {
+            calls.push((call.session.unwrap().0, due, call));
+        }
+        calls
+    }
+
+    #[test]
+    fn the_next_burst_is_due_after_the_last_answer_and_thought() {
+        let ms = Nanos::from_millis;
+        let mut workload = bursts(5, 3, ms(10), FOREVER, Shard::WHOLE);
+        let first = due(&mut workload, ms(5));
+        let sessions = |calls: &[(u32, Nanos, CallSpec)]| calls.iter().map(|call| (call.0, call.1)).collect::<Vec<_>>();
+        assert_eq!(sessions(&first), [(0, ms(0)), (0, ms(0)), (0, ms(0)), (1, ms(5)), (1, ms(5))]);
+        assert_eq!(workload.next(ms(5), 5), Next::WaitForOutcome);
+        // The last call of the first burst is answered first.
+        for (nth, at) in [(2, ms(6)), (0, ms(7)), (3, ms(8))] {
+            workload.on_outcome(&ended(first[nth].2, at));
+        }
+        assert_eq!(workload.next(ms(8), 2), Next::WaitForOutcome, "one of each is still to be answered");
+        workload.on_outcome(&ended(first[1].2, ms(9)));
+        assert_eq!(workload.next(ms(9), 1), Next::NotBefore(ms(19)));
+        assert_eq!(sessions(&due(&mut workload, ms(21))), [(0, ms(19)); 3]);
+        workload.on_outcome(&ended(first[4].2, ms(22)));
+        assert_eq!(workload.next(ms(22), 3), Next::NotBefore(ms(32)));
+    }
+
+    /// A call that fails at once ends before the others of its burst are handed out.
+    #[test]
+    fn a_burst_is_whole_whenever_its_calls_end() {
+        let mut workload = bursts(4, 4, Nanos::ZERO, FOREVER, Shard::WHOLE);
+        for n in 0..40u64 {
+            let Next::Due { due, call } = workload.next(Nanos(n), 0) else { panic!("call {n} is not due") };
+            assert_eq!(due.0, n / 4 * 4, "all four are due when the last of those before them has ended");
+            workload.on_outcome(&ended(call, Nanos(n + 1)));
+        }
+    }
+
+    #[test]
+    fn shards_share_groups_and_calls() {
+        let extent = Extent { calls: 103, ..FOREVER };
+        let mut sessions = Vec::new();
+        let mut calls = 0;
+        for shard in Shard::WHOLE.split(3) {
+            let mut workload = bursts(50, 8, Nanos::ZERO, extent, shard);
+            let (mut now, mut first) = (Nanos::ZERO, true);
+            loop {
+                let burst = due(&mut workload, now);
+                if burst.is_empty() {
+                    break;
+                }
+                calls += burst.len();
+                sessions.extend(burst.iter().filter(|_| first).map(|call| call.0));
+                now += Nanos(1);
+                burst.iter().for_each(|(_, _, call)| workload.on_outcome(&ended(*call, now)));
+                first = false;
+            }
+        }
+        sessions.sort_unstable();
+        let expected: Vec<u32> = (0..50).map(|client| client / 8).collect();
+        assert_eq!((sessions, calls), (expected, 103));
+    }
+
+    #[test]
+    fn it_ends_with_the_window() {
+        let mut workload =
+            bursts(2, 2, Nanos::from_millis(9), Extent { window: Nanos::from_millis(10), ..FOREVER }, Shard::WHOLE);
+        let first = due(&mut workload, Nanos::ZERO);
+        for (_, _, call) in &first {
+            workload.on_outcome(&ended(*call, Nanos::from_millis(1)));
+        }
+        assert_eq!((first.len(), workload.next(Nanos::from_millis(9), 0)), (2, Next::Done));
+        assert_eq!(workload.next(Nanos::from_millis(10), 1), Next::Done);
+    }
+}
