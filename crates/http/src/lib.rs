@@ -39,7 +39,7 @@ pub use chunked::MAX_CHUNK_LINE_BYTES;
 pub use cookies::Jar;
 pub use error::ParseError;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
-pub use http2::{Carried, Ended, Heard, Http2, Listener, MOST_IDLE_FRAMES, RecentBlock};
+pub use http2::{Carried, Ended, Heard, Http2, Listener, MOST_IDLE_FRAMES, RecentBlock, Wanted};
 pub use protocol::Protocol;
 pub use request::{Request, RequestError, Version};
 pub use response::{Fed, MAX_EMPTY_LINES, Progress, Response, ResponseParser};
