@@ -30,9 +30,11 @@ mod hpack;
 mod receive;
 pub(crate) mod render;
 mod send;
+mod server;
 mod streams;
 
 pub use head::RecentBlock;
+pub use server::{Asked, Http2Server, answer_block, begins_http2};
 
 use crate::{ParseError, Request, Response};
 use frame::{Fault, Frame, HEADER, code};
