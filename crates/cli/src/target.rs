@@ -33,6 +33,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
         rate_limit: args.rate_limit.map(|n| count(n.0, "requests a second")).transpose()?,
         cpus: args.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         read_dir: args.read_dir.clone().unwrap_or_else(default_read_dir),
+        tls: false,
         seed: args.seed,
     })
     .map_err(|error| match error {

@@ -1,10 +1,10 @@
 //! Request bodies that do not leave with their heads: those that wait until the server asks for them
 //! (`Expect: 100-continue`; RFC 9110 §10.1.1), and those that are read from files while they are sent.
 //!
-//! Invariants: of a file, each connection holds one piece that the kernel has not taken, whatever the file's size. A
-//! connection with a body on its way bears no second call, as its request would come between the pieces. A server that
-//! answers before it has the whole body gets no more of it, and the connection is closed: what else it would read there
-//! is for it to guess.
+//! Invariants: of a file, each connection holds one piece or two that the kernel has not taken, whatever the file's size.
+//! A connection of HTTP/1 with a body on its way bears no second call, as its request would come between the pieces. A
+//! server that answers before it has the whole body gets no more of it, and the connection is closed, as what else it
+//! would read there is for it to guess; of HTTP/2, the stream is.
 
 use crate::deadlines::{Armed, Deadlines};
 use crate::io::Io;
@@ -52,18 +52,9 @@ impl BodyFile {
         self.bytes
     }
 
-    /// All of it.
-    pub(crate) fn read(&self) -> Result<Vec<u8>, EngineError> {
-        let mut all = Vec::new();
-        while (all.len() as u64) < self.bytes {
-            all.extend(self.piece(all.len() as u64)?);
-        }
-        Ok(all)
-    }
-
-    /// What stands at this offset, as much as is read at a time.
-    fn piece(&self, at: u64) -> Result<Vec<u8>, EngineError> {
-        let mut piece = vec![0; self.bytes.saturating_sub(at).min(PIECE as u64) as usize];
+    /// What stands at this offset, as much as is read at a time and no more than so many bytes.
+    fn piece(&self, at: u64, most: usize) -> Result<Vec<u8>, EngineError> {
+        let mut piece = vec![0; self.bytes.saturating_sub(at).min(most.min(PIECE) as u64) as usize];
         self.file.read_exact_at(&mut piece, at).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => unreadable(&self.path, "it has become shorter during the run"),
             _ => unreadable(&self.path, &error.to_string()),
@@ -130,7 +121,7 @@ impl<'a> Bodies<'a> {
             Left::Bytes(bytes) => return Some((bytes, true)),
             Left::File(file, at) => (file, at),
         };
-        match file.piece(at) {
+        match file.piece(at, PIECE) {
             Ok(piece) => {
                 let at = at + piece.len() as u64;
                 let all = at >= file.bytes;
@@ -186,8 +177,44 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
+    /// HTTP/2: frames a piece more of a body that comes from a file, unless the server takes none now, or so much waits to
+    /// be sent on this connection already that it would be no more than kept.
+    pub(crate) fn frame_bodies(&mut self, slot: u32) {
+        while let Some(http2) = self.connections.get_mut(slot).and_then(|connection| connection.protocol.http2_mut())
+            && let Some(wanted) = http2.wanted()
+            && http2.output().len() < PIECE
+            && self.io.unsent(slot) < PIECE
+            && let Some(call) = http2.get_mut(wanted.stream)
+        {
+            let piece = match self.requests.body(&call.spec) {
+                Some(file) => file.piece(wanted.from, wanted.bytes),
+                None => return,
+            };
+            match piece {
+                Ok(piece) => {
+                    if self.observer.reads_messages() {
+                        self.observer.on_body_piece(&mut call.observed, &piece);
+                    }
+                    http2.supply(wanted.stream, &piece);
+                }
+                Err(error) => {
+                    self.bodies.failed = Some(error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// HTTP/2: a body has been held back until the server asks for it.
+    pub(crate) fn await_continue(&mut self, armed: Armed) {
+        self.bodies.patience.arm(self.now, armed);
+    }
+
     /// Hands over more of the body of the call on this connection, if there is more and it does not wait.
     pub(crate) fn send_on(&mut self, slot: u32) {
+        if self.config.connections.http2 {
+            return self.speak(slot);
+        }
         if self.bodies.bodies.get(&slot).is_none_or(|body| body.waits) {
             return;
         }
@@ -213,11 +240,21 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             return;
         }
         loop {
-            let bodies = &self.bodies.bodies;
-            let waits =
-                |armed: Armed| bodies.get(&armed.slot).is_some_and(|body| body.waits && body.stamp == armed.stamp);
+            let (bodies, connections) = (&self.bodies.bodies, &self.connections);
+            let waits = |armed: Armed| match connections.get(armed.slot).and_then(|open| open.protocol.http2()) {
+                Some(http2) => {
+                    http2.waits(armed.stream) && http2.get(armed.stream).is_some_and(|c| c.stamp == armed.stamp)
+                }
+                None => bodies.get(&armed.slot).is_some_and(|body| body.waits && body.stamp == armed.stamp),
+            };
             let Some(armed) = self.bodies.patience.expired(self.now, waits) else { return };
-            self.send_body(armed.slot);
+            match self.connections.get_mut(armed.slot).and_then(|connection| connection.protocol.http2_mut()) {
+                Some(http2) => {
+                    http2.proceed(armed.stream);
+                    self.speak(armed.slot);
+                }
+                None => self.send_body(armed.slot),
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ pub trait Requests<'a> {
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request>;
 
     /// The file with the body of this call's request, where [`Request::streamed_bytes`] says that there is one. Such a
-    /// request has its connection to itself: there is no pipeline.
+    /// request of HTTP/1 has its connection to itself: there is no pipeline.
     fn body(&mut self, _call: &CallSpec) -> Option<&'a BodyFile> {
         None
     }
@@ -85,7 +85,10 @@ impl Wire {
     }
 
     /// The same with a body of so many bytes that is sent behind it.
-    fn streamed(
+    ///
+    /// # Errors
+    /// [`RequestError`] when it cannot be sent as HTTP.
+    pub fn streamed(
         &self,
         method: &str,
         path: &str,
@@ -94,6 +97,10 @@ impl Wire {
         last: bool,
     ) -> Result<Request, RequestError> {
         let headers = [self.headers.as_slice(), headers].concat();
+        if self.version == Version::Http2 {
+            let scheme = if self.is_secure { "https" } else { "http" };
+            return Request::http2_streamed(method, scheme, &self.authority, path, &headers, body_bytes);
+        }
         let close = last && self.close == Close::Server;
         Request::streamed(method, &self.authority, path, &headers, body_bytes, self.version, close)
     }

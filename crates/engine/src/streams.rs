@@ -57,12 +57,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             let stream = http2.open(&request, call);
             self.responding.arm(now, Armed { slot, stamp, stream });
+            if request.expects_continue() {
+                self.await_continue(Armed { slot, stamp, stream });
+            }
             self.speak(slot);
         }
     }
 
     /// The connection has something to say.
-    fn speak(&mut self, slot: u32) {
+    pub(crate) fn speak(&mut self, slot: u32) {
         if self.speaking.last() != Some(&slot) {
             self.speaking.push(slot);
         }
@@ -78,10 +81,23 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     fn hand_over_of(&mut self, slot: u32) {
         let token = self.connections.token(slot);
-        let Some(connection) = self.connections.get_mut(slot).filter(|c| c.phase == Phase::Open) else { return };
-        let Some(http2) = connection.protocol.http2_mut().filter(|http2| http2.has_output()) else { return };
-        self.io.send_copied(token, http2.output());
-        http2.clear_output();
+        if self.connections.get(slot).is_none_or(|connection| connection.phase != Phase::Open) {
+            return;
+        }
+        self.frame_bodies(slot);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let Some(http2) = connection.protocol.http2_mut() else { return };
+        let speaks = http2.has_output();
+        if speaks {
+            self.io.send_copied(token, http2.output());
+            http2.clear_output();
+        }
+        if http2.wanted().is_some() && (speaks || self.io.unsent(slot) > 0) {
+            self.io.tell_when_sent(token);
+        }
+        if !speaks {
+            return;
+        }
         if self.io.unsent(slot) == 0 {
             http2.paid();
         } else if http2.owed() > MOST_OWED {
@@ -155,7 +171,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(http2) = connection.protocol.http2() else { return };
         // They will not be sent on this connection any more.
         let stranded: Vec<_> = if http2.is_spent() { connection.calls.drain(..).collect() } else { Vec::new() };
-        let spoken = !http2.has_output();
+        let spoken = !http2.has_output() && http2.wanted().is_none();
         stranded.into_iter().for_each(|call| self.end(call, End::GoneAway, 0));
         if !spoken {
             self.speak(slot);

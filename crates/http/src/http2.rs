@@ -5,8 +5,8 @@
 //!   in constant time ([`streams`]).
 //! - A request costs a copy of its block, which was rendered once ([`render`]) and is right on every connection. An
 //!   answer whose block came before costs a comparison ([`head`]).
-//! - Nothing is kept of a body that comes; of one that goes, what the server does not take yet is shared with the
-//!   request.
+//! - Nothing is kept of a body that comes; one that goes is shared with the request, or asked for piece by piece as the
+//!   server takes it ([`Http2::wanted`]).
 //! - Any split of the bytes that come brings the same answers.
 //! - Bounded, whatever the server sends: a block by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64 CONTINUATION
 //!   frames, the table of the header compression by 4 KiB, frames by 16 KiB, and frames that bring nothing by
@@ -30,16 +30,18 @@ mod hpack;
 mod receive;
 pub(crate) mod render;
 mod send;
+mod server;
 mod streams;
 
 pub use head::RecentBlock;
+pub use server::{Asked, Http2Server, answer_block, begins_http2};
 
 use crate::{ParseError, Request, Response};
 use frame::{Fault, Frame, HEADER, code};
 use hpack::Decoder;
 use send::first_words;
 use std::sync::Arc;
-use streams::{Stream, Streams};
+use streams::{Outgoing, Stream, Streams};
 
 /// Bytes of answers that a server may send before it hears that they were taken.
 const RECEIVE_WINDOW: u32 = 1 << 30;
@@ -90,6 +92,17 @@ pub struct Carried<T> {
     pub written: u64,
 }
 
+/// A piece of a request's body that the server would take now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// On this stream.
+    pub stream: u32,
+    /// From this offset on.
+    pub from: u64,
+    /// At most so many bytes.
+    pub bytes: usize,
+}
+
 /// How a stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -124,7 +137,7 @@ pub struct Http2<T> {
     peer: Peer,
     /// How much of bodies the server would take now.
     send_window: i64,
-    /// Streams whose bodies wait for a window, by number.
+    /// Streams whose bodies wait for a window or for their next piece, by number.
     waiting: Vec<u32>,
     /// What was read of bodies since the server was last told.
     taken: u32,
@@ -229,20 +242,33 @@ impl<T> Http2<T> {
         self.streams.get(stream).map(|stream| &stream.value)
     }
 
+    /// The same to change it.
+    pub fn get_mut(&mut self, stream: u32) -> Option<&mut T> {
+        self.streams.get_mut(stream).map(|stream| &mut stream.value)
+    }
+
     /// Sends a request, which was made for HTTP/2, on a stream of its own, whose number is returned. Only where there
     /// is room.
     pub fn open(&mut self, request: &Request, value: T) -> u32 {
         let id = self.streams.next();
-        let body = request.body().filter(|body| !body.is_empty());
+        let body = match request.body().filter(|body| !body.is_empty()) {
+            Some(body) => Some(Outgoing::Held(Arc::clone(body), 0)),
+            None if request.streamed_bytes() > 0 => {
+                Some(Outgoing::Streamed { sent: 0, left: request.streamed_bytes() })
+            }
+            None => None,
+        };
+        let has_body = body.is_some();
         let position = self.position();
-        self.write_block(id, request.bytes(), body.is_none());
+        self.write_block(id, request.bytes(), !has_body);
         self.streams.insert(Stream {
             id,
             value,
             is_head: request.is_head(),
             position,
             written: self.position() - position,
-            body: body.map(|body| (Arc::clone(body), 0)),
+            body,
+            waits: request.expects_continue(),
             send_window: self.peer.window,
             receive_window: RECEIVE_WINDOW,
             taken: 0,
@@ -251,7 +277,7 @@ impl<T> Http2<T> {
             head_bytes: 0,
             body_bytes: 0,
         });
-        if body.is_some() {
+        if has_body {
             self.write_body(id);
         }
         id

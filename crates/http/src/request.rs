@@ -113,9 +113,6 @@ impl Request {
         }
 
         head.push_str("\r\n");
-        let is_expectation = |(name, value): &(String, String)| {
-            name.eq_ignore_ascii_case("Expect") && value.trim().eq_ignore_ascii_case("100-continue")
-        };
         Ok(Request {
             is_head: method == "HEAD",
             head_bytes: head.len(),
@@ -137,20 +134,33 @@ impl Request {
         headers: &[(String, String)],
         body: &[u8],
     ) -> Result<Request, RequestError> {
+        let request = Request::http2_streamed(method, scheme, authority, path, headers, body.len() as u64)?;
+        Ok(Request { streamed: 0, framed: Some(body.into()), ..request })
+    }
+
+    /// The same for a body of so many bytes, which whoever sends the request hands over as the server takes it.
+    pub fn http2_streamed(
+        method: &str,
+        scheme: &str,
+        authority: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body_bytes: u64,
+    ) -> Result<Request, RequestError> {
         check_line(method, authority, path)?;
         for (name, value) in headers {
-            check_header(name, value, body.len() as u64)?;
+            check_header(name, value, body_bytes)?;
         }
         let given = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
         let host = given("Host").filter(|(name, value)| !leaves_out(name, value));
         let authority = host.map_or(authority, |(_, value)| value.as_str());
-        let length = body.len().to_string();
-        let has_length = !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH");
+        let length = body_bytes.to_string();
+        let has_length = body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH");
         let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
         let defaults = [("User-Agent", agent, true), ("Accept", "*/*", true), ("Content-Length", &length, has_length)];
         // A body that is there has its length said.
         let stands =
-            |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body.is_empty();
+            |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body_bytes == 0;
         let defaults = defaults.into_iter().filter(|(name, _, due)| *due && !given(name).is_some_and(stands));
         let of_http1 = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
         let own = headers.iter().filter(|(name, value)| !leaves_out(name, value));
@@ -161,9 +171,9 @@ impl Request {
         Ok(Request {
             is_head: method == "HEAD",
             head_bytes: bytes.len(),
-            streamed: 0,
-            expects_continue: false,
-            framed: Some(body.into()),
+            streamed: body_bytes,
+            expects_continue: body_bytes > 0 && headers.iter().any(is_expectation),
+            framed: Some(Arc::default()),
             bytes,
         })
     }
@@ -174,12 +184,6 @@ impl Request {
     pub fn assembled(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
         let Request { is_head, streamed, expects_continue, .. } = *self;
         Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
-    }
-
-    /// The same with a body of the same bytes that others share: only HTTP/2 has it apart.
-    #[must_use]
-    pub fn sharing(self, body: &Arc<[u8]>) -> Request {
-        Request { framed: self.framed.map(|_| Arc::clone(body)), ..self }
     }
 
     /// What to send.
@@ -279,6 +283,11 @@ fn cookie_line_end(head: &[u8]) -> Option<usize> {
         begins = ends + 1;
     }
     None
+}
+
+/// Whether this field has the content wait (RFC 9110 §10.1.1).
+fn is_expectation((name, value): &(String, String)) -> bool {
+    name.eq_ignore_ascii_case("Expect") && value.trim().eq_ignore_ascii_case("100-continue")
 }
 
 #[cfg(test)]

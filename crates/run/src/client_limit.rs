@@ -6,7 +6,7 @@
 //!   only look worse than they are. There the client's own verdict decides, and the document says so.
 //! - **The load** is calls per second, spaced at random (Poisson), in the plan's way of using connections, from a server
 //!   that answers as much as the plan's and spends no time on it; whatever the plan's pace, since the client's work is per
-//!   call. S-Clients are calibrated as S-Clients, in attempts per second (D/T) at a listener that has stopped accepting:
+//!   call. It speaks what the plan's does, HTTP/2 and TLS included, with a key and a certificate of its own. S-Clients are calibrated as S-Clients, in attempts per second (D/T) at a listener that has stopped accepting:
 //!   what they are for. Calls that are answered cost more, and then the run's own verdict tells.
 //! - **The runs** are short and come in pairs, one generator and two, then two and one, so that what disturbs the host
 //!   disturbs both alike.
@@ -59,20 +59,6 @@ pub fn find(
     stop: &AtomicBool,
     note: &mut dyn FnMut(String),
 ) -> Result<Record, RunError> {
-    if like.tls.is_some() && !like.is_s_clients() {
-        return Err(RunError::BadLoad(
-            "what this client can offer by TLS cannot be found, as the built-in server speaks none: leave out \
-             --calibrate; each run is judged by itself"
-                .to_owned(),
-        ));
-    }
-    if like.version == brimful_http::Version::Http2 {
-        return Err(RunError::BadLoad(
-            "what this client can offer by HTTP/2 cannot be found, as the built-in server speaks none: leave out \
-             --calibrate; each run is judged by itself"
-                .to_owned(),
-        ));
-    }
     let generators = Generators::new(like, response, server_cpus)?;
     let mut records: Vec<(f64, Record)> = Vec::new();
     let measure = |load| {
@@ -126,9 +112,11 @@ impl Generators {
         let address = like.endpoint.address;
         let responder = match like.is_s_clients() {
             true => Responder::full(address)?,
-            false => Responder::answering(address, response, &places)?,
+            false => Responder::answering(address, response, like.tls.is_some(), &places)?,
         };
         let endpoint = responder.endpoint()?;
+        let tls = responder.trusted_by(like.tls.as_deref())?;
+        let tls_spoken = tls.as_deref().map_or(Ok(None), |tls| endpoint.check(tls, LOOK.1))?;
         let mut workload = like.workload.clone();
         for class in &mut workload.classes {
             class.ask_for(&endpoint.path);
@@ -151,7 +139,8 @@ impl Generators {
                 ..like.connections.clone()
             },
             monitor: None,
-            tls: None,
+            tls,
+            tls_spoken,
             client_max: None,
             ..like.clone()
         };

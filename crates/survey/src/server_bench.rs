@@ -49,14 +49,6 @@ impl Bench for ServerBench<'_> {
         response: Bytes,
         note: &mut dyn FnMut(String),
     ) -> Result<ClientCalibration, SurveyError> {
-        if self.like.tls.is_some() {
-            note("unknown: the built-in server that it is found with speaks no TLS".to_owned());
-            return Ok(ClientCalibration::default());
-        }
-        if self.like.connections.http2 {
-            note("unknown: the built-in server that it is found with speaks no HTTP/2".to_owned());
-            return Ok(ClientCalibration::default());
-        }
         let found = client_limit::find(&self.like, response, self.server.cpus_here(), self.stop, note)?;
         let calibration = found.calibration.unwrap_or_default();
         self.like.client_max = calibration.max_rate;

@@ -6,13 +6,15 @@
 
 use crate::desk::Desk;
 use crate::pages::{self, Page, Response};
-use crate::request::{Reader, Request, Step};
+use crate::request::{Request, Step};
+use crate::speaks::Speaks;
+use crate::transport::Transport;
 use crate::truth::Charge;
 use brimful_core::Nanos;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use std::sync::Arc;
 
 /// How much a refused client may still send before it is cut off, in bytes.
@@ -24,7 +26,8 @@ pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
     /// CPU time spent on the request to come, booked but not yet claimed by its class.
     pub(crate) carried: Nanos,
-    reader: Reader,
+    transport: Transport,
+    speaks: Speaks,
     /// Bytes read; those before `taken` are used. Empty unless the client pipelines or sends heads in pieces.
     input: Vec<u8>,
     taken: usize,
@@ -52,6 +55,10 @@ enum Phase {
         end: usize,
         then: Then,
     },
+    /// What HTTP/2 has to send.
+    WritingFrames {
+        then: Then,
+    },
     /// Refused, and shut down for writing. Closing while input is unread would make the kernel send a reset, which
     /// could destroy the refusal before the client reads it (RFC 9112 §9.6).
     Lingering {
@@ -68,9 +75,9 @@ enum Then {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: OwnedFd, carried: Nanos) -> Connection {
-        let phase = Phase::Reading;
-        Connection { socket, carried, reader: Reader::default(), input: Vec::new(), taken: 0, phase, last: None }
+    pub(crate) fn new(socket: OwnedFd, transport: Transport, carried: Nanos) -> Connection {
+        let (speaks, phase) = (Speaks::Unknown, Phase::Reading);
+        Connection { socket, carried, transport, speaks, input: Vec::new(), taken: 0, phase, last: None }
     }
 
     /// Takes one turn, at the desk of the worker who calls.
@@ -78,6 +85,7 @@ impl Connection {
         match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Reading => self.read(desk),
             Phase::Writing { bytes, at, end, then } => (self.write(&bytes, at, end, then), self.wake()),
+            Phase::WritingFrames { then } => (self.write_frames(then), self.wake()),
             Phase::Lingering { left } => (self.linger(left, &mut desk.scratch), self.wake()),
         }
     }
@@ -85,7 +93,7 @@ impl Connection {
     fn read(&mut self, desk: &mut Desk) -> (Next, Charge) {
         let pages = &desk.site.pages;
         if self.taken < self.input.len() {
-            let (used, step) = self.reader.feed(&self.input[self.taken..], pages);
+            let (used, step) = self.speaks.feed(&self.input[self.taken..], pages);
             self.taken += used;
             if step != Step::More {
                 return self.act(step, desk);
@@ -93,21 +101,21 @@ impl Connection {
         }
         self.input.drain(..self.taken);
         self.taken = 0;
-        let read = match recv(&self.socket, &mut *desk.scratch, RecvFlags::empty()) {
-            Ok((0, _)) => return (Next::Close, self.wake()),
-            Ok((n, _)) => &desk.scratch[..n],
+        let read = match self.transport.recv(&self.socket, &mut desk.scratch) {
+            Ok([]) => return (Next::Close, self.wake()),
+            Ok(read) => &*read,
             Err(Errno::AGAIN | Errno::INTR) => {
                 return (Next::Await(EventFlags::IN), Charge::Pending);
             }
             Err(_) => return (Next::Close, self.wake()),
         };
         let step = if self.input.is_empty() {
-            let (used, step) = self.reader.feed(read, pages);
+            let (used, step) = self.speaks.feed(read, pages);
             self.input.extend_from_slice(&read[used..]);
             step
         } else {
             self.input.extend_from_slice(read);
-            let (used, step) = self.reader.feed(&self.input, pages);
+            let (used, step) = self.speaks.feed(&self.input, pages);
             self.taken = used;
             step
         };
@@ -116,51 +124,68 @@ impl Connection {
 
     fn act(&mut self, step: Step, desk: &mut Desk) -> (Next, Charge) {
         match step {
+            // Whoever has not asked may be answered nevertheless.
+            Step::More if self.speaks.http2().is_some() => (self.write_frames(Then::Read), Charge::Pending),
             Step::More => (Next::Await(EventFlags::IN), Charge::Pending),
-            Step::Proceed => (self.respond(&desk.site.pages.proceed, false, Then::Read), Charge::Pending),
+            Step::Broken => (self.write_frames(Then::Linger), Charge::Other),
+            Step::Proceed => {
+                let proceed = &desk.site.pages.proceed;
+                (self.write(&proceed.bytes, 0, proceed.head, Then::Read), Charge::Pending)
+            }
             Step::Whole(request) => self.serve(request, desk),
-            Step::Refused(page) => self.answer(page, false, Then::Linger, desk),
+            Step::Refused(page) => {
+                let refused = Request { page, close: true, head_only: false, stream: 0 };
+                self.answer(refused, Then::Linger, desk)
+            }
         }
     }
 
-    fn serve(&mut self, request: Request, desk: &mut Desk) -> (Next, Charge) {
-        let mut page = request.page;
-        if let Page::Class(class) = page
+    fn serve(&mut self, mut request: Request, desk: &mut Desk) -> (Next, Charge) {
+        if let Page::Class(class) = request.page
             && desk.admits()
         {
             self.last = Some(class);
             if !desk.serve(class) {
                 return (Next::Close, self.wake());
             }
-        } else if let Page::Class(_) = page {
-            page = Page::TooManyRequests;
+        } else if let Page::Class(_) = request.page {
+            request.page = Page::TooManyRequests;
         }
         // A server that stops answers what is there and hangs up.
         let then = if request.close || desk.stopping() { Then::Close } else { Then::Read };
-        self.answer(page, request.head_only, then, desk)
+        self.answer(request, then, desk)
     }
 
-    fn answer(&mut self, page: Page, head_only: bool, then: Then, desk: &Desk) -> (Next, Charge) {
+    fn answer(&mut self, request: Request, then: Then, desk: &Desk) -> (Next, Charge) {
+        let page = request.page;
         let charge = if let Page::Class(class) = page { Charge::Served(class) } else { Charge::Other };
         let close = then != Then::Read;
         let next = match desk.site.pages.get(page, close) {
-            Some(response) => self.respond(response, head_only, then),
+            Some(response) => self.respond(request, response, then),
             None => {
                 let truth = serde_json::to_vec(&desk.site.truth()).unwrap_or_default();
-                self.respond(&pages::render("200 OK", "application/json", "", close, &truth), head_only, then)
+                self.respond(request, &pages::render("200 OK", "application/json", "", close, &truth), then)
             }
         };
         (next, charge)
     }
 
-    fn respond(&mut self, response: &Response, head_only: bool, then: Then) -> Next {
-        let end = if head_only { response.head } else { response.bytes.len() };
-        self.write(&response.bytes, 0, end, then)
+    fn respond(&mut self, request: Request, response: &Response, then: Then) -> Next {
+        let Some(http2) = self.speaks.http2() else {
+            let end = if request.head_only { response.head } else { response.bytes.len() };
+            return self.write(&response.bytes, 0, end, then);
+        };
+        let body = if request.head_only { response.bytes.len() } else { response.head };
+        http2.answer(request.stream, &response.block, &response.bytes, body);
+        if then != Then::Read {
+            http2.say_goodbye();
+        }
+        self.write_frames(then)
     }
 
     fn write(&mut self, bytes: &Arc<[u8]>, mut at: usize, end: usize, then: Then) -> Next {
         while at < end {
-            match send(&self.socket, &bytes[at..end], SendFlags::NOSIGNAL) {
+            match self.transport.send(&self.socket, &bytes[at..end]) {
                 Ok(n) => at += n,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
@@ -169,6 +194,44 @@ impl Connection {
                 }
                 Err(_) => return Next::Close,
             }
+        }
+        match self.transport.flush(&self.socket) {
+            Ok(()) => self.written(then),
+            Err(Errno::AGAIN | Errno::INTR) => {
+                self.phase = Phase::Writing { bytes: Arc::clone(bytes), at, end, then };
+                Next::Await(EventFlags::OUT)
+            }
+            Err(_) => Next::Close,
+        }
+    }
+
+    /// The same for what HTTP/2 has to send.
+    fn write_frames(&mut self, then: Then) -> Next {
+        while let Some(http2) = self.speaks.http2().filter(|http2| !http2.output().is_empty()) {
+            match self.transport.send(&self.socket, http2.output()) {
+                Ok(n) => http2.sent(n),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.phase = Phase::WritingFrames { then };
+                    return Next::Await(EventFlags::OUT);
+                }
+                Err(_) => return Next::Close,
+            }
+        }
+        match self.transport.flush(&self.socket) {
+            Ok(()) => self.written(then),
+            Err(Errno::AGAIN | Errno::INTR) => {
+                self.phase = Phase::WritingFrames { then };
+                Next::Await(EventFlags::OUT)
+            }
+            Err(_) => Next::Close,
+        }
+    }
+
+    /// All of it is with the kernel.
+    fn written(&mut self, then: Then) -> Next {
+        if then != Then::Read {
+            self.transport.say_goodbye(&self.socket);
         }
         match then {
             Then::Close => Next::Close,

@@ -114,6 +114,9 @@ pub enum TargetError {
         /// The kernel's reason.
         source: std::io::Error,
     },
+    /// No key, or no use for it.
+    #[error("cannot secure the server's connections ({0}): serve without TLS")]
+    Tls(String),
     /// A worker could not be pinned.
     #[error("cannot pin a worker to CPU {cpu} ({source}): choose CPUs from `taskset -cp $$`")]
     Pin {

@@ -18,12 +18,16 @@
 //!
 //! A limit on the rate of requests answers those above it 429, as a gateway in front of a server does.
 //!
+//! HTTP/1 and HTTP/2 are spoken on the same port, by TLS or in the clear; a stream of HTTP/2 waits for its turn as a
+//! pipelined request does.
+//!
 //! There is no idle timeout: a client may hold its connection open as long as the server runs.
 //!
 //! `GET /NAME` requests the class NAME, `GET /` the first class, and `GET /__truth` the truth as JSON.
 #![forbid(unsafe_code)]
 
 mod burn;
+mod certificate;
 mod chunked;
 mod connection;
 mod desk;
@@ -36,10 +40,13 @@ mod pool;
 mod request;
 mod server;
 mod service;
+mod speaks;
+mod transport;
 mod truth;
 mod work;
 mod worker;
 
+pub use certificate::CERTIFIED_NAME;
 pub use error::TargetError;
 pub use server::{Target, TargetConfig};
 pub use service::{Distribution, ServiceClass, Step};

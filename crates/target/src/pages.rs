@@ -1,6 +1,7 @@
 //! Every response the server can give, rendered once so that answering a request copies and allocates nothing.
 
 use crate::service::{ServiceClass, TRUTH};
+use brimful_http::answer_block;
 use std::sync::Arc;
 
 /// What a request is answered with.
@@ -19,11 +20,12 @@ pub(crate) enum Page {
     TooManyRequests,
 }
 
-/// A response: `head` bytes of head, then the body.
+/// A response: `head` bytes of HTTP/1's head, then the body; and HTTP/2's head.
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) head: usize,
+    pub(crate) block: Arc<[u8]>,
 }
 
 /// All pages, each for a connection that stays open and for one that the server closes.
@@ -83,7 +85,9 @@ impl Pages {
         };
         let rendered = classes.iter().map(class).chain(FAILURES.map(failure)).collect();
         let proceed = b"HTTP/1.1 100 Continue\r\n\r\n";
-        Pages { names, rendered, proceed: Response { bytes: proceed.as_slice().into(), head: proceed.len() } }
+        // HTTP/2 has its own way to say it.
+        let proceed = Response { bytes: proceed.as_slice().into(), head: proceed.len(), block: Arc::default() };
+        Pages { names, rendered, proceed }
     }
 
     /// The page that a request asks for. `target` is what stands in the request line: a path with or without a query,
@@ -115,14 +119,21 @@ impl Pages {
     }
 }
 
-/// Renders a response. `extra` holds whole header lines.
+/// Renders a response. `status` begins with its number, `extra` holds whole header lines.
 pub(crate) fn render(status: &str, content_type: &str, extra: &str, close: bool, body: &[u8]) -> Response {
     let connection = if close { "close" } else { "keep-alive" };
     let length = body.len();
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{extra}Connection: {connection}\r\n\r\n"
     );
-    Response { bytes: [head.as_bytes(), body].concat().into(), head: head.len() }
+    let length = length.to_string();
+    let mut fields = vec![("content-type".to_owned(), content_type), ("content-length".to_owned(), length.as_str())];
+    let extra = extra.lines().filter_map(|line| line.split_once(": "));
+    fields.extend(extra.map(|(name, value)| (name.to_ascii_lowercase(), value)));
+    let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let number = status.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default();
+    let block = answer_block(number, &fields).into();
+    Response { bytes: [head.as_bytes(), body].concat().into(), head: head.len(), block }
 }
 
 /// A body of the given length: lines of text, for whoever looks at it in a terminal.

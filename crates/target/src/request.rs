@@ -20,6 +20,8 @@ pub(crate) struct Request {
     pub(crate) close: bool,
     /// Whether the answer is to have no body.
     pub(crate) head_only: bool,
+    /// HTTP/2's; HTTP/1 answers in order.
+    pub(crate) stream: u32,
 }
 
 /// Where reading stands.
@@ -33,6 +35,8 @@ pub(crate) enum Step {
     Whole(Request),
     /// This is the answer, and nothing that follows on the connection can be understood.
     Refused(Page),
+    /// HTTP/2: the connection cannot go on, as the client is to be told.
+    Broken,
 }
 
 /// Reads the requests of one connection.
@@ -118,6 +122,7 @@ fn parse(bytes: &[u8], pages: &Pages) -> Result<Option<(usize, Head)>, Page> {
         page: pages.find(method, target),
         close: said.close || (minor == 0 && !said.keep_alive),
         head_only: method == "HEAD",
+        stream: 0,
     };
     let body = if said.chunked { Body::Chunked(Chunked::default()) } else { Body::Length(said.length.unwrap_or(0)) };
     Ok(Some((length, Head { request, body, expects: said.expects && minor == 1 })))
@@ -215,7 +220,7 @@ mod tests {
     #[test]
     fn what_is_asked_for() {
         let request = whole("HEAD /heavy?q HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(request, Request { page: Page::Class(1), close: false, head_only: true });
+        assert_eq!(request, Request { page: Page::Class(1), close: false, head_only: true, stream: 0 });
         assert_eq!(whole("GET /none HTTP/1.1\r\nHost: a\r\n\r\n").page, Page::NotFound);
         assert_eq!(whole("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n").page, Page::MethodNotAllowed);
     }

@@ -9,6 +9,7 @@ use crate::listen::listen;
 use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::service::{self, Distribution, ServiceClass, Step};
+use crate::transport::Security;
 use crate::truth::{Ledger, Truth};
 use crate::work::Walker;
 use crate::worker::{GRACE, LISTENER, STOP, Shared, Table, Worker};
@@ -47,6 +48,8 @@ pub struct TargetConfig {
     pub rate_limit: Option<u32>,
     /// Where the file is made that read steps read.
     pub read_dir: PathBuf,
+    /// Whether connections are secured, with a key made for it; [`Target::certificate`] is what to trust.
+    pub tls: bool,
     /// Seed of the exponential draws.
     pub seed: u64,
 }
@@ -98,8 +101,9 @@ impl Target {
             distribution: config.distribution,
             stop_by: OnceLock::new(),
         });
+        let security = config.tls.then(Security::new).transpose()?;
         let paused = AtomicBool::new(false);
-        let shared = Arc::new(Shared { site, epoll, listener, stop, table: Table::new(), paused });
+        let shared = Arc::new(Shared { site, epoll, listener, security, stop, table: Table::new(), paused });
         // From here on, returning early stops the workers that have started.
         let mut target = Target { addr, shared, workers: Vec::with_capacity(config.workers) };
         let (ready, readiness) = mpsc::channel();
@@ -133,6 +137,11 @@ impl Target {
     /// Where it listens, with the real port.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The certificate that it shows, DER, for `localhost` and the loopback addresses; none without TLS.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.shared.security.as_ref().map(|security| security.certificate.as_slice())
     }
 
     /// What it has spent so far; the same as `GET /__truth` tells, without a request. A request is booked when its turn

@@ -7,6 +7,7 @@
 use crate::burn::Sampler;
 use crate::connection::{Connection, Next};
 use crate::desk::{Desk, Site, lock};
+use crate::transport::{Security, Transport};
 use crate::truth::Charge;
 use brimful_core::Nanos;
 use brimful_os::clock::thread_cpu;
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) site: Arc<Site>,
     pub(crate) epoll: OwnedFd,
     pub(crate) listener: OwnedFd,
+    /// Only where connections are secured.
+    pub(crate) security: Option<Security>,
     /// Readable when the workers are to stop.
     pub(crate) stop: OwnedFd,
     pub(crate) table: Table,
@@ -231,8 +234,11 @@ impl Shared {
         let Some(slot) = self.table.slot(descriptor as usize) else {
             return;
         };
+        let Some(transport) = Transport::new(self.security.as_ref()) else {
+            return;
+        };
         let mut guard = lock(slot);
-        let connection = guard.insert(Connection::new(socket, carried));
+        let connection = guard.insert(Connection::new(socket, transport, carried));
         let data = EventData::new_u64(descriptor as u64);
         if epoll::add(&self.epoll, &connection.socket, data, EventFlags::IN | EventFlags::ONESHOT).is_err() {
             *guard = None;

@@ -4,7 +4,7 @@
 use crate::documents;
 use crate::program::{Running, brimful, share_machine};
 use brimful_core::record::{ReasonCode, Record};
-use brimful_testkit::full_backlog_listener;
+use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, full_backlog_listener};
 
 /// The curve is in order, and the maximum is one of its loads at which the client was not the limit.
 fn maximum(record: &Record) -> f64 {
@@ -58,6 +58,42 @@ fn alone_it_shows_the_curve_and_nothing_else() {
     assert!(done.stdout.contains(&format!("\n{} ", brimful_core::quantity::rate(max))), "{}", done.stdout);
     assert_ne!(record.target, url, "the Record is of a run against the built-in server");
     assert!(record.counts.completed > 0 && record.counts.connect_attempts >= record.counts.completed);
+}
+
+/// What is spoken with the server is spoken with the one that the maximum is found with.
+#[test]
+fn it_speaks_what_the_load_does() {
+    let _machine = share_machine();
+    let certificates = Certificates::new();
+    let identity = certificates.issue("IP:127.0.0.1", Flaw::None);
+    let extra = identity.for_nginx();
+    let nginx = Nginx::start(NginxOptions { listen: "ssl http2".to_owned(), extra, ..NginxOptions::default() });
+    let secure = nginx.url().replace("http://", "https://");
+    let authority = certificates.authority().display().to_string();
+    let in_the_clear = Nginx::start(NginxOptions { listen: "http2".to_owned(), ..NginxOptions::default() });
+    let plain = in_the_clear.url();
+    let strangers = nginx_of_a_stranger();
+    let stranger = strangers.url().replace("http://", "https://");
+    for (how, http, tls) in [
+        (["load", &secure, "--ca", &authority].as_slice(), "1.1", true),
+        (&["load", &secure, "--ca", &authority, "--http", "2", "--streams", "4"], "2", true),
+        (&["load", &secure, "--ca", &authority, "--new-connection", "--tls-resume"], "1.1", true),
+        (&["load", &stranger, "--insecure"], "1.1", true),
+        (&["load", &plain, "--http", "2"], "2", false),
+    ] {
+        let done = Running::start(brimful(&[how, &["--calibrate", "--json"]].concat())).finish().exits(&[0]);
+        let record = documents::record(&done.stdout);
+        assert!(maximum(&record) > 0.0 && record.counts.completed > 0, "{how:?}: {:?}", record.counts);
+        assert_eq!((record.http.as_deref(), record.tls.is_some()), (Some(http), tls), "{how:?}");
+        assert!(record.target.starts_with(if tls { "https://127." } else { "http://127." }), "{}", record.target);
+        assert_eq!(record.counts.handshakes > 0, tls, "{how:?}: {:?}", record.counts);
+    }
+}
+
+/// One whose certificate nobody trusts.
+fn nginx_of_a_stranger() -> Nginx {
+    let extra = Certificates::new().issue("DNS:elsewhere.example", Flaw::SelfSigned).for_nginx();
+    Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
 
 #[test]

@@ -125,6 +125,5 @@ fn what_http2_alone_can_fail_by_is_counted_and_explained() {
 #[test]
 fn what_it_cannot_do_is_said() {
     let nginx = nginx();
-    run(&["load", &nginx.url(), "--http", "2", "--rate", "10", "--calibrate"]).fails(2, "leave out --calibrate");
     run(&["load", &nginx.url(), "--http", "3"]).fails(2, "possible values: 1.0, 1.1, 2");
 }

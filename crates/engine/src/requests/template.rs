@@ -44,8 +44,8 @@ struct Fields {
     method: String,
     path: Vec<Part>,
     headers: Vec<(String, Vec<Part>)>,
-    /// A body that is as it is.
-    content: Option<Arc<[u8]>>,
+    /// Bytes of a body that is sent behind it.
+    streamed: u64,
 }
 
 /// A part of its bytes.
@@ -107,11 +107,10 @@ impl Template {
         Ok(Template { head: Head::Bytes(compiled), body, rows: rows.cloned(), like, most })
     }
 
-    /// The same for HTTP/2. With `content`, that is the body, and nothing in it is filled in.
+    /// The same for HTTP/2.
     pub fn of_fields(
         rendered: Request,
         target: &Target<'_>,
-        content: Option<Arc<[u8]>>,
         any_path: bool,
         wire: &Arc<Wire>,
         rows: Option<&Arc<Rows>>,
@@ -124,8 +123,8 @@ impl Template {
             target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
         let headers: Result<Vec<_>, TemplateError> =
             headers.map(|(name, value)| Ok(((*name).to_owned(), parts(value, rows)?))).collect();
-        let fields =
-            Fields { wire: Arc::clone(wire), method: target.method.to_owned(), path, headers: headers?, content };
+        let (method, streamed) = (target.method.to_owned(), rendered.streamed_bytes());
+        let fields = Fields { wire: Arc::clone(wire), method, path, headers: headers?, streamed };
         let in_head = fields.path.iter().chain(fields.headers.iter().flat_map(|(_, value)| value));
         let filled: usize = in_head.chain(&body).map(|part| part.most(rows)).sum();
         let most = rendered.bytes().len() + filled;
@@ -172,12 +171,10 @@ impl Template {
         let path = text(filled(&fields.path));
         let headers = fields.headers.iter().map(|(name, value)| (name.clone(), text(filled(value))));
         let headers: Vec<(String, String)> = headers.collect();
-        let request = match &fields.content {
-            Some(content) => fields
-                .wire
-                .request(&fields.method, &path, &headers, content, false)
-                .map(|request| request.sharing(content)),
-            None => fields.wire.request(&fields.method, &path, &headers, &filled(&self.body), false),
+        let Fields { wire, method, streamed, .. } = fields;
+        let request = match streamed {
+            0 => wire.request(method, &path, &headers, &filled(&self.body), false),
+            bytes => wire.streamed(method, &path, &headers, *bytes, false),
         };
         // What can be sent as it is written can be sent filled in.
         request.unwrap_or_else(|_| self.like.clone())

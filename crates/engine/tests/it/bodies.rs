@@ -2,13 +2,14 @@
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count};
-use crate::support::Plan;
+use crate::support::{Plan, until};
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
 use brimful_engine::{Close, EngineError, FixedRequests, Wire};
 use brimful_http::Version;
-use brimful_testkit::{RawServer, Request, Step, script, with_length};
-use std::collections::BTreeMap;
+use brimful_testkit::http2::{END, Http2Peer, WHOLE, answer, frame, http2_server, kind, settings};
+use brimful_testkit::{Caddy, Nginx, NginxOptions, RawServer, Request, Step, script, with_length};
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +25,12 @@ on_each_engine!(
     a_body_that_nobody_asks_for_is_sent_after_a_second,
     a_body_that_nobody_wants_is_not_sent,
     a_file_may_wait_to_be_asked_for_too,
+    streams_share_what_a_server_takes_of_files,
+    real_servers_take_files_on_streams,
+    a_stream_of_which_nothing_more_is_wanted_ends_alone,
+    a_file_that_becomes_shorter_spoils_a_run_on_streams_too,
+    streams_wait_to_be_asked_for_their_bodies,
+    a_stream_that_nobody_asks_goes_on_after_a_second,
 );
 
 /// A file that is gone when the test has ended.
@@ -59,6 +66,20 @@ fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Pla
     let plan = Plan::of_classes(case.engine, address, &[class], Close::Server);
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
 }
+
+/// The same on streams of HTTP/2.
+fn upload_on_streams(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
+    let headers = if expect { [("Expect", "100-continue")].as_slice() } else { &[] };
+    let class = Class {
+        body_file: file.0.display().to_string(),
+        headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        ..WorkloadDoc::single("PUT", "/").classes[0].clone()
+    };
+    let plan = Plan::new(case, address).by_http2(&[class], STREAMS);
+    plan.configure(|c| (c.connections.response_timeout, c.window) = (Nanos::from_secs(60), Nanos::from_secs(600)))
+}
+
+const STREAMS: usize = 4;
 
 fn posting_expectantly(case: Case, address: SocketAddr, body: &str) -> Plan {
     let class = Class {
@@ -209,4 +230,143 @@ fn a_file_may_wait_to_be_asked_for_too(case: Case) {
     let server = asks("HTTP/1.1 100 Continue\r\n\r\n", LENGTH);
     let calls = upload(case, server.addr(), &file, true).calls(3).closed(1);
     assert_eq!((ok(&calls), connects(&calls), count(&calls, completed)), (3, 1, 3));
+}
+
+/// Reads the bodies of all streams, gives back what they take of the windows, and answers 200 to each that is as expected.
+fn take_bodies(peer: &mut Http2Peer<'_>, expected: &[u8]) {
+    let mut bodies: HashMap<u32, Vec<u8>> = HashMap::new();
+    while let Some((kind, flags, stream, payload)) = peer.frame() {
+        if kind != kind::DATA {
+            continue;
+        }
+        let body = bodies.entry(stream).or_default();
+        body.extend_from_slice(&payload);
+        let more = (payload.len() as u32).to_be_bytes();
+        let windows = [0, stream].map(|window| frame(kind::WINDOW_UPDATE, 0, window, &more)).concat();
+        let is_whole = flags & END > 0;
+        if is_whole && bodies.remove(&stream).is_some_and(|body| body != expected) {
+            return;
+        }
+        if !peer.send(&if is_whole { [&windows[..13], &answer(stream, b"x")].concat() } else { windows }) {
+            return;
+        }
+    }
+}
+
+fn streams_share_what_a_server_takes_of_files(case: Case) {
+    for (length, window) in [(1, 65_535), (65_536, 65_535), (300_000, 1_000), (300_000, 1 << 30)] {
+        let expected = content(length);
+        let file = TempFile::of(&expected);
+        let server = http2_server(settings(&[(4, window)]), move |peer, _| take_bodies(peer, &expected));
+        let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).closed(STREAMS as u64);
+        assert_eq!((ok(&calls), connects(&calls)), (8, 1), "{length} bytes, {window} at once");
+        for outcome in calls.iter().map(Seen::outcome) {
+            assert!(outcome.bytes_sent > length as u64, "frames as well: {outcome:?}");
+        }
+    }
+}
+
+fn real_servers_take_files_on_streams(case: Case) {
+    let file = TempFile::of(&content(2_000_000));
+    let nginx = Nginx::start(NginxOptions {
+        listen: "http2".to_owned(),
+        http: "log_format plain '$status $content_length $request_length';".to_owned(),
+        // It has to read a body whole before it passes it on to a server that is not there.
+        extra: "access_log access.log plain; client_max_body_size 4m; location / { proxy_pass http://127.0.0.1:1/; \
+                error_page 502 =200 /index.html; } location = /index.html { }"
+            .to_owned(),
+        ..NginxOptions::default()
+    });
+    let calls = upload_on_streams(case, nginx.addr(), &file, false).calls(20).closed(STREAMS as u64);
+    assert_eq!((ok(&calls), connects(&calls)), (20, 1));
+    let log = || std::fs::read_to_string(nginx.directory().join("access.log")).unwrap_or_default();
+    until(|| log().lines().count() == 20);
+    for line in log().lines() {
+        let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+        assert!(numbers[..2] == [200, 2_000_000] && numbers[2] > 2_000_000, "{line}");
+    }
+    // It answers without reading them.
+    let caddy = Caddy::start();
+    let calls = upload_on_streams(case, caddy.addr(), &file, false).calls(20).closed(STREAMS as u64);
+    assert_eq!(ok(&calls), 20, "{:?}", calls[0].end());
+}
+
+fn a_stream_of_which_nothing_more_is_wanted_ends_alone(case: Case) {
+    const LENGTH: usize = 32 << 20;
+    let file = TempFile::of(&vec![b'x'; LENGTH]);
+    let server = http2_server(settings(&[(4, 1 << 30)]), |peer, _| {
+        while let Some(stream) = peer.request()
+            && peer.send(&answer(stream, b"no"))
+        {}
+    });
+    let calls = upload_on_streams(case, server.addr(), &file, false).calls(8).closed(2);
+    assert_eq!((ok(&calls), connects(&calls)), (8, 1));
+    assert!(calls.iter().all(|call| call.outcome().bytes_sent < LENGTH as u64), "{calls:?}");
+}
+
+fn a_file_that_becomes_shorter_spoils_a_run_on_streams_too(case: Case) {
+    let file = TempFile::of(&content(300_000));
+    let server = http2_server(settings(&[]), |peer, _| take_bodies(peer, b""));
+    let plan = upload_on_streams(case, server.addr(), &file, false);
+    std::fs::write(&file.0, b"short").unwrap();
+    assert!(matches!(plan.fails(), EngineError::BodyFile { .. }));
+}
+
+/// A head that ends nothing, of this status.
+fn head(status: &str) -> Vec<u8> {
+    [&[0x08, 3][..], status.as_bytes()].concat()
+}
+
+fn streams_wait_to_be_asked_for_their_bodies(case: Case) {
+    let expected = content(100_000);
+    let file = TempFile::of(&expected);
+    let server = http2_server(settings(&[(4, 1 << 20)]), move |peer, _| {
+        peer.send(&frame(kind::WINDOW_UPDATE, 0, 0, &(1u32 << 20).to_be_bytes()));
+        while let Some((first, flags, stream, _)) = peer.frame() {
+            if first != kind::HEADERS {
+                continue;
+            }
+            // Nothing of the body comes before it is asked for.
+            peer.send(&frame(kind::PING, 0, 0, &[7; 8]));
+            while !matches!(peer.frame(), Some((kind::PING, END, ..)) | None) {}
+            assert_eq!(flags, WHOLE);
+            peer.send(&frame(kind::HEADERS, WHOLE, stream, &head("100")));
+            let mut body = Vec::new();
+            while let Some((kind, flags, of, payload)) = peer.frame() {
+                assert!(kind != kind::DATA || of == stream);
+                body.extend(if kind == kind::DATA { payload } else { Vec::new() });
+                if kind == kind::DATA && flags & END > 0 {
+                    break;
+                }
+            }
+            if body != expected || !peer.send(&answer(stream, b"x")) {
+                return;
+            }
+            let more = (body.len() as u32).to_be_bytes();
+            peer.send(&frame(kind::WINDOW_UPDATE, 0, 0, &more));
+        }
+    });
+    let calls = upload_on_streams(case, server.addr(), &file, true).calls(5).closed(1);
+    assert_eq!((ok(&calls), connects(&calls)), (5, 1));
+    // Whoever does not want it does not get it.
+    let server = http2_server(settings(&[]), |peer, _| {
+        while let Some((kind, _, stream, _)) = peer.frame() {
+            assert_ne!(kind, kind::DATA);
+            if kind == kind::HEADERS {
+                peer.send(&frame(kind::HEADERS, WHOLE | END, stream, &head("417")));
+            }
+        }
+    });
+    let calls = upload_on_streams(case, server.addr(), &file, true).calls(10).closed(2);
+    assert_eq!(count(&calls, |end| end == End::Completed { status: 417 }), 10);
+    assert!(connects(&calls) == 1 && calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
+}
+
+fn a_stream_that_nobody_asks_goes_on_after_a_second(case: Case) {
+    let expected = content(10_000);
+    let file = TempFile::of(&expected);
+    let server = http2_server(settings(&[]), move |peer, _| take_bodies(peer, &expected));
+    let calls = upload_on_streams(case, server.addr(), &file, true).calls(3).closed(3);
+    assert_eq!(ok(&calls), 3);
+    assert!(calls.iter().all(|call| call.service() >= Nanos::from_secs(1)), "{calls:?}");
 }

@@ -29,6 +29,8 @@ on_each_engine!(
     a_server_that_goes_away_has_not_looked_at_what_it_says,
     streams_that_are_reset_end_alone,
     a_body_waits_for_its_window_and_not_for_ever,
+    an_answer_that_never_ends_is_not_waited_for,
+    a_storm_of_resets_ends_its_connection,
     what_is_no_http2_is_malformed,
     what_a_call_waits_for_counts_from_when_it_was_due,
     a_run_that_is_stopped_ends_what_is_under_way,
@@ -333,6 +335,32 @@ fn a_body_waits_for_its_window_and_not_for_ever(case: Case) {
     let plan = Plan::new(case, server.addr()).by_http2(&post(&"x".repeat(100_000)), STREAMS).calls(10);
     let calls = plan.configure(|c| c.connections.response_timeout = SHORT).closed(2);
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
+}
+
+/// However fast it comes, and whatever it takes of the windows.
+fn an_answer_that_never_ends_is_not_waited_for(case: Case) {
+    let server = http2_server(settings(&[]), |peer, _| {
+        let Some(stream) = peer.request() else { return };
+        peer.send(&frame(kind::HEADERS, WHOLE, stream, &[0x88]));
+        let piece = frame(kind::DATA, 0, stream, &[b'x'; 16_384]);
+        while peer.send(&piece) {}
+    });
+    let plan = plan(case, server.addr()).calls(2).configure(|c| c.connections.pipeline = 1);
+    let calls = plan.configure(|c| c.connections.response_timeout = SHORT).closed(1);
+    assert_eq!(count(&calls, |end| end == End::TimedOut), 2, "{calls:?}");
+}
+
+/// The first reset is of a call. How many of the others it takes is counted, and the next call may be in their way.
+fn a_storm_of_resets_ends_its_connection(case: Case) {
+    let server = http2_server(settings(&[]), |peer, _| {
+        let Some(stream) = peer.request() else { return };
+        let storm = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 7]).repeat(1_000);
+        while peer.send(&storm) {}
+    });
+    let plan = plan(case, server.addr()).calls(6).configure(|c| c.connections.pipeline = 1);
+    let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(1);
+    assert_eq!(count(&calls, |end| matches!(end, End::StreamReset | End::Malformed)), 6, "{calls:?}");
+    assert!(count(&calls, |end| end == End::StreamReset) >= 3 && server.connections() >= 3, "{calls:?}");
 }
 
 /// What a server sends, and what a call ends by: never by an answer.

@@ -66,6 +66,9 @@ impl<T> Http2<T> {
         }
         if matches!(head.status, Some(100..=199)) {
             self.idle_frame("informational heads")?;
+            if head.status == Some(100) {
+                self.proceed(id);
+            }
             return Ok(None);
         }
         if head.status.is_some() {

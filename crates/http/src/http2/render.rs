@@ -74,7 +74,8 @@ fn next_value<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     Some(value)
 }
 
-fn field(block: &mut Vec<u8>, name: &str, value: &str) {
+/// One field more, whose name is written small.
+pub(super) fn field(block: &mut Vec<u8>, name: &str, value: &str) {
     // What a proxy must not put into its table either (RFC 7541 §6.2.3).
     let literal = if is_secret(name) { NEVER_INDEXED } else { 0x00 };
     match find_static(name, value) {

@@ -19,8 +19,10 @@ pub(super) struct Stream<T> {
     /// Where in all that this side sends its first byte stands, and how many bytes of it there are so far.
     pub(super) position: u64,
     pub(super) written: u64,
-    /// What of the request's body could not be sent yet, and from where on.
-    pub(super) body: Option<(Arc<[u8]>, usize)>,
+    /// What of the request's body could not be sent yet.
+    pub(super) body: Option<Outgoing>,
+    /// Whether it waits until the server asks for it (RFC 9110 §10.1.1).
+    pub(super) waits: bool,
     /// How much of a body the server would take now.
     pub(super) send_window: i64,
     /// How much of one this side would, and what it has taken since it said so.
@@ -33,7 +35,21 @@ pub(super) struct Stream<T> {
     pub(super) body_bytes: u64,
 }
 
+/// The body of a request on its way.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    /// It is here; from this offset on it is to be sent.
+    Held(Arc<[u8]>, usize),
+    /// It comes in pieces, of which so many bytes in all are there and so many are still to come.
+    Streamed { sent: u64, left: u64 },
+}
+
 impl<T> Stream<T> {
+    /// Whether the body waits until the server asks for it, which it does not once it has answered.
+    pub(super) fn waits(&self) -> bool {
+        self.waits && self.status.is_none()
+    }
+
     /// Whether the body has the length that its head has said.
     pub(super) fn check_length(&self) -> Result<(), ParseError> {
         let has_none = self.is_head || matches!(self.status, Some(204 | 304));
@@ -156,6 +172,7 @@ pub(super) mod tests {
             position: 0,
             written: 0,
             body: None,
+            waits: false,
             send_window: 0,
             receive_window: 0,
             taken: 0,

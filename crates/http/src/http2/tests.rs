@@ -393,6 +393,60 @@ fn bodies_go_as_far_as_the_windows_let_them() {
     assert_eq!(bodies(&mut spoken), [(5, 16_384, false), (5, 30_000 - 5_000 - left - 16_384, true)]);
 }
 
+/// The same for bodies that come in pieces, of which no more is asked for than the windows let.
+#[test]
+fn pieces_of_bodies_are_wanted_as_far_as_the_windows_let_them() {
+    let mut spoken = Spoken::with(0);
+    spoken.hear(&settings(&[(4, 20_000)]));
+    spoken.says();
+    let expects = [("Expect".to_owned(), "100-continue".to_owned())];
+    let [plain, waiting] = [&expects[..0], &expects]
+        .map(|headers| Request::http2_streamed("PUT", "http", "a", "/", headers, 50_000).unwrap());
+    for (request, stream) in [(&plain, 1), (&plain, 3), (&waiting, 5), (&waiting, 7)] {
+        assert_eq!(spoken.http2.open(request, 0), stream);
+    }
+    let wanted = |stream, from, bytes| Some(Wanted { stream, from, bytes });
+    let piece = vec![b'x'; 20_000];
+    assert_eq!(bodies(&mut spoken), []);
+    assert_eq!(spoken.http2.wanted(), wanted(1, 0, 20_000));
+    spoken.http2.supply(1, &piece[..17_000]);
+    assert_eq!(bodies(&mut spoken), [(1, 16_384, false), (1, 616, false)]);
+    assert_eq!(spoken.http2.wanted(), wanted(3, 0, 20_000), "each has its turn");
+    spoken.http2.supply(3, &piece);
+    assert_eq!(spoken.http2.wanted(), wanted(1, 17_000, 3_000));
+    spoken.http2.supply(1, &piece[..3_000]);
+    assert_eq!((spoken.http2.wanted(), bodies(&mut spoken).len()), (None, 3));
+    // Those that wait are not asked before the server asks, or who sends them does.
+    assert!(spoken.http2.waits(5) && spoken.http2.waits(7) && !spoken.http2.waits(1));
+    spoken.hear(&headers_of(5, b"100"));
+    assert_eq!((spoken.http2.waits(5), spoken.http2.wanted()), (false, wanted(5, 0, 20_000)));
+    spoken.http2.supply(5, &piece[..1]);
+    spoken.http2.cancel(5);
+    spoken.http2.proceed(7);
+    assert_eq!(spoken.http2.wanted(), wanted(7, 0, 20_000));
+    // Once it has begun to answer, it has seen enough.
+    spoken.http2.open(&waiting, 0);
+    spoken.hear(&headers(WHOLE, 9, OK));
+    spoken.http2.proceed(9);
+    assert!(!spoken.http2.waits(9));
+    spoken.http2.supply(7, &piece);
+    spoken.says();
+    assert_eq!(spoken.hear(&data(END, 9, b"no")).0, [(0, whole(200, 10, 2))]);
+    assert_eq!(spoken.says(), [(kind::RST_STREAM, 0, 9, vec![0; 4])]);
+    // To its end.
+    let update = |stream: u32| framed(kind::WINDOW_UPDATE, 0, stream, &(1u32 << 20).to_be_bytes());
+    spoken.hear(&[update(0), update(3)].concat());
+    assert_eq!(spoken.http2.wanted(), wanted(3, 20_000, 30_000));
+    spoken.http2.supply(3, &[&piece[..], &piece[..10_000]].concat());
+    assert_eq!(bodies(&mut spoken), [(3, 16_384, false), (3, 30_000 - 16_384, true)]);
+    assert_eq!(spoken.http2.wanted(), None);
+}
+
+/// An informational head.
+fn headers_of(stream: u32, status: &[u8; 3]) -> Vec<u8> {
+    headers(WHOLE, stream, &[&[0x08, 3][..], status].concat())
+}
+
 #[test]
 fn who_answers_before_the_body_is_there_gets_no_more_of_it() {
     let mut spoken = Spoken::with(0);

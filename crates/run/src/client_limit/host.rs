@@ -2,8 +2,10 @@
 
 use crate::{Endpoint, RunError};
 use brimful_core::{Bytes, Nanos};
-use brimful_target::{Distribution, ServiceClass, Target, TargetConfig};
+use brimful_engine::Security;
+use brimful_target::{CERTIFIED_NAME, Distribution, ServiceClass, Target, TargetConfig};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the responder serves, at `/` and this name.
@@ -23,8 +25,9 @@ pub enum Responder {
 }
 
 impl Responder {
-    /// A server with answers of `response` bytes, on the loopback address of the family of `like`.
-    pub fn answering(like: SocketAddr, response: Bytes, places: &Places) -> Result<Responder, RunError> {
+    /// A server with answers of `response` bytes, on the loopback address of the family of `like`, by TLS if it is to be
+    /// `secure`. What it speaks inside is the client's choice.
+    pub fn answering(like: SocketAddr, response: Bytes, secure: bool, places: &Places) -> Result<Responder, RunError> {
         Ok(Responder::Answers(Target::start(TargetConfig {
             listen: loopback(like),
             classes: vec![ServiceClass::burning(CLASS, Nanos::ZERO, response)],
@@ -35,6 +38,7 @@ impl Responder {
             backlog: 1024,
             cpus: places.responder.clone(),
             read_dir: std::env::temp_dir(),
+            tls: secure,
             seed: 0,
         })?))
     }
@@ -50,14 +54,26 @@ impl Responder {
     }
 
     pub fn endpoint(&self) -> Result<Endpoint, RunError> {
-        let address = match self {
-            Responder::Answers(target) => target.addr(),
-            Responder::Full { listener, .. } => listener.local_addr().map_err(RunError::Listen)?,
+        let (address, is_secure) = match self {
+            Responder::Answers(target) => (target.addr(), target.certificate().is_some()),
+            Responder::Full { listener, .. } => (listener.local_addr().map_err(RunError::Listen)?, false),
         };
         // Not resolved: that would connect, and one of the two does not accept.
         let authority = address.to_string();
-        let (url, path) = (format!("http://{authority}/{CLASS}"), format!("/{CLASS}"));
-        Ok(Endpoint { url, address, authority, path, is_secure: false })
+        let scheme = if is_secure { "https" } else { "http" };
+        let (url, path) = (format!("{scheme}://{authority}/{CLASS}"), format!("/{CLASS}"));
+        Ok(Endpoint { url, address, authority, path, is_secure })
+    }
+
+    /// How a client secures its connections to it that secures others `like` this.
+    pub fn trusted_by(&self, like: Option<&Security>) -> Result<Option<Arc<Security>>, RunError> {
+        match (self, like) {
+            (Responder::Answers(target), Some(like)) => {
+                let trusting = |certificate| like.trusting(certificate, CERTIFIED_NAME);
+                Ok(target.certificate().map(trusting).transpose()?.map(Arc::new))
+            }
+            _ => Ok(None),
+        }
     }
 }
 

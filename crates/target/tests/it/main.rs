@@ -5,6 +5,7 @@
 
 mod client;
 mod http;
+mod protocols;
 mod queue;
 mod robust;
 mod steps;
@@ -24,6 +25,7 @@ fn config(service: &str, workers: usize) -> TargetConfig {
         rate_limit: None,
         cpus: Vec::new(),
         read_dir: std::env::temp_dir(),
+        tls: false,
         seed: 1,
     }
 }

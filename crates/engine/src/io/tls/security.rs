@@ -135,6 +135,23 @@ impl Security {
         Ok(Security { config, name, authorities, named, resume: options.resume, http2: options.http2 })
     }
 
+    /// The same for another server, which shows this certificate (DER) and no other for this name: whoever trusts anybody
+    /// still does, and all others trust it alone.
+    ///
+    /// # Errors
+    /// [`SecurityError`] when it is none that could be trusted.
+    pub fn trusting(&self, certificate: &[u8], name: &'static str) -> Result<Security, SecurityError> {
+        let name = ServerName::try_from(name).map_err(|_| SecurityError::Name(name.to_owned()))?;
+        let certificate = CertificateDer::from(certificate.to_vec());
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.clone())?;
+        let authorities = match self.authorities {
+            None => None,
+            Some(_) => Some(verifier(roots, self.config.crypto_provider())?),
+        };
+        Ok(Security { name, authorities, named: [certificate].into(), ..self.clone() })
+    }
+
     /// A configuration with tickets, and a memory for certificates, of its own.
     pub(crate) fn of_shard(&self) -> Arc<ClientConfig> {
         let mut config = self.config.clone();
@@ -182,9 +199,12 @@ fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<
             Vec::new()
         }
     };
+    Ok((Some(verifier(roots, provider)?), named))
+}
+
+fn verifier(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, SecurityError> {
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
-    let verifier = verifier.map_err(|error| SecurityError::Config(rustls::Error::General(error.to_string())))?;
-    Ok((Some(verifier), named))
+    verifier.map_err(|error| SecurityError::Config(rustls::Error::General(error.to_string())))
 }
 
 /// This host's store of trusted authorities.

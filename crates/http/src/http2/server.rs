@@ -1,0 +1,526 @@
+//! The other side of a connection, for the reference server: requests out of frames, answers into frames. No I/O.
+//!
+//! - A `T` is kept with every request, made of its method and path when its head is there; the request is handed over
+//!   once its body has come as well, of which nothing is kept.
+//! - Only whole frames are read, so whoever feeds keeps the beginning of one, of at most 16 KiB.
+//! - Bounded, whatever the client sends: [`MOST_STREAMS`] requests at once, heads as on the other side, and answers are
+//!   framed only until [`MOST_OUTPUT`] bytes wait to be sent. What a client must be answered grows with what it sends:
+//!   do not read on while there is output.
+
+use super::frame::{
+    self, Fault, Frame, HEADER, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting, write_short,
+};
+use super::hpack::{Decoder, HpackError};
+use super::render;
+use super::{Block, FIRST_WINDOW, MOST_CONTINUATIONS, MOST_WINDOW};
+use crate::{MAX_HEAD_BYTES, ParseError};
+use std::sync::Arc;
+
+/// Requests of one connection that are under way at once.
+const MOST_STREAMS: usize = 256;
+/// No more is framed while so many bytes wait to be sent.
+const MOST_OUTPUT: usize = 256 * 1024;
+
+/// One connection, on which a `T` is kept with every request until it is answered.
+#[derive(Debug)]
+pub struct Http2Server<T> {
+    /// Whether the client's preface has come.
+    greeted: bool,
+    decoder: Decoder,
+    block: Option<Block>,
+    streams: Vec<Exchange<T>>,
+    /// The highest stream that was opened.
+    last: u32,
+    out: Vec<u8>,
+    /// Bytes of `out` that have gone.
+    gone: usize,
+    send_window: i64,
+    /// What every stream's window begins with.
+    first_window: i64,
+    /// Bytes of bodies that the client has not been told were taken.
+    taken: u32,
+}
+
+/// What a client sent, or what is to be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked<T> {
+    /// All whole frames were read.
+    Nothing,
+    /// A whole request, on this stream.
+    Request(u32, T),
+    /// The connection cannot go on; the client is to be told so, which is output.
+    Broken(ParseError),
+}
+
+#[derive(Debug)]
+struct Exchange<T> {
+    id: u32,
+    send_window: i64,
+    state: State<T>,
+}
+
+#[derive(Debug)]
+enum State<T> {
+    /// The body of the request is coming; so much of it the client has not been told was taken.
+    Asking(T, u32),
+    /// To be answered.
+    Asked,
+    /// What of the answer's body has not been framed.
+    Answering { bytes: Arc<[u8]>, at: usize },
+}
+
+impl<T> Default for Http2Server<T> {
+    fn default() -> Http2Server<T> {
+        Http2Server {
+            greeted: false,
+            decoder: Decoder::default(),
+            block: None,
+            streams: Vec::new(),
+            last: 0,
+            out: first_words(),
+            gone: 0,
+            send_window: i64::from(FIRST_WINDOW),
+            first_window: i64::from(FIRST_WINDOW),
+            taken: 0,
+        }
+    }
+}
+
+/// Whether a client that begins like this speaks HTTP/2 by prior knowledge; `None` if more bytes will tell.
+pub fn begins_http2(bytes: &[u8]) -> Option<bool> {
+    match bytes.len() {
+        n if n < PREFACE.len() => (!PREFACE.starts_with(bytes)).then_some(false),
+        _ => Some(bytes.starts_with(PREFACE)),
+    }
+}
+
+/// The header block of an answer, rendered once for all connections. `fields` are written small.
+pub fn answer_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    render::field(&mut block, ":status", &status.to_string());
+    fields.iter().for_each(|(name, value)| render::field(&mut block, name, value));
+    block
+}
+
+impl<T> Http2Server<T> {
+    /// Reads whole frames until there are no more or a request is whole; returns how many bytes were used. What is not
+    /// used is to be given again, with more behind it.
+    pub fn feed(&mut self, bytes: &[u8], mut request: impl FnMut(&[u8], &[u8]) -> T) -> (usize, Asked<T>) {
+        let mut used = 0;
+        if !self.greeted {
+            if bytes.len() < PREFACE.len() {
+                return (0, Asked::Nothing);
+            }
+            if !bytes.starts_with(PREFACE) {
+                return (bytes.len(), self.fail(broken("the connection does not begin with the preface")));
+            }
+            (self.greeted, used) = (true, PREFACE.len());
+        }
+        while let Some(header) = bytes[used..].first_chunk::<HEADER>() {
+            let frame = Frame::parse(*header);
+            if frame.length > MAX_PAYLOAD {
+                let error = ParseError::BadFrame("a frame is longer than the 16 KiB that were allowed");
+                return (bytes.len(), self.fail(Fault { code: code::FRAME_SIZE_ERROR, error }));
+            }
+            let Some(payload) = bytes[used + HEADER..].get(..frame.length) else { break };
+            used += HEADER + frame.length;
+            match self.read(&frame, payload, &mut request) {
+                Ok(None) => {}
+                Ok(Some((stream, asked))) => return (used, Asked::Request(stream, asked)),
+                Err(fault) => return (bytes.len(), self.fail(fault)),
+            }
+        }
+        (used, Asked::Nothing)
+    }
+
+    /// Answers a request, with what is left of `bytes` from `at` on as the body.
+    pub fn answer(&mut self, stream: u32, block: &[u8], bytes: &Arc<[u8]>, at: usize) {
+        let Some(index) = self.find(stream) else { return };
+        let ends = at >= bytes.len();
+        self.write_head(stream, block, ends);
+        if ends {
+            self.streams.swap_remove(index);
+            return;
+        }
+        self.streams[index].state = State::Answering { bytes: Arc::clone(bytes), at };
+        self.write_bodies();
+    }
+
+    /// Says that no more requests are looked at.
+    pub fn say_goodbye(&mut self) {
+        self.write_goaway(code::NO_ERROR);
+    }
+
+    /// What is to be sent.
+    pub fn output(&self) -> &[u8] {
+        &self.out[self.gone..]
+    }
+
+    /// So many bytes of it were.
+    pub fn sent(&mut self, bytes: usize) {
+        self.gone += bytes;
+        if self.gone == self.out.len() {
+            self.out.clear();
+            self.gone = 0;
+            self.write_bodies();
+        }
+    }
+
+    fn read(
+        &mut self,
+        frame: &Frame,
+        payload: &[u8],
+        request: &mut impl FnMut(&[u8], &[u8]) -> T,
+    ) -> Result<Option<(u32, T)>, Fault> {
+        if self.block.as_ref().map(|block| block.stream) != (frame.kind == kind::CONTINUATION).then_some(frame.stream) {
+            return Err(broken("a header block is interrupted, or goes on without having begun"));
+        }
+        let opened = frame.stream % 2 == 1 && frame.stream <= self.last;
+        match frame.kind {
+            kind::HEADERS => {
+                if frame.stream.is_multiple_of(2) || (opened && self.find(frame.stream).is_none()) {
+                    return Err(broken("a head comes on a stream that cannot be opened"));
+                }
+                let bytes = frame::unpadded(frame, payload)?.to_vec();
+                let ends = frame.has(flag::END_STREAM);
+                return self.block(Block { stream: frame.stream, ends, bytes, continuations: 0 }, frame, request);
+            }
+            kind::CONTINUATION => {
+                let Some(mut block) = self.block.take() else { return Ok(None) };
+                block.bytes.extend_from_slice(payload);
+                block.continuations += 1;
+                if block.bytes.len() > MAX_HEAD_BYTES || block.continuations > MOST_CONTINUATIONS {
+                    return Err(flood("CONTINUATION frames"));
+                }
+                return self.block(block, frame, request);
+            }
+            kind::DATA if !opened => return Err(broken("data comes for a stream that was not opened")),
+            kind::DATA => return Ok(self.data(frame)),
+            kind::RST_STREAM if payload.len() != 4 => return Err(bad_length()),
+            kind::RST_STREAM if !opened => return Err(broken("a stream is given up that was not opened")),
+            kind::RST_STREAM => self.streams.retain(|stream| stream.id != frame.stream),
+            kind::SETTINGS => self.settings(frame, payload)?,
+            kind::PING if payload.len() != 8 => return Err(bad_length()),
+            kind::PING if !frame.has(flag::ACK) => write_short(&mut self.out, kind::PING, flag::ACK, 0, payload),
+            kind::WINDOW_UPDATE => self.window(frame, payload)?,
+            kind::PUSH_PROMISE => return Err(broken("a client cannot push")),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// A header block, which may go on in another frame.
+    fn block(
+        &mut self,
+        block: Block,
+        frame: &Frame,
+        request: &mut impl FnMut(&[u8], &[u8]) -> T,
+    ) -> Result<Option<(u32, T)>, Fault> {
+        if !frame.has(flag::END_HEADERS) {
+            self.block = Some(block);
+            return Ok(None);
+        }
+        let Head { method, path, waits } = self.decode(&block.bytes)?;
+        let Block { stream: id, ends, .. } = block;
+        if self.find(id).is_some() {
+            // Trailers.
+            return Ok(if ends { self.whole(id) } else { None });
+        }
+        self.last = id;
+        if self.streams.len() >= MOST_STREAMS {
+            write_short(&mut self.out, kind::RST_STREAM, 0, id, &code::REFUSED_STREAM.to_be_bytes());
+            return Ok(None);
+        }
+        let asking = State::Asking(request(&method, &path), 0);
+        self.streams.push(Exchange { id, send_window: self.first_window, state: asking });
+        if waits && !ends {
+            self.write_head(id, &answer_block(100, &[]), false);
+        }
+        Ok(if ends { self.whole(id) } else { None })
+    }
+
+    fn decode(&mut self, block: &[u8]) -> Result<Head, Fault> {
+        let mut head = Head::default();
+        let note = |name: &[u8], value: &[u8]| match name {
+            b":method" => head.method = value.to_vec(),
+            b":path" => head.path = value.to_vec(),
+            b"expect" => head.waits = value.eq_ignore_ascii_case(b"100-continue"),
+            _ => {}
+        };
+        match self.decoder.decode(block, note) {
+            Ok(_) => Ok(head),
+            Err(HpackError::Broken) => Err(Fault {
+                code: code::COMPRESSION_ERROR,
+                error: ParseError::BadFrame("a header block cannot be decompressed"),
+            }),
+            Err(HpackError::TooLarge) => Err(Fault { code: code::ENHANCE_YOUR_CALM, error: ParseError::HeadTooLarge }),
+        }
+    }
+
+    /// The request on this stream is there with its body.
+    fn whole(&mut self, id: u32) -> Option<(u32, T)> {
+        let index = self.find(id)?;
+        match std::mem::replace(&mut self.streams[index].state, State::Asked) {
+            State::Asking(asked, _) => Some((id, asked)),
+            other => {
+                self.streams[index].state = other;
+                None
+            }
+        }
+    }
+
+    /// Throws a piece of a body away, and gives the windows back what it took of them.
+    fn data(&mut self, frame: &Frame) -> Option<(u32, T)> {
+        let length = frame.length as u32;
+        self.taken += length;
+        if self.taken >= FIRST_WINDOW / 2 {
+            write_short(&mut self.out, kind::WINDOW_UPDATE, 0, 0, &std::mem::take(&mut self.taken).to_be_bytes());
+        }
+        let index = self.find(frame.stream)?;
+        let State::Asking(_, taken) = &mut self.streams[index].state else { return None };
+        *taken += length;
+        if frame.has(flag::END_STREAM) {
+            return self.whole(frame.stream);
+        }
+        if *taken >= FIRST_WINDOW / 2 {
+            let taken = std::mem::take(taken);
+            write_short(&mut self.out, kind::WINDOW_UPDATE, 0, frame.stream, &taken.to_be_bytes());
+        }
+        None
+    }
+
+    fn settings(&mut self, frame: &Frame, payload: &[u8]) -> Result<(), Fault> {
+        if !payload.len().is_multiple_of(6) {
+            return Err(bad_length());
+        }
+        if frame.has(flag::ACK) {
+            return Ok(());
+        }
+        for entry in payload.chunks_exact(6) {
+            let (name, value) = entry.split_at(2);
+            let value = i64::from(frame::number(value).unwrap_or_default());
+            if name == setting::INITIAL_WINDOW_SIZE.to_be_bytes() {
+                let more = value - std::mem::replace(&mut self.first_window, value);
+                self.streams.iter_mut().for_each(|stream| stream.send_window += more);
+            }
+        }
+        write_short(&mut self.out, kind::SETTINGS, flag::ACK, 0, &[]);
+        self.write_bodies();
+        Ok(())
+    }
+
+    fn window(&mut self, frame: &Frame, payload: &[u8]) -> Result<(), Fault> {
+        let [_, _, _, _] = payload else { return Err(bad_length()) };
+        let more = i64::from(frame::number(payload).unwrap_or_default() & 0x7fff_ffff);
+        let window = match self.find(frame.stream) {
+            _ if frame.stream == 0 => &mut self.send_window,
+            Some(index) => &mut self.streams[index].send_window,
+            None => return Ok(()),
+        };
+        *window += more;
+        if *window > MOST_WINDOW {
+            let error = ParseError::BadFrame("a window is opened too far");
+            return Err(Fault { code: code::FLOW_CONTROL_ERROR, error });
+        }
+        self.write_bodies();
+        Ok(())
+    }
+
+    fn find(&self, id: u32) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.id == id)
+    }
+
+    fn write_head(&mut self, stream: u32, block: &[u8], ends: bool) {
+        let flags = flag::END_HEADERS | if ends { flag::END_STREAM } else { 0 };
+        Frame { length: block.len(), kind: kind::HEADERS, flags, stream }.write(&mut self.out);
+        self.out.extend_from_slice(block);
+    }
+
+    /// Frames as much of the answers as the windows, and what waits to be sent, let.
+    fn write_bodies(&mut self) {
+        let (out, connection) = (&mut self.out, &mut self.send_window);
+        self.streams.retain_mut(|stream| {
+            let State::Answering { bytes, at } = &mut stream.state else { return true };
+            while *at < bytes.len() && out.len() < MOST_OUTPUT {
+                let window = usize::try_from(stream.send_window.min(*connection)).unwrap_or(0);
+                let length = (bytes.len() - *at).min(MAX_PAYLOAD).min(window);
+                if length == 0 {
+                    break;
+                }
+                let flags = if *at + length == bytes.len() { flag::END_STREAM } else { 0 };
+                Frame { length, kind: kind::DATA, flags, stream: stream.id }.write(out);
+                out.extend_from_slice(&bytes[*at..*at + length]);
+                *at += length;
+                stream.send_window -= length as i64;
+                *connection -= length as i64;
+            }
+            *at < bytes.len()
+        });
+    }
+
+    fn fail(&mut self, fault: Fault) -> Asked<T> {
+        self.write_goaway(fault.code);
+        Asked::Broken(fault.error)
+    }
+
+    fn write_goaway(&mut self, code: u32) {
+        write_short(&mut self.out, kind::GOAWAY, 0, 0, &[self.last.to_be_bytes(), code.to_be_bytes()].concat());
+    }
+}
+
+/// What a request's head says, as far as it matters here.
+#[derive(Default)]
+struct Head {
+    method: Vec<u8>,
+    path: Vec<u8>,
+    /// For 100 Continue, before it sends its body.
+    waits: bool,
+}
+
+/// What this side says of itself.
+fn first_words() -> Vec<u8> {
+    let mut out = Vec::new();
+    let settings = [
+        (setting::MAX_CONCURRENT_STREAMS, MOST_STREAMS as u32),
+        (setting::MAX_HEADER_LIST_SIZE, MAX_HEAD_BYTES as u32),
+    ];
+    Frame { length: 6 * settings.len(), kind: kind::SETTINGS, flags: 0, stream: 0 }.write(&mut out);
+    for (name, value) in settings {
+        out.extend_from_slice(&name.to_be_bytes());
+        out.extend_from_slice(&value.to_be_bytes());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Ended, Http2, Listener, RecentBlock, Request, Version};
+    use proptest::prelude::*;
+
+    struct Deaf;
+    impl<T> Listener<T> for Deaf {
+        fn received(&mut self, _: &mut T, _: u64) {}
+    }
+
+    /// Requests of our own client with bodies of these lengths, answered with as many bytes as their paths say, while the
+    /// bytes between the two are cut into pieces of these sizes.
+    fn talk(requests: &[(usize, usize)], pieces: &[usize]) -> Vec<(u16, u64)> {
+        let (mut client, mut server) = (Http2::new(), Http2Server::default());
+        let mut recent = RecentBlock::default();
+        for (nth, (asked, body)) in requests.iter().enumerate() {
+            let (path, body) = (format!("/{asked}"), vec![b'x'; *body]);
+            let request = Request::new("POST", "a", &path, &[], &body, Version::Http2, false).unwrap();
+            client.open(&request, nth);
+        }
+        let (mut pieces, mut answers) = (pieces.iter().copied().cycle(), vec![(0, 0); requests.len()]);
+        let (mut to_server, mut to_client): (Vec<u8>, Vec<u8>) = Default::default();
+        let (mut at_server, mut idle) = (Vec::new(), 0);
+        // A piece of nothing may come thrice in a row, and nothing that is left is longer than that.
+        while idle < 8 {
+            to_server.extend_from_slice(client.output());
+            client.clear_output();
+            to_client.extend_from_slice(server.output());
+            server.sent(server.output().len());
+            let piece = pieces.next().unwrap_or(1);
+            let there = piece.min(to_server.len());
+            at_server.extend(to_server.drain(..there));
+            loop {
+                let page = |method: &[u8], path: &[u8]| {
+                    assert_eq!(method, b"POST");
+                    std::str::from_utf8(&path[1..]).unwrap().parse::<usize>().unwrap()
+                };
+                let (used, asked) = server.feed(&at_server, page);
+                at_server.drain(..used);
+                match asked {
+                    Asked::Nothing => break,
+                    Asked::Request(stream, size) => {
+                        let length = size.to_string();
+                        let block = answer_block(200, &[("content-length", &length)]);
+                        server.answer(stream, &block, &vec![b'y'; size + 3].into(), 3);
+                    }
+                    Asked::Broken(error) => panic!("{error}"),
+                }
+            }
+            let there = piece.min(to_client.len());
+            let mut bytes: Vec<u8> = to_client.drain(..there).collect();
+            loop {
+                let heard = client.feed(&mut recent, &bytes, &mut Deaf).unwrap();
+                bytes.drain(..heard.consumed);
+                match heard.over {
+                    None => break,
+                    Some((carried, Ended::Whole(response))) => {
+                        answers[carried.value] = (response.status, response.body_bytes);
+                    }
+                    Some((_, other)) => panic!("{other:?}"),
+                }
+            }
+            let silent = there == 0 && to_server.is_empty() && !client.has_output() && server.output().is_empty();
+            idle = if silent { idle + 1 } else { 0 };
+        }
+        assert!(server.streams.is_empty());
+        answers
+    }
+
+    #[test]
+    fn bodies_longer_than_every_window_come_through_both_ways() {
+        let requests = [(3_000_000, 0), (0, 1_000_000), (70_000, 70_000)];
+        assert_eq!(talk(&requests, &[usize::MAX]), requests.map(|(size, _)| (200, size as u64)));
+    }
+
+    #[test]
+    fn whoever_waits_is_told_to_go_on_and_a_broken_connection_is_told_why() {
+        let mut server = Http2Server::default();
+        let block = render::block("PUT", "http", "a", "/", &[("expect", "100-continue")]);
+        let mut bytes = PREFACE.to_vec();
+        Frame { length: block.len(), kind: kind::HEADERS, flags: flag::END_HEADERS, stream: 1 }.write(&mut bytes);
+        bytes.extend_from_slice(&block);
+        assert_eq!(server.feed(&bytes, |_, _| ()), (bytes.len(), Asked::Nothing));
+        let told = server.output().to_vec();
+        assert!(told.ends_with(&answer_block(100, &[])), "{told:?}");
+        server.sent(told.len());
+        let mut data = Vec::new();
+        write_short(&mut data, kind::DATA, flag::END_STREAM, 1, b"body");
+        assert_eq!(server.feed(&data, |_, _| ()), (data.len(), Asked::Request(1, ())));
+        // Data for a stream that never was.
+        write_short(&mut data, kind::DATA, 0, 3, b"body");
+        assert!(matches!(server.feed(&data[13..], |_, _| ()), (_, Asked::Broken(_))));
+        assert_eq!(server.output()[3..], [kind::GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn the_preface_is_known_as_soon_as_it_can_be() {
+        assert_eq!([&b""[..], b"PRI * HTTP/2.0"].map(begins_http2), [None, None]);
+        assert_eq!([&b"G"[..], b"PRIX", b"POST / HTTP/1.1\r\nHost: a\r\n\r\n"].map(begins_http2), [Some(false); 3]);
+        assert_eq!(begins_http2(PREFACE), Some(true));
+    }
+
+    proptest! {
+        #[test]
+        fn however_the_bytes_are_cut_all_is_answered(
+            requests in prop::collection::vec((0usize..100_000, 0usize..100_000), 1..8),
+            pieces in prop::collection::vec(1usize..20_000, 1..6),
+        ) {
+            let expected: Vec<(u16, u64)> = requests.iter().map(|(size, _)| (200, *size as u64)).collect();
+            prop_assert_eq!(talk(&requests, &pieces), expected);
+        }
+
+        #[test]
+        fn no_bytes_panic(
+            greets in any::<bool>(),
+            frames in prop::collection::vec((0u8..12, any::<u8>(), 0u32..6, prop::collection::vec(any::<u8>(), 0..60)), 0..20),
+            rest in prop::collection::vec(any::<u8>(), 0..60),
+        ) {
+            let mut bytes = if greets { PREFACE.to_vec() } else { Vec::new() };
+            frames.iter().for_each(|(kind, flags, stream, payload)| {
+                write_short(&mut bytes, *kind, *flags, *stream, payload);
+            });
+            bytes.extend(rest);
+            let mut server = Http2Server::default();
+            while let (used, Asked::Request(stream, ())) = server.feed(&bytes, |_, _| ()) {
+                bytes.drain(..used);
+                server.answer(stream, &answer_block(404, &[]), &vec![1; 100_000].into(), 0);
+            }
+        }
+    }
+}
