@@ -13,6 +13,7 @@
 //! [`End::ClientLimited`]: brimful_core::End::ClientLimited
 //! [`Outcome`]: brimful_core::Outcome
 
+mod address;
 mod bodies;
 mod clock;
 mod connection;
@@ -24,6 +25,7 @@ mod expected;
 mod host;
 mod io;
 mod pacing;
+mod redirects;
 mod requests;
 #[cfg(test)]
 mod scripted;
@@ -38,10 +40,12 @@ mod turns;
 #[cfg(fuzzing)]
 pub use io::scripted as fuzzing;
 
+pub use address::Address;
 pub use bodies::BodyFile;
 pub use clock::Clock;
 pub use host::CpuTime;
 pub use io::{Handshake, Security, SecurityError, SecurityOptions};
+pub use redirects::{Follow, Redirect};
 pub use requests::{FixedRequests, Requests, Wire};
 pub use session_requests::{ScriptedRequests, SessionRequests};
 pub use sources::{Cidr, CidrError};
@@ -59,7 +63,7 @@ use turns::ShardUse;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where to connect.
-    pub address: SocketAddr,
+    pub address: Address,
     /// How connections are secured, if they are.
     pub tls: Option<Arc<Security>>,
     /// How connections are used.
@@ -97,7 +101,7 @@ pub struct ConnectionPolicy {
     pub connect_timeout: Option<Nanos>,
     /// A call without a whole response this long after its first byte was sent has timed out. A TLS handshake has as long.
     pub response_timeout: Nanos,
-    /// Addresses of this host to connect from, in turn; `None` leaves it to the kernel.
+    /// Addresses of this host to connect from by TCP, in turn; `None` leaves it to the kernel.
     pub source: Option<Cidr>,
     /// `SO_SNDBUF`, bytes.
     pub send_buffer: Option<u32>,
@@ -306,17 +310,22 @@ impl Config {
         const SEGMENT: usize = 1200;
         let long = longest_request > SEGMENT;
         let policy = &self.connections;
-        let sources = policy.source.map_or(Ok(Vec::new()), |range| range.usable(&self.address))?;
+        let sources = match (policy.source, self.address.tcp()) {
+            (Some(range), Some(target)) => range.usable(&target)?,
+            _ => Vec::new(),
+        };
+        let several = policy.pipeline > 1 || policy.http2;
         Ok(Settings {
-            address: self.address,
+            address: self.address.clone(),
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
-                no_delay: policy.pipeline > 1 || policy.http2 || long,
+                // A Unix socket delays nothing.
+                no_delay: self.address.tcp().is_some() && (several || long),
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,
             },
-            pipelined: policy.pipeline > 1 || policy.http2,
+            pipelined: several,
             tls: self.tls.clone(),
             says_farewell: policy.close == Close::Fin,
         })

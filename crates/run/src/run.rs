@@ -2,18 +2,17 @@
 
 use crate::beside::{Beside, Looks};
 use crate::stream::{self, Feed};
-use crate::{RunError, RunPlan, Watched};
+use crate::{RunError, RunPlan, Watched, stateful};
 use brimful_core::counts::Counts;
 use brimful_core::record::{Generator, Record, ShardOrigin};
 use brimful_core::server::HostProbe;
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Observer};
-use brimful_engine::{Clock, Run, SessionRequests};
+use brimful_engine::{Clock, Run};
 use brimful_monitor::{Monitor, MonitorError, host};
 use brimful_os::cpus::pin_this_thread;
 use brimful_stats::{Account, Collector, Detail, Facts, derive};
-use brimful_workload::{Closed, Extent, Mix, Open, SClients, Scripts, Sessions, Shard};
-use std::sync::Arc;
+use brimful_workload::{Closed, Extent, Mix, Open, SClients, Shard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -72,6 +71,7 @@ fn carry_out<B: Observer + Send>(
     let account = || {
         let account = Account::new(&names, window).in_intervals(plan.interval);
         let account = if has_sessions { account.of_sessions() } else { account };
+        let account = if plan.follow.is_some() { account.of_redirects() } else { account };
         if plan.tls.is_some() { account.of_tls() } else { account }
     };
     let collector = || match (&plan.keeper, &plan.live) {
@@ -92,6 +92,10 @@ fn carry_out<B: Observer + Send>(
     };
     let shards = || plan.shards();
     let run = match *plan.load()? {
+        _ if plan.is_stateful()? => {
+            let mix = mix.clone().ok_or_else(|| RunError::BadLoad("a log has no mix".to_owned()))?;
+            stateful::drive(plan, &config, &requests, (&mix, extent), collector, stop)?
+        }
         Load::Closed { clients, think } => {
             let closed =
                 |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
@@ -106,24 +110,11 @@ fn carry_out<B: Observer + Send>(
             let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
             brimful_engine::run(&config, shards, stop)?
         }
-        Load::Sessions(ref load) => {
-            // Each has streams of its own; the mix's is not drawn from.
-            let (scripts, scripted) = (Scripts::of(&plan.workload).map(Arc::new), plan.scripted_requests()?);
-            let sessions = |shard| {
-                let sessions =
-                    Sessions::new(load, shard_mix(shard)?, extent, plan.seed, shard)?.following(scripts.clone());
-                let requests = SessionRequests::new(&requests, &scripted);
-                let requests = if load.cookies { requests.with_cookies(plan.endpoint.is_secure) } else { requests };
-                Ok((sessions, requests, collector()))
-            };
-            let shards = shards().map(sessions).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop)?
-        }
         Load::Log(_) => {
             let unread = || RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned());
             stream::drive(plan, &config, feed.ok_or_else(unread)?, collector, stop)?
         }
-        Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => {
+        Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Sessions(_) => {
             let (arrivals, mix) = (plan.arrivals()?, Mix::of(&plan.workload, plan.seed)?);
             let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), &requests, collector());
             brimful_engine::run(&config, shards().map(open).collect(), stop)?

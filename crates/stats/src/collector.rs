@@ -8,8 +8,9 @@
 use crate::account::Account;
 use crate::keeper::{Counter, Keeper, hand_over};
 use crate::live::{Live, Place, show};
+use crate::redirects::RedirectTally;
 use crate::tally::{Tally, count_end};
-use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome, SessionEnded};
+use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome, SessionEnded, Unfollowed};
 
 /// Observes one shard's calls.
 #[derive(Clone, Debug)]
@@ -58,7 +59,8 @@ impl Collector {
     fn ended(&mut self, call: &PerCall, outcome: &Outcome) {
         let Outcome { due, at, .. } = *outcome;
         let account = &mut self.account;
-        let tally = &mut account.classes[usize::from(outcome.call.class.0)];
+        let is_scheduled = usize::from(outcome.call.class.0) < account.classes.len();
+        let tally = account.tally(outcome.call.class.0);
         tally.traffic.sent += outcome.bytes_sent;
         tally.traffic.received += outcome.bytes_received;
         count_end(&mut tally.counts, outcome.end);
@@ -72,10 +74,12 @@ impl Collector {
                         tally.first_byte.record(first_byte - sent);
                     }
                 }
-                account.completed_in_window += u64::from(at <= account.window);
-                account.series.completed(at, response_time);
-                account.replies.record(at);
-                account.batches.record(at, response_time);
+                if is_scheduled {
+                    account.completed_in_window += u64::from(at <= account.window);
+                    account.series.completed(at, response_time);
+                    account.replies.record(at);
+                    account.batches.record(at, response_time);
+                }
             }
             // The end of the run is no failure.
             End::Unfinished { .. } => {}
@@ -103,7 +107,7 @@ impl Collector {
     }
 
     fn tally(&mut self, call: &PerCall) -> &mut Tally {
-        &mut self.account.classes[usize::from(call.class)]
+        self.account.tally(call.class)
     }
 }
 
@@ -118,7 +122,9 @@ impl Observer for Collector {
             Event::Scheduled { class: ClassId(class), due } => {
                 *call = PerCall { class, ready: due, ..PerCall::default() };
                 self.tally(call).counts.scheduled += 1;
-                self.account.series.offered(due);
+                if usize::from(class) < self.account.classes.len() {
+                    self.account.series.offered(due);
+                }
             }
             Event::Ready { at } => call.ready = at,
             Event::Begun { at } => self.tally(call).lateness.record(at - call.ready),
@@ -148,6 +154,10 @@ impl Observer for Collector {
             Event::EmptyLines { lines } => self.tally(call).counts.empty_lines += u64::from(lines),
             Event::Ended(ref outcome) => self.ended(call, outcome),
         }
+    }
+
+    fn on_unfollowed(&mut self, why: Unfollowed) {
+        self.account.redirects.get_or_insert_with(RedirectTally::new).unfollowed(why);
     }
 
     fn on_session(&mut self, session: &SessionEnded) {

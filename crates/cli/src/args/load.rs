@@ -122,6 +122,11 @@ pub struct CallArgs {
     /// Request body: text, or @FILE for the content of a file
     #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "workload", alias = "body", short_alias = 'b')]
     pub data: Option<String>,
+    /// Follow redirects within the server, up to N one after another; their calls are counted apart
+    ///
+    /// The client, or the session, waits for the last answer. Redirects to another server are counted, and not followed.
+    #[arg(long, value_name = "N", alias = "max-redirects", hide_short_help = true)]
+    pub follow: Option<Count>,
 }
 
 impl CallArgs {

@@ -29,6 +29,13 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     if record.counts.scheduled == 0 {
         return Ok(());
     }
+    if record.redirects.as_ref().is_some_and(|redirects| redirects.followed.counts.scheduled > 0) {
+        return Err(
+            "its calls that followed redirects are of no class, and cost the server too: leave out --follow, and \
+                    request the URL that the redirects lead to"
+                .into(),
+        );
+    }
     if past_saturation(record) {
         return Err(format!(
             "past saturation: of {} calls per second {} were completed and {} failed, and what failed cost time \

@@ -57,7 +57,7 @@ impl Responder {
         // Not resolved: that would connect, and one of the two does not accept.
         let authority = address.to_string();
         let (url, path) = (format!("http://{authority}/{CLASS}"), format!("/{CLASS}"));
-        Ok(Endpoint { url, address, authority, path, is_secure: false })
+        Ok(Endpoint { url, address: address.into(), authority, path, is_secure: false })
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
     fn a_full_listener_lets_nobody_in() {
         for like in ["10.0.0.1:80", "[2001:db8::1]:80"] {
             let responder = Responder::full(like.parse().unwrap()).unwrap();
-            let address = responder.endpoint().unwrap().address;
+            let address = responder.endpoint().unwrap().address.tcp().unwrap();
             assert!(address.ip().is_loopback() && address.is_ipv4() == like.starts_with("10"), "{address}");
             assert!(TcpStream::connect_timeout(&address, LOCAL).is_err());
         }
