@@ -245,18 +245,35 @@ where
     R: Requests<'a> + Send,
     O: Observer + Send,
 {
-    host::raise_descriptor_limit();
-    let settings = config.settings(shards.iter().map(|(_, requests, _)| requests.longest()).max().unwrap_or(0))?;
-    let uring = match config.engine {
-        Engine::Epoll => false,
-        Engine::Auto => Uring::new(&settings).is_ok(),
-        Engine::Uring => Uring::new(&settings).map(|_| true)?,
-    };
-    match (uring, &config.tls) {
-        (true, None) => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
-        (true, Some(_)) => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
-        (false, None) => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
-        (false, Some(_)) => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
+    if config.tls.is_none() {
+        return run_plain(config, shards, stop);
+    }
+    let (settings, uring) = config.prepare(&shards)?;
+    match uring {
+        true => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
+        false => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
+    }
+}
+
+/// The same without TLS, whatever the configuration says: for loads that are made by TLS through another type, so that there
+/// is no second copy of the engine for it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_plain<'a, W, R, O>(
+    config: &'a Config,
+    shards: Vec<(W, R, O)>,
+    stop: &AtomicBool,
+) -> Result<Run<O>, EngineError>
+where
+    W: Workload + Send,
+    R: Requests<'a> + Send,
+    O: Observer + Send,
+{
+    let (settings, uring) = config.prepare(&shards)?;
+    match uring {
+        true => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
+        false => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
     }
 }
 
@@ -305,6 +322,19 @@ where
 }
 
 impl Config {
+    /// What the sockets of these shards have in common, and whether io_uring drives them.
+    fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
+        host::raise_descriptor_limit();
+        let longest = shards.iter().map(|(_, requests, _)| requests.longest()).max();
+        let settings = self.settings(longest.unwrap_or(0))?;
+        let uring = match self.engine {
+            Engine::Epoll => false,
+            Engine::Auto => Uring::new(&settings).is_ok(),
+            Engine::Uring => Uring::new(&settings).map(|_| true)?,
+        };
+        Ok((settings, uring))
+    }
+
     fn settings(&self, longest_request: usize) -> Result<Settings, EngineError> {
         /// What surely fits into one segment.
         const SEGMENT: usize = 1200;

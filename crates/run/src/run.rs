@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 /// # Errors
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
 pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, None, stop, true, || ()).map(|(record, ())| record)
+    carry_out::<false, ()>(plan, None, stop, true, || ()).map(|(record, ())| record)
 }
 
 /// The same, for those who want to know more of it: what they look at is said by `looks`.
@@ -30,7 +30,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
 /// # Errors
 /// As [`run`].
 pub fn run_beheld(plan: &RunPlan, looks: &Looks, stop: &AtomicBool) -> Result<(Record, Option<Detail>), RunError> {
-    let (record, beside) = carry_out(plan, None, stop, true, || Beside::new(looks, plan.window))?;
+    let (record, beside) = carry_out::<true, Beside>(plan, None, stop, true, || Beside::new(looks, plan.window))?;
     Ok((record, beside.into_detail()))
 }
 
@@ -39,16 +39,17 @@ pub fn run_beheld(plan: &RunPlan, looks: &Looks, stop: &AtomicBool) -> Result<(R
 /// # Errors
 /// As [`run`], and when there is no call at all.
 pub fn run_stream(plan: &RunPlan, feed: Feed<'_>, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, Some(feed), stop, true, || ()).map(|(record, ())| record)
+    carry_out::<false, ()>(plan, Some(feed), stop, true, || ()).map(|(record, ())| record)
 }
 
 /// The same without a look at the host's speed, for several runs at once: it would fall into another's load.
 pub(crate) fn run_beside_another(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, None, stop, false, || ()).map(|(record, ())| record)
+    carry_out::<false, ()>(plan, None, stop, false, || ()).map(|(record, ())| record)
 }
 
-/// Runs it, with another observer of each shard `beside` the collector.
-fn carry_out<B: Observer + Send>(
+/// Runs it, with another observer of each shard `beside` the collector. Where somebody looks on, there is one copy of the
+/// engine for all loads.
+fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
     plan: &RunPlan,
     feed: Option<Feed<'_>>,
     stop: &AtomicBool,
@@ -91,33 +92,35 @@ fn carry_out<B: Observer + Send>(
         Ok::<Mix, RunError>(mix.of_shard(shard, plan.seed))
     };
     let shards = || plan.shards();
-    let run = match *plan.load()? {
-        _ if plan.is_stateful()? => {
-            let mix = mix.clone().ok_or_else(|| RunError::BadLoad("a log has no mix".to_owned()))?;
-            stateful::drive(plan, &config, &requests, (&mix, extent), collector, stop)?
-        }
-        Load::Closed { clients, think } => {
-            let closed =
-                |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
-            let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop)?
-        }
-        Load::SClients { attempts } => {
-            let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
-            let s_clients = |shard| {
-                Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), &requests, collector()))
-            };
-            let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop)?
-        }
-        Load::Log(_) => {
-            let unread = || RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned());
-            stream::drive(plan, &config, feed.ok_or_else(unread)?, collector, stop)?
-        }
-        Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Sessions(_) => {
-            let (arrivals, mix) = (plan.arrivals()?, Mix::of(&plan.workload, plan.seed)?);
-            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), &requests, collector());
-            brimful_engine::run(&config, shards().map(open).collect(), stop)?
+    let is_log = matches!(plan.load()?, Load::Log(_));
+    let run = if LOOKED_ON || !is_log && (plan.is_stateful()? || plan.tls.is_some()) {
+        let mix = mix.clone().ok_or_else(|| RunError::BadLoad("a log has no mix".to_owned()))?;
+        stateful::drive(plan, &config, &requests, (&mix, extent), collector, stop)?
+    } else {
+        match *plan.load()? {
+            Load::Closed { clients, think } => {
+                let closed =
+                    |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
+                let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
+                brimful_engine::run_plain(&config, shards, stop)?
+            }
+            Load::SClients { attempts } => {
+                let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
+                let s_clients = |shard| {
+                    Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), &requests, collector()))
+                };
+                let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
+                brimful_engine::run_plain(&config, shards, stop)?
+            }
+            Load::Log(_) => {
+                let unread = || RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned());
+                stream::drive(plan, &config, feed.ok_or_else(unread)?, collector, stop)?
+            }
+            Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Sessions(_) => {
+                let (arrivals, mix) = (plan.arrivals()?, Mix::of(&plan.workload, plan.seed)?);
+                let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), &requests, collector());
+                brimful_engine::run_plain(&config, shards().map(open).collect(), stop)?
+            }
         }
     };
     // Load was offered until then.

@@ -1,11 +1,12 @@
-//! Loads whose requests depend on answers, by cookies or redirects. They are made by one piece of the engine, whichever
-//! load it is: a copy of it for each would be a megabyte of program.
+//! Loads of which it does not matter that a call costs some instructions more: those whose requests depend on answers, by
+//! cookies or redirects, those by TLS, and those that somebody looks on at. They are made by one piece of the engine,
+//! whichever load it is, as a copy of it for each would be megabytes of program.
 
 use crate::{RunError, RunPlan};
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Next, Observer, Outcome, SessionId, SessionOutcome, Workload};
 use brimful_engine::{Config, FixedRequests, Run, SessionRequests};
-use brimful_workload::{Closed, Extent, Mix, Open, Scripts, Sessions, Shard};
+use brimful_workload::{Closed, Extent, Mix, Open, SClients, Scripts, Sessions, Shard};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -31,6 +32,10 @@ pub(crate) fn drive<O: Observer + Send>(
             Load::Closed { clients, think } => {
                 Stateful::Closed(Closed::new(*clients, *think, of_shard(), extent, shard))
             }
+            Load::SClients { attempts } => {
+                let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
+                Stateful::SClients(SClients::new(*attempts, timeout, of_shard(), extent, shard))
+            }
             // A schedule that is split passes over the calls of the other shards.
             _ => Stateful::Open(Box::new(Open::new(plan.arrivals()?, mix.clone(), extent, shard))),
         })
@@ -48,6 +53,7 @@ pub(crate) fn drive<O: Observer + Send>(
 enum Stateful {
     Open(Box<Open>),
     Closed(Closed),
+    SClients(SClients),
     Sessions(Box<Sessions>),
 }
 
@@ -56,6 +62,7 @@ impl Workload for Stateful {
         match self {
             Stateful::Open(load) => load.next(now, in_flight),
             Stateful::Closed(load) => load.next(now, in_flight),
+            Stateful::SClients(load) => load.next(now, in_flight),
             Stateful::Sessions(load) => load.next(now, in_flight),
         }
     }
@@ -64,6 +71,7 @@ impl Workload for Stateful {
         match self {
             Stateful::Open(load) => load.on_established(at),
             Stateful::Closed(load) => load.on_established(at),
+            Stateful::SClients(load) => load.on_established(at),
             Stateful::Sessions(load) => load.on_established(at),
         }
     }
@@ -72,6 +80,7 @@ impl Workload for Stateful {
         match self {
             Stateful::Open(load) => load.on_outcome(outcome),
             Stateful::Closed(load) => load.on_outcome(outcome),
+            Stateful::SClients(load) => load.on_outcome(outcome),
             Stateful::Sessions(load) => load.on_outcome(outcome),
         }
     }
@@ -79,7 +88,7 @@ impl Workload for Stateful {
     fn session_ended(&mut self, session: SessionId) -> Option<SessionOutcome> {
         match self {
             Stateful::Sessions(load) => load.session_ended(session),
-            Stateful::Open(_) | Stateful::Closed(_) => None,
+            Stateful::Open(_) | Stateful::Closed(_) | Stateful::SClients(_) => None,
         }
     }
 
@@ -90,7 +99,7 @@ impl Workload for Stateful {
     fn sessions_in_progress(&self) -> u64 {
         match self {
             Stateful::Sessions(load) => load.sessions_in_progress(),
-            Stateful::Open(_) | Stateful::Closed(_) => 0,
+            Stateful::Open(_) | Stateful::Closed(_) | Stateful::SClients(_) => 0,
         }
     }
 }

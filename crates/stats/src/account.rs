@@ -75,13 +75,18 @@ impl Account {
         Account { redirects: Some(RedirectTally::new()), ..self }
     }
 
+    /// Whether calls of this class are the schedule's, and not such as follow redirects.
+    pub(crate) fn schedules(&self, class: u16) -> bool {
+        usize::from(class) < self.classes.len()
+    }
+
     /// Where calls of a class are counted.
     ///
     /// # Panics
     /// When there is no such class.
     pub(crate) fn tally(&mut self, class: u16) -> &mut Tally {
         match &mut self.redirects {
-            Some(redirects) if usize::from(class) == self.classes.len() => &mut redirects.followed,
+            Some(redirects) if usize::from(class) >= self.classes.len() => &mut redirects.followed,
             _ => &mut self.classes[usize::from(class)],
         }
     }

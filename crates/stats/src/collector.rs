@@ -59,12 +59,12 @@ impl Collector {
     fn ended(&mut self, call: &PerCall, outcome: &Outcome) {
         let Outcome { due, at, .. } = *outcome;
         let account = &mut self.account;
-        let is_scheduled = usize::from(outcome.call.class.0) < account.classes.len();
+        let is_scheduled = account.schedules(outcome.call.class.0);
         let tally = account.tally(outcome.call.class.0);
         tally.traffic.sent += outcome.bytes_sent;
         tally.traffic.received += outcome.bytes_received;
         count_end(&mut tally.counts, outcome.end);
-        match outcome.end {
+        let failed = match outcome.end {
             End::Completed { .. } => {
                 let response_time = at - due;
                 tally.response.record(response_time);
@@ -80,20 +80,21 @@ impl Collector {
                     account.replies.record(at);
                     account.batches.record(at, response_time);
                 }
+                false
             }
             // The end of the run is no failure.
-            End::Unfinished { .. } => {}
+            End::Unfinished { .. } => false,
             End::ClientLimited(limit) => {
                 match limit {
                     Limit::Descriptors => account.limited.descriptors += 1,
                     Limit::Ports => account.limited.ports += 1,
                     Limit::Memory => account.limited.memory += 1,
                 }
-                account.series.failed(at);
+                true
             }
             End::TlsFailed { why, .. } => {
                 *account.tls_faults.entry(why).or_default() += 1;
-                account.series.failed(at);
+                true
             }
             End::Unexpected { .. }
             | End::Abandoned
@@ -102,7 +103,10 @@ impl Collector {
             | End::TimedOut
             | End::Malformed
             | End::StreamReset
-            | End::GoneAway => account.series.failed(at),
+            | End::GoneAway => true,
+        };
+        if failed && is_scheduled {
+            account.series.failed(at);
         }
     }
 
@@ -122,7 +126,7 @@ impl Observer for Collector {
             Event::Scheduled { class: ClassId(class), due } => {
                 *call = PerCall { class, ready: due, ..PerCall::default() };
                 self.tally(call).counts.scheduled += 1;
-                if usize::from(class) < self.account.classes.len() {
+                if self.account.schedules(class) {
                     self.account.series.offered(due);
                 }
             }
@@ -148,7 +152,9 @@ impl Observer for Collector {
             Event::Sent { at } => {
                 call.sent = Some(at);
                 self.tally(call).counts.sent += 1;
-                self.account.series.sent(at);
+                if self.account.schedules(call.class) {
+                    self.account.series.sent(at);
+                }
             }
             Event::FirstByte { at } => call.first_byte = Some(at),
             Event::EmptyLines { lines } => self.tally(call).counts.empty_lines += u64::from(lines),

@@ -74,9 +74,9 @@ pub struct ConnectionArgs {
     /// One behind the other, or on as many streams of HTTP/2, of which the server may allow fewer.
     #[arg(long, value_name = "N", default_value = "1", alias = "streams", hide_short_help = true)]
     pub pipeline: Count,
-    /// Who closes a connection after its last call: server, or this side by fin or rst
+    /// Who closes a connection: server, or this side by fin or rst
     ///
-    /// The server is asked by `Connection: close`, and keeps the TIME_WAIT. RST is cheap, and the server sees an error.
+    /// After its last call. The server is asked by `Connection: close`, and keeps the TIME_WAIT. RST is cheap, and the server sees an error.
     #[arg(long, value_name = "WHO", default_value = "server", value_parser = close(), hide_possible_values = true)]
     #[arg(hide_short_help = true)]
     pub close: Close,

@@ -285,6 +285,10 @@ impl<'a> Uring<'a> {
 
     /// Makes a socket that was opened outside the ring the connection's.
     fn take_in(&mut self, token: Token, socket: &OwnedFd, connecting: bool) -> Result<(), Errno> {
+        // The slot may still hold the socket of the connection before, whose close is on its way.
+        if !self.ring.submission().is_empty() {
+            self.submit();
+        }
         self.occupy(token, connecting)?;
         let update = self.ring.submitter().register_files_update(token.slot, &[socket.as_raw_fd()]);
         update.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;

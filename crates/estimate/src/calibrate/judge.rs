@@ -38,11 +38,14 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     }
     if past_saturation(record) {
         return Err(format!(
-            "past saturation: of {} calls per second {} were completed and {} failed, and what failed cost time \
-             too; lower the rate, or let the run be much longer than its response times",
+            "past saturation: of {} calls per second {} were completed{}; lower the rate, or let the run be much longer than \
+             its response times",
             number(record.rates.offered),
             number(record.rates.completed),
-            percent(failed(record))
+            match failed(record) {
+                0.0 => String::new(),
+                share => format!(" and {} failed, and what failed cost time too", percent(share)),
+            }
         ));
     }
     if record.classes.values().all(|c| c.counts.completed == 0) || measured.busy == 0.0 {
