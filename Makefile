@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router fmt clean tools rules
+.PHONY: help setup demo build deb web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -26,6 +26,9 @@ demo: build ## Build brimful and survey the built-in reference server
 
 build: tools $(PAGE) ## Build the release binary
 	cargo build --locked --release --package brimful-cli
+
+deb: build ## Make a Debian package of the release build (needs cargo-deb)
+	scripts/deb $(TARGET_DIR)
 
 web: $(PAGE) ## Build the report page, which the binary embeds
 

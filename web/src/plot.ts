@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { h, svg, type Child } from "./dom.ts";
 import { number } from "./format.ts";
+import { clear, occupy, write } from "./words.ts";
 import type { Comparison, Role } from "./documents/survey.ts";
 
 export interface Chart {
@@ -108,7 +109,7 @@ function draw(chart: Chart, host: HTMLElement, log: boolean): uPlot {
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       ...options,
-      hooks: { ...options.hooks, setCursor: [(u) => readout(u, chart, box)] },
+      hooks: { ...options.hooks, drawClear: [clear, ...(options.hooks?.drawClear ?? [])], setCursor: [(u) => readout(u, chart, box)] },
     },
     chart.data,
     host,
@@ -211,7 +212,7 @@ export function paint(u: uPlot, job: (context: CanvasRenderingContext2D) => void
 /** The measured levels: an interval bar and the role's shape. */
 export function marks(u: uPlot, list: Mark[]): void {
   paint(u, (ctx) => {
-    for (const { x, y, role, half, name } of list) {
+    for (const { x, y, role, half } of list) {
       const left = u.valToPos(x, "x");
       ctx.strokeStyle = colour(role);
       ctx.lineWidth = 1.5;
@@ -225,18 +226,6 @@ export function marks(u: uPlot, list: Mark[]): void {
         }
         ctx.stroke();
       }
-      if (name !== undefined) {
-        const right = left + 10 + ctx.measureText(name).width;
-        const taken = list.some((other) => {
-          const at = u.valToPos(other.x, "x");
-          return at > left && at < right + 6 && Math.abs(u.valToPos(other.y, "y") - u.valToPos(y, "y")) < 12;
-        });
-        const room = right < u.over.clientWidth && !taken;
-        ctx.textAlign = room ? "left" : "right";
-        ctx.textBaseline = "middle";
-        ctx.fillStyle = colour("ink");
-        label(ctx, name, room ? left + 10 : left - 10, u.valToPos(y, "y"));
-      }
       ctx.save();
       ctx.translate(left, u.valToPos(y, "y"));
       ctx.fillStyle = colour(role === "calibration" ? "surface" : role);
@@ -244,6 +233,18 @@ export function marks(u: uPlot, list: Mark[]): void {
       ctx.fill(shape);
       ctx.stroke(shape);
       ctx.restore();
+      occupy(u, left, u.valToPos(y, "y"), 6);
+    }
+    ctx.fillStyle = colour("ink");
+    for (const { x, y, name } of list) {
+      if (name === undefined) continue;
+      const [left, top] = [u.valToPos(x, "x"), u.valToPos(y, "y")];
+      write(u, ctx, [name], [
+        { x: left + 10, y: top, align: "left" },
+        { x: left - 10, y: top, align: "right" },
+        { x: left, y: top - 16, align: "center" },
+        { x: left, y: top + 16, align: "center" },
+      ]);
     }
   });
 }
@@ -284,41 +285,36 @@ export function doubtful(u: uPlot, ends: [number, number] | null): void {
   });
 }
 
-/** A dashed upright line with words to its left, or to its right where there is no room. */
+/** A dashed upright line with words beside one of its ends. */
 export function upright(u: uPlot, at: number, words: string[], place: "top" | "bottom"): void {
   paint(u, (ctx) => {
     const x = Math.round(u.valToPos(at, "x")) + 0.5;
     const height = u.over.clientHeight;
     dashes(ctx, [x, 0], [x, height]);
-    const room = Math.max(...words.map((word) => ctx.measureText(word).width)) + 8 < x;
-    ctx.textAlign = room ? "right" : "left";
-    words.forEach((word, i) => {
-      const top = place === "top" ? 14 + 16 * i : height - 14 - 16 * (words.length - 1 - i);
-      label(ctx, word, room ? x - 8 : x + 8, top);
-    });
+    const [high, low] = [6 + 8 * words.length, height - 6 - 8 * words.length];
+    const [first, second] = place === "top" ? [high, low] : [low, high];
+    write(u, ctx, words, [
+      { x: x - 8, y: first, align: "right" },
+      { x: x + 8, y: first, align: "left" },
+      { x: x - 8, y: second, align: "right" },
+      { x: x + 8, y: second, align: "left" },
+    ]);
   });
 }
 
-/** A dashed line across, with words above its left end. */
+/** A dashed line across, with words above or below one of its ends. */
 export function stroke(u: uPlot, at: number, words: string): void {
   paint(u, (ctx) => {
     const y = Math.round(u.valToPos(at, "y")) + 0.5;
     dashes(ctx, [0, y], [u.over.clientWidth, y]);
-    ctx.textAlign = "left";
-    label(ctx, words, 8, y - 6);
+    const right = u.over.clientWidth - 8;
+    write(u, ctx, [words], [
+      { x: 8, y: y - 10, align: "left" },
+      { x: 8, y: y + 10, align: "left" },
+      { x: right, y: y - 10, align: "right" },
+      { x: right, y: y + 10, align: "right" },
+    ]);
   });
-}
-
-/** Words that stay readable on top of lines. */
-function label(ctx: CanvasRenderingContext2D, text: string, x: number, y: number): void {
-  ctx.save();
-  ctx.setLineDash([]);
-  ctx.lineJoin = "round";
-  ctx.lineWidth = 4;
-  ctx.strokeStyle = colour("surface");
-  ctx.strokeText(text, x, y);
-  ctx.restore();
-  ctx.fillText(text, x, y);
 }
 
 function dashes(ctx: CanvasRenderingContext2D, from: [number, number], to: [number, number]): void {

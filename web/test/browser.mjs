@@ -1,33 +1,19 @@
 // The built page (dist/report.html) in a headless Chromium of its own, for the tests.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before } from "node:test";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch, report } from "./launch.mjs";
 
-export const MARKER = "<!--__BRIMFUL_DOCUMENT__-->";
-export const template = readFileSync(new URL("../dist/report.html", import.meta.url), "utf8");
+export { MARKER, template } from "./launch.mjs";
 const scratch = mkdtempSync(join(tmpdir(), "brimful-report-"));
 let browser;
 let reports = 0;
 
 before(async () => {
-  // A profile of its own, and flags that keep the browser itself off the network.
-  browser = await chromium.launchPersistentContext(join(scratch, "profile"), {
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    headless: true,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+  browser = await launch(join(scratch, "profile"));
 });
 
 after(async () => {
@@ -35,11 +21,11 @@ after(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-/** Opens a report from a file, runs `check`, and sees to it that the page was silent and fetched nothing. */
-export async function withReport(survey, { viewport = { width: 1100, height: 900 }, colorScheme = "light" }, check) {
-  const json = typeof survey === "string" ? survey : JSON.stringify(survey).replaceAll("<", "\\u003c");
+/** Opens a report from a file, with `before` run in it first, runs `check`, and sees to it that the page was silent and fetched nothing. */
+export async function withReport(survey, { viewport = { width: 1100, height: 900 }, colorScheme = "light", before }, check) {
+  const json = typeof survey === "string" ? survey : JSON.stringify(survey);
   const file = join(scratch, `${reports++}.html`);
-  writeFileSync(file, template.replace(MARKER, () => `<script type="application/json" id="survey">${json}</script>`));
+  writeFileSync(file, report(json));
   const url = pathToFileURL(file).href;
   const page = await browser.newPage();
   const noise = [];
@@ -49,6 +35,7 @@ export async function withReport(survey, { viewport = { width: 1100, height: 900
   page.on("request", (request) => request.url() === url || noise.push(`request for ${request.url()}`));
   try {
     await page.setViewportSize(viewport);
+    if (before) await page.addInitScript(before);
     await page.emulateMedia({ colorScheme });
     await page.goto(url);
     await check(page);
@@ -99,4 +86,40 @@ export function contrast() {
 
 export function near(actual, expected, tolerance = 1e-9) {
   assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected)), `${actual} is not ${expected}`);
+}
+
+/** To be run before a page's own script: notes in `words` what is written into its plots, with a box around each. */
+export function noteWords() {
+  const all = new Map();
+  globalThis.words = all;
+  const { clearRect, strokeText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...area) {
+    all.delete(this.canvas);
+    return clearRect.apply(this, area);
+  };
+  // Only words inside a plot have an outline.
+  CanvasRenderingContext2D.prototype.strokeText = function (text, x, y) {
+    const width = this.measureText(text).width;
+    const left = x - { left: 0, center: width / 2, right: width }[this.textAlign];
+    const { a, e, f } = this.getTransform();
+    const at = { text, left: left + e / a, right: left + width + e / a, top: y - 6 + f / a, bottom: y + 6 + f / a };
+    all.set(this.canvas, [...(all.get(this.canvas) ?? []), at]);
+    return strokeText.call(this, text, x, y);
+  };
+}
+
+/** Runs in the page: which words in its plots are cut off, or lie upon one another. */
+export function badWords() {
+  const bad = [];
+  for (const [canvas, list] of globalThis.words) {
+    const { offsetLeft, offsetWidth } = canvas.parentElement.querySelector(".u-over");
+    list.forEach((one, i) => {
+      if (one.left < offsetLeft || one.right > offsetLeft + offsetWidth) bad.push(`${one.text} is cut off`);
+      for (const other of list.slice(i + 1)) {
+        const apart = one.right < other.left || other.right < one.left || one.bottom < other.top || other.bottom < one.top;
+        if (!apart) bad.push(`${one.text} lies upon ${other.text}`);
+      }
+    });
+  }
+  return { bad, written: [...globalThis.words.values()].flat().length };
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import Ajv2020 from "ajv/dist/2020.js";
-import { contrast, near, rows, withReport } from "./browser.mjs";
+import { badWords, contrast, near, noteWords, rows, withReport } from "./browser.mjs";
 
 const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
 const names = readdirSync(new URL("./examples/", import.meta.url)).map((file) => file.replace(".json", ""));
@@ -31,6 +31,19 @@ test("every page says its headline, draws its charts and shows no hole", async (
       assert.equal(await page.locator("canvas").count(), charts[name], name);
       assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null|\[object/, name);
     });
+  }
+});
+
+test("words in charts are neither cut off nor upon one another", async () => {
+  const survey = read("../example.survey.json");
+  for (const [name, example] of Object.entries({ ...examples, survey })) {
+    for (const width of [380, 1200]) {
+      await withReport(example, { viewport: { width, height: 800 }, before: noteWords }, async (page) => {
+        const { bad, written } = await page.evaluate(badWords);
+        assert.deepEqual(bad, [], `${name} at ${width} px`);
+        assert.ok(written > 0, name);
+      });
+    }
   }
 });
 

@@ -11,9 +11,9 @@ use brimful_core::record::Record;
 use brimful_core::tls::{Tls, TlsSpoken};
 use brimful_core::workload::{self, Load, Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::{ConnectionPolicy, Security, SecurityOptions};
+use brimful_engine::{Address, ConnectionPolicy, Security, SecurityOptions};
 use brimful_http::Version;
-use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig};
+use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
 use brimful_report::load::Detail;
 use brimful_run::{Endpoint, RunError, RunPlan, Watched, client_limit, run, run_beheld};
 use brimful_stats::{check_objectives, judge_objectives};
@@ -179,10 +179,11 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     if matches!(plan.workload.load, Some(Load::Closed { .. })) {
         plan.connections.connect_timeout = args.request.connections.connect_timeout;
     }
+    plan.follow = args.call.follow.map(|count| count.0);
     plan.tick = args.tick;
     plan.shard = args.part.shard;
     (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
-    plan.monitor = watched(&args.watched, plan.endpoint.address.port())?;
+    plan.monitor = watched(&args.watched, &plan.endpoint)?;
     if by_default && !args.output.quiet {
         say_default(&plan);
     }
@@ -195,19 +196,33 @@ fn read_trace(file: &Path) -> anyhow::Result<Trace> {
     Ok(Trace::parse(&bytes).map_err(|error| named(&error))?)
 }
 
-fn watched(args: &WatchedArgs, port: u16) -> anyhow::Result<Option<Watched>> {
-    let owner = || vec![ProcessSelector::Port(port)];
+fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Watched>> {
     let here = MonitorConfig {
-        processes: if args.process.is_empty() { owner() } else { args.process.clone() },
-        ports: vec![port],
+        processes: args.process.clone(),
+        ports: endpoint.port().into_iter().collect(),
         ebpf: !args.no_ebpf,
         ..MonitorConfig::default()
     };
     let Some(address) = &args.watch_from else {
-        return Ok((args.watch || !args.process.is_empty()).then_some(Watched::Here(here)));
+        return Ok(match (args.watch, args.process.is_empty()) {
+            (_, false) => Some(Watched::Here(here)),
+            (true, true) => Some(Watched::Here(MonitorConfig { processes: listening(endpoint)?, ..here })),
+            (false, true) => None,
+        });
     };
     let config = watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?;
     Ok(Some(Watched::There(RemoteConfig { intervals: here.intervals, ..config })))
+}
+
+/// The programs that listen there.
+fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
+    Ok(match &endpoint.address {
+        Address::Tcp(address) => vec![ProcessSelector::Port(address.port())],
+        Address::Unix(_) => {
+            let path = PathBuf::from(endpoint.address.to_string());
+            socket_owners(&path)?.into_iter().map(ProcessSelector::Pid).collect()
+        }
+    })
 }
 
 /// Who watches on another host, and what is needed to be told.
@@ -260,7 +275,8 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
     let workload = args.workload()?;
     let connections = &args.connections;
     let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-    let endpoint = Endpoint::resolve(url, connect_timeout)?;
+    let endpoint = Endpoint::resolve_at(url, connections.unix_socket.as_deref(), connect_timeout)?;
+    connections.check(&endpoint)?;
     let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
     let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
     let cpus = args.generator.cpus();
@@ -292,6 +308,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         engine: args.generator.engine,
         tick: None,
         client_max: None,
+        follow: None,
         threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,
         shard: None,

@@ -104,8 +104,10 @@ fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Ve
     if !args.process.is_empty() {
         return Ok(args.process.clone());
     }
-    let owners = listener_owners(endpoint.address.port())
-        .context("nothing is seen of the server (--black-box surveys it by its answers alone)")?;
+    // Of a Unix socket, the survey itself says why not.
+    let Some(port) = endpoint.port() else { return Ok(Vec::new()) };
+    let owners =
+        listener_owners(port).context("nothing is seen of the server (--black-box surveys it by its answers alone)")?;
     Ok(owners.into_iter().map(ProcessSelector::Pid).collect())
 }
 

@@ -195,7 +195,8 @@ fn print_bytes(text: &mut String, mark: &str, kept: &Kept, names: &Names) {
 
 impl Names {
     fn class(&self, exchange: &Exchange) -> &str {
-        self.classes.get(usize::from(exchange.call().class.0)).map_or("", String::as_str)
+        // Of none of them is a call that follows a redirect.
+        self.classes.get(usize::from(exchange.call().class.0)).map_or("redirect", String::as_str)
     }
 
     /// The text of a head, its secrets masked.

@@ -2,6 +2,7 @@
 //! so that Records of shards can be merged and derived anew. Histograms are base64 of HdrHistogram V2.
 
 use crate::counts::{Counts, Traffic};
+use crate::record::NotFollowed;
 use crate::tls::TlsFault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,18 @@ pub struct PackedAccount {
     /// Its sessions, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<PackedSessions>,
+    /// What became of redirects, where they are followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<PackedRedirects>,
+}
+
+/// What became of redirects, as in `Redirects`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackedRedirects {
+    /// The calls that followed one.
+    pub followed: PackedClass,
+    /// The redirects that none followed.
+    pub not_followed: NotFollowed,
 }
 
 /// What became of the sessions of a run, as in `SessionFigures`. Whole numbers are distributed as if they were

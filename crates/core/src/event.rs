@@ -260,6 +260,19 @@ pub enum End {
     },
 }
 
+/// Why a redirect was not followed, in a run that follows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unfollowed {
+    /// It leads to another server, or to this one by another scheme or port.
+    Elsewhere,
+    /// As many as are followed have been, one after another.
+    TooMany,
+    /// The request's content would have to be sent once more.
+    Content,
+    /// Where it leads is not said, or no URL.
+    Nowhere,
+}
+
 /// What the generator's host ran out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Limit {
@@ -295,6 +308,9 @@ pub trait Observer {
     /// These bytes of its response were read; all of them together are the response. Of HTTP/2, heads and content are shown,
     /// without what frames them.
     fn on_bytes(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
+
+    /// It leads elsewhere, and is not followed. Only in a run that follows redirects.
+    fn on_unfollowed(&mut self, _why: Unfollowed) {}
 
     /// Its response is whole.
     fn on_response(&mut self, _call: &mut Self::PerCall, _size: &ResponseSize) {}
@@ -347,6 +363,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_response(&mut self, call: &mut Self::PerCall, size: &ResponseSize) {
         self.0.on_response(&mut call.0, size);
         self.1.on_response(&mut call.1, size);
+    }
+
+    fn on_unfollowed(&mut self, why: Unfollowed) {
+        self.0.on_unfollowed(why);
+        self.1.on_unfollowed(why);
     }
 
     fn on_connection(&mut self, connection: &ConnectionEnded) {

@@ -39,7 +39,7 @@ pub mod workload;
 
 pub use event::{
     CallSpec, ClassId, ConnectionEnded, End, Event, Limit, Next, Observer, Outcome, RequestId, ResponseSize,
-    SessionEnded, SessionId, SessionOutcome, Workload,
+    SessionEnded, SessionId, SessionOutcome, Unfollowed, Workload,
 };
 pub use slo::Slo;
 pub use tls::TlsFault;

@@ -82,6 +82,9 @@ pub struct Record {
     /// What became of its sessions, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionFigures>,
+    /// What became of redirects, where they are followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<Redirects>,
     /// The course of the run.
     pub intervals: Vec<Interval>,
     /// The histograms behind the summaries: base64 of HdrHistogram V2, values in `hdr_value_unit`.
@@ -293,6 +296,29 @@ pub struct ClassRecord {
     pub lateness_us: Option<Summary>,
     /// As in [`Record::bytes`].
     pub bytes: Option<Traffic>,
+}
+
+/// What became of redirects, in a run that follows them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Redirects {
+    /// The calls that followed one, up to several after one another. They are in no other figure of the Record: neither
+    /// in its counts and rates nor in its classes. Their response time is from when the first call was due.
+    pub followed: ClassRecord,
+    /// The redirects that none followed.
+    pub not_followed: NotFollowed,
+}
+
+/// Redirects that were not followed, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotFollowed {
+    /// They lead to another server, or to this one by another scheme or port.
+    pub elsewhere: u64,
+    /// They came after as many as are followed.
+    pub too_many: u64,
+    /// The content of the request would have had to be sent once more.
+    pub content: u64,
+    /// Where they lead was not said, or no URL.
+    pub nowhere: u64,
 }
 
 /// What became of the sessions of a run. The distributions are of those that began within the run and completed in it,

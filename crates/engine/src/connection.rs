@@ -1,5 +1,6 @@
 //! The connections of one shard: slots that are used again, and which of them can take a call.
 
+use crate::Redirect;
 use crate::deadlines::Armed;
 use crate::expected::Digest;
 use crate::io::Token;
@@ -42,6 +43,8 @@ pub struct Call<P> {
     pub received: u64,
     /// Of its content, where one is expected.
     pub digest: Option<Box<Digest>>,
+    /// Where its answer leads, in a run that follows redirects.
+    pub redirect: Option<Box<Redirect>>,
 }
 
 impl<P: Default> Call<P> {
@@ -59,6 +62,7 @@ impl<P: Default> Call<P> {
             first_byte_at: None,
             received: 0,
             digest: None,
+            redirect: None,
         }
     }
 }

@@ -235,8 +235,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             if bytes.is_empty() {
                 return;
             }
-            let requests = &mut self.requests;
-            let on_head = |head: &[u8]| requests.answered(&call.spec, head);
+            let (requests, redirect) = (&mut self.requests, &mut call.redirect);
+            let on_head = |head: &[u8]| {
+                if let Some(leads) = requests.answered(&call.spec, head) {
+                    *redirect = Some(Box::new(leads));
+                }
+            };
             let digest = &mut call.digest;
             let on_content = |content: &[u8]| digest.iter_mut().for_each(|digest| digest.add(content));
             match parser.feed_showing(&mut self.recent_head, bytes, on_head, on_content) {

@@ -24,9 +24,9 @@ pub use tls::scripted;
 pub use tls::{Handshake, Security, SecurityError, SecurityOptions, Tls};
 pub use uring::Uring;
 
-use crate::EngineError;
 use crate::clock::Clock;
 use crate::pacing::Waited;
+use crate::{Address, EngineError};
 use brimful_core::{End, Limit, Nanos, TlsFault};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -57,7 +57,7 @@ impl From<u64> for Token {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where to connect.
-    pub address: SocketAddr,
+    pub address: Address,
     /// Where from, with port 0; none leaves it to the kernel.
     pub sources: Vec<SocketAddr>,
     pub options: SocketOptions,
@@ -207,7 +207,7 @@ mod tests {
     fn connected<'a, I: Io<'a>>(pipelined: bool) -> Option<(I, Clock, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
-        let settings = Settings { address, sources: Vec::new(), options, pipelined, tls: None, says_farewell: false };
+        let settings = Settings { address: address.into(), sources: Vec::new(), options, pipelined, tls: None, says_farewell: false };
         let mut io = match I::new(&settings) {
             Ok(io) => io,
             Err(error) => {

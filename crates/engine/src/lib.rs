@@ -13,6 +13,7 @@
 //! [`End::ClientLimited`]: brimful_core::End::ClientLimited
 //! [`Outcome`]: brimful_core::Outcome
 
+mod address;
 mod bodies;
 mod clock;
 mod connection;
@@ -24,6 +25,7 @@ mod expected;
 mod host;
 mod io;
 mod pacing;
+mod redirects;
 mod requests;
 #[cfg(test)]
 mod scripted;
@@ -38,10 +40,12 @@ mod turns;
 #[cfg(fuzzing)]
 pub use io::scripted as fuzzing;
 
+pub use address::Address;
 pub use bodies::BodyFile;
 pub use clock::Clock;
 pub use host::CpuTime;
 pub use io::{Handshake, Security, SecurityError, SecurityOptions};
+pub use redirects::{Follow, Redirect};
 pub use requests::{FixedRequests, Requests, Wire};
 pub use session_requests::{ScriptedRequests, SessionRequests};
 pub use sources::{Cidr, CidrError};
@@ -59,7 +63,7 @@ use turns::ShardUse;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where to connect.
-    pub address: SocketAddr,
+    pub address: Address,
     /// How connections are secured, if they are.
     pub tls: Option<Arc<Security>>,
     /// How connections are used.
@@ -97,7 +101,7 @@ pub struct ConnectionPolicy {
     pub connect_timeout: Option<Nanos>,
     /// A call without a whole response this long after its first byte was sent has timed out. A TLS handshake has as long.
     pub response_timeout: Nanos,
-    /// Addresses of this host to connect from, in turn; `None` leaves it to the kernel.
+    /// Addresses of this host to connect from by TCP, in turn; `None` leaves it to the kernel.
     pub source: Option<Cidr>,
     /// `SO_SNDBUF`, bytes.
     pub send_buffer: Option<u32>,
@@ -241,18 +245,35 @@ where
     R: Requests<'a> + Send,
     O: Observer + Send,
 {
-    host::raise_descriptor_limit();
-    let settings = config.settings(shards.iter().map(|(_, requests, _)| requests.longest()).max().unwrap_or(0))?;
-    let uring = match config.engine {
-        Engine::Epoll => false,
-        Engine::Auto => Uring::new(&settings).is_ok(),
-        Engine::Uring => Uring::new(&settings).map(|_| true)?,
-    };
-    match (uring, &config.tls) {
-        (true, None) => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
-        (true, Some(_)) => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
-        (false, None) => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
-        (false, Some(_)) => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
+    if config.tls.is_none() {
+        return run_plain(config, shards, stop);
+    }
+    let (settings, uring) = config.prepare(&shards)?;
+    match uring {
+        true => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
+        false => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
+    }
+}
+
+/// The same without TLS, whatever the configuration says: for loads that are made by TLS through another type, so that there
+/// is no second copy of the engine for it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_plain<'a, W, R, O>(
+    config: &'a Config,
+    shards: Vec<(W, R, O)>,
+    stop: &AtomicBool,
+) -> Result<Run<O>, EngineError>
+where
+    W: Workload + Send,
+    R: Requests<'a> + Send,
+    O: Observer + Send,
+{
+    let (settings, uring) = config.prepare(&shards)?;
+    match uring {
+        true => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
+        false => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
     }
 }
 
@@ -301,22 +322,40 @@ where
 }
 
 impl Config {
+    /// What the sockets of these shards have in common, and whether io_uring drives them.
+    fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
+        host::raise_descriptor_limit();
+        let longest = shards.iter().map(|(_, requests, _)| requests.longest()).max();
+        let settings = self.settings(longest.unwrap_or(0))?;
+        let uring = match self.engine {
+            Engine::Epoll => false,
+            Engine::Auto => Uring::new(&settings).is_ok(),
+            Engine::Uring => Uring::new(&settings).map(|_| true)?,
+        };
+        Ok((settings, uring))
+    }
+
     fn settings(&self, longest_request: usize) -> Result<Settings, EngineError> {
         /// What surely fits into one segment.
         const SEGMENT: usize = 1200;
         let long = longest_request > SEGMENT;
         let policy = &self.connections;
-        let sources = policy.source.map_or(Ok(Vec::new()), |range| range.usable(&self.address))?;
+        let sources = match (policy.source, self.address.tcp()) {
+            (Some(range), Some(target)) => range.usable(&target)?,
+            _ => Vec::new(),
+        };
+        let several = policy.pipeline > 1 || policy.http2;
         Ok(Settings {
-            address: self.address,
+            address: self.address.clone(),
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
-                no_delay: policy.pipeline > 1 || policy.http2 || long,
+                // A Unix socket delays nothing.
+                no_delay: self.address.tcp().is_some() && (several || long),
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,
             },
-            pipelined: policy.pipeline > 1 || policy.http2,
+            pipelined: several,
             tls: self.tls.clone(),
             says_farewell: policy.close == Close::Fin,
         })

@@ -6,6 +6,7 @@ mod template;
 pub use fixed::FixedRequests;
 
 use crate::Close;
+use crate::Redirect;
 use crate::bodies::BodyFile;
 use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, SessionId};
@@ -37,8 +38,11 @@ pub trait Requests<'a> {
         None
     }
 
-    /// The head of an answer to this call, informational ones included: where cookies come from.
-    fn answered(&mut self, _call: &CallSpec, _head: &[u8]) {}
+    /// The head of an answer to this call, informational ones included: where cookies come from. Says where it leads if it
+    /// is a redirect and they are followed.
+    fn answered(&mut self, _call: &CallSpec, _head: &[u8]) -> Option<Redirect> {
+        None
+    }
 
     /// This call has ended, however, and will not be asked for again. Not every call has been.
     fn ended(&mut self, _call: &CallSpec) {}

@@ -165,7 +165,7 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let wire = Wire { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
     let requests = FixedRequests::render(&WorkloadDoc::single("GET", "/"), &wire).unwrap();
     let config = Config {
-        address,
+        address: address.into(),
         tls: None,
         connections: ConnectionPolicy { response_timeout: TIMEOUT, ..ConnectionPolicy::default() },
         window: Nanos::from_secs(60),

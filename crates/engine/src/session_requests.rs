@@ -1,9 +1,11 @@
-//! What sessions send beyond what all calls do: the requests of sessions that are written out, and cookies.
+//! What is sent beyond the requests of classes: those of sessions that are written out, cookies, and calls that follow
+//! redirects.
 //!
 //! A jar of cookies is made when a session is given its first one, and gone when the session has ended. A request with
 //! cookies is the one without, copied once with one line more; where there are none, nothing is copied.
 
 use crate::bodies::BodyFile;
+use crate::redirects::{Follow, Redirect, Redirects};
 use crate::{EngineError, Requests, Wire};
 use brimful_core::workload::{Expect, ScriptedRequest, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId, SessionId};
@@ -12,12 +14,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-/// Requests of a load of sessions; those of its classes come from `R`. One per shard.
+/// Requests of a load of sessions, or of one that follows redirects; those of its classes come from `R`. One per shard.
 #[derive(Debug)]
 pub struct SessionRequests<'a, R> {
     of_classes: R,
     scripted: &'a ScriptedRequests,
     jars: Option<Jars>,
+    redirects: Option<Redirects<'a>>,
 }
 
 /// The requests that are written out, each rendered once.
@@ -67,7 +70,7 @@ impl ScriptedRequests {
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
     /// The requests of classes, and those that are written out.
     pub fn new(of_classes: R, scripted: &'a ScriptedRequests) -> Self {
-        SessionRequests { of_classes, scripted, jars: None }
+        SessionRequests { of_classes, scripted, jars: None, redirects: None }
     }
 
     /// With a jar of cookies for each session; those that are for TLS alone are kept if the requests go by it.
@@ -76,7 +79,17 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
         SessionRequests { jars: Some(Jars { tls, ..Jars::default() }), ..self }
     }
 
+    /// Following redirects, if `how` says so.
+    #[must_use]
+    pub fn following(self, how: Option<&'a Follow>) -> Self {
+        SessionRequests { redirects: how.map(Redirects::new), ..self }
+    }
+
     fn bare(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
+        let redirects = self.redirects.as_ref().filter(|redirects| redirects.is_one(call));
+        if let Some(request) = redirects.and_then(|redirects| redirects.request(call, last)) {
+            return Cow::Owned(request);
+        }
         match self.scripted.get(call.request) {
             Some(request) => Cow::Borrowed(request),
             None => self.of_classes.request(call, last),
@@ -104,29 +117,33 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
     }
 
     fn reads_heads(&self) -> bool {
-        self.jars.is_some() || self.of_classes.reads_heads()
+        self.jars.is_some() || self.redirects.is_some() || self.of_classes.reads_heads()
     }
 
     fn expected(&self, class: ClassId) -> Option<&Expect> {
         self.of_classes.expected(class)
     }
 
-    fn answered(&mut self, call: &CallSpec, head: &[u8]) {
-        self.of_classes.answered(call, head);
-        let (Some(_), Some(session)) = (&self.jars, call.session) else { return };
-        if !Jar::is_set_by(head) {
-            return;
+    fn answered(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
+        if let (Some(_), Some(session)) = (&self.jars, call.session)
+            && Jar::is_set_by(head)
+        {
+            self.take_cookies(call, session, head);
         }
-        let rendered = self.jars.as_ref().and_then(|jars| jars.rendered.get(&session).cloned());
+        let leads = self.of_classes.answered(call, head);
+        let Some(redirects) = &mut self.redirects else { return leads };
+        if redirects.is_one(call) {
+            return redirects.after(call, head, None);
+        }
         // A request that many calls share is asked for again; that changes nothing.
-        let target = rendered.unwrap_or_else(|| self.bare(call, false).target().to_vec());
-        if let Some(jars) = &mut self.jars {
-            let jar = jars.of.entry(session).or_default();
-            jar.receive(head, &target, jars.tls, seconds_since_1970);
-        }
+        let first = self.bare(call, false);
+        self.redirects.as_mut()?.after(call, head, Some(&first))
     }
 
     fn ended(&mut self, call: &CallSpec) {
+        if let Some(redirects) = &mut self.redirects {
+            redirects.ended(call);
+        }
         self.of_classes.ended(call);
     }
 
@@ -135,6 +152,18 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         if let Some(jars) = &mut self.jars {
             jars.of.remove(&session);
             jars.rendered.remove(&session);
+        }
+    }
+}
+
+impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
+    fn take_cookies(&mut self, call: &CallSpec, session: SessionId, head: &[u8]) {
+        let rendered = self.jars.as_ref().and_then(|jars| jars.rendered.get(&session).cloned());
+        // A request that many calls share is asked for again; that changes nothing.
+        let target = rendered.unwrap_or_else(|| self.bare(call, false).target().to_vec());
+        if let Some(jars) = &mut self.jars {
+            let jar = jars.of.entry(session).or_default();
+            jar.receive(head, &target, jars.tls, seconds_since_1970);
         }
     }
 }
@@ -158,6 +187,8 @@ impl Jars {
             let target = self.rendered.entry(session).or_default();
             target.clear();
             target.extend_from_slice(request.target());
+        } else {
+            self.rendered.remove(&session);
         }
         let Some(jar) = self.of.get(&session).filter(|jar| !jar.is_empty()) else { return request };
         self.cookies.clear();

@@ -10,12 +10,21 @@ use crate::io::{Io, Settings, Warm};
 use crate::pacing::Waited;
 use crate::sources::Turns;
 use crate::sweep::Sweep;
-use crate::{Config, EngineError, Requests};
-use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionEnded, SessionId, Workload};
+use crate::{Config, EngineError, Redirect, Requests};
+use brimful_core::{CallSpec, End, Event, Nanos, Observer, Outcome, SessionEnded, SessionId, Workload};
 use brimful_http::{RecentBlock, RecentHead};
+use std::collections::VecDeque;
 
 /// The connection was lost; whether before anything was sent, [`Shard::end`] knows.
 pub(crate) const RESET: End = End::Reset { sent: true };
+
+/// A call that follows a redirect: its user has waited since the first one was due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    pub spec: CallSpec,
+    pub due: Nanos,
+    pub ready: Nanos,
+}
 
 /// One shard of a run.
 pub struct Shard<'a, W, R, O: Observer, I> {
@@ -51,7 +60,10 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     pub(crate) done: bool,
     /// More was due than could be begun in one go.
     pub(crate) behind: bool,
+    /// Calls that have not ended, those among them that follow a redirect and have not begun.
     pub(crate) in_flight: usize,
+    /// Calls that follow a redirect, and are to begin.
+    pub(crate) hops: VecDeque<Hop>,
     pub(crate) waited: Waited,
     /// Up to when the sockets have been read.
     pub(crate) sweep: Sweep,
@@ -99,6 +111,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             done: false,
             behind: false,
             in_flight: 0,
+            hops: VecDeque::new(),
             waited: Waited::default(),
             sweep: Sweep::default(),
             turn_began: Nanos::ZERO,
@@ -141,14 +154,33 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Call { spec, due, received, .. } = call;
         let outcome = Outcome { call: spec, due, at: self.now, end, bytes_sent, bytes_received: received };
         self.observer.on(&mut call.observed, &Event::Ended(outcome));
-        self.workload.on_outcome(&outcome);
         self.requests.ended(&spec);
+        if call.redirect.is_some_and(|leads| self.is_followed(*leads, &outcome)) {
+            return;
+        }
+        self.workload.on_outcome(&outcome);
         self.in_flight -= 1;
         // The workload may want something at once.
         self.next_due = Nanos::ZERO;
         if let Some(session) = spec.session {
             self.go_on_with(session);
         }
+    }
+
+    /// Whether another call follows the one that has ended. The workload then hears of the last one only: its client goes on
+    /// waiting.
+    fn is_followed(&mut self, leads: Redirect, outcome: &Outcome) -> bool {
+        match (leads, outcome.end) {
+            (Redirect::To(spec), End::Completed { .. }) => {
+                self.hops.push_back(Hop { spec, due: outcome.due, ready: self.now });
+                self.next_due = Nanos::ZERO;
+                return true;
+            }
+            (Redirect::To(spec), _) => self.requests.ended(&spec),
+            (Redirect::Not(why), End::Completed { .. }) => self.observer.on_unfollowed(why),
+            (Redirect::Not(_), _) => {}
+        }
+        false
     }
 
     /// What becomes of a session one of whose calls has ended: its connections stay, or they are closed.

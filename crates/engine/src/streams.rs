@@ -289,7 +289,9 @@ impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_,
     }
 
     fn head(&mut self, call: &mut Call<O::PerCall>, head: &[u8]) {
-        self.requests.answered(&call.spec, head);
+        if let Some(leads) = self.requests.answered(&call.spec, head) {
+            call.redirect = Some(Box::new(leads));
+        }
         if self.shows {
             self.observer.on_bytes(&mut call.observed, head);
         }

@@ -10,7 +10,7 @@ use crate::deadlines::Armed;
 use crate::host::{self, CpuTime};
 use crate::io::Io;
 use crate::pacing::Waited;
-use crate::shard::{RESET, Shard};
+use crate::shard::{Hop, RESET, Shard};
 use crate::{ConnectionPolicy, EngineError, Requests};
 use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
 use brimful_os::clock;
@@ -132,6 +132,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         for nth in 0..limit {
             // Pipelined calls begin within a fraction of a microsecond, and to look at the clock for each is much of that.
             let now = if nth == 0 || self.config.connections.pipeline == 1 { self.tick() } else { self.now };
+            if let Some(Hop { spec, due, ready }) = self.hops.pop_front() {
+                self.in_flight -= 1;
+                self.begin((due, ready), spec, now);
+                continue;
+            }
             self.next_due = match self.workload.next(now, self.in_flight) {
                 Next::Due { due, call } => {
                     self.begin((due, due), call, now);

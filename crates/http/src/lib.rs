@@ -4,6 +4,7 @@
 //! - [`ResponseParser`]: finds where each response of HTTP/1 ends and what it says, under any fragmentation.
 //! - [`Http2`]: the same for all the streams of a connection of HTTP/2. [`Protocol`] is either.
 //! - [`Http2Server`]: the other side of such a connection, for the reference server.
+//! - [`Redirection`]: where an answer leads that is a redirect.
 //! - [`Jar`]: the cookies of one user, from the heads of responses to the requests that follow.
 //!
 //! It opens no socket and reads no clock. It keeps nothing of a body and, of a head, only what has arrived while the
@@ -33,6 +34,7 @@ mod error;
 mod head;
 mod http2;
 mod protocol;
+mod redirect;
 mod request;
 mod response;
 
@@ -43,5 +45,6 @@ pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
 pub use http2::{Asked, Carried, Ended, Heard, Http2, Http2Server, Listener, MOST_IDLE_FRAMES, RecentBlock, Wanted};
 pub use http2::{answer_block, begins_http2};
 pub use protocol::Protocol;
+pub use redirect::Redirection;
 pub use request::{Request, RequestError, Version};
 pub use response::{Fed, MAX_EMPTY_LINES, Progress, Response, ResponseParser};

@@ -224,6 +224,14 @@ impl Request {
         }
     }
 
+    /// The method.
+    pub fn method(&self) -> &[u8] {
+        match self.framed {
+            Some(_) => render::method(&self.bytes),
+            None => self.bytes.split(|byte| *byte == b' ').next().unwrap_or_default(),
+        }
+    }
+
     /// What is asked for: path and query, as a rule.
     pub fn target(&self) -> &[u8] {
         match self.framed {

@@ -77,7 +77,7 @@ pub use module::ModuleSample;
 pub use monitor::Monitor;
 pub use netns::NetNamespace;
 pub use network::{InterfaceSample, NetworkSample, TcpSample};
-pub use owner::listener_owners;
+pub use owner::{listener_owners, socket_owners};
 pub use program::{CpuTime, Membership, ProgramSample};
 pub use rates::{Rates, Tracker};
 pub use remote::{Identity, RemoteConfig, ServeConfig, Serving, Token};
@@ -117,6 +117,14 @@ pub enum MonitorError {
     UnknownOwner {
         /// Which.
         port: u16,
+        /// Why not, and what to do about it.
+        why: String,
+    },
+    /// A Unix socket whose process cannot be found.
+    #[error("cannot tell which process listens at the Unix socket {}: {why}, or name the process with --process", path.display())]
+    UnknownSocketOwner {
+        /// Its path.
+        path: std::path::PathBuf,
         /// Why not, and what to do about it.
         why: String,
     },

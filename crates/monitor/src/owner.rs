@@ -1,14 +1,15 @@
-//! Whose a port is: the processes that hold its listening sockets.
+//! Whose a port or a Unix socket is: the processes that hold its listening sockets.
 //!
-//! `sock_diag` gives the sockets' inodes; /proc/PID/fd shows who holds `socket:[inode]`, for processes that the caller
+//! `sock_diag` gives the inodes of a port's sockets, /proc/net/unix those of Unix sockets by the path that they were bound to; /proc/PID/fd shows who holds `socket:[inode]`, for processes that the caller
 //! may look into: its own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list
-//! the others. Source: sock_diag(7), proc_pid_fd(5), proc(5).
+//! the others. Source: sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
 
 use crate::process_table::process_table;
 use crate::procfs;
 use crate::sock_diag::{ListenSocket, SockDiag};
 use crate::tree::elsewhere;
 use crate::{MonitorError, NetNamespace};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The processes that listen on a TCP port of this network namespace, in ascending order of pid and never none.
@@ -29,13 +30,54 @@ pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, Mon
         };
         return Err(unknown(format!("nothing listens there in {place}; start the server first")));
     }
-    let links: Vec<String> = sockets.iter().map(|socket| format!("socket:[{}]", socket.inode)).collect();
-    let proc = Path::new("/proc");
-    let owners = owners(proc, &links);
+    let owners = owners(Path::new("/proc"), &links(sockets.iter().map(|socket| u64::from(socket.inode))));
     if owners.is_empty() {
         return Err(unknown(refusal().to_owned()));
     }
     Ok(owners)
+}
+
+/// The same of a Unix socket that this process can connect to by `path`.
+pub fn socket_owners(path: &Path) -> Result<Vec<u32>, MonitorError> {
+    let unknown = |why: &str| MonitorError::UnknownSocketOwner { path: path.to_owned(), why: why.to_owned() };
+    let table = std::fs::read("/proc/net/unix").map_err(|error| unknown(&error.to_string()))?;
+    // The server may have named it from another directory.
+    let absolute = std::path::absolute(path).unwrap_or_default();
+    let real = std::fs::canonicalize(path).unwrap_or_default();
+    let inodes = listening_at(&table, &[path, &absolute, &real]);
+    if inodes.is_empty() {
+        return Err(unknown("no listening socket was bound to that path; give the one in the server's configuration"));
+    }
+    match owners(Path::new("/proc"), &links(inodes.into_iter())) {
+        owners if owners.is_empty() => Err(unknown(refusal())),
+        owners => Ok(owners),
+    }
+}
+
+/// The inodes of the sockets in /proc/net/unix that listen at one of these paths.
+fn listening_at(table: &[u8], paths: &[&Path]) -> Vec<u64> {
+    /// `__SO_ACCEPTCON`.
+    const LISTENS: u32 = 1 << 16;
+    let inode = |line: &[u8]| {
+        // Num RefCount Protocol Flags Type St Inode Path, the inode padded to its width; the path may have spaces.
+        let mut rest = line.trim_ascii_start();
+        let mut fields = [&b""[..]; 7];
+        for field in &mut fields {
+            let end = rest.iter().position(|byte| *byte == b' ')?;
+            *field = &rest[..end];
+            rest = rest[end..].trim_ascii_start();
+        }
+        let number = |field: &[u8], radix| u64::from_str_radix(std::str::from_utf8(field).ok()?, radix).ok();
+        let listens = number(fields[3], 16)? & u64::from(LISTENS) != 0;
+        let is_it = paths.iter().any(|path| path.as_os_str().as_bytes() == rest);
+        number(fields[6], 10).filter(|_| listens && is_it)
+    };
+    table.split(|byte| *byte == b'\n').filter_map(inode).collect()
+}
+
+/// As /proc/PID/fd has sockets of these inodes.
+fn links(inodes: impl Iterator<Item = u64>) -> Vec<String> {
+    inodes.map(|inode| format!("socket:[{inode}]")).collect()
 }
 
 /// The sockets that listen on a TCP port of a network namespace.
@@ -80,6 +122,26 @@ mod tests {
     use crate::fixture::{Fixture, P};
 
     #[test]
+    fn a_unix_socket_is_found_by_the_path_it_was_bound_to() {
+        let table = b"Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01 14530 /run/app.sock
+0000000000000000: 00000003 00000000 00000000 0001 03 14531 /run/app.sock
+0000000000000000: 00000002 00000000 00010000 0001 01   977 /run/with a space
+0000000000000000: 00000002 00000000 00010000 0001 01 14533 @/run/app.sock
+0000000000000000: 00000003 00000000 00000000 0001 03 14534
+";
+        assert_eq!(listening_at(table, &[Path::new("app.sock"), Path::new("/run/app.sock")]), [14530]);
+        assert_eq!(listening_at(table, &[Path::new("/run/with a space")]), [977]);
+        assert!(listening_at(table, &[Path::new("/run/other")]).is_empty());
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("app.sock");
+        assert!(socket_owners(&path).unwrap_err().to_string().contains("app.sock"));
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        // A parent that holds it stands for its child, should one be forked just now.
+        assert_eq!(socket_owners(&path).unwrap(), [std::process::id()]);
+    }
+
+    #[test]
     fn a_master_stands_for_its_workers_and_systemd_for_nothing() {
         let fixture = Fixture::new();
         for (pid, parent, comm, held) in [
@@ -96,10 +158,7 @@ mod tests {
             std::os::unix::fs::symlink("/dev/null", directory.join("0")).unwrap();
             std::os::unix::fs::symlink(held, directory.join("6")).unwrap();
         }
-        let of = |inodes: &[u32]| {
-            let links: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
-            owners(fixture.root(), &links)
-        };
+        let of = |inodes: &[u32]| owners(fixture.root(), &links(inodes.iter().copied().map(u64::from)));
         assert_eq!(of(&[7]), [P + 2]);
         assert_eq!(of(&[7, 8]), [P + 2, P + 4, P + 6]);
         assert!(of(&[9]).is_empty());

@@ -59,6 +59,13 @@ pub fn find(
     stop: &AtomicBool,
     note: &mut dyn FnMut(String),
 ) -> Result<Record, RunError> {
+    if like.endpoint.port().is_none() {
+        return Err(RunError::BadLoad(
+            "what this client can offer at a Unix socket cannot be found, as the built-in server listens by TCP: leave out \
+             --calibrate; each run is judged by itself"
+                .to_owned(),
+        ));
+    }
     let generators = Generators::new(like, response, server_cpus)?;
     let mut records: Vec<(f64, Record)> = Vec::new();
     let measure = |load| {
@@ -109,7 +116,8 @@ struct Generators {
 impl Generators {
     fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Generators, RunError> {
         let places = Places::choose(&cpus::usable(), &like.cpus, like.threads as usize, server_cpus);
-        let address = like.endpoint.address;
+        let own_port = || RunError::BadLoad("a client is calibrated by TCP".to_owned());
+        let address = like.endpoint.address.tcp().ok_or_else(own_port)?;
         let responder = match like.is_s_clients() {
             true => Responder::full(address)?,
             false => Responder::answering(address, response, like.tls.is_some(), &places)?,

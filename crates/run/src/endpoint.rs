@@ -1,23 +1,27 @@
 //! A URL, understood and resolved; and where it is `https://`, whether TLS works there.
 
 mod reach;
+mod url;
 
 use crate::RunError;
-use brimful_core::secret::without_credentials;
 use brimful_core::tls::TlsSpoken;
 use brimful_core::{Nanos, TlsFault};
-use brimful_engine::{Handshake, Security, SecurityOptions};
+use brimful_engine::{Address, Handshake, Security, SecurityOptions};
 use reach::{Reached, reach};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use url::{Parsed, Place, parse};
 
 /// Where to send load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// As given, with the scheme.
     pub url: String,
-    /// The address that was chosen.
-    pub address: SocketAddr,
+    /// The address that was chosen, or the socket.
+    pub address: Address,
     /// For the `Host` header.
     pub authority: String,
     /// Path and query, at least `/`.
@@ -29,30 +33,52 @@ pub struct Endpoint {
 impl Endpoint {
     /// Understands `http://HOST[:PORT][/PATH]`, and `https://` likewise; without a scheme, `http://` is meant. Of several addresses that is taken
     /// which is the first to accept a connection. A server that neither accepts nor refuses within `patience` is given the
-    /// benefit of the doubt: to overload one that has stopped accepting is what some runs are for.
+    /// benefit of the doubt: to overload one that has stopped accepting is what some runs are for. `http+unix:PATH[:/PATH]`
+    /// is a server at a Unix socket of this host.
     ///
     /// # Errors
-    /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`].
+    /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`].
     pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, RunError> {
-        Endpoint::resolve_by(text, patience, |host| Ok(host.to_socket_addrs()?.collect()))
+        Endpoint::resolve_at(text, None, patience)
+    }
+
+    /// The same of a server at this Unix socket, if one is given: the URL then says by which name and path it is asked.
+    ///
+    /// # Errors
+    /// As [`Endpoint::resolve`].
+    pub fn resolve_at(text: &str, socket: Option<&Path>, patience: Nanos) -> Result<Endpoint, RunError> {
+        Endpoint::resolve_by(text, socket, patience, |host| Ok(host.to_socket_addrs()?.collect()))
     }
 
     fn resolve_by(
         text: &str,
+        socket: Option<&Path>,
         patience: Nanos,
         look_up: impl Fn((&str, u16)) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Endpoint, RunError> {
-        let Parsed { url, authority, path, port, is_secure } = parse(text)?;
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let unresolvable = |source| RunError::Unresolvable { url: url.clone(), source };
-        let addresses = look_up((host, port)).map_err(unresolvable)?;
-        match reach(&addresses, patience) {
-            Some(Reached::Accepts(address) | Reached::Silent(address) | Reached::Barred(address)) => {
-                Ok(Endpoint { url, address, authority: authority.to_string(), path, is_secure })
+        let Parsed { url, authority, path, is_secure, place } = parse(text, socket)?;
+        let address = match place {
+            Place::Socket(socket) => of_socket(&url, &socket)?,
+            Place::Host(host, port) => {
+                let unresolvable = |source| RunError::Unresolvable { url: url.clone(), source };
+                let addresses = look_up((&host, port)).map_err(unresolvable)?;
+                match reach(&addresses, patience) {
+                    Some(Reached::Accepts(address) | Reached::Silent(address) | Reached::Barred(address)) => {
+                        address.into()
+                    }
+                    Some(Reached::Refuses(address)) => {
+                        return Err(RunError::NothingListens { address: address.into() });
+                    }
+                    None => return Err(unresolvable(io::Error::new(ErrorKind::NotFound, "the name has no address"))),
+                }
             }
-            Some(Reached::Refuses(address)) => Err(RunError::NothingListens { address }),
-            None => Err(unresolvable(io::Error::new(ErrorKind::NotFound, "the name has no address"))),
-        }
+        };
+        Ok(Endpoint { url, address, authority, path, is_secure })
+    }
+
+    /// The server's TCP port, if it has one.
+    pub fn port(&self) -> Option<u16> {
+        self.address.tcp().map(|address| address.port())
     }
 
     /// The host, without the port.
@@ -68,7 +94,7 @@ impl Endpoint {
     /// # Errors
     /// [`RunError::Handshake`] when it does not work.
     pub fn check(&self, security: &Security, patience: Nanos) -> Result<Option<TlsSpoken>, RunError> {
-        let (why, detail) = match security.try_handshake(self.address, patience) {
+        let (why, detail) = match security.try_handshake(&self.address, patience) {
             Handshake::Works(spoken) => return Ok(Some(spoken)),
             Handshake::Unknown => return Ok(None),
             Handshake::Fails { why, detail } => (why, detail),
@@ -91,7 +117,7 @@ impl Endpoint {
     pub(crate) fn speaks_tls(&self, patience: Nanos) -> bool {
         let options = SecurityOptions { name: self.host().to_owned(), insecure: true, ..SecurityOptions::default() };
         let Ok(security) = Security::new(&options) else { return false };
-        match security.try_handshake(self.address, patience) {
+        match security.try_handshake(&self.address, patience) {
             Handshake::Works(_) => true,
             Handshake::Unknown | Handshake::Fails { why: None, .. } => false,
             Handshake::Fails { why: Some(why), .. } => matches!(
@@ -107,49 +133,25 @@ impl Endpoint {
     }
 }
 
-/// What a URL says.
-#[derive(Debug)]
-struct Parsed {
-    url: String,
-    authority: http::uri::Authority,
-    path: String,
-    port: u16,
-    is_secure: bool,
-}
-
-fn parse(text: &str) -> Result<Parsed, RunError> {
-    let bad = |why: String| RunError::BadUrl { url: without_credentials(text).into_owned(), why };
-    if text.starts_with("http+unix:") || text.starts_with("unix:") {
-        let port = "brimful connects by TCP alone: have the server listen on a port of 127.0.0.1 as well";
-        return Err(bad(port.to_owned()));
-    }
-    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
-        bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
-    })?;
-    let is_secure = match uri.scheme_str() {
-        Some("http") => false,
-        Some("https") => true,
-        other => {
-            let scheme = other.unwrap_or("no scheme");
-            return Err(bad(format!("brimful speaks http:// and https://, not {scheme}")));
-        }
+/// A Unix socket that can be connected to, or is only busy.
+fn of_socket(url: &str, path: &Path) -> Result<Address, RunError> {
+    let too_long = || RunError::BadUrl {
+        url: url.to_owned(),
+        why:
+            "the path of a Unix socket has at most 107 bytes: give a shorter one, relative to the directory you are in"
+                .to_owned(),
     };
-    let authority = uri.authority().ok_or_else(|| bad("it names no host".to_owned()))?.clone();
-    if authority.as_str().contains('@') {
-        return Err(bad("credentials are not taken from a URL: give them by --user NAME:PASSWORD".to_owned()));
-    }
-    let port = match authority.as_str().rsplit_once(':') {
-        Some((_, port)) if !port.ends_with(']') => port.parse().map_err(|_| bad(format!("`{port}` is not a port")))?,
-        _ if is_secure => 443,
-        _ => 80,
+    let address = Address::unix(path).ok_or_else(too_long)?;
+    let attempt = || {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        connect(&socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?, &SocketAddrUnix::new(path)?)
     };
-    if port == 0 {
-        return Err(bad("port 0 is no place to connect to".to_owned()));
+    match attempt() {
+        // Its accept queue is full: it is there.
+        Ok(()) | Err(Errno::AGAIN) => Ok(address),
+        Err(Errno::CONNREFUSED) => Err(RunError::NothingListens { address }),
+        Err(errno) => Err(RunError::NoSocket { path: path.to_owned(), source: errno.into() }),
     }
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    Ok(Parsed { url, authority, path, port, is_secure })
 }
 
 #[cfg(test)]
@@ -158,38 +160,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_as_people_write_them() {
-        for (text, authority, path, port) in [
-            ("http://localhost", "localhost", "/", 80),
-            ("127.0.0.1:8080/a?b=c", "127.0.0.1:8080", "/a?b=c", 8080),
-            ("http://[::1]:81/x", "[::1]:81", "/x", 81),
-            ("http://[::1]/", "[::1]", "/", 80),
-            ("http://h?q=1", "h", "/?q=1", 80),
-            ("https://h/a", "h", "/a", 443),
-            ("https://h:8443", "h:8443", "/", 8443),
-        ] {
-            let found = parse(text).unwrap();
-            let Parsed { authority: a, path: p, port: n, is_secure, .. } = &found;
-            assert_eq!((a.as_str(), p.as_str(), *n), (authority, path, port), "{text}");
-            assert_eq!(*is_secure, text.starts_with("https"), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_url_to_load_is_said() {
-        for (text, part) in [
-            ("ftp://a/", "ftp"),
-            ("http://", "write it like"),
-            ("http://a:99999/", "port"),
-            ("http://u:p@a/", "--user"),
-            ("http://a:0/", "port 0"),
-            ("http+unix:/run/app.sock", "TCP alone"),
-            ("", "write it like"),
-            ("http://a b/", "write it like"),
-        ] {
-            let error = parse(text).unwrap_err().to_string();
-            assert!(error.contains(part), "{text}: {error}");
-        }
+    fn a_unix_socket_is_reached_or_the_reason_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("app.sock");
+        let resolve = |path: &Path| Endpoint::resolve_at("http://app.example/x", Some(path), Nanos::from_secs(600));
+        let error = resolve(&path).unwrap_err().to_string();
+        assert!(error.contains("there is no Unix socket at") && error.contains("app.sock"), "{error}");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let endpoint = resolve(&path).unwrap();
+        assert_eq!((endpoint.authority.as_str(), endpoint.path.as_str()), ("app.example", "/x"));
+        assert_eq!(endpoint.address, Address::unix(&path).unwrap());
+        drop(listener);
+        let error = resolve(&path).unwrap_err();
+        assert!(matches!(error, RunError::NothingListens { .. }), "{error}");
+        let error = resolve(Path::new(&"long/".repeat(40))).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("107 bytes"), "{error}");
     }
 
     #[test]
@@ -205,7 +190,7 @@ mod tests {
                 assert_eq!(host, ("server.example", 8080));
                 answer.clone().map_err(io::Error::from)
             };
-            let error = Endpoint::resolve_by("server.example:8080/x", patience, look_up).unwrap_err();
+            let error = Endpoint::resolve_by("server.example:8080/x", None, patience, look_up).unwrap_err();
             assert!(matches!(error, RunError::Unresolvable { .. }) && error.is_usage(), "{error}");
         }
     }

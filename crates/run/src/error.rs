@@ -1,6 +1,7 @@
 //! Why a run could not be made.
 
-use std::net::SocketAddr;
+use brimful_engine::Address;
+use std::path::PathBuf;
 
 /// What went wrong, and what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -22,10 +23,18 @@ pub enum RunError {
         source: std::io::Error,
     },
     /// Nothing accepts connections there.
-    #[error("nothing listens at {address}: start the server first; `ss -ltn` shows what listens")]
+    #[error("nothing listens at {address}: start the server first; `ss -ltnx` shows what listens")]
     NothingListens {
         /// Where.
-        address: SocketAddr,
+        address: Address,
+    },
+    /// There is no Unix socket to connect to.
+    #[error("there is no Unix socket at {} to connect to: {source}; `ss -lx` shows which there are, and whose they are", path.display())]
+    NoSocket {
+        /// Its path.
+        path: PathBuf,
+        /// What the kernel said.
+        source: std::io::Error,
     },
     /// TLS does not work with it.
     #[error("{url}: {what}: {remedy}")]
@@ -83,8 +92,8 @@ impl RunError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Engine, Handshake, Listen, Mix, Monitor, NothingListens, Security, Silent,
-            Target, Unlike, Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, Engine, Handshake, Listen, Mix, Monitor, NoSocket, NothingListens, Security,
+            Silent, Target, Unlike, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {
@@ -93,7 +102,9 @@ impl RunError {
             Monitor(error) => error.is_usage(),
             Security(error) => error.is_usage(),
             Handshake { usage, .. } => *usage,
-            Engine(_) | Target(_) | Listen(_) | NothingListens { .. } | Silent { .. } | Unlike(_) => false,
+            Engine(_) | Target(_) | Listen(_) | NoSocket { .. } | NothingListens { .. } | Silent { .. } | Unlike(_) => {
+                false
+            }
         }
     }
 }

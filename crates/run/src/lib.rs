@@ -9,6 +9,7 @@ mod error;
 mod kept;
 mod plan;
 mod run;
+mod stateful;
 mod stream;
 
 pub use beside::{Exchange, Kept, Looks, Tap};

@@ -4,7 +4,7 @@ use crate::{Endpoint, RunError};
 use brimful_core::tls::TlsSpoken;
 use brimful_core::workload::{Class, Load, LoadKind, SessionArrivals, Workload};
 use brimful_core::{ClassId, Nanos};
-use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, ScriptedRequests, Security, Wire};
+use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Follow, ScriptedRequests, Security, Wire};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
 use brimful_stats::{Keeper, Live};
@@ -59,6 +59,8 @@ pub struct RunPlan {
     pub seed: u64,
     /// The highest rate this client can offer without being the limit, per second, if that is known.
     pub client_max: Option<f64>,
+    /// Follow redirects, up to so many one after another; `None` takes them for answers.
+    pub follow: Option<u64>,
     /// What to watch meanwhile.
     pub monitor: Option<Watched>,
     /// Where it shows what it has seen so far, to those who look on.
@@ -176,6 +178,13 @@ impl RunPlan {
             _ if policy.send_buffer == Some(0) || policy.receive_buffer == Some(0) => {
                 bad("a socket needs a buffer: give --send-buffer and --receive-buffer more than 0")
             }
+            Load::SClients { .. } | Load::Log(_) if self.follow.is_some() => {
+                bad("S-Clients and the requests of a log go by themselves: leave out --follow")
+            }
+            _ if self.follow.is_some() && self.workload.classes.iter().any(|class| class.expect.is_some()) => bad(
+                "what a class expects is said of its own answers, which are redirects here: leave out --follow, or \
+                 expect, and request the URL that they lead to",
+            ),
             // When its calls are due, the log says.
             Load::Log(_) => Ok(()),
             Load::Sessions(sessions) => match &sessions.comes {
@@ -209,6 +218,11 @@ impl RunPlan {
         let policy = &self.connections;
         let several = policy.pipeline > 1 && policy.calls_per_connection != Some(1);
         several && self.version != Version::Http2 && matches!(self.workload.load, Some(Load::Closed { .. }))
+    }
+
+    /// How many clients share a connection then, and so call at once.
+    pub(crate) fn burst_size(&self) -> u32 {
+        u32::try_from(self.connections.pipeline).unwrap_or(u32::MAX)
     }
 
     /// The due times of an open load.
@@ -251,6 +265,16 @@ impl RunPlan {
         Ok(ScriptedRequests::render(&self.workload, &self.wire())?)
     }
 
+    /// How redirects are followed, if they are.
+    pub(crate) fn following(&self) -> Option<Follow> {
+        self.follow.map(|most| Follow::new(most, &self.workload, &self.wire()))
+    }
+
+    /// Whether requests depend on answers.
+    pub(crate) fn is_stateful(&self) -> Result<bool, RunError> {
+        Ok(self.follow.is_some() || matches!(self.load()?, Load::Sessions(_)))
+    }
+
     /// What all requests have in common.
     pub(crate) fn wire(&self) -> Wire {
         Wire {
@@ -277,7 +301,7 @@ impl RunPlan {
             connections.pipeline = sessions.longest_burst().unwrap_or(LONGEST).clamp(1, LONGEST) as usize;
         }
         Config {
-            address: self.endpoint.address,
+            address: self.endpoint.address.clone(),
             tls: self.tls.clone(),
             connections,
             start: Nanos::ZERO,

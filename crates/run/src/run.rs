@@ -2,18 +2,17 @@
 
 use crate::beside::{Beside, Looks};
 use crate::stream::{self, Feed};
-use crate::{RunError, RunPlan, Watched};
+use crate::{RunError, RunPlan, Watched, stateful};
 use brimful_core::counts::Counts;
 use brimful_core::record::{Generator, Record, ShardOrigin};
 use brimful_core::server::HostProbe;
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Observer};
-use brimful_engine::{Clock, Run, SessionRequests};
+use brimful_engine::{Clock, Run};
 use brimful_monitor::{Monitor, MonitorError, host};
 use brimful_os::cpus::pin_this_thread;
 use brimful_stats::{Account, Collector, Detail, Facts, derive};
-use brimful_workload::{Closed, ClosedBursts, Extent, Mix, Open, SClients, Scripts, Sessions, Shard};
-use std::sync::Arc;
+use brimful_workload::{Closed, ClosedBursts, Extent, Mix, Open, SClients, Shard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -23,7 +22,7 @@ use std::time::{Duration, SystemTime};
 /// # Errors
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
 pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, None, stop, true, || ()).map(|(record, ())| record)
+    carry_out::<false, ()>(plan, None, stop, true, || ()).map(|(record, ())| record)
 }
 
 /// The same, for those who want to know more of it: what they look at is said by `looks`.
@@ -31,7 +30,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
 /// # Errors
 /// As [`run`].
 pub fn run_beheld(plan: &RunPlan, looks: &Looks, stop: &AtomicBool) -> Result<(Record, Option<Detail>), RunError> {
-    let (record, beside) = carry_out(plan, None, stop, true, || Beside::new(looks, plan.window))?;
+    let (record, beside) = carry_out::<true, Beside>(plan, None, stop, true, || Beside::new(looks, plan.window))?;
     Ok((record, beside.into_detail()))
 }
 
@@ -40,16 +39,17 @@ pub fn run_beheld(plan: &RunPlan, looks: &Looks, stop: &AtomicBool) -> Result<(R
 /// # Errors
 /// As [`run`], and when there is no call at all.
 pub fn run_stream(plan: &RunPlan, feed: Feed<'_>, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, Some(feed), stop, true, || ()).map(|(record, ())| record)
+    carry_out::<false, ()>(plan, Some(feed), stop, true, || ()).map(|(record, ())| record)
 }
 
 /// The same without a look at the host's speed, for several runs at once: it would fall into another's load.
 pub(crate) fn run_beside_another(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out(plan, None, stop, false, || ()).map(|(record, ())| record)
+    carry_out::<false, ()>(plan, None, stop, false, || ()).map(|(record, ())| record)
 }
 
-/// Runs it, with another observer of each shard `beside` the collector.
-fn carry_out<B: Observer + Send>(
+/// Runs it, with another observer of each shard `beside` the collector. Where somebody looks on, there is one copy of the
+/// engine for all loads.
+fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
     plan: &RunPlan,
     feed: Option<Feed<'_>>,
     stop: &AtomicBool,
@@ -72,6 +72,7 @@ fn carry_out<B: Observer + Send>(
     let account = || {
         let account = Account::new(&names, window).in_intervals(plan.interval);
         let account = if has_sessions { account.of_sessions() } else { account };
+        let account = if plan.follow.is_some() { account.of_redirects() } else { account };
         if plan.tls.is_some() { account.of_tls() } else { account }
     };
     let collector = || match (&plan.keeper, &plan.live) {
@@ -91,51 +92,43 @@ fn carry_out<B: Observer + Send>(
         Ok::<Mix, RunError>(mix.of_shard(shard, plan.seed))
     };
     let shards = || plan.shards();
-    let run = match *plan.load()? {
-        Load::Closed { clients, think } if plan.calls_in_bursts() => {
-            let size = u32::try_from(plan.connections.pipeline).unwrap_or(u32::MAX);
-            let bursts = |shard| {
-                let bursts = ClosedBursts::new(clients, size, think, shard_mix(shard)?, extent, shard);
-                Ok((bursts, &requests, collector()))
-            };
-            let shards = shards().map(bursts).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop)?
-        }
-        Load::Closed { clients, think } => {
-            let closed =
-                |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
-            let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop)?
-        }
-        Load::SClients { attempts } => {
-            let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
-            let s_clients = |shard| {
-                Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), &requests, collector()))
-            };
-            let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop)?
-        }
-        Load::Sessions(ref load) => {
-            // Each has streams of its own; the mix's is not drawn from.
-            let (scripts, scripted) = (Scripts::of(&plan.workload).map(Arc::new), plan.scripted_requests()?);
-            let sessions = |shard| {
-                let sessions =
-                    Sessions::new(load, shard_mix(shard)?, extent, plan.seed, shard)?.following(scripts.clone());
-                let requests = SessionRequests::new(&requests, &scripted);
-                let requests = if load.cookies { requests.with_cookies(plan.endpoint.is_secure) } else { requests };
-                Ok((sessions, requests, collector()))
-            };
-            let shards = shards().map(sessions).collect::<Result<_, RunError>>()?;
-            brimful_engine::run(&config, shards, stop)?
-        }
-        Load::Log(_) => {
-            let unread = || RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned());
-            stream::drive(plan, &config, feed.ok_or_else(unread)?, collector, stop)?
-        }
-        Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => {
-            let (arrivals, mix) = (plan.arrivals()?, Mix::of(&plan.workload, plan.seed)?);
-            let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), &requests, collector());
-            brimful_engine::run(&config, shards().map(open).collect(), stop)?
+    let is_log = matches!(plan.load()?, Load::Log(_));
+    let run = if LOOKED_ON || !is_log && (plan.is_stateful()? || plan.tls.is_some()) {
+        let mix = mix.clone().ok_or_else(|| RunError::BadLoad("a log has no mix".to_owned()))?;
+        stateful::drive(plan, &config, &requests, (&mix, extent), collector, stop)?
+    } else {
+        match *plan.load()? {
+            Load::Closed { clients, think } if plan.calls_in_bursts() => {
+                let bursts = |shard| {
+                    let bursts = ClosedBursts::new(clients, plan.burst_size(), think, shard_mix(shard)?, extent, shard);
+                    Ok((bursts, &requests, collector()))
+                };
+                let shards = shards().map(bursts).collect::<Result<_, RunError>>()?;
+                brimful_engine::run_plain(&config, shards, stop)?
+            }
+            Load::Closed { clients, think } => {
+                let closed =
+                    |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
+                let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
+                brimful_engine::run_plain(&config, shards, stop)?
+            }
+            Load::SClients { attempts } => {
+                let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
+                let s_clients = |shard| {
+                    Ok((SClients::new(attempts, timeout, shard_mix(shard)?, extent, shard), &requests, collector()))
+                };
+                let shards = shards().map(s_clients).collect::<Result<_, RunError>>()?;
+                brimful_engine::run_plain(&config, shards, stop)?
+            }
+            Load::Log(_) => {
+                let unread = || RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned());
+                stream::drive(plan, &config, feed.ok_or_else(unread)?, collector, stop)?
+            }
+            Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Sessions(_) => {
+                let (arrivals, mix) = (plan.arrivals()?, Mix::of(&plan.workload, plan.seed)?);
+                let open = |shard| (Open::new(arrivals.clone(), mix.clone(), extent, shard), &requests, collector());
+                brimful_engine::run_plain(&config, shards().map(open).collect(), stop)?
+            }
         }
     };
     // Load was offered until then.

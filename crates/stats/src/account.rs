@@ -8,6 +8,7 @@ use crate::batch::BatchMeans;
 use crate::distribution::Distribution;
 use crate::error::{StatsError, Unlike};
 use crate::histogram::MOST;
+use crate::redirects::RedirectTally;
 use crate::reply_rate::ReplySampler;
 use crate::series::Series;
 use crate::sessions::SessionTally;
@@ -37,6 +38,8 @@ pub struct Account {
     pub(crate) batches: BatchMeans,
     /// Absent where there are none.
     pub(crate) sessions: Option<SessionTally>,
+    /// Absent where redirects are not followed.
+    pub(crate) redirects: Option<RedirectTally>,
 }
 
 impl Account {
@@ -55,6 +58,7 @@ impl Account {
             replies: ReplySampler::new(window),
             batches: BatchMeans::new(),
             sessions: None,
+            redirects: None,
         }
     }
 
@@ -62,6 +66,29 @@ impl Account {
     #[must_use]
     pub fn of_sessions(self) -> Account {
         Account { sessions: Some(SessionTally::default()), ..self }
+    }
+
+    /// The same of a load that follows redirects. Calls of the class beyond the last are those that follow one: they are
+    /// part of no total.
+    #[must_use]
+    pub fn of_redirects(self) -> Account {
+        Account { redirects: Some(RedirectTally::new()), ..self }
+    }
+
+    /// Whether calls of this class are the schedule's, and not such as follow redirects.
+    pub(crate) fn schedules(&self, class: u16) -> bool {
+        usize::from(class) < self.classes.len()
+    }
+
+    /// Where calls of a class are counted.
+    ///
+    /// # Panics
+    /// When there is no such class.
+    pub(crate) fn tally(&mut self, class: u16) -> &mut Tally {
+        match &mut self.redirects {
+            Some(redirects) if usize::from(class) >= self.classes.len() => &mut redirects.followed,
+            _ => &mut self.classes[usize::from(class)],
+        }
     }
 
     /// The same of a load by TLS, with the memory for its handshakes.
@@ -124,6 +151,11 @@ impl Account {
             (ours @ None, theirs) => ours.clone_from(theirs),
             (Some(_), None) => {}
         }
+        match (&mut self.redirects, &other.redirects) {
+            (Some(ours), Some(theirs)) => ours.merge(theirs),
+            (ours @ None, theirs) => ours.clone_from(theirs),
+            (Some(_), None) => {}
+        }
         Ok(())
     }
 
@@ -140,6 +172,7 @@ impl Account {
         self.replies.clear();
         self.batches.clear();
         self.sessions.iter_mut().for_each(SessionTally::clear);
+        self.redirects.iter_mut().for_each(RedirectTally::clear);
     }
 
     /// As the Record holds it.
@@ -160,6 +193,7 @@ impl Account {
             batch_ns,
             batches,
             sessions: self.sessions.as_ref().map(SessionTally::pack),
+            redirects: self.redirects.as_ref().map(RedirectTally::pack),
         }
     }
 
@@ -194,6 +228,7 @@ impl Account {
             replies: ReplySampler::unpack(window, &packed.replies)?,
             batches: BatchMeans::unpack(packed.batch_ns, &packed.batches)?,
             sessions: packed.sessions.as_ref().map(SessionTally::unpack).transpose()?,
+            redirects: packed.redirects.as_ref().map(RedirectTally::unpack).transpose()?,
         })
     }
 

@@ -8,8 +8,9 @@
 use crate::account::Account;
 use crate::keeper::{Counter, Keeper, hand_over};
 use crate::live::{Live, Place, show};
+use crate::redirects::RedirectTally;
 use crate::tally::{Tally, count_end};
-use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome, SessionEnded};
+use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome, SessionEnded, Unfollowed};
 
 /// Observes one shard's calls.
 #[derive(Clone, Debug)]
@@ -58,11 +59,12 @@ impl Collector {
     fn ended(&mut self, call: &PerCall, outcome: &Outcome) {
         let Outcome { due, at, .. } = *outcome;
         let account = &mut self.account;
-        let tally = &mut account.classes[usize::from(outcome.call.class.0)];
+        let is_scheduled = account.schedules(outcome.call.class.0);
+        let tally = account.tally(outcome.call.class.0);
         tally.traffic.sent += outcome.bytes_sent;
         tally.traffic.received += outcome.bytes_received;
         count_end(&mut tally.counts, outcome.end);
-        match outcome.end {
+        let failed = match outcome.end {
             End::Completed { .. } => {
                 let response_time = at - due;
                 tally.response.record(response_time);
@@ -72,24 +74,27 @@ impl Collector {
                         tally.first_byte.record(first_byte - sent);
                     }
                 }
-                account.completed_in_window += u64::from(at <= account.window);
-                account.series.completed(at, response_time);
-                account.replies.record(at);
-                account.batches.record(at, response_time);
+                if is_scheduled {
+                    account.completed_in_window += u64::from(at <= account.window);
+                    account.series.completed(at, response_time);
+                    account.replies.record(at);
+                    account.batches.record(at, response_time);
+                }
+                false
             }
             // The end of the run is no failure.
-            End::Unfinished { .. } => {}
+            End::Unfinished { .. } => false,
             End::ClientLimited(limit) => {
                 match limit {
                     Limit::Descriptors => account.limited.descriptors += 1,
                     Limit::Ports => account.limited.ports += 1,
                     Limit::Memory => account.limited.memory += 1,
                 }
-                account.series.failed(at);
+                true
             }
             End::TlsFailed { why, .. } => {
                 *account.tls_faults.entry(why).or_default() += 1;
-                account.series.failed(at);
+                true
             }
             End::Unexpected { .. }
             | End::Abandoned
@@ -98,12 +103,15 @@ impl Collector {
             | End::TimedOut
             | End::Malformed
             | End::StreamReset
-            | End::GoneAway => account.series.failed(at),
+            | End::GoneAway => true,
+        };
+        if failed && is_scheduled {
+            account.series.failed(at);
         }
     }
 
     fn tally(&mut self, call: &PerCall) -> &mut Tally {
-        &mut self.account.classes[usize::from(call.class)]
+        self.account.tally(call.class)
     }
 }
 
@@ -118,7 +126,9 @@ impl Observer for Collector {
             Event::Scheduled { class: ClassId(class), due } => {
                 *call = PerCall { class, ready: due, ..PerCall::default() };
                 self.tally(call).counts.scheduled += 1;
-                self.account.series.offered(due);
+                if self.account.schedules(class) {
+                    self.account.series.offered(due);
+                }
             }
             Event::Ready { at } => call.ready = at,
             Event::Begun { at } => self.tally(call).lateness.record(at - call.ready),
@@ -142,12 +152,18 @@ impl Observer for Collector {
             Event::Sent { at } => {
                 call.sent = Some(at);
                 self.tally(call).counts.sent += 1;
-                self.account.series.sent(at);
+                if self.account.schedules(call.class) {
+                    self.account.series.sent(at);
+                }
             }
             Event::FirstByte { at } => call.first_byte = Some(at),
             Event::EmptyLines { lines } => self.tally(call).counts.empty_lines += u64::from(lines),
             Event::Ended(ref outcome) => self.ended(call, outcome),
         }
+    }
+
+    fn on_unfollowed(&mut self, why: Unfollowed) {
+        self.account.redirects.get_or_insert_with(RedirectTally::new).unfollowed(why);
     }
 
     fn on_session(&mut self, session: &SessionEnded) {

@@ -8,6 +8,7 @@
 
 use crate::account::Account;
 use crate::distribution::Distribution;
+use crate::redirects::RedirectTally;
 use crate::tally::Tally;
 use crate::verdict::{Evidence, judge};
 use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
@@ -73,6 +74,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
     let verdict = judge(&Evidence {
         totals: &totals,
         classes: &class_records,
+        followed: account.redirects.as_ref().map(|redirects| redirects.followed.counts),
         offered: per_second(counts.scheduled),
         limited: account.limited,
         window: facts.window,
@@ -127,6 +129,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         reply_rate: account.replies.summary(facts.window),
         classes: class_records,
         sessions: account.sessions.as_ref().map(|sessions| sessions.figures(facts.window)),
+        redirects: account.redirects.as_ref().map(RedirectTally::figures),
         intervals: account.series.intervals(facts.duration),
         hdr: hdr
             .into_iter()

@@ -107,7 +107,8 @@ impl Account {
     /// Counts the calls whose end was not seen as under way, as if the run had ended here.
     fn settle(&mut self) {
         let open = |calls: i64| u64::try_from(calls).unwrap_or(0);
-        for tally in &mut self.classes {
+        let followed = self.redirects.iter_mut().map(|redirects| &mut redirects.followed);
+        for tally in self.classes.iter_mut().chain(followed) {
             let (unsent, in_flight) = tally.counts.imbalance();
             tally.counts.unsent_at_end += open(unsent);
             tally.counts.in_flight_at_end += open(in_flight);

@@ -41,6 +41,7 @@ mod live;
 mod merge;
 mod objectives;
 mod parts;
+mod redirects;
 mod reply_rate;
 mod series;
 mod sessions;

@@ -56,6 +56,8 @@ pub struct Evidence<'a> {
     pub totals: &'a ClassRecord,
     /// Class by class.
     pub classes: &'a BTreeMap<String, ClassRecord>,
+    /// Of the calls that followed redirects, which belong to no class, where they are followed.
+    pub followed: Option<Counts>,
     /// Calls due per second: connection attempts per second for S-Clients, who begin each call with one.
     pub offered: f64,
     /// What the generator's host ran out of.
@@ -86,7 +88,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         (n > 0).then(|| reason(code, message))
     };
     let reasons = [
-        unbalanced(evidence.classes).map(|message| reason(ReasonCode::Unbalanced, message)),
+        unbalanced(evidence).map(|message| reason(ReasonCode::Unbalanced, message)),
         late(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         stalled(evidence).map(|message| reason(ReasonCode::GeneratorStalled, message)),
         busy(evidence).map(|message| reason(ReasonCode::GeneratorCpu, message)),
@@ -136,9 +138,10 @@ fn failing(counts: &Counts, load: LoadKind) -> bool {
 }
 
 /// The law of conservation: every call is scheduled once and ends once.
-fn unbalanced(classes: &BTreeMap<String, ClassRecord>) -> Option<String> {
-    let (name, counts) =
-        classes.iter().map(|(name, class)| (name, &class.counts)).find(|(_, c)| c.imbalance() != (0, 0))?;
+fn unbalanced(evidence: &Evidence<'_>) -> Option<String> {
+    let followed = evidence.followed.as_ref().map(|counts| ("redirects", counts));
+    let classes = evidence.classes.iter().map(|(name, class)| (name.as_str(), &class.counts));
+    let (name, counts) = classes.chain(followed).find(|(_, counts)| counts.imbalance() != (0, 0))?;
     let Counts { scheduled, sent, .. } = *counts;
     let (scheduled_less_ended, sent_less_ended) = counts.imbalance();
     Some(format!(
@@ -342,6 +345,7 @@ mod tests {
                 load: self.load,
                 interrupted: self.interrupted,
                 shards: &[],
+                followed: None,
             })
         }
 

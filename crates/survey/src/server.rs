@@ -20,7 +20,8 @@ pub struct Server {
     seen: Seen,
     /// Its CPUs; none where nothing is seen of it.
     pub cpus: Vec<usize>,
-    port: u16,
+    /// The TCP port, if it has one.
+    port: Option<u16>,
     /// Puts the server back on its former CPUs when the survey is over, and the other one if it is killed.
     _pin: Option<(PinGuard, Guardian)>,
     /// The same of a quota, as long as it has one.
@@ -48,7 +49,7 @@ impl Server {
         let tree = ProcessTree::open(&selectors)?;
         let pin = cpus.as_ref().map(|cpus| pin(&tree, cpus)).transpose()?;
         let cpus = cpus.unwrap_or_else(online_cpus);
-        Ok(Server { seen: Seen::Here(selectors), cpus, port: endpoint.address.port(), _pin: pin, limited: None })
+        Ok(Server { seen: Seen::Here(selectors), cpus, port: endpoint.port(), _pin: pin, limited: None })
     }
 
     /// Asks who watches it on its own host which CPUs it has.
@@ -62,12 +63,12 @@ impl Server {
             return Err(SurveyError::Unfit(what));
         }
         let cpus = found.kernel.cpus;
-        Ok(Server { seen: Seen::There(config), cpus, port: endpoint.address.port(), _pin: None, limited: None })
+        Ok(Server { seen: Seen::There(config), cpus, port: endpoint.port(), _pin: None, limited: None })
     }
 
     /// One of which only the answers are known.
     pub fn black_box(endpoint: &Endpoint) -> Server {
-        Server { seen: Seen::BlackBox, cpus: Vec::new(), port: endpoint.address.port(), _pin: None, limited: None }
+        Server { seen: Seen::BlackBox, cpus: Vec::new(), port: endpoint.port(), _pin: None, limited: None }
     }
 
     /// Lets its processes use so many CPUs; `None` lets them use all again.
@@ -94,7 +95,7 @@ impl Server {
         match &self.seen {
             Seen::Here(selectors) => Some(Watched::Here(MonitorConfig {
                 processes: selectors.clone(),
-                ports: vec![self.port],
+                ports: self.port.into_iter().collect(),
                 cpus: self.cpus.clone(),
                 pin,
                 intervals,

@@ -89,7 +89,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn is_alive(&self) -> bool {
-        is_alive(self.like.endpoint.address)
+        self.like.endpoint.address.tcp().is_some_and(is_alive)
     }
 
     fn is_interrupted(&self) -> bool {
@@ -97,6 +97,6 @@ impl Bench for ServerBench<'_> {
     }
 
     fn truth(&self) -> Option<Truth> {
-        truth(self.like.endpoint.address)
+        truth(self.like.endpoint.address.tcp()?)
     }
 }

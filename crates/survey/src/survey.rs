@@ -81,6 +81,11 @@ pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) 
         }
     };
     like.validate()?;
+    if like.endpoint.port().is_none() {
+        let what = "a survey first finds out what this client can offer, against a server of its own that listens by TCP: \
+                    have this one listen on a port of 127.0.0.1 as well (`brimful load` takes its Unix socket)";
+        return Err(SurveyError::Unfit(what.to_owned()));
+    }
     let server = match &plan.subject {
         Subject::Running(selectors) => Server::find(&like.endpoint, selectors.clone(), plan.server_cpus.clone())?,
         Subject::There(config) => Server::there(&like.endpoint, config.clone())?,

@@ -20,8 +20,8 @@ const FLAGS: &[(&[&str], &str)] = &[
          --timeout 5s",
     ),
     (
-        &["-L", "-r", "--follow", "--redirect", "--redirects", "--location", "--max-redirects"],
-        "redirects are not followed, they are counted as answers (3xx): give the URL that they lead to",
+        &["-L", "-r", "--redirect", "--redirects", "--location"],
+        "redirects are counted as answers (3xx): give the URL that they lead to, or --follow 10",
     ),
     (&["-i", "--head", "-I"], "requests without content are -m HEAD"),
     (
@@ -31,7 +31,6 @@ const FLAGS: &[(&[&str], &str)] = &[
     (&["-C", "--cookie"], "a cookie is -H 'Cookie: NAME=VALUE'; sessions keep theirs with --cookies"),
     (&["-A", "--accept"], "what is accepted is -H 'Accept: text/html'; basic authentication is --user NAME:PASSWORD"),
     (&["-x", "--proxy"], "there are no proxies in between: load the proxy itself by its own URL"),
-    (&["--unix-socket"], "brimful connects by TCP alone: have the server listen on a port of 127.0.0.1 as well"),
     (&["--connect-to", "--resolve"], "put the address into the URL and the name into -H 'Host: NAME' (and --sni NAME)"),
     (&["-4", "-6", "--ipv4", "--ipv6"], "which address is taken, the URL can say: http://127.0.0.1/ or http://[::1]/"),
     (&["--no-tui", "--no-color", "--disable-color"], "--quiet shows no progress, and NO_COLOR=1 no colours"),
@@ -179,7 +178,7 @@ mod tests {
             ("load -k -c 10 http://h/", "kept alive anyway"),
             ("load --http2 http://h/", "--http 2"),
             ("load -s post.lua http://h/", "--requests-file"),
-            ("load -L http://h/", "3xx"),
+            ("load -L http://h/", "--follow 10"),
             ("load -q 100 -c 10 http://h/", "--rate 100"),
             ("load -d {\"a\":1} http://h/", "--data"),
             ("load -t 30s http://h/", "--duration 30s"),

@@ -43,7 +43,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true)]
     #[arg(conflicts_with_all = ["rate", "s_clients", "stages"])]
     pub think: Nanos,
-    /// Spacing of an open loop's calls: poisson, onoff:…, mmpp:…, trace:FILE, …
+    /// Spacing of an open loop's calls: poisson, onoff:…, trace:FILE, …
     ///
     /// constant; poisson; uniform:SPREAD (gaps within this share of their mean); steps:RATE@TIME,… (one rate after another);
     /// onoff:A,B[,PERIOD] (for a share B of each PERIOD at A times the mean rate); mmpp:A,B,TIME (such bursts at random, of
@@ -122,6 +122,11 @@ pub struct CallArgs {
     /// Request body: text, or @FILE for the content of a file
     #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "workload", alias = "body", short_alias = 'b')]
     pub data: Option<String>,
+    /// Follow up to N redirects, one after another, within the server
+    ///
+    /// The calls that follow are counted apart. The client, or the session, waits for the last answer. Redirects to another server are counted, and not followed.
+    #[arg(long, value_name = "N", alias = "max-redirects", hide_short_help = true)]
+    pub follow: Option<Count>,
 }
 
 impl CallArgs {

@@ -10,6 +10,7 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_engine::{Cidr, Close, Engine};
 use brimful_http::Version;
+use brimful_run::Endpoint;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -57,6 +58,11 @@ pub struct RequestArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
+    /// Connect to the server at this Unix socket; the URL then gives name and path
+    ///
+    /// So does a URL like http+unix:/run/app.sock:/path.
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    pub unix_socket: Option<PathBuf>,
     /// A new connection for every call [default: keep connections alive]
     #[arg(long, conflicts_with = "calls_per_connection", alias = "disable-keepalive")]
     pub new_connection: bool,
@@ -69,9 +75,9 @@ pub struct ConnectionArgs {
     /// in bursts of N by HTTP/1: each burst on its connection in one write, once the last one has been answered.
     #[arg(long, value_name = "N", default_value = "1", alias = "streams", hide_short_help = true)]
     pub pipeline: Count,
-    /// Who closes a connection after its last call: server, or this side by fin or rst
+    /// Who closes a connection: server, or this side by fin or rst
     ///
-    /// The server is asked by `Connection: close`, and keeps the TIME_WAIT. RST is cheap, and the server sees an error.
+    /// After its last call. The server is asked by `Connection: close`, and keeps the TIME_WAIT. RST is cheap, and the server sees an error.
     #[arg(long, value_name = "WHO", default_value = "server", value_parser = close(), hide_possible_values = true)]
     #[arg(hide_short_help = true)]
     pub close: Close,
@@ -187,6 +193,21 @@ impl RequestArgs {
             (false, _) if self.connections.new_connection => Ok(Some(1)),
             (false, calls) => Ok(calls.map(|calls| calls.0)),
         }
+    }
+}
+
+impl ConnectionArgs {
+    /// Whether there is all of it with this server.
+    ///
+    /// # Errors
+    /// [`UsageError`] for what a Unix socket does not have.
+    pub fn check(&self, endpoint: &Endpoint) -> Result<(), UsageError> {
+        let missing = match (endpoint.port(), self.close, self.source_ip) {
+            (None, Close::Rst, _) => "--close rst is of TCP, and a Unix socket knows no RST",
+            (None, _, Some(_)) => "--source-ip is of TCP, and a Unix socket has no addresses",
+            _ => return Ok(()),
+        };
+        Err(UsageError(format!("{missing}: leave it out, or give the server's port in the URL")))
     }
 }
 

@@ -83,6 +83,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         engine: Engine::Auto,
         tick: None,
         client_max: None,
+        follow: None,
         threads: 1,
         cpus: Vec::new(),
         shard: None,
@@ -110,7 +111,7 @@ fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
     let authority = options.server_name.clone().unwrap_or_else(|| host.clone());
     let (is_secure, path) = (options.ssl, options.uri.clone());
     let scheme = if is_secure { "https" } else { "http" };
-    Ok(Endpoint { url: format!("{scheme}://{host}:{port}{path}"), address, authority, path, is_secure })
+    Ok(Endpoint { url: format!("{scheme}://{host}:{port}{path}"), address: address.into(), authority, path, is_secure })
 }
 
 /// What `--ssl` means: httperf takes any certificate, and resumes sessions unless it is told not to.

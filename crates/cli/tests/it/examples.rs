@@ -55,7 +55,7 @@ fn what_readme_and_tutorial_say_can_be_done() {
 }
 
 /// The commands in blocks of `console`, each with the lines that it is shown to print.
-fn commands(page: &str) -> Vec<(String, String)> {
+pub fn commands(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut in_session = false;
     for line in page.lines() {
@@ -72,7 +72,7 @@ fn commands(page: &str) -> Vec<(String, String)> {
 
 /// Asserts that lines with these names are there in this order. A name ends where two spaces are; `*` marks what was
 /// disturbed, and sentences have no name.
-fn has_lines(shown: &str, printed: &str, what: &str) {
+pub fn has_lines(shown: &str, printed: &str, what: &str) {
     let names = |text: &str| -> Vec<String> {
         let named = text.lines().filter_map(|line| line.split_once("  "));
         let names = named.map(|(name, _)| name.trim_end_matches(" *").to_owned());

@@ -7,7 +7,7 @@ use brimful_testkit::{Nginx, NginxOptions};
 use std::fs;
 
 fn nginx() -> Nginx {
-    let extra = "location /form { return 200 'taken'; } location /old { return 301 /; }".to_owned();
+    let extra = "location /form { return 200 'taken'; }".to_owned();
     Nginx::start(NginxOptions { extra, ..NginxOptions::default() })
 }
 
@@ -75,13 +75,4 @@ fn a_header_closes_connections_as_the_flag_does() {
     assert_eq!(connections(&[]), 1);
     assert_eq!(connections(&["-H", "Connection: close"]), 20);
     assert_eq!(connections(&["--disable-keepalive"]), 20);
-}
-
-#[test]
-fn redirects_are_answers() {
-    let nginx = nginx();
-    let url = format!("{}old", nginx.url());
-    let counts = documents::record(&run(&["load", &url, "-c", "1", "-n", "5", "--json"]).exits(&[0, 4]).stdout).counts;
-    assert_eq!((counts.status.s3xx, counts.completed), (5, 5));
-    run(&["load", &url, "-L"]).fails(2, "redirects are not followed");
 }

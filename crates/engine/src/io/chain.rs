@@ -1,4 +1,4 @@
-//! A new connection as one chain of linked operations of a ring: socket, its options, bind, connect.
+//! A new connection by TCP as one chain of linked operations of a ring: socket, its options, bind, connect.
 
 use super::operation::{Kind, user_data};
 use super::{Settings, SocketOptions, Token};
@@ -24,7 +24,7 @@ pub struct Chain {
 impl Chain {
     pub fn new(settings: &Settings) -> Chain {
         Chain {
-            address: settings.address.into(),
+            address: settings.address.raw(),
             sources: settings.sources.iter().copied().map(SocketAddrAny::from).collect(),
             options: settings.options,
             on: 1,

@@ -1,11 +1,12 @@
-//! TCP sockets and the options they are opened with.
+//! Sockets and the options they are opened with.
 
 use super::{Settings, Warm};
+use crate::Address;
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
+use rustix::net::{SocketFlags, SocketType, bind, connect, socket_with, sockopt};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -23,19 +24,18 @@ pub struct SocketOptions {
 }
 
 /// Opens a non-blocking socket and starts to connect it.
-pub fn open(address: &SocketAddr, options: &SocketOptions, source: Option<&SocketAddr>) -> Result<OwnedFd, Errno> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+pub fn open(address: &Address, options: &SocketOptions, source: Option<&SocketAddr>) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(family, SocketType::STREAM, flags, None)?;
+    let socket = socket_with(address.family(), SocketType::STREAM, flags, None)?;
     options.apply(&socket)?;
     if let Some(source) = source {
         // The port is chosen by `connect`, which may share it between servers; `bind` would have to take it whole.
         set_bind_address_no_port(&socket)?;
         bind(&socket, source)?;
     }
-    match connect(&socket, address) {
+    match connect(&socket, &address.raw()) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-        Err(errno) => Err(errno),
+        Err(errno) => Err(address.failure(errno)),
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
             receive_buffer: Some(16384),
         };
         let source = SocketAddr::from(([127, 0, 0, 9], 0));
-        let socket = open(&listener.local_addr().unwrap(), &options, Some(&source)).unwrap();
+        let socket = open(&listener.local_addr().unwrap().into(), &options, Some(&source)).unwrap();
         assert_eq!(listener.accept().unwrap().1.ip(), source.ip());
         assert_eq!(sockopt::socket_linger(&socket), Ok(Some(Duration::ZERO)));
         assert_eq!(sockopt::tcp_nodelay(&socket), Ok(true));

@@ -3,7 +3,8 @@
 //! - One ring per shard, used by its thread alone, which runs completions only when it asks for them (`SINGLE_ISSUER`,
 //!   `DEFER_TASKRUN`; Linux 6.1). Nothing completes unless the ring is entered for events.
 //! - Sockets are direct descriptors: their index is the connection's slot, and they count against the descriptor limit per ring.
-//! - A new connection is one chain of linked operations: socket, its options, bind, connect.
+//! - A new connection by TCP is one chain of linked operations: socket, its options, bind, connect. A Unix socket is
+//!   connected before the ring has it.
 //! - One receive per connection stays armed (multishot), but for pipelined connections, which gain by taking all that has
 //!   come in one go when they are ready for it.
 //! - A request's send says nothing when it succeeds, as it nearly always does at once. What is sent from a slot's own
@@ -14,15 +15,15 @@ use super::buffers::{self, Buffers};
 use super::chain::Chain;
 use super::operation::{Kind, of_user_data, user_data};
 use super::unsent::Unsent;
-use super::{Happened, Io, Settings, Token, Warm};
-use crate::EngineError;
+use super::{Happened, Io, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
+use crate::{Address, EngineError};
 use brimful_core::Nanos;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
-use rustix::fd::AsRawFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::borrow::Cow;
@@ -136,14 +137,15 @@ impl<'a> Io<'a> for Uring<'a> {
     }
 
     fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
-        self.occupy(token, false)?;
-        let update = self.ring.submitter().register_files_update(token.slot, &[warm.socket.as_raw_fd()]);
-        update.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
+        self.take_in(token, &warm.socket, false)?;
         self.receive(token);
         Ok(())
     }
 
     fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno> {
+        if let Address::Unix(_) = self.settings.address {
+            return self.connect_at_once(token);
+        }
         self.occupy(token, true)?;
         let (chain, length) = self.chain.operations(token, source);
         // A chain that is cut in two by a submission is no chain.
@@ -319,6 +321,27 @@ impl<'a> Uring<'a> {
             self.slots.resize_with(token.slot as usize + 1, Slot::default);
         }
         self.slots[token.slot as usize] = Slot { generation: token.generation, connecting, ..Slot::default() };
+        Ok(())
+    }
+
+    /// Makes a socket that was opened outside the ring the connection's.
+    fn take_in(&mut self, token: Token, socket: &OwnedFd, connecting: bool) -> Result<(), Errno> {
+        // The slot may still hold the socket of the connection before, whose close is on its way.
+        if !self.ring.submission().is_empty() {
+            self.submit();
+        }
+        self.occupy(token, connecting)?;
+        let update = self.ring.submitter().register_files_update(token.slot, &[socket.as_raw_fd()]);
+        update.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))?;
+        Ok(())
+    }
+
+    /// Connects to a Unix socket. The kernel has decided when this returns; a ring would have a thread of its own wait for each
+    /// attempt at a server whose accept queue is full.
+    fn connect_at_once(&mut self, token: Token) -> Result<(), Errno> {
+        let socket = socket::open(&self.settings.address, &self.settings.options, None)?;
+        self.take_in(token, &socket, true)?;
+        self.push(&opcode::Nop::new().build().user_data(user_data(token, Kind::Connect)));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count};
 use crate::support::{Control, Plan};
 use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
-use brimful_engine::{Requests, Run};
+use brimful_engine::{Redirect, Requests, Run};
 use brimful_http::{Request, Version};
 use brimful_testkit::{RawServer, Request as Received, Step, script, with_length};
 use brimful_workload::{Chooser, Closed, Extent, Shard};
@@ -69,8 +69,9 @@ impl<'a> Requests<'a> for Own<'a> {
         usize::MAX
     }
 
-    fn answered(&mut self, call: &CallSpec, head: &[u8]) {
+    fn answered(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
         self.answered.lock().unwrap().insert(call.request, head.to_vec());
+        None
     }
 }
 

@@ -55,7 +55,7 @@ impl Plan {
         let config = Config {
             engine,
             tick: None,
-            address,
+            address: address.into(),
             tls: None,
             connections: ConnectionPolicy {
                 close,

@@ -191,7 +191,7 @@ fn certificates_that_prove_nothing_fail_each_call(case: Case) {
         let options = trusting(&certificates);
         let calls = plan(case, server.addr(), &options, Close::Server).closed(2);
         assert_eq!(count(&calls, failed_by(why)), 12, "{flaw:?}: {:?}", calls[0]);
-        let found = Security::new(&options).unwrap().try_handshake(server.addr(), Nanos::from_secs(60));
+        let found = Security::new(&options).unwrap().try_handshake(&server.addr().into(), Nanos::from_secs(60));
         let Handshake::Fails { why: found, detail } = found else { panic!("{flaw:?}: {found:?}") };
         assert_eq!(found, Some(why));
         let detail = detail.unwrap_or_default();
@@ -243,7 +243,7 @@ fn what_is_not_tls_is_no_response(case: Case) {
         let options = trusting(&certificates);
         let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
         assert_eq!(count(&calls, failed_by(TlsFault::NotTls)), 12, "{:?}", calls[0]);
-        let found = Security::new(&options).unwrap().try_handshake(server.addr(), Nanos::from_secs(60));
+        let found = Security::new(&options).unwrap().try_handshake(&server.addr().into(), Nanos::from_secs(60));
         assert_eq!(found, Handshake::Fails { why: Some(TlsFault::NotTls), detail: None });
     }
 }
@@ -354,7 +354,7 @@ fn a_server_that_closes_in_the_handshake_resets_it(case: Case) {
     let options = trusting(&certificates);
     let calls = plan(case, server.addr(), &options, Close::Server).closed(1);
     assert_eq!(count(&calls, reset), 12, "{:?}", calls[0]);
-    let found = Security::new(&options).unwrap().try_handshake(server.addr(), Nanos::from_secs(60));
+    let found = Security::new(&options).unwrap().try_handshake(&server.addr().into(), Nanos::from_secs(60));
     assert_eq!(found, Handshake::Fails { why: None, detail: None });
 }
 

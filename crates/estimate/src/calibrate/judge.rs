@@ -29,13 +29,23 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     if record.counts.scheduled == 0 {
         return Ok(());
     }
+    if record.redirects.as_ref().is_some_and(|redirects| redirects.followed.counts.scheduled > 0) {
+        return Err(
+            "its calls that followed redirects are of no class, and cost the server too: leave out --follow, and \
+                    request the URL that the redirects lead to"
+                .into(),
+        );
+    }
     if past_saturation(record) {
         return Err(format!(
-            "past saturation: of {} calls per second {} were completed and {} failed, and what failed cost time \
-             too; lower the rate, or let the run be much longer than its response times",
+            "past saturation: of {} calls per second {} were completed{}; lower the rate, or let the run be much longer than \
+             its response times",
             number(record.rates.offered),
             number(record.rates.completed),
-            percent(failed(record))
+            match failed(record) {
+                0.0 => String::new(),
+                share => format!(" and {} failed, and what failed cost time too", percent(share)),
+            }
         ));
     }
     if record.classes.values().all(|c| c.counts.completed == 0) || measured.busy == 0.0 {

@@ -40,6 +40,11 @@ pub(crate) fn with_cookies(block: &[u8], cookies: &[u8]) -> Vec<u8> {
     with
 }
 
+/// The method of a block that was written here: its first field.
+pub(crate) fn method(block: &[u8]) -> &[u8] {
+    next_value(&mut &*block).unwrap_or_default()
+}
+
 /// The path of a block that was written here: its fourth field.
 pub(crate) fn path(block: &[u8]) -> &[u8] {
     let mut rest = block;

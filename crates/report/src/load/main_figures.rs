@@ -7,7 +7,7 @@ use super::notes::failed_how;
 use super::percentile;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, counted, number, percent, rate, seconds};
-use brimful_core::record::{Record, Summary, Verdict};
+use brimful_core::record::{NotFollowed, Record, Redirects, Summary, Verdict};
 use brimful_core::server::{Core, Server};
 use brimful_core::text::one_line;
 use brimful_core::workload::LoadKind;
@@ -24,6 +24,7 @@ pub(super) fn main_figures(record: &Record) -> Vec<String> {
     };
     lines.push(fact("Response", &times(&record.response_time_us, "from when a call was due to its last byte")));
     lines.push(fact("Service", &times(&record.service_time_us, "from its first byte sent to its last byte")));
+    lines.extend(record.redirects.as_ref().map(|followed| fact("Redirects", &redirects(followed))));
     lines.extend(record.server.as_ref().map(|server| fact("Server", &busy(server))));
     lines.extend(client_maximum(record).map(|max| fact("Client", &format!("can offer {max}"))));
     lines.extend(verdict(record));
@@ -60,6 +61,32 @@ fn errors(counts: &Counts) -> String {
     let answers = [("4xx", status.s4xx), ("5xx", status.s5xx)].into_iter().filter(|(_, n)| *n > 0);
     let answers: Vec<String> = answers.map(|(class, n)| format!("{class} {}", count(n))).collect();
     if answers.is_empty() { failed } else { format!("{failed}; HTTP errors: {}", answers.join(", ")) }
+}
+
+/// How far redirects were followed.
+fn redirects(redirects: &Redirects) -> String {
+    let Redirects { followed, not_followed: NotFollowed { elsewhere, too_many, content, nowhere } } = redirects;
+    let calls = counted(followed.counts.scheduled, "call");
+    let times = followed.response_time_us.as_ref().map(|times| {
+        format!(
+            ", {} (from when the first call was due to the last byte of the one that followed)",
+            percentile::in_words(times)
+        )
+    });
+    let failed =
+        Some(errors(&followed.counts)).filter(|errors| errors != "none").map(|errors| format!("; errors: {errors}"));
+    let left: Vec<String> = [
+        ("lead to another server", elsewhere),
+        ("came after as many as are followed", too_many),
+        ("ask for the content once more", content),
+        ("lead nowhere", nowhere),
+    ]
+    .into_iter()
+    .filter(|(_, n)| **n > 0)
+    .map(|(why, n)| format!("{} {why}", count(*n)))
+    .collect();
+    let left = if left.is_empty() { String::new() } else { format!("; not followed: {}", left.join(", ")) };
+    format!("{calls} followed one{}{}{left}", times.unwrap_or_default(), failed.unwrap_or_default())
 }
 
 /// Which share of its CPUs' time the watched programs used.

@@ -203,8 +203,17 @@ fn answers(record: &Record) -> Option<String> {
         None
     } else if record.wants_tls {
         Some(format!("{all} 4xx. {WANTS_TLS}."))
+    } else if let Some(redirects) = &record.redirects {
+        let elsewhere = redirects.not_followed.elsewhere;
+        (elsewhere > 0).then(|| {
+            format!(
+                "{} led to another server, or to this one by another scheme or port, which is not followed. Give the URL that \
+                 they lead to.",
+                counted(elsewhere, "redirect")
+            )
+        })
     } else if status.s3xx == completed {
-        Some(format!("{all} 3xx, and redirects are not followed. Give the URL that they lead to."))
+        Some(format!("{all} 3xx, and redirects are not followed. Give the URL that they lead to, or --follow 10."))
     } else if status.s3xx > 0 {
         None
     } else if status.s1xx == completed {
@@ -241,7 +250,7 @@ mod tests {
     use super::*;
     use crate::load::fixture::record;
     use brimful_core::counts::StatusCounts;
-    use brimful_core::record::ClassRecord;
+    use brimful_core::record::{ClassRecord, NotFollowed, Redirects};
     use brimful_core::workload::{Expect, Workload};
 
     /// Wherever lines are broken.
@@ -364,6 +373,16 @@ mod tests {
         );
         assert!(note(StatusCounts { s4xx: 4, s5xx: 6, ..none }).starts_with("note: None of the 10 responses was 2xx"));
         assert!(note(StatusCounts { s3xx: 10, ..none }).starts_with("note: All 10 responses were 3xx, and redirects"));
+        let mut record = record();
+        record.counts =
+            Counts { scheduled: 10, completed: 10, status: StatusCounts { s3xx: 10, ..none }, ..record.counts };
+        record.redirects = Some(Redirects::default());
+        assert!(!words(&notes(&record)).contains("3xx"));
+        record.redirects = Some(Redirects {
+            not_followed: NotFollowed { elsewhere: 10, ..NotFollowed::default() },
+            ..Redirects::default()
+        });
+        assert!(words(&notes(&record)).contains("note: 10 redirects led to another server"));
         assert!(note(StatusCounts { s1xx: 10, ..none }).starts_with("note: All 10 responses were 101: the server"));
         assert_eq!(note(StatusCounts { s2xx: 1, s4xx: 9, ..none }), "");
         assert_eq!(note(StatusCounts { s3xx: 1, s4xx: 9, ..none }), "");

@@ -62,7 +62,7 @@ impl Responder {
         let authority = address.to_string();
         let scheme = if is_secure { "https" } else { "http" };
         let (url, path) = (format!("{scheme}://{authority}/{CLASS}"), format!("/{CLASS}"));
-        Ok(Endpoint { url, address, authority, path, is_secure })
+        Ok(Endpoint { url, address: address.into(), authority, path, is_secure })
     }
 
     /// How a client secures its connections to it that secures others `like` this.
@@ -153,7 +153,7 @@ mod tests {
     fn a_full_listener_lets_nobody_in() {
         for like in ["10.0.0.1:80", "[2001:db8::1]:80"] {
             let responder = Responder::full(like.parse().unwrap()).unwrap();
-            let address = responder.endpoint().unwrap().address;
+            let address = responder.endpoint().unwrap().address.tcp().unwrap();
             assert!(address.ip().is_loopback() && address.is_ipv4() == like.starts_with("10"), "{address}");
             assert!(TcpStream::connect_timeout(&address, LOCAL).is_err());
         }

@@ -4,6 +4,7 @@
 use super::fault;
 use super::security::Security;
 use super::session::{Scratch, Session};
+use crate::Address;
 use crate::io::socket::{self, SocketOptions};
 use brimful_core::tls::TlsSpoken;
 use brimful_core::{Nanos, TlsFault};
@@ -12,7 +13,6 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::pki_types::CertificateDer;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// For so long a server is listened to that may have something against the client: it says so after its side of the
@@ -105,9 +105,9 @@ pub enum Handshake {
 
 impl Security {
     /// Makes one handshake with the server at `address`, and no request, within `patience`.
-    pub fn try_handshake(&self, address: SocketAddr, patience: Nanos) -> Handshake {
+    pub fn try_handshake(&self, address: &Address, patience: Nanos) -> Handshake {
         let until = Instant::now() + Duration::from(patience).min(Duration::from_secs(3600));
-        let Ok(socket) = socket::open(&address, &SocketOptions::default(), None) else { return Handshake::Unknown };
+        let Ok(socket) = socket::open(address, &SocketOptions::default(), None) else { return Handshake::Unknown };
         if !socket::becomes_established(&socket, patience) {
             return Handshake::Unknown;
         }
@@ -142,8 +142,8 @@ impl Security {
     }
 
     /// What is to be said of the certificates that the server shows, which nobody who is trusted has issued.
-    fn shown(&self, address: SocketAddr, until: Instant) -> Option<String> {
-        let socket = socket::open(&address, &SocketOptions::default(), None).ok()?;
+    fn shown(&self, address: &Address, until: Instant) -> Option<String> {
+        let socket = socket::open(address, &SocketOptions::default(), None).ok()?;
         let (config, mut scratch) = (self.unchecked(), Scratch::default());
         let mut session = Session::begin(&config, self.name(), &mut scratch).ok()?;
         await_socket(&socket, PollFlags::OUT, until).ok()?;

@@ -71,7 +71,7 @@ pub fn hear(server: &Arc<ServerConfig>, security: &Security, response: &[u8], wa
         ended: false,
     };
     let settings = Settings {
-        address: SocketAddr::from(([127, 0, 0, 1], 1)),
+        address: SocketAddr::from(([127, 0, 0, 1], 1)).into(),
         sources: Vec::new(),
         options: SocketOptions::default(),
         pipelined: false,

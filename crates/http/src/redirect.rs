@@ -1,0 +1,199 @@
+//! Redirects: where an answer leads, and with which method (RFC 9110 §10.2.2 and §15.4, RFC 3986 §5.2).
+//!
+//! Only what stays with the same scheme, host and port is led to by a path and a query; the rest is elsewhere.
+
+use std::borrow::Cow;
+
+/// What a redirect asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Redirection<'a> {
+    /// This method and this target of the same server.
+    Here {
+        /// The method.
+        method: Cow<'a, str>,
+        /// Path and query.
+        target: String,
+    },
+    /// Another server, or the same by another scheme or port.
+    Elsewhere,
+    /// To send the content of the request once more.
+    Content,
+    /// Nothing that could be asked for: Location is missing, or no URL.
+    Nowhere,
+}
+
+impl<'a> Redirection<'a> {
+    /// What an answer with this head asks for, to a request of this method for `target` of a server at `origin`, such as
+    /// `http://example:8080`; `None` where it is no redirect. 300 and 304 are none: nothing else is to be requested.
+    pub fn of(head: &[u8], method: &'a str, target: &str, origin: &str) -> Option<Redirection<'a>> {
+        let status = status(head).filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
+        let location = location(head).and_then(|value| std::str::from_utf8(value).ok());
+        let Some(location) = location.filter(|location| is_reference(location)) else {
+            return Some(Redirection::Nowhere);
+        };
+        let safe = matches!(method, "GET" | "HEAD");
+        let method = match status {
+            // By all clients, whatever the first specifications had in mind (RFC 9110 §15.4, note).
+            301 | 302 if method == "POST" => "GET".into(),
+            303 if !safe => "GET".into(),
+            _ if safe => Cow::Borrowed(method),
+            _ => return Some(Redirection::Content),
+        };
+        Some(match resolve(location, target, origin) {
+            Some(target) => Redirection::Here { method, target },
+            None => Redirection::Elsewhere,
+        })
+    }
+}
+
+fn status(head: &[u8]) -> Option<u16> {
+    std::str::from_utf8(head.split(|byte| *byte == b' ').nth(1)?.get(..3)?).ok()?.parse().ok()
+}
+
+fn location(head: &[u8]) -> Option<&[u8]> {
+    const NAME: &[u8] = b"location:";
+    head.split(|byte| *byte == b'\n').find_map(|line| {
+        let (name, value) = line.split_at_checked(NAME.len())?;
+        name.eq_ignore_ascii_case(NAME).then(|| value.trim_ascii())
+    })
+}
+
+/// Whether it may stand in a request line once it is resolved.
+fn is_reference(location: &str) -> bool {
+    !location.is_empty() && location.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Path and query of what a reference means, seen from `target`; `None` if it is of another origin.
+fn resolve(reference: &str, target: &str, origin: &str) -> Option<String> {
+    let reference = reference.split('#').next().unwrap_or_default();
+    let (scheme, _) = origin.split_once("://")?;
+    let has_scheme = reference.split_once(':').is_some_and(|(before, _)| {
+        before.starts_with(|first: char| first.is_ascii_alphabetic())
+            && before.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    });
+    let rest = match reference.strip_prefix("//") {
+        Some(_) => Some(format!("{scheme}:{reference}")),
+        None => has_scheme.then(|| reference.to_owned()),
+    };
+    if let Some(absolute) = rest {
+        let authority_at = absolute.find("://")? + 3;
+        let end = absolute[authority_at..].find(['/', '?']).map_or(absolute.len(), |end| authority_at + end);
+        let (theirs, rest) = absolute.split_at(end);
+        if !same_origin(theirs, origin) {
+            return None;
+        }
+        return Some(if rest.starts_with('/') { without_dots(rest) } else { format!("/{rest}") });
+    }
+    let path = target.split('?').next().unwrap_or_default();
+    Some(match reference.as_bytes().first() {
+        None => target.to_owned(),
+        Some(b'/') => without_dots(reference),
+        Some(b'?') => format!("{path}{reference}"),
+        Some(_) => {
+            without_dots(&format!("{}/{reference}", path.rsplit_once('/').map_or("", |(directory, _)| directory)))
+        }
+    })
+}
+
+/// Whether two of `scheme://host[:port]` mean one server.
+fn same_origin(one: &str, other: &str) -> bool {
+    let normal = |origin: &str| {
+        let origin = origin.to_ascii_lowercase();
+        let port = if origin.starts_with("https:") { ":443" } else { ":80" };
+        origin.strip_suffix(port).map_or(origin.clone(), ToOwned::to_owned)
+    };
+    normal(one) == normal(other)
+}
+
+/// A path without its `.` and `..` (RFC 3986 §5.2.4), and its query as it is.
+fn without_dots(target: &str) -> String {
+    let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
+    let mut segments: Vec<&str> = Vec::new();
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    for (nth, segment) in parts.iter().enumerate() {
+        let last = nth + 1 == parts.len();
+        match *segment {
+            "." => segments.extend(last.then_some("")),
+            ".." => {
+                segments.pop();
+                segments.extend(last.then_some(""));
+            }
+            segment => segments.push(segment),
+        }
+    }
+    format!("/{}{query}", segments.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORIGIN: &str = "http://h:8080";
+
+    fn of<'a>(status: u16, location: &str, method: &'a str) -> Option<Redirection<'a>> {
+        let head = format!("HTTP/1.1 {status} Moved\r\nServer: x\r\nlocation: {location}\r\n\r\n");
+        Redirection::of(head.as_bytes(), method, "/a/b?c=d", ORIGIN)
+    }
+
+    #[test]
+    fn references_are_resolved_within_an_origin() {
+        for (location, target) in [
+            ("/x?y=z#part", Some("/x?y=z")),
+            ("x", Some("/a/x")),
+            ("../x/./y/..", Some("/x/")),
+            ("../../../x", Some("/x")),
+            ("?q", Some("/a/b?q")),
+            ("#part", Some("/a/b?c=d")),
+            ("http://h:8080", Some("/")),
+            ("http://h:8080?q", Some("/?q")),
+            ("HTTP://H:8080/x", Some("/x")),
+            ("//h:8080/x", Some("/x")),
+            ("a/b:c", Some("/a/a/b:c")),
+            ("https://h:8080/x", None),
+            ("http://h/x", None),
+            ("//other:8080/x", None),
+            ("http://h:8080@other/x", None),
+            ("mailto:a@b", None),
+        ] {
+            let expected = match target {
+                Some(target) => Redirection::Here { method: "GET".into(), target: target.to_owned() },
+                None => Redirection::Elsewhere,
+            };
+            assert_eq!(of(302, location, "GET"), Some(expected), "{location}");
+        }
+        assert!(same_origin("http://h:80", "HTTP://h") && same_origin("https://h", "https://h:443"));
+        assert!(!same_origin("https://h:80", "https://h"));
+    }
+
+    #[test]
+    fn methods_become_get_where_clients_have_them_so() {
+        for (status, method, expected) in [
+            (301, "GET", Some("GET")),
+            (308, "HEAD", Some("HEAD")),
+            (302, "POST", Some("GET")),
+            (303, "PUT", Some("GET")),
+            (303, "HEAD", Some("HEAD")),
+            (307, "POST", None),
+            (301, "PUT", None),
+        ] {
+            let expected = expected.map_or(Redirection::Content, |method| Redirection::Here {
+                method: method.into(),
+                target: "/x".to_owned(),
+            });
+            assert_eq!(of(status, "/x", method), Some(expected), "{status} {method}");
+        }
+        for status in [200, 300, 304, 404] {
+            assert_eq!(of(status, "/x", "GET"), None, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_leads_nowhere() {
+        for location in ["", "/a b", "/\u{fc}"] {
+            assert_eq!(of(302, location, "GET"), Some(Redirection::Nowhere), "{location}");
+        }
+        assert_eq!(Redirection::of(b"HTTP/2 302\r\n\r\n", "GET", "/", ORIGIN), Some(Redirection::Nowhere));
+        let hinted = b"HTTP/1.1 103 Early Hints\r\nLocation: /x\r\n\r\n";
+        assert_eq!(Redirection::of(hinted, "GET", "/", ORIGIN), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! URLs as people write them, those of Unix sockets among them.
+
+use crate::RunError;
+use brimful_core::secret::without_credentials;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// What a URL says.
+#[derive(Debug)]
+pub struct Parsed {
+    /// As given, with the scheme; that of a Unix socket in its one spelling.
+    pub url: String,
+    /// For the `Host` header.
+    pub authority: String,
+    /// Path and query, at least `/`.
+    pub path: String,
+    /// Whether it is by TLS.
+    pub is_secure: bool,
+    /// Where its server is.
+    pub place: Place,
+}
+
+/// Where the server of a URL is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At a host, without the brackets of an IPv6 address, and a port.
+    Host(String, u16),
+    /// At a Unix socket.
+    Socket(PathBuf),
+}
+
+/// Understands a URL. With a `socket`, the server is there, and the URL says by which name and path it is asked.
+pub fn parse(text: &str, socket: Option<&Path>) -> Result<Parsed, RunError> {
+    if let Some((is_secure, rest)) = of_unix_socket(text) {
+        let bad = |why: &str| RunError::BadUrl { url: text.to_owned(), why: why.to_owned() };
+        if socket.is_some() {
+            return Err(bad("it names a socket, and so does --unix-socket: leave one out"));
+        }
+        let (socket, path) = split_socket(rest)
+            .ok_or_else(|| bad("write it like http+unix:/run/app.sock:/path, or http+unix://%2Frun%2Fapp.sock/path"))?;
+        return parse_of_host(&format!("http://localhost{path}"))
+            .map(|parsed| Parsed { is_secure, ..parsed }.at(socket));
+    }
+    let parsed = parse_of_host(text)?;
+    Ok(match socket {
+        Some(socket) => parsed.at(socket.to_owned()),
+        None => parsed,
+    })
+}
+
+impl Parsed {
+    /// The same with its server at a Unix socket.
+    fn at(self, socket: PathBuf) -> Parsed {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        let url = format!("{scheme}+unix://{}{}", encoded(socket.as_os_str().as_bytes()), self.path);
+        Parsed { url, place: Place::Socket(socket), ..self }
+    }
+}
+
+/// Whether it is by TLS, and what follows the scheme of a Unix socket's URL.
+fn of_unix_socket(text: &str) -> Option<(bool, &str)> {
+    // The last is how nginx writes the server behind it.
+    let schemes = [("http+unix:", false), ("https+unix:", true), ("unix:", false), ("http://unix:", false)];
+    let (is_secure, rest) =
+        schemes.iter().find_map(|(scheme, is_secure)| Some((*is_secure, text.strip_prefix(scheme)?)))?;
+    // A host may be called `unix`, and have a port.
+    (!rest.starts_with(|first: char| first.is_ascii_digit())).then_some((is_secure, rest))
+}
+
+/// The socket's path, and path and query of what is asked for there. Either `//%2Frun%2Fapp.sock/path`, where the socket
+/// stands as a host would, or `/run/app.sock:/path`.
+fn split_socket(rest: &str) -> Option<(PathBuf, &str)> {
+    let (socket, path) = match rest.strip_prefix("//") {
+        Some(rest) => {
+            let (socket, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            (decoded(socket)?, path)
+        }
+        None => {
+            let (socket, path) =
+                rest.split_once(":/").map_or((rest, ""), |(socket, _)| (socket, &rest[socket.len() + 1..]));
+            (socket.as_bytes().to_vec(), path)
+        }
+    };
+    let socket = PathBuf::from(OsString::from_vec(socket));
+    (!socket.as_os_str().is_empty()).then_some((socket, if path.is_empty() { "/" } else { path }))
+}
+
+fn parse_of_host(text: &str) -> Result<Parsed, RunError> {
+    let bad = |why: String| RunError::BadUrl { url: without_credentials(text).into_owned(), why };
+    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
+        bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
+    })?;
+    let is_secure = match uri.scheme_str() {
+        Some("http") => false,
+        Some("https") => true,
+        other => {
+            let scheme = other.unwrap_or("no scheme");
+            return Err(bad(format!("brimful speaks http:// and https://, not {scheme}")));
+        }
+    };
+    let authority = uri.authority().ok_or_else(|| bad("it names no host".to_owned()))?.clone();
+    if authority.as_str().contains('@') {
+        return Err(bad("credentials are not taken from a URL: give them by --user NAME:PASSWORD".to_owned()));
+    }
+    let port = match authority.as_str().rsplit_once(':') {
+        Some((_, port)) if !port.ends_with(']') => port.parse().map_err(|_| bad(format!("`{port}` is not a port")))?,
+        _ if is_secure => 443,
+        _ => 80,
+    };
+    if port == 0 {
+        return Err(bad("port 0 is no place to connect to".to_owned()));
+    }
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+    Ok(Parsed { url, authority: authority.to_string(), path, is_secure, place: Place::Host(host, port) })
+}
+
+/// Bytes as a URL has them (RFC 3986 §2.1): all but the unreserved ones by their numbers.
+fn encoded(bytes: &[u8]) -> String {
+    let byte = |&byte: &u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    bytes.iter().map(byte).collect()
+}
+
+/// The bytes that a URL means.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_as_people_write_them() {
+        for (text, authority, path, host, port) in [
+            ("http://localhost", "localhost", "/", "localhost", 80),
+            ("127.0.0.1:8080/a?b=c", "127.0.0.1:8080", "/a?b=c", "127.0.0.1", 8080),
+            ("http://[::1]:81/x", "[::1]:81", "/x", "::1", 81),
+            ("http://[::1]/", "[::1]", "/", "::1", 80),
+            ("http://h?q=1", "h", "/?q=1", "h", 80),
+            ("https://h/a", "h", "/a", "h", 443),
+            ("https://h:8443", "h:8443", "/", "h", 8443),
+        ] {
+            let found = parse(text, None).unwrap();
+            assert_eq!((found.authority.as_str(), found.path.as_str()), (authority, path), "{text}");
+            assert_eq!(found.place, Place::Host(host.to_owned(), port), "{text}");
+            assert_eq!(found.is_secure, text.starts_with("https"), "{text}");
+        }
+    }
+
+    #[test]
+    fn unix_sockets_as_people_write_them() {
+        for (text, url) in [
+            ("http+unix://%2Frun%2Fapp.sock/a?b=c", "http+unix://%2Frun%2Fapp.sock/a?b=c"),
+            ("http+unix://%2Frun%2Fapp.sock", "http+unix://%2Frun%2Fapp.sock/"),
+            ("http+unix:/run/app.sock", "http+unix://%2Frun%2Fapp.sock/"),
+            ("unix:/run/app.sock:/a?b=c", "http+unix://%2Frun%2Fapp.sock/a?b=c"),
+            ("http://unix:/run/app.sock:/a?b=c", "http+unix://%2Frun%2Fapp.sock/a?b=c"),
+            ("https+unix:/run/app.sock", "https+unix://%2Frun%2Fapp.sock/"),
+        ] {
+            let found = parse(text, None).unwrap();
+            assert_eq!((found.url.as_str(), found.authority.as_str()), (url, "localhost"), "{text}");
+            assert_eq!(found.place, Place::Socket("/run/app.sock".into()), "{text}");
+            // It can be given again.
+            assert_eq!(parse(&found.url, None).unwrap().url, url);
+        }
+        let odd = Path::new("/run/100% a/ü.sock");
+        let found = parse("http://app.example/x", Some(odd)).unwrap();
+        assert_eq!((found.authority.as_str(), found.path.as_str()), ("app.example", "/x"));
+        assert_eq!(parse(&found.url, None).unwrap().place, Place::Socket(odd.to_owned()), "{}", found.url);
+    }
+
+    #[test]
+    fn what_is_no_url_to_load_is_said() {
+        for (text, part) in [
+            ("ftp://a/", "ftp"),
+            ("http://", "write it like"),
+            ("http://a:99999/", "port"),
+            ("http://u:p@a/", "--user"),
+            ("http://a:0/", "port 0"),
+            ("http+unix:", "http+unix:/run/app.sock"),
+            ("http+unix://%2/", "http+unix:/run/app.sock"),
+            ("", "write it like"),
+            ("http://a b/", "write it like"),
+        ] {
+            let error = parse(text, None).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        let error = parse("unix:/run/a.sock", Some(Path::new("/run/b.sock"))).unwrap_err().to_string();
+        assert!(error.contains("leave one out"), "{error}");
+    }
+}

@@ -1,0 +1,61 @@
+//! What became of redirects, in a run that follows them.
+
+use crate::error::StatsError;
+use crate::histogram::MOST;
+use crate::tally::Tally;
+use brimful_core::Unfollowed;
+use brimful_core::account::PackedRedirects;
+use brimful_core::record::{NotFollowed, Redirects};
+
+/// The calls that follow redirects, and the redirects that none follows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RedirectTally {
+    pub(crate) followed: Tally,
+    not_followed: NotFollowed,
+}
+
+impl RedirectTally {
+    pub(crate) fn new() -> RedirectTally {
+        RedirectTally { followed: Tally::new("redirects".to_owned()), not_followed: NotFollowed::default() }
+    }
+
+    pub(crate) fn unfollowed(&mut self, why: Unfollowed) {
+        let NotFollowed { elsewhere, too_many, content, nowhere } = &mut self.not_followed;
+        *match why {
+            Unfollowed::Elsewhere => elsewhere,
+            Unfollowed::TooMany => too_many,
+            Unfollowed::Content => content,
+            Unfollowed::Nowhere => nowhere,
+        } += 1;
+    }
+
+    pub(crate) fn merge(&mut self, other: &RedirectTally) {
+        self.followed.merge(&other.followed);
+        let NotFollowed { elsewhere, too_many, content, nowhere } = &mut self.not_followed;
+        *elsewhere += other.not_followed.elsewhere;
+        *too_many += other.not_followed.too_many;
+        *content += other.not_followed.content;
+        *nowhere += other.not_followed.nowhere;
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.followed.clear();
+        self.not_followed = NotFollowed::default();
+    }
+
+    pub(crate) fn figures(&self) -> Redirects {
+        Redirects { followed: self.followed.to_record(), not_followed: self.not_followed }
+    }
+
+    pub(crate) fn pack(&self) -> PackedRedirects {
+        PackedRedirects { followed: self.followed.pack(), not_followed: self.not_followed }
+    }
+
+    pub(crate) fn unpack(packed: &PackedRedirects) -> Result<RedirectTally, StatsError> {
+        let NotFollowed { elsewhere, too_many, content, nowhere } = packed.not_followed;
+        if [elsewhere, too_many, content, nowhere].into_iter().any(|count| count > MOST) {
+            return Err(StatsError::Damaged("more redirects than any run has".to_owned()));
+        }
+        Ok(RedirectTally { followed: Tally::unpack(&packed.followed)?, not_followed: packed.not_followed })
+    }
+}

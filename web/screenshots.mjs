@@ -1,0 +1,47 @@
+// Every page of the report as PNGs: at 1200 and 380 px, light and dark, and as it is printed. See scripts/screenshots.
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { launch, report } from "./test/launch.mjs";
+
+const [into, ...own] = process.argv.slice(2);
+if (into === undefined) {
+  console.error("usage: scripts/screenshots DIR [DOCUMENT.json…]");
+  process.exit(2);
+}
+const here = (path) => new URL(path, import.meta.url).pathname;
+const planner = readdirSync(here("./test/examples/")).map((file) => here(`./test/examples/${file}`));
+const documents = own.length > 0 ? own : [here("./example.survey.json"), here("./test/profile-example.json"), ...planner];
+mkdirSync(into, { recursive: true });
+const scratch = mkdtempSync(join(tmpdir(), "brimful-screenshots-"));
+const browser = await launch(join(scratch, "profile"));
+try {
+  for (const document of documents) {
+    const name = document.split("/").at(-1).replace(/(\.survey|-example)?\.json$/, "");
+    const file = join(scratch, `${name}.html`);
+    writeFileSync(file, report(readFileSync(document, "utf8")));
+    const page = await browser.newPage();
+    const save = (how) => page.screenshot({ path: join(into, `${name}-${how}.png`), fullPage: true });
+    for (const width of [1200, 380]) {
+      await page.setViewportSize({ width, height: 800 });
+      for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme, media: "screen" });
+        await page.goto(pathToFileURL(file).href);
+        await save(`${width}-${colorScheme}`);
+        const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (over > 0) console.error(`${name}: ${over} px wider than ${width} px`);
+      }
+    }
+    // A4 at 96 dots per inch, without its margins.
+    await page.setViewportSize({ width: 718, height: 1047 });
+    await page.emulateMedia({ colorScheme: "light", media: "print" });
+    await page.goto(pathToFileURL(file).href);
+    await save("print");
+    await page.close();
+    console.log(`${name}: 5 pictures`);
+  }
+} finally {
+  await browser.close();
+  rmSync(scratch, { recursive: true, force: true });
+}
