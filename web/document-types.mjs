@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** The documents that the pages show. */
-export const DOCUMENTS = ["calibration", "forecast", "profile", "solution", "survey", "what-if"];
+export const DOCUMENTS = ["calibration", "forecast", "profile", "record", "solution", "survey", "what-if"];
 
 /** Where a document's types are. */
 export const place = (name) => new URL(`src/documents/${name}.ts`, import.meta.url);
@@ -45,7 +45,7 @@ function simple(kind, schema, indent) {
     case "array":
       return list(schema, indent);
     case "object":
-      return schema.properties ? object(schema, indent) : `Record<string, ${type(schema.additionalProperties ?? true, indent)}>`;
+      return schema.properties ? object(schema, indent) : `{ [key: string]: ${type(schema.additionalProperties ?? true, indent)} }`;
     default:
       return kind;
   }
@@ -54,14 +54,15 @@ function simple(kind, schema, indent) {
 function list(schema, indent) {
   if (schema.prefixItems) return `[${schema.prefixItems.map((item) => type(item, indent)).join(", ")}]`;
   const item = type(schema.items ?? true, indent);
-  return /[ |&]/.test(item) && !item.startsWith("Record<") ? `(${item})[]` : `${item}[]`;
+  return /[ |&]/.test(item) ? `(${item})[]` : `${item}[]`;
 }
 
 function object(schema, indent) {
   const inner = `${indent}  `;
   const fields = Object.entries(schema.properties).map(([name, field]) => {
     const mark = schema.required?.includes(name) ? "" : "?";
-    return `${comment(field.description, inner)}${inner}${name}${mark}: ${type(field, inner)};`;
+    const key = /^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name);
+    return `${comment(field.description, inner)}${inner}${key}${mark}: ${type(field, inner)};`;
   });
   return `{\n${fields.join("\n")}\n${indent}}`;
 }

@@ -1,6 +1,7 @@
 // The report: one document, drawn by what its schema says it is.
 import "./style.css";
 import { h } from "./dom.ts";
+import { loadPage } from "./load.ts";
 import { documentOf, type Page } from "./page.ts";
 import { calibrationPage } from "./plan/calibration.ts";
 import { forecastPage } from "./plan/forecast.ts";
@@ -17,6 +18,7 @@ const PAGES: Record<string, (json: string) => Page> = {
   "brimful.calibration/1": (json) => calibrationPage(documentOf(json)),
   "brimful.forecast/1": (json) => forecastPage(documentOf(json)),
   "brimful.profile/1": (json) => profilePage(documentOf(json)),
+  "brimful.record/1": (json) => loadPage(documentOf(json)),
 };
 
 const root = document.getElementById("report") as HTMLElement;
@@ -26,7 +28,7 @@ try {
   const page = PAGES[String(schema)];
   if (page === undefined) {
     const found = String(schema ?? "no schema at all");
-    throw new Error(`This page shows surveys, plans and profiles of brimful, but this file holds ${found}.`);
+    throw new Error(`This page shows surveys, loads, plans and profiles of brimful, but this file holds ${found}.`);
   }
   show(page(json));
 } catch (problem) {

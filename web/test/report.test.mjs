@@ -502,7 +502,7 @@ test("a file without a survey says so in a sentence", async () => {
     ["", /missing or damaged/],
     ['{"schema": "brimful.sur', /missing or damaged/],
     ["null", /no schema at all/],
-    ['{"schema": "brimful.record\\/1"}', /holds brimful\.record\/1/],
+    ['{"schema": "brimful.other\\/1"}', /holds brimful\.other\/1/],
     ['{"schema": "brimful.survey\\/1"}', /incomplete/],
   ];
   for (const [json, expected] of cases) {

@@ -37,6 +37,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let kept = args.part.keep.as_deref().map(KeptFile::at).transpose()?;
     let stop = progress::stop_flag()?;
     if args.part.until_stdin_ends {
@@ -44,7 +45,8 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     }
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
     if let Some(record) = found.as_ref().filter(|_| wants_client_limit_only(args)) {
-        return deliver_client_limit(record, args, out);
+        let exit = deliver_client_limit(record, args, out)?;
+        return write_page(record, html).map(|()| exit);
     }
     plan.client_max = found.as_ref().and_then(|record| record.generator.max_rate);
     plan.keeper = kept.as_ref().map(|_| Arc::default());
@@ -65,7 +67,14 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     if let Some(kept) = &kept {
         kept.write(&record)?;
     }
-    deliver_record(&record, &args.output, args.detail, out)
+    // The page can be made again from the Record, and not the Record from the page.
+    let exit = deliver_record(&record, &args.output, args.detail, out)?;
+    write_page(&record, html).map(|()| exit)
+}
+
+/// The Record as a page, if there is a file for it.
+fn write_page(record: &Record, file: Option<OutFile>) -> anyhow::Result<()> {
+    file.map_or(Ok(()), |file| file.commit(&brimful_report::html::load(record)?))
 }
 
 /// Shows the Record, and what a script has to make of it.

@@ -4,6 +4,7 @@
 //! script element only `</script` and `<!--` mean something to an HTML parser, so no `<` is left in the JSON.
 
 use crate::ReportError;
+use brimful_core::record::Record;
 use brimful_core::survey::Survey;
 use serde::Serialize;
 
@@ -18,6 +19,14 @@ const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
 /// When the survey does not serialize.
 pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
+}
+
+/// A load as one self-contained HTML page. What only programs read, as histograms and what is merged, is left out.
+///
+/// # Errors
+/// When the Record does not serialize.
+pub fn load(record: &Record) -> Result<String, ReportError> {
+    page("record", &Record { hdr: Default::default(), account: None, ..record.clone() })
 }
 
 /// A document of the planner as one self-contained HTML page; `name` is what it is called in errors and in the page.

@@ -41,7 +41,7 @@ pub enum Detail {
 pub fn text(record: &Record, detail: Detail) -> String {
     let mut groups = vec![main_figures(record)];
     groups.push(objectives(record));
-    groups.extend(record.sessions.as_ref().map(sessions));
+    groups.extend(record.sessions.as_ref().map(|figures| sessions(figures, detail)));
     if record.classes.len() > 1 {
         groups.push(classes(record));
     }

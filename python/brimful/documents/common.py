@@ -204,9 +204,15 @@ class FileSet(Part):
     bytes: Spread | None = None
     #: How many.
     files: int
-    #: They are asked for one after another, and one call in how many goes on to the next: with 0.25 each is asked
-    #: for four times in a row. After the last comes the first. Without it each call asks for any of them.
+    #: The number of the file that such a walk begins at.
+    first: int | None = None
+    #: They are asked for one after another, and one call in how many goes on to the next: with 0.25 every fourth
+    #: call does, with 1 each, the very first one too. After the last comes the first. Without it each call asks for
+    #: any of them.
     ratio: float | None = None
+    #: How many files such a walk goes on by, for clients that share a set: each begins at a file of its own and goes
+    #: on by as many as there are clients.
+    stride: int | None = None
 
 
 @dataclass(kw_only=True)

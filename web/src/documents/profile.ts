@@ -33,7 +33,7 @@ export interface Profile {
   /** What became of the lines. */
   lines: Lines;
   /** Requests by method. */
-  methods: Record<string, number>;
+  methods: { [key: string]: number };
   /** What to know before these figures are used, one sentence each. */
   notes: string[];
   /** The busiest window; what classes, burstiness and the Workload are of. */
@@ -55,7 +55,7 @@ export interface Profile {
   /** What was read. */
   sources: Source[];
   /** Requests by status; `"0"` has none. */
-  status: Record<string, number>;
+  status: { [key: string]: number };
   /** The zone that hours and days are counted in. */
   timezone: string;
   /** The last one. */
@@ -73,7 +73,7 @@ export interface Profile {
   /** Why calls come in it as they do. */
   workload_arrivals_why: string;
   /** Answers without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`, `aborted`, `other`. */
-  zero_length: Record<string, number>;
+  zero_length: { [key: string]: number };
 }
 
 /** Requests by time. */
@@ -154,7 +154,7 @@ export interface Class2 {
   /** A set of files below `path`. */
   file_set?: FileSet | null;
   /** Extra header fields. */
-  headers?: Record<string, string>;
+  headers?: { [key: string]: string };
   /** HTTP method. */
   method?: string;
   /** Its name in every table and document; unique. */
@@ -203,8 +203,12 @@ export interface FileSet {
   bytes?: Spread | null;
   /** How many. */
   files: number;
-  /** They are asked for one after another, and one call in how many goes on to the next: with 0.25 each is asked for four times in a row. After the last comes the first. Without it each call asks for any of them. */
+  /** The number of the file that such a walk begins at. */
+  first?: number;
+  /** They are asked for one after another, and one call in how many goes on to the next: with 0.25 every fourth call does, with 1 each, the very first one too. After the last comes the first. Without it each call asks for any of them. */
   ratio?: number | null;
+  /** How many files such a walk goes on by, for clients that share a set: each begins at a file of its own and goes on by as many as there are clients. */
+  stride?: number;
 }
 
 /** A format, and the share of lines that it reads. */
@@ -445,7 +449,7 @@ export interface Sizes {
   /** Mean bytes of these. */
   mean: number;
   /** Percentiles in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`. */
-  percentiles: Record<string, number>;
+  percentiles: { [key: string]: number };
   /** How many answers have a body. */
   responses: number;
   /** Index of the tail, where it falls like a power of the size. */
@@ -500,7 +504,7 @@ export interface Times {
   /** Their mean. */
   mean: number;
   /** Percentiles: `"50"`, `"90"`, `"95"`, `"99"`. */
-  percentiles: Record<string, number>;
+  percentiles: { [key: string]: number };
   /** How many. */
   samples: number;
   /** Squared coefficient of variation. */

@@ -104,6 +104,9 @@ pub struct LoadArgs {
     /// What of the calls is shown.
     #[command(flatten)]
     pub look: LookArgs,
+    /// Write the run as an HTML page to this file, to look at and to hand on
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
+    pub html: Option<PathBuf>,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -48,10 +48,6 @@ pub fn warnings(options: &Options) -> Vec<String> {
         !options.has_sessions() && options.failure_status.is_some(),
         "--failure-status is for sessions (--wsess, --wsesslog), and has no effect without them",
     );
-    warn(
-        options.wset.is_some() && options.client.1 > 1,
-        "--client has no effect on --wset: every client begins with the first file",
-    );
     warn(!options.others.is_empty(), &format!("what is no option has no effect: {}", options.others.join(" ")));
     warnings
 }
@@ -168,7 +164,10 @@ fn workload(options: &Options) -> anyhow::Result<Workload> {
     let class = &mut workload.classes[0];
     if let Some(Wset { files, rate }) = options.wset {
         let files = u32::try_from(files).unwrap_or(u32::MAX);
-        class.file_set = Some(FileSet { files, ratio: Some(rate), bytes: None });
+        let (first, stride) = options.client;
+        let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        class.file_set =
+            Some(FileSet { ratio: Some(rate), first: number(first), stride: number(stride), ..FileSet::of(files) });
     }
     if let Some(wlog) = &options.wlog {
         class.path.clear();

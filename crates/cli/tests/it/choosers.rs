@@ -196,6 +196,10 @@ fn what_is_wrong_in_a_file_is_said_with_its_place() {
     fails(&["--urls", "nowhere"], "cannot read nowhere");
     fails(&["--requests-file", &file("d", "{\"path\":\"/\"}\n{\"path\":7}\n")], "d: line 2, column");
     fails(&["--csv", &file("e", "user\nann\nb c\n"), "--data", "{csv.mail}"], "its columns are: user");
+    let injected = r#"{"path":"/","headers":{"A":"b\r\nX: y"}}"#;
+    fails(&["--requests-file", &file("h", injected)], "h");
+    fails(&["--requests-file", &file("i", r#"{"path":"/ HTTP/1.1\r\nX: y"}"#)], "i");
+    fails(&["-H", "X: {csv.user}", "--csv", &file("j", "user\n\"ann\nX: y\"\n")], "j, line 2");
     fails(&["--wset", "100"], "--zipf 0.8");
     fails(&["--wset", "100,2"], "is no set of files");
     fails(&["-H", "X: {csv.user}"], "name the file");

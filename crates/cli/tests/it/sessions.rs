@@ -128,14 +128,20 @@ fn a_record_says_which_sessions_were_asked_for_and_its_text_what_became_of_them(
     let users = "[[class]]\nname = \"a\"\npath = \"/\"\n[load.sessions]\nusers = 8\nrest_s = 0.05\nbursts = 2\n\
                  between_bursts = \"close\"\n";
     fs::write(path, users).unwrap();
+    let page = dir.path().join("page.html");
     let args = ["load", &nginx.url(), "--workload", path, "--duration", "500ms", "--out", out.to_str().unwrap()];
-    let done = run(&args).exits(&[0, 4]);
+    let done = run(&[&args[..], &["--html", page.to_str().unwrap()]].concat()).exits(&[0, 4]);
     assert!(
         done.stdout.contains("\nSessions         ") && done.stdout.contains("\nSession size     "),
         "{}",
         done.stdout
     );
     let record = documents::record(&fs::read_to_string(out).unwrap());
+    let page = fs::read_to_string(page).unwrap();
+    let (_, inside) = page.split_once("<script type=\"application/json\" id=\"record\">").unwrap();
+    let shown: Record = documents::document(inside.split_once("</script>").unwrap().0);
+    assert_eq!((shown.sessions, &shown.intervals), (record.sessions, &record.intervals));
+    assert!(shown.account.is_none() && shown.hdr.is_empty());
     let sessions = record.sessions.unwrap();
     assert_eq!((sessions.failed, sessions.bursts.unwrap().mean, sessions.connections.unwrap().mean), (0, 2.0, 2.0));
     let Some(Load::Sessions(asked)) = record.workload.unwrap().load else { panic!("the load is lost") };

@@ -1,5 +1,6 @@
-//! A set of files that lie in a tree of ten branches, as httperf's `--wset` has them: the i-th file of 1,024 is
-//! `PREFIX/0/1/0/3.html`, the digits of i with as many zeros before them as the last one needs.
+//! A set of files that lie in a tree of ten branches, as httperf's `--wset` has them: the 103rd file of 1,024 is
+//! `PREFIX/0/1/0/3.html`, the digits of its number with as many zeros before them as the last one needs; a set of one is
+//! `PREFIX.html`.
 
 use super::Spread;
 use schemars::JsonSchema;
@@ -14,21 +15,50 @@ pub const MOST_FILES: u32 = 100_000_000;
 pub struct FileSet {
     /// How many.
     pub files: u32,
-    /// They are asked for one after another, and one call in how many goes on to the next: with 0.25 each is asked for
-    /// four times in a row. After the last comes the first. Without it each call asks for any of them.
+    /// They are asked for one after another, and one call in how many goes on to the next: with 0.25 every fourth call
+    /// does, with 1 each, the very first one too. After the last comes the first. Without it each call asks for any of
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+    /// The number of the file that such a walk begins at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first: u32,
+    /// How many files such a walk goes on by, for clients that share a set: each begins at a file of its own and goes on by
+    /// as many as there are clients.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub stride: u32,
     /// Bytes of a file, or how those of all are distributed: the sizes that `brimful fileset` makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Spread>,
 }
 
+fn one() -> u32 {
+    1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 impl FileSet {
+    /// So many files, any of which a call asks for.
+    pub fn of(files: u32) -> FileSet {
+        FileSet { files, ratio: None, first: 0, stride: 1, bytes: None }
+    }
+
     /// Below this path, the path of a file, from 0.
     pub fn path(&self, prefix: &str, file: u32) -> String {
         let digits = self.files.saturating_sub(1).max(1).ilog10() as usize + 1;
         let mut path = String::with_capacity(prefix.len() + 2 * digits + ".html".len());
         path.push_str(prefix.trim_end_matches('/'));
+        // One file needs no number, but a name.
+        if self.files == 1 && !path.is_empty() {
+            return path + ".html";
+        }
         for place in (0..digits as u32).rev() {
             path.push('/');
             path.push(char::from(b'0' + (file / 10u32.pow(place) % 10) as u8));
@@ -41,8 +71,9 @@ impl FileSet {
     pub fn walk(&self, ratio: f64, call: u64) -> u32 {
         // 100 calls of 0.57 have gone on 57 times, whatever the last digit says.
         const DIGIT: f64 = 1e-9;
-        let steps = (call as f64 * ratio + DIGIT).floor();
-        (steps % f64::from(self.files.max(1))) as u32
+        let files = u64::from(self.files.max(1));
+        let steps = ((call + 1) as f64 * ratio + DIGIT).floor() as u64 % files;
+        ((u64::from(self.first) + steps * u64::from(self.stride)) % files) as u32
     }
 
     /// The size of a file. Sizes are quantiles of their distribution, at shares that fill it evenly and have nothing to
@@ -74,14 +105,14 @@ mod tests {
     use super::*;
 
     fn files(files: u32) -> FileSet {
-        FileSet { files, ratio: None, bytes: None }
+        FileSet::of(files)
     }
 
     /// The manual's own example.
     #[test]
     fn the_103rd_of_1024_files_is_where_httperf_has_it() {
         assert_eq!(files(1024).path("/wset1024", 103), "/wset1024/0/1/0/3.html");
-        assert_eq!(files(1).path("/", 0), "/0.html");
+        assert_eq!([files(1).path("/", 0), files(1).path("/a", 0)], ["/0.html", "/a.html"]);
         assert_eq!(files(10).path("/a/", 9), "/a/9.html");
         assert_eq!(files(11).path("", 3), "/0/3.html");
         assert_eq!(files(1000).path("/a", 7), "/a/0/0/7.html");
@@ -91,11 +122,13 @@ mod tests {
     #[test]
     fn a_walk_goes_on_as_often_as_its_ratio_says() {
         let walked = |ratio, calls: u64| (0..calls).map(|call| files(3).walk(ratio, call)).collect::<Vec<_>>();
-        assert_eq!(walked(1.0, 5), [0, 1, 2, 0, 1]);
-        assert_eq!(walked(0.25, 9), [0, 0, 0, 0, 1, 1, 1, 1, 2]);
+        assert_eq!(walked(1.0, 5), [1, 2, 0, 1, 2]);
+        assert_eq!(walked(0.25, 9), [0, 0, 0, 1, 1, 1, 1, 2, 2]);
         assert_eq!(walked(0.0, 3), [0, 0, 0]);
         let many = files(1000);
-        assert!((0..1000).all(|call| many.walk(0.57, 100 * call) == (57 * call % 1000) as u32));
+        assert!((1..1000).all(|call| many.walk(0.57, 100 * call - 1) == (57 * call % 1000) as u32));
+        let second_of_three = FileSet { first: 1, stride: 3, ..files(10) };
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|call| second_of_three.walk(0.5, call)), [1, 4, 4, 7, 7, 0, 0]);
     }
 
     #[test]

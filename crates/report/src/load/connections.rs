@@ -1,9 +1,11 @@
 //! What a run says of connections: how they were made and secured, and of the sessions that they belonged to.
 
-use super::layout::{labelled, ratio, time};
+use super::Detail;
+use super::layout::{labelled, ratio, row, table, time};
+use super::percentile::{P50, P90, P99, Percentile};
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, number, percent, rate, seconds};
-use brimful_core::record::{Record, SessionFigures, Summary};
+use brimful_core::record::{Record, SessionFigures, SessionSummary, Summary};
 use brimful_core::tls::TlsSpoken;
 
 /// Attempts, handshakes, and how these were secured.
@@ -56,8 +58,8 @@ fn secured_by(spoken: &TlsSpoken) -> String {
     known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// What became of sessions, and how large they were.
-pub(super) fn sessions(sessions: &SessionFigures) -> Vec<String> {
+/// What became of sessions, and how large they were; in detail how that differs from one to the next.
+pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String> {
     let became = format!(
         "{} started ({}): {} completed, {} failed, {} still under way at the end",
         count(sessions.started),
@@ -94,7 +96,37 @@ pub(super) fn sessions(sessions: &SessionFigures) -> Vec<String> {
         );
         lines.push(labelled("Failed sessions", &size));
     }
+    if detail == Detail::Full {
+        lines.extend(distributions(sessions));
+    }
     lines
+}
+
+/// By outcome, as those that fail are mostly shorter.
+fn distributions(sessions: &SessionFigures) -> Option<String> {
+    let by_outcome = [
+        ("completed", sessions.completed, [sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections]),
+        (
+            "failed",
+            sessions.failed,
+            [sessions.failed_calls, sessions.failed_bursts, sessions.failed_lifetime_s, sessions.failed_connections],
+        ),
+    ];
+    let rows = by_outcome.iter().flat_map(|(outcome, number_of, figures)| {
+        let named = ["calls", "bursts", "lifetime", "connections"].into_iter().zip(figures);
+        named.filter_map(move |(name, summary)| {
+            let SessionSummary { mean, p50, p90, p99, max } = (*summary)?;
+            let format = if name == "lifetime" { seconds } else { number };
+            let known = |value, percentile: Percentile| match *number_of >= percentile.calls() {
+                true => format(value),
+                false => "-".to_owned(),
+            };
+            let figures = [format(mean), known(p50, P50), known(p90, P90), known(p99, P99), format(max)];
+            Some(row(&format!("{outcome}: {name}"), figures))
+        })
+    });
+    let rows: Vec<_> = rows.collect();
+    (!rows.is_empty()).then(|| format!("\n{}", table(&["Of a session", "mean", "p50", "p90", "p99", "max"], &rows)))
 }
 
 #[cfg(test)]
@@ -137,7 +169,10 @@ TLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519
 
     #[test]
     fn sessions_are_a_group_where_there_are_some() {
-        let summary = |mean: f64| Some(SessionSummary { mean, max: mean * 10.0, ..SessionSummary::default() });
+        let summary = |mean: f64| {
+            let (p50, p90, p99, max) = (mean / 2.0, mean * 2.0, mean * 4.0, mean * 10.0);
+            Some(SessionSummary { mean, p50, p90, p99, max })
+        };
         let figures = SessionFigures {
             started: 1_200,
             completed: 900,
@@ -158,9 +193,19 @@ Sessions         1,200 started (2.00/s): 900 completed, 3 failed, 297 still unde
 Session size     12.6 calls in 4.20 bursts on 2.50 connections, 64.0 s long (means); at most 126
                  calls, 640 s
 
+Of a session              mean     p50    p90  p99    max
+completed: calls          12.6    6.30   25.2    -    126
+completed: bursts         4.20    2.10   8.40    -   42.0
+completed: lifetime     64.0 s  32.0 s  128 s    -  640 s
+completed: connections    2.50    1.25   5.00    -   25.0
+
 Total ";
-        assert!(text(&record, Detail::Full).contains(expected), "{}", text(&record, Detail::Full));
-        record.sessions = Some(SessionFigures { calls: None, ..figures });
+        let full = text(&record, Detail::Full);
+        assert!(full.contains(expected), "{full}");
+        let main = text(&record, Detail::Main);
+        assert!(main.contains("\nSession size ") && !main.contains("Of a session"), "{main}");
+        let (started, in_progress) = (figures.started, figures.in_progress);
+        record.sessions = Some(SessionFigures { started, in_progress, ..SessionFigures::default() });
         assert!(text(&record, Detail::Full).contains("the end\n\nTotal "), "{}", text(&record, Detail::Full));
         record.sessions = Some(SessionFigures {
             failed_calls: summary(4.0),
@@ -173,6 +218,7 @@ Failed sessions  4.00 calls on 2.00 connections, 1.50 s until they failed (means
                  calls, 15.0 s
 
 ";
-        assert!(text(&record, Detail::Full).contains(expected), "{}", text(&record, Detail::Full));
+        let full = text(&record, Detail::Full);
+        assert!(full.contains(expected) && full.contains("\nfailed: lifetime        1.50 s       -"), "{full}");
     }
 }

@@ -33,8 +33,8 @@ impl Percentile {
         (summary.count >= self.calls()).then(|| (self.figure)(summary))
     }
 
-    /// From so many calls on.
-    fn calls(self) -> u64 {
+    /// From so many calls, or whatever it is of, on.
+    pub fn calls(self) -> u64 {
         BEYOND * 1_000 / self.slower_per_mille
     }
 

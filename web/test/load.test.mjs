@@ -1,0 +1,70 @@
+// The page of a load: what it shows is what the Record says.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import Ajv2020 from "ajv/dist/2020.js";
+import { contrast, rows, withReport } from "./browser.mjs";
+
+const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
+const example = read("./load-example.json");
+
+test("the example follows its schema", () => {
+  const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
+  const valid = ajv.compile(read("../../schema/record.schema.json"));
+  assert.ok(valid(example), JSON.stringify(valid.errors, null, 1));
+});
+
+test("its charts and tables are its own figures", async () => {
+  await withReport(example, {}, async (page) => {
+    assert.ok((await page.textContent("h1")).includes(`${example.counts.scheduled.toLocaleString("en-US")} calls`));
+    assert.equal(await page.locator("canvas").count(), 2);
+    assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null|\[object/);
+    const drawn = await page.$eval('[data-chart="throughput"] .plot', (host) => JSON.parse(JSON.stringify(host.plot.data)));
+    assert.deepEqual(drawn[2], example.intervals.map((interval) => interval.completed / interval.length_s));
+    const calls = await rows(page, "calls");
+    assert.equal(calls.reduce((sum, row) => sum + row.calls, 0), example.counts.scheduled, "every call is in one row");
+    const times = await rows(page, "times");
+    assert.deepEqual(times.slice(0, 2).map((row) => row.p90), [example.response_time_us.p90, example.service_time_us.p90]);
+    assert.equal(await page.textContent('[data-table="times"] [data-key="p999"]'), "–", "too few calls for that");
+    assert.equal(await page.textContent('[data-key="server"]'), example.target);
+    assert.equal(await page.textContent('[data-key="command"]'), example.command.join(" "));
+  });
+});
+
+test("sessions are told by what became of them", async () => {
+  const { sessions } = example;
+  assert.ok(sessions.completed > 0 && sessions.failed > 0);
+  await withReport(example, {}, async (page) => {
+    const outcomes = await rows(page, "session-outcomes");
+    assert.deepEqual(outcomes.map((row) => row.sessions), [sessions.completed, sessions.failed, sessions.in_progress]);
+    const figures = await rows(page, "sessions");
+    const expected = [
+      ...[sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections],
+      ...[sessions.failed_calls, sessions.failed_bursts, sessions.failed_lifetime_s, sessions.failed_connections],
+    ];
+    assert.deepEqual(figures.map((row) => [row.mean, row.p50, row.max]), expected.map((figure) => [figure.mean, figure.p50, figure.max]));
+  });
+});
+
+test("it can be read on a phone and in the dark", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    await withReport(example, { viewport: { width: 360, height: 740 }, colorScheme }, async (page) => {
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= 360, `${wide} pixels wide`);
+      const { worst } = await page.evaluate(contrast);
+      assert.ok(worst.ratio >= 4.5, `${colorScheme}: ${JSON.stringify(worst)}`);
+    });
+  }
+});
+
+test("a load of which nothing came has a page as well", async () => {
+  const nothing = { response_time_us: null, service_time_us: null, connect_time_us: null, first_byte_us: null, lateness_us: null };
+  const verdict = { valid: false, failing: true, reasons: [{ code: "ports", message: "this host had no local port left" }] };
+  const counts = { ...example.counts, completed: 0, refused: example.counts.completed };
+  await withReport({ ...example, ...nothing, verdict, counts, intervals: [], sessions: null, classes: {} }, {}, async (page) => {
+    assert.equal(await page.locator("canvas").count(), 0);
+    assert.match(await page.textContent('[data-key="caveats"]'), /no local port left/);
+    assert.match(await page.textContent('[data-key="verdict"]'), /INVALID/);
+    assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|\[object/);
+  });
+});
