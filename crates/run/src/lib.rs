@@ -4,6 +4,7 @@
 
 mod beside;
 pub mod client_limit;
+mod crew;
 mod endpoint;
 mod error;
 mod kept;
@@ -12,6 +13,7 @@ mod run;
 mod stream;
 
 pub use beside::{Exchange, Kept, Looks, Tap};
+pub use crew::Crew;
 pub use endpoint::Endpoint;
 pub use error::RunError;
 pub use kept::record_so_far;
