@@ -1,9 +1,9 @@
 """The largest load that N shards make: predicted from what one of them can, and searched for.
 
-One shard's limit is what `brimful load --calibrate` finds of one thread on one CPU. N shards on as many CPUs make N times
-as much, on fewer CPUs no more than those can. It is held against the largest load, in steps, that N shards made without
-any of them being the limit. The server is the reference server, which spends next to nothing on a call, on the first CPU;
-with two CPUs, all shards share the second.
+One shard's limit is what `brimful load --calibrate` finds of one thread on one CPU. N shards on as many CPUs make N
+times as much, on fewer CPUs no more than those can. It is held against the largest load, in steps, that N shards made
+without any of them being the limit. The server is the reference server, which spends next to nothing on a call, on the
+first CPU; with two CPUs, all shards share the second.
 """
 
 import os

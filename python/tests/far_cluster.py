@@ -2,14 +2,15 @@
 
     brimful testbed --clients 3 -- ip netns exec client1 python3 -m tests.far_cluster DIRECTORY SERVER HEAD HOST…
 
-The head node takes no shard. Each other host has a name and a boot id of its own, as machines have, and the wall clock of
-the last one is ahead. All have the same CLOCK_MONOTONIC, which tells the truth about when each shard began. What became of
-the loads is in DIRECTORY, by their names.
+The head node takes no shard. Each other host has a name and a boot id of its own, as machines have, and the wall clock
+of the last one is ahead. All have the same CLOCK_MONOTONIC, which tells the truth about when each shard began. What
+became of the loads is in DIRECTORY, by their names.
 """
 
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -22,8 +23,10 @@ from brimful import fleet
 
 #: How far the last host's clock is ahead.
 AHEAD_NS = 3_000_000_000
-#: Ray's own ports on each host are its business.
+#: Of the head node. Its other ports are its business.
 PORT = 6379
+#: How often a node is started before that is given up.
+TRIES = 5
 #: In namespaces of its own: its name, its boot id, and then the program.
 AS_HOST = 'hostname "$1"; mount --bind "$2" /proc/sys/kernel/random/boot_id; shift 2; exec "$@"'
 
@@ -32,13 +35,11 @@ def main(directory: Path, server: str, head: str, *hosts: str) -> None:
     with contextlib.ExitStack() as stack:
         stack.enter_context(on_host("server", [brimful.binary(), "target", "--listen", f"{server}:80"]))
         first = [f"--node-ip-address={head}", "--head", f"--port={PORT}", "--num-cpus=0", "--include-dashboard=false"]
-        stack.enter_context(node("client1", first, directory))
-        until_nodes(head, 1)
+        join(stack, head, 1, as_host("client1", first, directory))
         for number, address in enumerate(hosts, 2):
             flags = [f"--node-ip-address={address}", f"--address={head}:{PORT}", "--num-cpus=1"]
-            ahead_ns = AHEAD_NS if number == len(hosts) + 1 else 0
-            stack.enter_context(node(f"client{number}", flags, directory, ahead_ns))
-            until_nodes(head, number)
+            environment = with_clock_ahead(directory, AHEAD_NS) if number == len(hosts) + 1 else None
+            join(stack, head, number, as_host(f"client{number}", flags, directory), environment)
         together(directory, f"http://{server}/", f"{head}:{PORT}")
         cut_off(directory, f"http://{server}/", f"{head}:{PORT}", f"client{len(hosts) + 1}")
 
@@ -67,25 +68,38 @@ def cut_off(directory: Path, url: str, address: str, host: str) -> None:
 
 
 @contextlib.contextmanager
-def on_host(name: str, words: list[str], environment: dict[str, str] | None = None) -> Iterator[None]:
+def on_host(
+    name: str, words: list[str], environment: dict[str, str] | None = None
+) -> "Iterator[subprocess.Popen[bytes]]":
     """A program on a host, until it is not needed any more."""
     command = ["ip", "netns", "exec", name, *words]
     with subprocess.Popen(command, env={**os.environ, **(environment or {})}, stdout=sys.stderr) as process:
         try:
-            yield
+            yield process
         finally:
             process.terminate()
 
 
-@contextlib.contextmanager
-def node(name: str, flags: list[str], directory: Path, ahead_ns: int = 0) -> Iterator[None]:
-    """A node of the cluster."""
+def join(
+    stack: contextlib.ExitStack, head: str, number: int, words: list[str], environment: dict[str, str] | None = None
+) -> None:
+    """Has the node of a host join, as the cluster's node of this number. Ray gives one up that takes half a minute,
+    which on a busy machine it may; then it is started again."""
+    for _ in range(TRIES):
+        process = stack.enter_context(on_host(f"client{number}", words, environment))
+        while process.poll() is None:
+            if nodes(head) >= number:
+                return
+            time.sleep(0.2)
+    raise RuntimeError(f"client{number} does not join the cluster; see its message above")
+
+
+def as_host(name: str, flags: list[str], directory: Path) -> list[str]:
+    """What starts a node as a host of its own."""
     boot = directory / f"{name}.boot"
     boot.write_text(f"{uuid.uuid4()}\n")
     ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats", *flags]
-    words = ["unshare", "--uts", "--mount", "sh", "-c", AS_HOST, "sh", name, str(boot), *ray]
-    with on_host(name, words, with_clock_ahead(directory, ahead_ns) if ahead_ns else None):
-        yield
+    return ["unshare", "--uts", "--mount", "sh", "-c", AS_HOST, "sh", name, str(boot), *ray]
 
 
 def with_clock_ahead(directory: Path, ahead_ns: int) -> dict[str, str]:
@@ -114,17 +128,16 @@ os.execv({brimful.binary()!r}, [{brimful.binary()!r}, *map(sooner, sys.argv[1:])
     return {"PYTHONPATH": path, "BRIMFUL_BINARY": str(program)}
 
 
-def until_nodes(head: str, number: int) -> None:
-    """Until so many have joined."""
+def nodes(head: str) -> int:
+    """How many have joined."""
     import ray
 
-    while True:
-        with contextlib.suppress(ConnectionError, RuntimeError):
-            if not ray.is_initialized():
-                ray.init(f"{head}:{PORT}", log_to_driver=False, logging_level="ERROR")
-            if sum(node["Alive"] for node in ray.nodes()) >= number:
-                return
-        time.sleep(0.2)
+    with contextlib.suppress(OSError, RuntimeError):
+        if not ray.is_initialized():
+            socket.create_connection((head, PORT), 1).close()
+            ray.init(f"{head}:{PORT}", log_to_driver=False, logging_level="ERROR")
+        return sum(node["Alive"] for node in ray.nodes())
+    return 0
 
 
 if __name__ == "__main__":

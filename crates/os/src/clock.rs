@@ -10,7 +10,7 @@ pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// `CLOCK_MONOTONIC` at an instant of the wall clock, if nobody sets that in between; zero before the machine was booted.
+/// `CLOCK_MONOTONIC` at an instant of the wall clock, if nobody sets that in between; zero before the machine's boot.
 pub fn of_wall(at: SystemTime) -> Nanos {
     let (monotonic, wall) = both();
     match at.duration_since(wall) {

@@ -71,8 +71,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Shows what has been collected, and until when it goes, of the shards whose last is the latest: calls that were under
-    /// way then are counted as under way at the end. `None` before there is anything.
+    /// Shows what has been collected, and until when it goes, of the shards whose last is the latest: calls that were
+    /// under way then are counted as under way at the end. `None` before there is anything.
     pub fn so_far<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
         let mut kept = lock(&self.kept);
         let at = kept.at;

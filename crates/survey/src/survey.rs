@@ -65,8 +65,8 @@ pub fn demo_classes() -> Workload {
     Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }
 
-/// Surveys a server, loaded by the crew if there is one, else by this process. Once the first level is measured there is
-/// always a document: what stopped it early is in it.
+/// Surveys a server, loaded by the crew if there is one, else by this process. Once the first level is measured there
+/// is always a document: what stopped it early is in it.
 ///
 /// # Errors
 /// [`SurveyError`] when the survey cannot begin.

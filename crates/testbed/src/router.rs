@@ -1,7 +1,7 @@
 //! The router between the server and its clients, without its I/O: packets in, packets out when they are due.
 //!
-//! Every client has a link up to the router and one down from it, which share its round-trip time, by halves unless told
-//! otherwise; the server is beside the router. So a packet passes one link, or two between clients. What waits on links
+//! Every client has a link up to the router and one down from it, which share its round-trip time, by halves unless
+//! told otherwise; the server is beside the router. So a packet passes one link, or two between clients. What waits on links
 //! is in one wheel. Memory is bounded: beyond `MOST_HELD` packets on their way, further ones are dropped and counted.
 //!
 //! It is told the time. Source: Banga & Druschel 1997, Figure 3.

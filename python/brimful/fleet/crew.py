@@ -1,7 +1,7 @@
 """`brimful fleet crew`: a fleet that makes one load after another, for a survey that measures a server by them.
 
-It is asked by a line of JSON on stdin and answers by one on stdout (crates/run/src/crew.rs is the other side): first, when
-it is ready, and then for each load with its Record. A line `stop` ends the load under way; the end of stdin ends all.
+It is asked by a line of JSON on stdin and answers by one on stdout (crates/run/src/crew.rs is the other side): first,
+when it is ready, and then for each load with its Record. A line `stop` ends the load under way; the end of stdin all.
 """
 
 from __future__ import annotations
