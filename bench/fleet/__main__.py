@@ -72,7 +72,7 @@ def cell(value: object) -> str:
 
 def parse() -> argparse.Namespace:
     parser = command.parser("fleet", __doc__, PROGRAM, "bench/results/fleet-DATE.json")
-    command.add_choice(parser, "--case", ["merge", "start", "overhead"], more="; stores nothing")
+    command.add_choice(parser, "--case", ["merge", "start", "overhead", "offsets", "largest"], more="; stores nothing")
     parser.add_argument(
         "--quick", action="store_true", help="everything much shorter, to see that it works; stores nothing"
     )

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import json
 import os
+import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,11 +12,19 @@ from pathlib import Path
 
 import brimful
 from brimful import fleet
+from brimful.fleet.place import Place
+
+from . import largest as largest_load
+from . import offsets as clock_offsets
 
 #: As many as the requirement has.
 CLASSES = 20
 #: Records that one task merges.
 FAN_IN = 32
+#: Loads of the overhead, in calls per second: what is done once a second weighs the more the fewer they are.
+RATES = [5_000, 20_000]
+#: Triples of runs; quick ones.
+PAIRS = {False: 15, True: 2}
 
 
 def merge(options: argparse.Namespace, directory: Path) -> list[dict]:
@@ -60,23 +69,47 @@ def start(options: argparse.Namespace, directory: Path) -> list[dict]:
 
 
 def overhead(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """CPU time per call of a shard that a fleet looks on, over that of the bare process: interleaved, paired."""
-    flags = {"rate": 5_000, "duration": "1s" if options.quick else "10s", "seed": 1}
-    ratios, bare_us = [], []
-    for _ in range(options.repetitions):
-        with target() as url:
-            alone = brimful.load(url, **flags)
-            kept = fleet.run(url, shards=1, **flags).record
-        bare, looked_on = (record.generator.cpu_s / record.counts.completed for record in (alone, kept))
-        ratios.append(looked_on / bare)
-        bare_us.append(bare * 1e6)
-    return [{"bare_cpu_us": bare_us, "ratio": ratios}]
+    """CPU time per call of the process of a shard that is kept and looked on each second, over that of a bare one; and
+    of one bare one over another, which shows what the machine makes of nothing. Interleaved, in turns first."""
+    server, client = (sorted(os.sched_getaffinity(0)) * 2)[:2]
+    rows = []
+    with target(server) as url:
+        for rate in RATES[:1] if options.quick else RATES:
+            seconds = 1 if options.quick else 10
+            flags = [f"--rate={rate}", f"--duration={seconds}s", f"--cpus={client}", "--seed=1", url]
+            bare, again, kept = [], [], []
+            for turn in range(PAIRS[options.quick]):
+                order = [(bare, []), (again, []), (kept, ["--shard=1/1", "--keep={kept}", "--until-stdin-ends"])]
+                for seen, more in order if turn % 2 else reversed(order):
+                    seen.append(cpu_us(["load", "--quiet", *more, *flags], looks=bool(more)) / (rate * seconds))
+            rows.append(
+                {
+                    "rate": rate,
+                    "bare_cpu_us": bare,
+                    "control": [two / one for one, two in zip(bare, again)],
+                    "kept": [two / one for one, two in zip(bare, kept)],
+                }
+            )
+    return rows
+
+
+def offsets(options: argparse.Namespace, directory: Path) -> list[dict]:
+    """What clocks that differ make of the arrival process: index of dispersion and greatest count over the mean, in
+    windows of three lengths. Simulated: the same on every machine."""
+    return clock_offsets.offsets(2.0, 2) if options.quick else clock_offsets.offsets()
+
+
+def largest(options: argparse.Namespace, directory: Path) -> list[dict]:
+    """The largest load of so many shards, predicted from one's calibration, and found."""
+    return largest_load.largest(options.shards, options.quick, lambda cpu: target(cpu, "page=0us"))
 
 
 CASES: dict[str, Callable[[argparse.Namespace, Path], list[dict]]] = {
     "merge": merge,
     "start": start,
     "overhead": overhead,
+    "offsets": offsets,
+    "largest": largest,
 }
 
 
@@ -121,7 +154,11 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
     import ray
 
     if not ray.is_initialized():
-        ray.init(address=options.address, log_to_driver=False, logging_level="ERROR")
+        # The package need not be installed, nor the command.
+        variables = {"PYTHONPATH": str(Path(brimful.__file__).parents[1]), "BRIMFUL_BINARY": brimful.binary()}
+        ray.init(
+            address=options.address, log_to_driver=False, logging_level="ERROR", runtime_env={"env_vars": variables}
+        )
 
     @ray.remote
     def merged(*parts: str) -> str:
@@ -140,10 +177,29 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
     return {"wall_s": walls, "record_kb": len(whole) / 1e3, "moved_mb": moved / 1e6}
 
 
+def cpu_us(words: Sequence[str], looks: bool) -> float:
+    """CPU time of a whole process, user and system, as the kernel accounts it; its place looks on each second."""
+    before, place = resource.getrusage(resource.RUSAGE_CHILDREN), Place()
+    place.start(words, {})
+    while place.process is not None:
+        try:
+            place.process.wait(1.0)
+            break
+        except subprocess.TimeoutExpired:
+            if looks:
+                place.look()
+    if place.look().code not in (0, 4):
+        raise RuntimeError(f"brimful load failed: {place.look().said}")
+    place.close()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e6 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
 @contextlib.contextmanager
-def target() -> Iterator[str]:
-    """The reference server on a free port."""
-    command = [brimful.binary(), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=20us"]
+def target(cpu: int | None = None, service: str = "page=20us") -> Iterator[str]:
+    """The reference server on a free port, on one CPU if it is told which."""
+    command = [brimful.binary(), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", service]
+    command += [] if cpu is None else ["--cpus", str(cpu), "--workers", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process.stdout.readline().split()[-1] + "/"

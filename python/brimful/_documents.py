@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import html
+import importlib
 import json
 import types
 import typing
@@ -68,15 +69,11 @@ class Document(Part):
 
     def to_arrow(self) -> Any:
         """The intervals as a `pyarrow.Table` (needs pyarrow)."""
-        import pyarrow
-
-        return pyarrow.Table.from_pylist(_complete(self.rows()))
+        return importlib.import_module("pyarrow").Table.from_pylist(_complete(self.rows()))
 
     def to_pandas(self) -> Any:
         """The intervals as a `pandas.DataFrame` (needs pandas)."""
-        import pandas
-
-        return pandas.DataFrame(_complete(self.rows()))
+        return importlib.import_module("pandas").DataFrame(_complete(self.rows()))
 
 
 def _complete(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -96,10 +93,10 @@ def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 @functools.cache
-def _fields(cls: type) -> list[tuple[str, str, Any]]:
+def _fields(cls: Any) -> list[tuple[str, str, Any]]:
     """Attribute, key and type of each."""
     hints = typing.get_type_hints(cls)
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    fields = dataclasses.fields(cls)
     return [(field.name, field.metadata.get("key", field.name), hints[field.name]) for field in fields]
 
 
@@ -112,7 +109,7 @@ def _read(kind: Any, value: Any) -> Any:
             raise TypeError(
                 f"{kind.__name__} is an object, and this is {value!r:.60}: take the document from its source again"
             )
-        return kind(**{name: _read(hint, value.get(key)) for name, key, hint in _fields(kind)})
+        return kind(**{name: _read(hint, value.get(key)) for name, key, hint in _fields(typing.cast(Any, kind))})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         parts = [part for part in arguments if _may_be(part, value)]

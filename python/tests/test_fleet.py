@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -143,6 +144,14 @@ class Fleet(unittest.TestCase):
         with self.assertRaisesRegex(brimful.UsageError, "none.toml"):
             fleet.run("http://127.0.0.1:1/", shards=1, rate=1, workload=self.directory / "none.toml")
 
+    def test_hosts_with_and_without_io_uring_make_one_load(self) -> None:
+        with target(*SERVICE) as url:
+            first = brimful.load(url, rate=50, duration="200ms").generator.engine
+            rooms = [LocalRoom(), WithoutUring()]
+            record = Driver(rooms, Load(["--rate=100", "--duration=300ms", url], seed=1)).run().record
+        self.assertEqual(set(record.generator.engine.split(", ")), {first, "epoll"})
+        self.assertEqual(record.counts.completed, 30)
+
     def test_accounts_that_are_damaged_or_of_another_load_are_refused_by_name(self) -> None:
         kept = self.directory / "kept"
         with target(*SERVICE) as url:
@@ -155,12 +164,17 @@ class Fleet(unittest.TestCase):
             brimful.merge(*outcome.shards.values())
         with self.assertRaisesRegex(brimful.UsageError, "not of one load: the workload of the one"):
             brimful.merge(outcome.shards[1], other.shards[2])
+        newer = json.loads(outcome.shards[1].read_text())
+        newer["schema"] = "brimful.record/2"
+        outcome.shards[1].write_text(json.dumps(newer))
+        with self.assertRaisesRegex(brimful.UsageError, "shard-1.json is not a Record .*brimful.record/2"):
+            brimful.merge(outcome.shards[1])
 
     def test_a_driver_that_dies_takes_its_shards_with_it_and_leaves_what_they_saw(self) -> None:
         kept = self.directory / "kept"
         with target(*SERVICE) as url:
             code = f"from brimful import fleet; fleet.run({url!r}, shards=2, rate=100, duration='10m', directory={str(kept)!r})"
-            driver = subprocess.Popen([__import__("sys").executable, "-c", code], start_new_session=True)
+            driver = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
             until(lambda: len(list(kept.glob("shard-*.json"))) == 2)
             shards = children(driver.pid)
             self.assertEqual(len(shards), 2)
@@ -176,12 +190,60 @@ class Fleet(unittest.TestCase):
         with target(*SERVICE) as url:
             done = subprocess.run([*command, "--json", "--slo", "p99<1ns", url], capture_output=True, text=True)
             refused = subprocess.run([*command, "--shard", "1/2", url], capture_output=True, text=True)
+            calibrates = subprocess.run([*command, "--calibrate", url], capture_output=True, text=True)
         record = json.loads(done.stdout)
         self.assertEqual((record["counts"]["scheduled"], len(record["shards"]), done.stderr), (50, 2, ""))
         # The whole load's objective, of the whole load.
         self.assertEqual([(one["objective"], one["met"]) for one in record["objectives"]], [("p99<1ns", False)])
         self.assertEqual(refused.returncode, 2)
         self.assertIn("error: --shard is for one process", refused.stderr)
+        self.assertIn("the sum of what its hosts can", calibrates.stderr)
+        self.assertEqual(calibrates.returncode, 2)
+
+
+class Crews(unittest.TestCase):
+    """What `brimful survey --shards N` asks for its loads."""
+
+    def order(self, process: "subprocess.Popen[str]", workload: str, duration: str) -> dict:
+        assert process.stdin is not None and process.stdout is not None
+        flags = [f"--duration={duration}", "--interval=31250000ns", "--warm-connections=4"]
+        process.stdin.write(json.dumps({"workload": workload, "seed": 7, "flags": flags}) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    def test_one_load_after_another(self) -> None:
+        load = WORKLOAD + '[load]\narrivals = "poisson"\nrate = 300.0\n'
+        command = [sys.executable, "-m", "brimful.fleet", "crew", "--shards=2", "--header=Accept: a/b"]
+        with target(*SERVICE) as url:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            with subprocess.Popen([*command, url], **pipes) as process:
+                self.assertEqual(json.loads(process.stdout.readline()), {})
+                records = [self.order(process, load, "500ms")["record"] for _ in range(2)]
+                refused = self.order(process, "nonsense", "500ms")
+                threading.Timer(3, lambda: (process.stdin.write("stop\n"), process.stdin.flush())).start()
+                stopped = self.order(process, load, "10m")["record"]
+                process.stdin.close()
+                self.assertEqual(process.wait(), 0)
+            alone = brimful.load(url, workload=self.workload(load), duration="500ms", seed=7)
+        for record in records:
+            self.assertEqual(record["counts"]["scheduled"], alone.counts.scheduled)
+            self.assertEqual(len(record["shards"]), 2)
+            self.assertEqual(record["intervals"][0]["length_s"], 1 / 32)
+        self.assertTrue(refused["usage"])
+        self.assertIn("could not begin", refused["error"])
+        self.assertTrue(stopped["interrupted"])
+
+    def workload(self, text: str) -> Path:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = Path(directory.name, "workload.toml")
+        path.write_text(text)
+        return path
+
+    def test_what_speaks_against_it_is_its_first_answer(self) -> None:
+        command = [sys.executable, "-m", "brimful.fleet", "crew", "--shards=0", "http://127.0.0.1:1/"]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertIn("one shard or more", json.loads(done.stdout)["error"])
 
 
 class Clocks(unittest.TestCase):
@@ -225,6 +287,16 @@ class Elsewhere:
 
     def give_up(self) -> None:
         pass
+
+
+class WithoutUring(LocalRoom):
+    """A place on a host whose kernel does not allow io_uring."""
+
+    def ask(self, method: str, *arguments: object) -> Here:
+        if method == "start":
+            words, files = arguments
+            arguments = ([*words[:1], "--engine=epoll", *words[1:]], files)
+        return super().ask(method, *arguments)
 
 
 class Silent(LocalRoom):

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import unittest
 
 import brimful
@@ -76,6 +78,17 @@ class OnRay(unittest.TestCase):
             fleet.run("http://127.0.0.1:1/", shards=9, address=self.cluster.address, rate=1)
         with self.assertRaisesRegex(FleetError, "could not begin: nothing listens"):
             fleet.run("http://127.0.0.1:1/", shards=2, address=self.cluster.address, rate=1)
+
+
+@unittest.skipIf(ray is None, "Ray is not installed: pip install 'brimful[fleet]'")
+class OnNoCluster(unittest.TestCase):
+    def test_a_cluster_that_cannot_be_reached_is_said(self) -> None:
+        code = "from brimful import fleet; fleet.run('http://127.0.0.1:1/', shards=2, address={!r}, rate=1)"
+        # In a process of its own, which is in no cluster. Port 1 is nobody's.
+        for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
+            done = subprocess.run([sys.executable, "-c", code.format(address)], capture_output=True, text=True)
+            self.assertIn(f"no Ray cluster can be reached at {address} (", done.stderr)
+            self.assertIn("start one with `ray start --head`", done.stderr)
 
 
 class WithoutRay(unittest.TestCase):

@@ -1,6 +1,7 @@
 //! Every flag, once: clap makes parsing and `--help` of it.
 
 pub mod examples;
+pub mod given;
 mod habits;
 mod help;
 mod load;
@@ -139,6 +140,18 @@ pub struct SurveyArgs {
     /// What to request and how.
     #[command(flatten)]
     pub request: RequestArgs,
+    /// Load the server from so many processes, or hosts with --address, when one is too slow
+    ///
+    /// They are a fleet's: see docs/fleet.md (needs the Python package). --threads 2 --cpus 2-3 is enough where the CPUs of
+    /// this host are.
+    #[arg(long, value_name = "N", conflicts_with = "demo", help_heading = "Engine", hide_short_help = true)]
+    pub shards: Option<Count>,
+    /// The Ray cluster to run them on: auto, HOST:6379 or ray://HOST:10001 [default: this host]
+    #[arg(long, value_name = "ADDRESS", requires = "shards", help_heading = "Engine", hide_short_help = true)]
+    pub address: Option<String>,
+    /// So many of them on each node of the cluster [default: 1]
+    #[arg(long, value_name = "N", requires = "address", help_heading = "Engine", hide_short_help = true)]
+    pub shards_per_node: Option<Count>,
     /// Where to write the HTML report [default: brimful-survey-TIME.html here]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,

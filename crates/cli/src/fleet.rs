@@ -11,6 +11,12 @@ const MODULE: &str = "brimful.fleet";
 
 /// Becomes it.
 pub fn main(words: &[OsString]) -> anyhow::Result<Exit> {
+    let mut command = command(words)?;
+    Err(command.exec()).with_context(|| format!("cannot run {}", command.get_program().display()))
+}
+
+/// What runs it.
+pub fn command(words: &[OsString]) -> anyhow::Result<Command> {
     let own = std::env::current_exe().ok();
     let Some(python) = interpreters(own.as_deref()).into_iter().find(|python| has_package(python)) else {
         bail!(
@@ -18,13 +24,13 @@ pub fn main(words: &[OsString]) -> anyhow::Result<Exit> {
              several machines `pip install 'brimful[fleet]'`"
         );
     };
-    let mut command = Command::new(&python);
+    let mut command = Command::new(python);
     command.args(["-m", MODULE]).args(words);
     // The same program makes the shards.
     if let Some(own) = own {
         command.env("BRIMFUL_BINARY", own);
     }
-    Err(command.exec()).with_context(|| format!("cannot run {}", python.display()))
+    Ok(command)
 }
 
 /// That of the environment into which the package put this program, and the one that a shell finds.

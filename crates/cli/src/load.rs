@@ -191,6 +191,9 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     plan.follow = args.call.follow.map(|count| count.0);
     plan.tick = args.tick;
     plan.shard = args.part.shard;
+    plan.interval = args.part.interval;
+    let parts = args.part.shard.map_or(1, |shard| shard.count);
+    plan.connections.warm_connections = args.part.warm_connections.div_ceil(parts);
     (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
     plan.monitor = watched(&args.watched, &plan.endpoint)?;
     if by_default && !args.output.quiet {

@@ -1,7 +1,8 @@
 //! `brimful survey`: the whole loop, with its progress, its summary and its report.
 
-use crate::args::SurveyArgs;
+use crate::args::{SurveyArgs, given};
 use crate::exit::{self, Exit};
+use crate::fleet;
 use crate::load::{request_plan, watched_from};
 use crate::output::{OutFile, deliver, say};
 use crate::progress;
@@ -13,10 +14,11 @@ use brimful_core::survey::{Level, Survey};
 use brimful_core::text::{one_line, visible};
 use brimful_estimate::Spread;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
-use brimful_run::{Endpoint, RunPlan};
+use brimful_run::{Crew, Endpoint, RunPlan};
 use brimful_stats::Live;
 use brimful_survey::{Change, Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey};
 use indicatif::ProgressBar;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -31,7 +33,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
     plan.like.live.clone_from(&display.live);
-    let mut survey = display.during(|| survey(&plan, &stop, &mut |step| display.step(&step)))?;
+    let crew = crew(args, &stop)?;
+    let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.step(&step)))?;
     survey.report = report.name();
     let written =
         brimful_report::html::html(&survey).map_err(anyhow::Error::from).and_then(|page| report.commit(&page));
@@ -89,6 +92,18 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
         change: args.what_if.or(args.demo.then_some(Change::Quota(0.5))),
         version,
     })
+}
+
+/// The fleet that is to make the loads, if one was asked for.
+fn crew(args: &SurveyArgs, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
+    let (Some(shards), Some(url)) = (args.shards, &args.url) else { return Ok(None) };
+    let flag = |name: &str, value: &dyn std::fmt::Display| OsString::from(format!("--{name}={value}"));
+    let mut words = vec![OsString::from("crew"), flag("shards", &shards.0)];
+    words.extend(args.address.iter().map(|address| flag("address", address)));
+    words.extend(args.shards_per_node.map(|number| flag("shards-per-node", &number.0)));
+    words.extend(given::of_requests(&std::env::args_os().collect::<Vec<_>>()));
+    words.push(url.into());
+    Ok(Some(Crew::start(fleet::command(&words)?, stop)?))
 }
 
 /// The demonstration has no address yet: the survey learns it when it has started the server. Until then an address that

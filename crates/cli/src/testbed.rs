@@ -105,7 +105,8 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
         queue: args.queue,
     };
     let clock = || Nanos::from(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()).0 / 1000;
-    Ok(Shape { clients: args.clients as usize, rtts, link, seed: args.seed.unwrap_or_else(clock) })
+    let (clients, up_share) = (args.clients as usize, args.up_share);
+    Ok(Shape { clients, rtts, up_share, link, seed: args.seed.unwrap_or_else(clock) })
 }
 
 /// What the router did, in sentences.

@@ -454,6 +454,13 @@ pub struct ClientCalibration {
     pub curve: Vec<ClientLevel>,
 }
 
+impl ClientCalibration {
+    /// Beyond which the client is the limit, where that was found: of a lower bound nobody knows.
+    pub fn limit(&self) -> Option<f64> {
+        self.max_rate.filter(|_| !self.lower_bound)
+    }
+}
+
 /// One load of a [`ClientCalibration`]. Throughputs are means over short runs, made in pairs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientLevel {

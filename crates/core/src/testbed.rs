@@ -41,6 +41,9 @@ pub struct Testbed {
 /// What every client's link to the router does to packets, each way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
+    /// Share of each round-trip time that is the way from the client to the router.
+    #[serde(default = "half")]
+    pub up_share: f64,
     /// Share of the packets that is lost, each way.
     pub loss: f64,
     /// Share of the packets that is held back so that later ones overtake it, each way.
@@ -51,6 +54,11 @@ pub struct Shape {
     pub queue_s: f64,
     /// The largest packet, in bytes.
     pub mtu_bytes: u64,
+}
+
+/// Where a document of an older version does not say.
+fn half() -> f64 {
+    0.5
 }
 
 /// A host of the test bed.

@@ -51,7 +51,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.cpu_wait_before = contention::thread_cpu_wait();
         self.clock.wait_for_start();
         self.cpu_before = clock::thread_cpu();
-        let (mut published, mut busy) = (Nanos::ZERO, None);
+        let (mut published, mut busy, mut has_waited) = (Nanos::ZERO, None, false);
         let interrupted = loop {
             self.behind = self.begin_due(self.at_once());
             self.expire();
@@ -71,6 +71,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 busy = Some(self.busy());
             }
             self.wait()?;
+            has_waited = true;
         };
         self.break_off();
         self.observer.on_sessions_in_progress(self.workload.sessions_in_progress());
@@ -82,7 +83,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             interrupted,
             cpu: host::thread_cpu(),
             longest_gap: self.longest_gap,
-            busy: busy.unwrap_or_else(|| self.busy()),
+            // One for which there was nothing to do at all, as with fewer clients than shards, ends at once.
+            busy: if has_waited { busy.unwrap_or_else(|| self.busy()) } else { 0.0 },
             max_open: self.connections.max_open,
             cpu_wait: contention::thread_cpu_wait()
                 .zip(self.cpu_wait_before)

@@ -2,11 +2,46 @@
 
 use brimful_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, SystemTime};
 
 /// `CLOCK_MONOTONIC`, by which a Record's instants are.
 #[inline]
 pub fn now() -> Nanos {
     read(ClockId::Monotonic)
+}
+
+/// `CLOCK_MONOTONIC` at an instant of the wall clock, if nobody sets that in between; zero before the machine's boot.
+pub fn of_wall(at: SystemTime) -> Nanos {
+    let (monotonic, wall) = both();
+    match at.duration_since(wall) {
+        Ok(later) => monotonic + Nanos::from(later),
+        Err(error) => Nanos(monotonic.0.saturating_sub(Nanos::from(error.duration()).0)),
+    }
+}
+
+/// The reverse.
+pub fn on_wall(at: Nanos) -> SystemTime {
+    let (monotonic, wall) = both();
+    let later = Duration::from_nanos(at.0.saturating_sub(monotonic.0));
+    wall + later - Duration::from_nanos(monotonic.0.saturating_sub(at.0))
+}
+
+/// The same instant by both clocks. A thread may lose its CPU between two readings, so the closest of a few counts.
+fn both() -> (Nanos, SystemTime) {
+    const CLOSE: Nanos = Nanos::from_micros(2);
+    const TRIES: usize = 8;
+    let mut best = (Nanos::MAX, Nanos::ZERO, SystemTime::UNIX_EPOCH);
+    for _ in 0..TRIES {
+        let (before, wall, after) = (now(), SystemTime::now(), now());
+        let apart = after - before;
+        if apart < best.0 {
+            best = (apart, before + Nanos(apart.0 / 2), wall);
+        }
+        if apart <= CLOSE {
+            break;
+        }
+    }
+    (best.1, best.2)
 }
 
 /// How long the machine has been suspended since boot.
@@ -37,6 +72,21 @@ fn read(clock: ClockId) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_instant_by_one_clock_is_one_by_the_other() {
+        let (before, at, after) = (now(), SystemTime::now(), now());
+        // As closely as the two can be read at all.
+        let slack = Nanos::from_millis(1);
+        let then = of_wall(at);
+        assert!(then + slack >= before && then <= after + slack, "{before} {then} {after}");
+        for at in [at - Duration::from_secs(1), at + Duration::from_secs(1)] {
+            let again = on_wall(of_wall(at));
+            let apart = again.duration_since(at).unwrap_or_else(|error| error.duration());
+            assert!(apart < Duration::from_millis(1), "{apart:?}");
+        }
+        assert_eq!(of_wall(SystemTime::UNIX_EPOCH), Nanos::ZERO);
+    }
 
     #[test]
     fn a_process_has_used_no_less_than_its_thread() {

@@ -62,6 +62,14 @@ pub enum RunError {
     /// A rate or a number of clients that is no load.
     #[error("{0}")]
     BadLoad(String),
+    /// From those who make the load for this process.
+    #[error("{message}")]
+    Crew {
+        /// What is wrong, and what to do.
+        message: String,
+        /// Whether the command line is wrong.
+        usage: bool,
+    },
     /// From the workload document.
     #[error(transparent)]
     Workload(#[from] brimful_core::workload::WorkloadError),
@@ -92,7 +100,7 @@ impl RunError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Engine, Handshake, Listen, Mix, Monitor, NoSocket, NothingListens, Security,
+            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, Mix, Monitor, NoSocket, NothingListens, Security,
             Silent, Target, Unlike, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
@@ -101,7 +109,7 @@ impl RunError {
             Engine(Request { .. } | Template { .. } | BodyFile { .. } | Cpu { .. } | Source { .. }) => true,
             Monitor(error) => error.is_usage(),
             Security(error) => error.is_usage(),
-            Handshake { usage, .. } => *usage,
+            Handshake { usage, .. } | Crew { usage, .. } => *usage,
             Engine(_) | Target(_) | Listen(_) | NoSocket { .. } | NothingListens { .. } | Silent { .. } | Unlike(_) => {
                 false
             }

@@ -3,8 +3,8 @@
 use crate::RunPlan;
 use brimful_core::Nanos;
 use brimful_core::record::{Generator, Record, ShardOrigin};
-use brimful_engine::Clock;
-use brimful_stats::{Facts, derive};
+use brimful_os::clock;
+use brimful_stats::{Account, Facts, derive};
 use std::time::{Duration, SystemTime};
 
 /// What the run of this plan has seen so far, as its Record would be if it were lost now: its shard says so, and what is
@@ -13,14 +13,15 @@ pub fn record_so_far(plan: &RunPlan) -> Option<Record> {
     let keeper = plan.keeper.as_ref()?;
     // What they hand over when they are asked.
     keeper.collect().ok()?;
-    let (account, at) = keeper.so_far()?;
-    let (now, since) = (SystemTime::now(), Duration::from_nanos(at.0));
-    let started = plan.start_at.or(now.checked_sub(since))?;
-    let ago = now.duration_since(started).unwrap_or(since);
-    let clock = Clock::starting_in(Nanos::ZERO).epoch_ns();
+    keeper.so_far(|account, at| record_at(plan, account, at))?
+}
+
+/// Of what was seen until then.
+fn record_at(plan: &RunPlan, account: &Account, at: Nanos) -> Option<Record> {
+    let started = plan.start_at.or(SystemTime::now().checked_sub(Duration::from_nanos(at.0)))?;
     let facts = Facts {
         started_at: plan.by_the_fleets_clock(started),
-        started_monotonic_ns: clock.saturating_sub(ago.as_nanos() as u64),
+        started_monotonic_ns: clock::of_wall(started).0,
         duration: at,
         window: at.min(plan.window),
         command: plan.command.clone(),
@@ -42,5 +43,5 @@ pub fn record_so_far(plan: &RunPlan) -> Option<Record> {
             .collect(),
         ..Facts::default()
     };
-    Some(derive(&account, facts))
+    Some(derive(account, facts))
 }

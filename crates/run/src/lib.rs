@@ -4,6 +4,7 @@
 
 mod beside;
 pub mod client_limit;
+mod crew;
 mod endpoint;
 mod error;
 mod kept;
@@ -13,6 +14,7 @@ mod stateful;
 mod stream;
 
 pub use beside::{Exchange, Kept, Looks, Tap};
+pub use crew::Crew;
 pub use endpoint::Endpoint;
 pub use error::RunError;
 pub use kept::record_so_far;

@@ -8,8 +8,9 @@ use brimful_core::record::{Generator, Record, ShardOrigin};
 use brimful_core::server::HostProbe;
 use brimful_core::workload::Load;
 use brimful_core::{Nanos, Observer};
-use brimful_engine::{Clock, Run};
+use brimful_engine::Run;
 use brimful_monitor::{Monitor, MonitorError, host};
+use brimful_os::clock;
 use brimful_os::cpus::pin_this_thread;
 use brimful_stats::{Account, Collector, Detail, Facts, derive};
 use brimful_workload::{Closed, ClosedBursts, Extent, Mix, Open, SClients, Shard};
@@ -83,7 +84,7 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
     let host_probe = if probe { probe_host(&plan.cpus, has_sessions) } else { None };
     let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
     // Who is stopped while waiting for it does not wait on.
-    let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(on_monotonic_clock);
+    let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::of_wall);
     config.start = agreed.unwrap_or(Nanos::ZERO);
     // Workloads that draw classes as calls end have orders of their own.
     let mix = if matches!(plan.load()?, Load::Log(_)) { None } else { Some(Mix::of(&plan.workload, plan.seed)?) };
@@ -156,19 +157,6 @@ fn wait_until_shortly_before(at: SystemTime, stop: &AtomicBool) {
     }
 }
 
-/// `CLOCK_MONOTONIC` now, and when the wall clock shows `at` if nobody sets it.
-fn on_monotonic_clock(at: SystemTime) -> Nanos {
-    let now = Clock::starting_in(Nanos::ZERO).epoch_ns();
-    let left = at.duration_since(SystemTime::now()).unwrap_or_default();
-    Nanos(now + left.as_nanos() as u64)
-}
-
-/// The wall clock at an instant of `CLOCK_MONOTONIC` that is over.
-fn on_wall_clock(at: Nanos) -> SystemTime {
-    let ago = Nanos(Clock::starting_in(Nanos::ZERO).epoch_ns()) - at;
-    SystemTime::now() - Duration::from_nanos(ago.0)
-}
-
 fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
@@ -220,7 +208,7 @@ impl RunPlan {
         };
         let offset_us = agreed.map(|agreed| (epoch - agreed).as_micros_f64());
         let facts = Facts {
-            started_at: self.by_the_fleets_clock(on_wall_clock(epoch)),
+            started_at: self.by_the_fleets_clock(clock::on_wall(epoch)),
             started_monotonic_ns: run.started_monotonic_ns,
             duration: run.duration,
             window,

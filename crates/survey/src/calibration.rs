@@ -155,6 +155,7 @@ impl Method<'_> {
             }
         }
         if best.rate <= 0.0 {
+            self.check_not_too_much_for_client()?;
             return Err(self.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
         let Capacity { rate, clients, .. } = best;
@@ -178,7 +179,7 @@ impl Method<'_> {
             };
             let rate = measured.piece.rate();
             let busy = measured.level.utilization.measured.filter(|busy| *busy > 0.0);
-            if self.found.client_max.is_some_and(|max| rate > NEAR_CLIENT_MAX * max) {
+            if self.found.client_limit.is_some_and(|max| rate > NEAR_CLIENT_MAX * max) {
                 // Whose limit that is, nobody can tell.
                 if found.rate == 0.0 {
                     (found.rate, found.busy) = (rate, busy);
@@ -326,7 +327,7 @@ impl Method<'_> {
     /// highest.
     pub(crate) fn within_client(&self, capacity: f64) -> f64 {
         let highest = f64::from(LEVELS[LEVELS.len() - 1]) / 100.0;
-        self.found.client_max.map_or(capacity, |max| capacity.min(max / highest))
+        self.found.client_limit.map_or(capacity, |max| capacity.min(max / highest))
     }
 }
 

@@ -14,6 +14,8 @@ use brimful_run::client_limit;
 
 /// What a run takes besides its load: starting threads and the monitor, and waiting for the last answers.
 pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(60);
+/// The same where a crew makes the load: agreeing on an instant, and merging.
+pub(crate) const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
 /// Most servers get no faster from the first time up the ladder to the second.
 const LADDERS: f64 = 2.0;
 
@@ -30,8 +32,9 @@ impl Runs {
         self.last += lasts;
     }
 
-    fn times(self, factor: f64) -> Nanos {
-        times(factor, self.last + times(self.number, RUN_SET_UP))
+    /// So many times all of it, each with its set-up.
+    fn times(self, factor: f64, set_up: Nanos) -> Nanos {
+        times(factor, self.last + times(self.number, set_up))
     }
 }
 
@@ -44,14 +47,15 @@ impl Method<'_> {
         for place in design(&self.setup.workload, &capacity) {
             block.add(self.lasts_with_rest(&self.setup.workload, place, &capacity));
         }
+        let set_up = self.setup.run_set_up;
         let blocks = (BLOCKS.0 + BLOCKS.1) as f64 / 2.0;
         PROBE
             + client_limit::LASTS
             + idle
-            + ladder.times(LADDERS)
-            + block.times(blocks)
+            + ladder.times(LADDERS, set_up)
+            + block.times(blocks, set_up)
             + EXPECTING
-            + self.foreseen_levels(&capacity, change).times(1.0)
+            + self.foreseen_levels(&capacity, change).times(1.0, set_up)
     }
 
     /// Once up the ladder of clients, and what comes of it.

@@ -37,6 +37,8 @@ pub(crate) struct Setup {
     pub change: Option<Change>,
     /// Whether a change that cannot be made is left out.
     pub lenient: bool,
+    /// What a run takes besides its load.
+    pub run_set_up: Nanos,
 }
 
 impl Setup {
@@ -69,7 +71,10 @@ impl<E: Into<SurveyError>> From<E> for Halt {
 pub(crate) struct Found {
     /// What the survey is at.
     pub step: String,
+    /// What this client was shown to offer.
     pub client_max: Option<f64>,
+    /// The same where it can offer no more.
+    pub client_limit: Option<f64>,
     /// Share of the server's CPUs that was busy before any load.
     pub background: Option<f64>,
     /// The server's programs then.

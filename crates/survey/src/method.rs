@@ -152,9 +152,13 @@ impl Method<'_> {
         let news = &mut *self.news;
         let calibration = self.bench.client_limit(response, &mut |text| news(Step::Note(text)))?;
         self.found.client_max = calibration.max_rate;
-        let at_least = if calibration.lower_bound { "at least " } else { "" };
+        self.found.client_limit = calibration.limit();
         self.note(match calibration.max_rate {
-            Some(rate) => format!("this client can offer {at_least}{} without being the limit", quantity::rate(rate)),
+            Some(rate) if calibration.lower_bound => format!(
+                "this client can offer {} and more without being the limit; beyond that each level is judged by itself",
+                quantity::rate(rate)
+            ),
+            Some(rate) => format!("this client can offer {} without being the limit", quantity::rate(rate)),
             None if calibration.curve.is_empty() => "each level is judged by itself".to_owned(),
             None => "this client could not be trusted at any rate; each level is judged by itself".to_owned(),
         });
@@ -180,7 +184,7 @@ impl Method<'_> {
     /// Nothing is measured that the client would be the limit of. A client that cannot offer this rate is told what the
     /// whole survey takes, which goes to the saturation.
     pub(crate) fn check_offerable(&self, rate: f64, saturation: f64) -> Result<(), Halt> {
-        let Some(max) = self.found.client_max.filter(|max| rate > *max) else { return Ok(()) };
+        let Some(max) = self.found.client_limit.filter(|max| rate > *max) else { return Ok(()) };
         // Threads share nothing, so a client of several CPUs offers about as many times as much.
         let cpus = self.setup.client_cpus.len().max(1);
         let needed = (saturation / max * cpus as f64).ceil();
@@ -227,16 +231,21 @@ impl Method<'_> {
     fn leave_out_capacity(&mut self, saturation: f64) -> Result<(), Halt> {
         self.begin("saturation".to_owned(), Nanos::ZERO);
         self.check_offerable(saturation, saturation)?;
-        if let Some(clients) = self.found.too_much_for_client {
-            let reason = format!(
-                "the capacity could not be measured, for the generator itself was the limit with {clients} clients; give \
-                 it more --threads and --cpus, or a machine of its own"
-            );
-            return Err(self.halt(ReasonCode::BeyondClientMax, &reason));
-        }
+        self.check_not_too_much_for_client()?;
         let clients = self.found.clients;
         self.note(format!("the capacity itself is not measured, for the {clients} clients that may be do not fill it"));
         Ok(())
+    }
+
+    /// Whether it was the generator that so many clients filled.
+    pub(crate) fn check_not_too_much_for_client(&self) -> Result<(), Halt> {
+        let Some(clients) = self.found.too_much_for_client else { return Ok(()) };
+        let clients = if clients == 1 { "one client".to_owned() } else { format!("{clients} clients") };
+        let reason = format!(
+            "the capacity could not be measured, for the generator itself was the limit with {clients}; give it more \
+             --threads and --cpus than the server's, or a machine of its own (--shards makes the load from several)"
+        );
+        Err(self.halt(ReasonCode::BeyondClientMax, &reason))
     }
 
     /// Finds what the server really can take: closed, with as many clients as left it no rest in calibration. That keeps it
@@ -279,7 +288,7 @@ impl Method<'_> {
             let rate = fraction * saturation;
             let lasts = overload_lasts(rate - saturation, self.setup.level);
             let what = format!("past saturation: {}, {}", quantity::whole_percent(fraction), quantity::rate(rate));
-            if self.found.client_max.is_some_and(|max| rate > max) {
+            if self.found.client_limit.is_some_and(|max| rate > max) {
                 self.note(format!("left out, for this client cannot offer it: {what}"));
                 continue;
             }

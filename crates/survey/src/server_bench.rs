@@ -1,4 +1,5 @@
-//! The bench that is real: a server on this host, kept on its CPUs, loaded by this process and watched by its monitor.
+//! The bench that is real: a server on this host, kept on its CPUs, loaded by this process or a crew and watched by its
+//! monitor.
 
 use crate::SurveyError;
 use crate::bench::Bench;
@@ -6,7 +7,7 @@ use crate::server::{Server, is_alive, truth};
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
-use brimful_run::{RunPlan, Watched, client_limit, run};
+use brimful_run::{Crew, RunPlan, Watched, client_limit, run};
 use brimful_target::Truth;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,13 +26,14 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct ServerBench<'a> {
     like: RunPlan,
     server: Server,
+    crew: Option<Crew>,
     stop: &'a AtomicBool,
 }
 
 impl<'a> ServerBench<'a> {
-    /// Loads are made as `like` says, but for the workload, the window and the seed.
-    pub fn new(like: RunPlan, server: Server, stop: &'a AtomicBool) -> ServerBench<'a> {
-        let mut bench = ServerBench { like, server, stop };
+    /// Loads are made as `like` says, but for the workload, the window and the seed; by the crew if there is one.
+    pub fn new(like: RunPlan, server: Server, crew: Option<Crew>, stop: &'a AtomicBool) -> ServerBench<'a> {
+        let mut bench = ServerBench { like, server, crew, stop };
         bench.like.connections.warm_connections = WARM_CONNECTIONS * bench.server.cpus.len().max(1) as u64;
         bench.like.calls = u64::MAX;
         bench
@@ -49,9 +51,13 @@ impl Bench for ServerBench<'_> {
         response: Bytes,
         note: &mut dyn FnMut(String),
     ) -> Result<ClientCalibration, SurveyError> {
+        if self.crew.is_some() {
+            note("unknown: each shard of the fleet is judged by itself".to_owned());
+            return Ok(ClientCalibration::default());
+        }
         let found = client_limit::find(&self.like, response, self.server.cpus_here(), self.stop, note)?;
         let calibration = found.calibration.unwrap_or_default();
-        self.like.client_max = calibration.max_rate;
+        self.like.client_max = calibration.limit();
         Ok(calibration)
     }
 
@@ -66,7 +72,10 @@ impl Bench for ServerBench<'_> {
         let monitor = self.watched(INTERVAL);
         let plan =
             RunPlan { workload: workload.clone(), window, seed, interval: INTERVAL, monitor, ..self.like.clone() };
-        Ok(run(&plan, self.stop)?)
+        Ok(match &mut self.crew {
+            Some(crew) => crew.run(&plan, self.stop)?,
+            None => run(&plan, self.stop)?,
+        })
     }
 
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError> {

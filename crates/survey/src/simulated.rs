@@ -71,6 +71,8 @@ struct Simulated {
     share: f64,
     immovable: bool,
     client_max: Option<f64>,
+    /// Whether nothing showed that it cannot offer more.
+    client_may_offer_more: bool,
     /// What it says of itself, if it has the Server Module.
     module: Option<HasModule>,
     /// Of the survey: surveys of one seed have the same luck.
@@ -148,6 +150,7 @@ impl Simulated {
             share: 1.0,
             immovable: false,
             client_max: Some(1e6),
+            client_may_offer_more: false,
             module: None,
             seed: 1,
             max_delay: None,
@@ -236,6 +239,7 @@ impl Simulated {
             gentle: self.max_delay.is_some(),
             change: self.change,
             lenient: false,
+            run_set_up: RUN_SET_UP,
         }
     }
 
@@ -291,7 +295,8 @@ impl Bench for Simulated {
     fn client_limit(&mut self, response: Bytes, _: &mut dyn FnMut(String)) -> Result<ClientCalibration, SurveyError> {
         assert_eq!(response, Bytes(RESPONSE));
         self.spent += client_limit::LASTS;
-        Ok(ClientCalibration { max_rate: self.client_max, ..ClientCalibration::default() })
+        let (max_rate, lower_bound) = (self.client_max, self.client_may_offer_more);
+        Ok(ClientCalibration { max_rate, lower_bound, ..ClientCalibration::default() })
     }
 
     fn watch_idle(&mut self, lasts: Nanos) -> Result<Server, SurveyError> {

@@ -1,6 +1,7 @@
 //! A survey of a server on this host: finds or starts the server, and leaves the rest to the method.
 
 use crate::SurveyError;
+use crate::foreseen::{CREW_SET_UP, RUN_SET_UP};
 use crate::found::Setup;
 use crate::method::{Step, conduct};
 use crate::server::{DemoServer, Server, demo_service};
@@ -10,7 +11,7 @@ use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_monitor::{ProcessSelector, RemoteConfig};
-use brimful_run::{Endpoint, RunPlan};
+use brimful_run::{Crew, Endpoint, RunPlan};
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
@@ -64,11 +65,17 @@ pub fn demo_classes() -> Workload {
     Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }
 
-/// Surveys a server. Once the first level is measured there is always a document: what stopped it early is in it.
+/// Surveys a server, loaded by the crew if there is one, else by this process. Once the first level is measured there
+/// is always a document: what stopped it early is in it.
 ///
 /// # Errors
 /// [`SurveyError`] when the survey cannot begin.
-pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) -> Result<Survey, SurveyError> {
+pub fn survey(
+    plan: &SurveyPlan,
+    crew: Option<Crew>,
+    stop: &AtomicBool,
+    news: &mut dyn FnMut(Step),
+) -> Result<Survey, SurveyError> {
     // Which loads is the survey's business; whatever the workload says, it is another one.
     let mut like = plan.like.clone().with_load(Load::poisson(Rate(1.0)));
     let demo = match &plan.subject {
@@ -116,8 +123,9 @@ pub fn survey(plan: &SurveyPlan, stop: &AtomicBool, news: &mut dyn FnMut(Step)) 
         gentle,
         change: plan.change.filter(|_| !gentle),
         lenient: is_demo,
+        run_set_up: if crew.is_some() { CREW_SET_UP } else { RUN_SET_UP },
     };
     let began = Instant::now();
-    let survey = conduct(&setup, &mut ServerBench::new(like, server, stop), news);
+    let survey = conduct(&setup, &mut ServerBench::new(like, server, crew, stop), news);
     survey.map(|survey| Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
 }

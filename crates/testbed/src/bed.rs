@@ -135,6 +135,7 @@ impl Bed {
         let clients = clients.collect();
         let network = testbed::Shape {
             loss: shape.link.loss,
+            up_share: shape.up_share,
             reorder: shape.link.reorder,
             rate_bits_per_s: shape.link.bytes_per_s.map(|rate| rate * 8.0),
             queue_s: shape.link.queue.as_secs_f64(),

@@ -1,8 +1,8 @@
 //! The router between the server and its clients, without its I/O: packets in, packets out when they are due.
 //!
-//! Every client has a link up to the router and one down from it, each with half of its round-trip time; the server is
-//! beside the router. So a packet passes one link, or two between clients. What waits on links is in one wheel. Memory
-//! is bounded: beyond `MOST_HELD` packets on their way, further ones are dropped and counted.
+//! Every client has a link up to the router and one down from it, which share its round-trip time, by halves unless
+//! told otherwise; the server is beside the router. So a packet passes one link, or two between clients. What waits on links
+//! is in one wheel. Memory is bounded: beyond `MOST_HELD` packets on their way, further ones are dropped and counted.
 //!
 //! It is told the time. Source: Banga & Druschel 1997, Figure 3.
 
@@ -27,6 +27,8 @@ pub struct Shape {
     pub clients: usize,
     /// Their round-trip times to the server.
     pub rtts: Rtts,
+    /// Which share of those is the way up to the router; down from it is the rest.
+    pub up_share: f64,
     /// What each client's links do besides.
     pub link: LinkShape,
     /// Seed of all randomness.
@@ -51,6 +53,7 @@ struct Client {
     up: Link,
     down: Link,
     rtt: Range,
+    up_share: f64,
     /// `None` unless each connection has a round-trip time of its own.
     flows: Option<Flows>,
 }
@@ -88,7 +91,7 @@ impl Router {
                 Rtts::Spread(_) => None,
             };
             let rtt = shape.rtts.of_client(index, shape.clients);
-            Client { up: link(2 * index), down: link(2 * index + 1), rtt, flows }
+            Client { up: link(2 * index), down: link(2 * index + 1), rtt, up_share: shape.up_share, flows }
         };
         Router {
             clients: (0..shape.clients).map(client).collect(),
@@ -118,7 +121,7 @@ impl Router {
         let packet = Packet { bytes, length, to, due: now, arrives: false };
         match self.client(from) {
             Some(client) => {
-                let delay = client.one_way(&head);
+                let delay = client.up_delay(&head);
                 let due = client.up.pass(length, delay, now);
                 self.hold(packet, to == SERVER, due, now);
             }
@@ -169,7 +172,7 @@ impl Router {
         let (begins, length) = (packet.due, packet.length);
         let due = match self.client(packet.to) {
             Some(client) => {
-                let delay = client.one_way(head);
+                let delay = client.down_delay(head);
                 client.down.pass(length, delay, begins)
             }
             None => Some(begins),
@@ -199,10 +202,20 @@ impl Router {
 }
 
 impl Client {
-    /// Half of the round-trip time of the connection that a packet is of.
-    fn one_way(&mut self, head: &Head) -> Nanos {
-        let rtt = self.flows.as_mut().map_or(self.rtt.least, |flows| flows.rtt(head));
-        Nanos(rtt.0 / 2)
+    /// What the way up to the router takes a packet of this connection.
+    fn up_delay(&mut self, head: &Head) -> Nanos {
+        let rtt = self.rtt(head);
+        Nanos((rtt.0 as f64 * self.up_share) as u64)
+    }
+
+    /// What the way down from it takes.
+    fn down_delay(&mut self, head: &Head) -> Nanos {
+        self.rtt(head) - self.up_delay(head)
+    }
+
+    /// The round-trip time of the connection that a packet is of.
+    fn rtt(&mut self, head: &Head) -> Nanos {
+        self.flows.as_mut().map_or(self.rtt.least, |flows| flows.rtt(head))
     }
 }
 
@@ -216,7 +229,7 @@ mod tests {
     const SLOT: Nanos = Nanos(8192);
 
     fn shape(rtts: Rtts) -> Shape {
-        Shape { clients: 2, rtts, link: LinkShape::default(), seed: 1 }
+        Shape { clients: 2, rtts, up_share: 0.5, link: LinkShape::default(), seed: 1 }
     }
 
     fn spread(least: u64, most: u64) -> Rtts {
@@ -256,6 +269,15 @@ mod tests {
         assert_eq!(drain(&mut router), expected);
         let counts: Vec<_> = router.clients().map(|client| (client.up.packets, client.down.packets)).collect();
         assert_eq!(counts, [(2, 0), (0, 2)]);
+    }
+
+    #[test]
+    fn the_ways_up_and_down_share_the_round_trip_time_as_asked_for() {
+        let mut router = Router::new(&Shape { up_share: 0.75, ..shape(spread(20, 20)) });
+        for (from, to, after) in [(1, SERVER, MS(15)), (0, HostNumber(1), MS(5)), (1, HostNumber(2), MS(20))] {
+            put(&mut router, from, to, Nanos::ZERO);
+            assert_eq!(drain(&mut router), [(to.0, after)]);
+        }
     }
 
     #[test]

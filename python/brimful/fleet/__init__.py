@@ -95,8 +95,6 @@ def run_words(
     stop: threading.Event | None = None,
 ) -> Outcome:
     """The same, with URL and flags as they stand on the command line of `brimful load`."""
-    if shards < 1 or shards_per_node < 1:
-        raise UsageError("a fleet has one shard or more: give --shards and --shards-per-node at least 1", 2)
     line, files = list(line), {}
     if workload is not None:
         files["workload.toml"] = _text(Path(workload))
@@ -109,21 +107,24 @@ def run_words(
         cpus=cpus,
         slo=slo,
     )
-    with _rooms(address, shards, shards_per_node, cpus_per_shard, scales) as rooms:
-        return Driver(rooms, load, lead_s=lead_s, directory=directory, on_second=on_second, stop=stop).run()
+    with rooms(address, shards, shards_per_node, cpus_per_shard, scales) as places:
+        return Driver(places, load, lead_s=lead_s, directory=directory, on_second=on_second, stop=stop).run()
 
 
 @contextlib.contextmanager
-def _rooms(
+def rooms(
     address: str | None, shards: int, shards_per_node: int, cpus_per_shard: float, scales: bool
 ) -> Iterator[Sequence[Room]]:
+    """Places for so many shards."""
+    if shards < 1 or shards_per_node < 1:
+        raise UsageError("a fleet has one shard or more: give --shards and --shards-per-node at least 1", 2)
     if address is None:
         yield [LocalRoom() for _ in range(shards)]
     else:
         from . import on_ray
 
-        with on_ray.rooms(address, shards, shards_per_node, cpus_per_shard, scales) as rooms:
-            yield rooms
+        with on_ray.rooms(address, shards, shards_per_node, cpus_per_shard, scales) as places:
+            yield places
 
 
 def _text(path: Path) -> str:

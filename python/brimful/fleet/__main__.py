@@ -8,15 +8,18 @@ import sys
 from pathlib import Path
 
 from .. import _binary
-from . import Figures, Outcome, run_words
+from . import Figures, Outcome, rooms, run_words
+from .crew import Crew, own_stdout, tell
 from .driver import figures_line
 
 #: What a fleet gives each shard by itself.
-OWN = ("--shard", "--start-at", "--clock-ahead", "--keep", "--until-stdin-ends", "--calibrate")
+OWN = ("--shard", "--start-at", "--clock-ahead", "--keep", "--until-stdin-ends")
 
 
 def main(arguments: list[str] | None = None) -> int:
     options, flags = _parser().parse_known_args(arguments)
+    if options.command == "crew":
+        return _serve(options, flags)
     try:
         _refuse(flags)
         return _show(_run(options, flags), options)
@@ -33,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="brimful fleet", description="One load from many processes or machines.")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     run = commands.add_parser(
         "run",
         help="make one load from several shards, as one Record",
@@ -43,16 +46,10 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     # The URL is among what is passed on: only `load` knows which of its flags have a value.
+    _add_shards(run)
     add = run.add_argument
-    add("--shards", type=int, required=True, metavar="N", help="how many shards make the load together")
-    add("--address", help="Ray cluster to run them on: auto, HOST:6379 or ray://HOST:10001 [default: this machine]")
-    add("--shards-per-node", type=int, default=1, metavar="N", help="with --address: on each node [default: 1]")
-    add("--cpus-per-shard", type=float, default=1, metavar="N", help="with --address: CPUs of a shard [default: 1]")
-    add("--scales", action="store_true", help="with --address: the cluster starts nodes when they are asked for")
     add("--workload", type=Path, metavar="FILE", help="request classes and their mix, from a TOML file here")
     add("--seed", type=int, metavar="N", help="seed of all randomness [default: a random one, and recorded]")
-    add("--source-ip", action="append", default=[], metavar="CIDR", help="for the shards in turn (repeatable)")
-    add("--cpus", type=cpu_list, default=[], metavar="LIST", help="CPUs for the shards in turn, like 1,3,5")
     add(
         "--slo",
         action="append",
@@ -60,7 +57,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="OBJECTIVE",
         help="an objective for the whole, like 'p99<50ms' (repeatable)",
     )
-    add("--lead", type=float, metavar="SECONDS", help="time to get ready [default: 1, and a tenth for each shard]")
     add(
         "--keep",
         type=Path,
@@ -70,7 +66,21 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print the whole Record as JSON, and nothing else")
     add("-o", "--out", type=Path, metavar="FILE", help="write the Record to a file as well")
     add("-q", "--quiet", action="store_true", help="no progress on stderr")
+    # What `brimful survey --shards N` starts.
+    _add_shards(commands.add_parser("crew", allow_abbrev=False))
     return parser
+
+
+def _add_shards(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--shards", type=int, required=True, metavar="N", help="how many shards make the load together")
+    add("--address", help="Ray cluster to run them on: auto, HOST:6379 or ray://HOST:10001 [default: this machine]")
+    add("--shards-per-node", type=int, default=1, metavar="N", help="with --address: on each node [default: 1]")
+    add("--cpus-per-shard", type=float, default=1, metavar="N", help="with --address: CPUs of a shard [default: 1]")
+    add("--scales", action="store_true", help="with --address: the cluster starts nodes when they are asked for")
+    add("--source-ip", action="append", default=[], metavar="CIDR", help="for the shards in turn (repeatable)")
+    add("--cpus", type=cpu_list, default=[], metavar="LIST", help="CPUs for the shards in turn, like 1,3,5")
+    add("--lead", type=float, metavar="SECONDS", help="time to get ready [default: 1, and a tenth for each shard]")
 
 
 def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
@@ -96,9 +106,31 @@ def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
     )
 
 
+def _serve(options: argparse.Namespace, flags: list[str]) -> int:
+    """As long as there are orders; what speaks against beginning is an answer as well."""
+    answers = own_stdout()
+    try:
+        with rooms(
+            options.address, options.shards, options.shards_per_node, options.cpus_per_shard, options.scales
+        ) as places:
+            crew = Crew(places, flags, source_ips=options.source_ip, cpus=options.cpus, lead_s=options.lead)
+            crew.serve(sys.stdin, answers)
+    except _binary.BrimfulError as error:
+        tell(answers, {"error": str(error), "usage": error.exit_code == 2})
+    except BrokenPipeError:
+        return 1
+    return 0
+
+
 def _refuse(flags: list[str]) -> None:
     for word in flags:
         flag = word.partition("=")[0]
+        if flag == "--calibrate":
+            raise _binary.UsageError(
+                "what a fleet can offer is the sum of what its hosts can: `brimful load URL --calibrate` on one of each kind "
+                "says that; in the run each shard is judged by its own lateness. Leave out --calibrate",
+                2,
+            )
         if flag in OWN:
             raise _binary.UsageError(
                 f"{flag} is for one process, and a fleet gives each shard its own: leave it out", 2

@@ -8,6 +8,7 @@ matters. If this process dies, the shards stop, and the directory has what they 
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import tempfile
@@ -39,6 +40,7 @@ class Pending(Protocol):
 
     def get(self, timeout_s: float) -> Any:
         """The answer; TimeoutError if it has not come by then, Lost if it never will."""
+        ...
 
 
 class Room(Protocol):
@@ -46,6 +48,7 @@ class Room(Protocol):
 
     def ask(self, method: str, *arguments: Any) -> Pending:
         """Calls one of its methods."""
+        ...
 
     def give_up(self) -> None:
         """Lets go of it: it has been lost."""
@@ -129,6 +132,8 @@ class Driver:
         directory: str | os.PathLike[str] | None = None,
         on_second: Callable[[Figures, int], None] | None = None,
         stop: threading.Event | None = None,
+        every_s: float = EVERY_S,
+        leaves_rooms: bool = False,
     ) -> None:
         self.load = load
         self.shards = [Shard(index, room) for index, room in enumerate(rooms, 1)]
@@ -138,6 +143,9 @@ class Driver:
         self.directory = Path(directory or tempfile.mkdtemp(prefix="brimful-fleet-"))
         self.on_second = on_second
         self.stop = stop or threading.Event()
+        self.every_s = every_s
+        #: For another load, unless they are lost.
+        self.leaves_rooms = leaves_rooms
         self.began = time.monotonic()
 
     def run(self) -> Outcome:
@@ -200,13 +208,18 @@ class Driver:
             assert shard.description is not None
             boot = shard.description.boot
             if boot not in offsets:
-                offsets[boot] = measure(lambda shard=shard: self.need(shard, shard.room.ask("clock"), "is not there"))
+                offsets[boot] = measure(functools.partial(self.clock_of, shard))
             shard.offset = offsets[boot]
             if shard.offset.is_hopeless:
                 raise FleetError(
                     f"the clock of {shard.description.host} is {shard.offset.ahead_ns / 1e9:+.0f} s off this host's: set it, "
                     "like `chronyc makestep`, and see that it is kept right"
                 )
+
+    def clock_of(self, shard: Shard) -> int:
+        """What its host's clock shows."""
+        shown: int = self.need(shard, shard.room.ask("clock"), "is not there")
+        return shown
 
     # Begins.
 
@@ -242,12 +255,11 @@ class Driver:
         """Until all are over."""
         due = time.monotonic()
         while not all(shard.is_over for shard in self.shards):
-            due = max(due + EVERY_S, time.monotonic())
-            # A shard that is over is seen a little sooner than by the next look.
+            due = max(due + self.every_s, time.monotonic())
             if self.stop.wait(max(0.0, due - time.monotonic())):
                 self.finish()
                 return
-            self.look(EVERY_S)
+            self.look(self.every_s)
             self.fail_if_none_began()
             if self.on_second is not None:
                 self.on_second(self.figures(), sum(shard.lost is None for shard in self.shards))
@@ -338,7 +350,8 @@ class Driver:
                     shard.room.ask("close").get(5.0)
                 except (Lost, TimeoutError):
                     pass
-            shard.room.give_up()
+            if shard.lost is not None or not self.leaves_rooms:
+                shard.room.give_up()
         if not self.kept and not self.files():
             shutil.rmtree(self.directory, ignore_errors=True)
 

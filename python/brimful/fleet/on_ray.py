@@ -7,6 +7,8 @@ on each as were asked for.
 from __future__ import annotations
 
 import contextlib
+import logging
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +19,8 @@ from .place import Place
 
 #: So long Ray may take to find the hosts, which may have to be started first.
 READY_S = 60.0
+#: And so long a host may take to accept a connection.
+REACH_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Answer:
     reference: Any
 
     def get(self, timeout_s: float) -> Any:
-        import ray
+        import ray.exceptions
 
         try:
             return ray.get(self.reference, timeout=timeout_s)
@@ -48,7 +52,7 @@ class RayRoom:
         return Answer(getattr(self.actor, method).remote(*arguments))
 
     def give_up(self) -> None:
-        import ray
+        import ray.exceptions
 
         with contextlib.suppress(ray.exceptions.RayError, ValueError):
             ray.kill(self.actor)
@@ -91,7 +95,7 @@ def rooms(
 
 def _connected(address: str) -> Any:
     try:
-        import ray
+        import ray.exceptions
     except ImportError as error:
         message = (
             "a fleet of several machines runs on Ray, which is not installed: `pip install 'brimful[fleet]'`; or leave out "
@@ -100,13 +104,21 @@ def _connected(address: str) -> Any:
         raise _binary.HostError(message, 3) from error
     if not ray.is_initialized():
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            _reach(address)
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except Exception as error:  # It raises whatever its parts raise.
             raise FleetError(
                 f"no Ray cluster can be reached at {address} ({_first_line(error)}): start one with `ray start --head`, and "
                 "give its address, like 10.0.0.1:6379, ray://10.0.0.1:10001 or auto"
             ) from error
     return ray
+
+
+def _reach(address: str) -> None:
+    """Whether anything listens there; Ray itself asks for minutes, and then ends this process."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
 
 
 def _check(ray: Any, sizes: list[int], shards: int, cpus: float, scales: bool) -> None:

@@ -41,6 +41,11 @@ const FLAGS: &[(&[&str], &str)] = &[
         "nothing is asked for compressed, but with -H 'Accept-Encoding: gzip'",
     ),
     (&["--max-workers", "--workers", "--max-connections"], "an open loop opens connections as it needs them"),
+    (
+        &["--shards"],
+        "--threads N is one load from N CPUs of this host: they share nothing but the process's limit of descriptors; one \
+         from processes or hosts is `brimful fleet run --shards N`",
+    ),
     (&["-v", "--verbose"], "--print 3 shows the first three calls, what was sent and what came back"),
     (&["--threshold", "--thresholds"], "an objective is --slo 'p99<50ms', exit code 1 where it is missed"),
     (

@@ -195,6 +195,12 @@ pub struct PartArgs {
     /// Stop, as by Ctrl-C, when stdin ends: so does a shard whose starter is no more
     #[arg(long, hide_short_help = true)]
     pub until_stdin_ends: bool,
+    /// Length of the intervals in which the course is kept from its start: what a survey asks a fleet for.
+    #[arg(long, value_name = "TIME", default_value = "1s", hide = true)]
+    pub interval: Nanos,
+    /// Connections of the whole load that are open before it begins: the same.
+    #[arg(long, value_name = "N", default_value = "0", hide = true)]
+    pub warm_connections: u64,
 }
 
 /// What of the calls is shown.

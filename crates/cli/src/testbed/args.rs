@@ -24,6 +24,9 @@ pub struct TestbedArgs {
     /// Draw a round-trip time for each connection from this histogram: lines like `20ms..40ms, 0.25`
     #[arg(long, value_name = "FILE")]
     pub rtts: Option<PathBuf>,
+    /// Share of each round-trip time that is the way from the client to the router
+    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
+    pub up_share: f64,
     /// Share of the packets that each client's link loses, each way, like 0.5%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     pub loss: f64,

@@ -125,6 +125,14 @@ fn shards_share_the_clients_and_the_calls_of_a_closed_loop() {
 }
 
 #[test]
+fn a_shard_without_a_client_was_not_busy() {
+    let runs = runs(&["--clients", "1", "--requests", "6", "--timeout", "1m"]);
+    let [working, idle] = &runs.shards;
+    assert_eq!((working.counts.completed, idle.counts.scheduled), (3, 0));
+    assert_eq!((idle.generator.busy, &idle.verdict.reasons[..]), (0.0, &[][..]));
+}
+
+#[test]
 fn what_cannot_be_merged_says_why() {
     let runs = runs(&["--rate", "100", "--requests", "20"]);
     let refused = |message: &str| runs.merge(&["1.json", "changed.json"], &[]).fails(2, message);

@@ -120,6 +120,15 @@ fn a_client_that_is_the_limit() {
 }
 
 #[test]
+fn a_client_whose_limit_was_not_found_is_judged_level_by_level() {
+    let mut bench = Simulated::single(cpu(1), 0.001);
+    (bench.client_max, bench.client_may_offer_more) = (Some(400.0), true);
+    let survey = bench.survey(&[1.0], 20.0);
+    assert!(survey.verdict.reasons.iter().all(|reason| reason.code != ReasonCode::BeyondClientMax), "{survey:#?}");
+    assert!(survey.saturation_rate.measured.is_some_and(|rate| rate > 900.0), "{:?}", survey.saturation_rate);
+}
+
+#[test]
 fn calls_that_fail_under_load() {
     let reset = End::Reset { sent: true };
     for end in [reset, End::Completed { status: 503 }] {
