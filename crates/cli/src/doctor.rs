@@ -2,8 +2,12 @@
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
-use crate::output::{Painted, print, print_document, print_painted};
+use crate::output::{Painted, columns, print, print_document, print_painted};
+use brimful_core::text::wrap;
 use brimful_monitor::host::{Finding, Status, TOPICS, examine};
+
+/// Where what is said of a finding begins.
+const SAID: usize = 24;
 
 /// Examines the host. A script learns by the exit code whether something is in the way.
 pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
@@ -14,7 +18,7 @@ pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
     } else if args.json {
         print_document(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
     } else {
-        print_painted(&text(&findings))?;
+        print_painted(&text(&findings, columns().unwrap_or(usize::MAX)))?;
     }
     Ok(exit_of(&findings))
 }
@@ -47,7 +51,8 @@ fn script(findings: &[Finding]) -> String {
     script
 }
 
-fn text(findings: &[Finding]) -> Painted {
+/// In lines of so many columns, but for commands, which are to be copied.
+fn text(findings: &[Finding], width: usize) -> Painted {
     use clap::builder::styling::AnsiColor::{Green, Red, Yellow};
     let mut text = Painted::default();
     for finding in findings {
@@ -56,10 +61,11 @@ fn text(findings: &[Finding]) -> Painted {
             Status::Shortfall => ("shortfall", Red),
             Status::Unknown => ("unknown  ", Yellow),
         };
-        text.styled(colour.on_default(), mark).plain(&format!("  {:<12} {}\n", finding.topic, finding.value));
-        text.plain(&format!("{:24}{}\n", "", finding.means));
+        let value = wrap(&finding.value, SAID, width);
+        text.styled(colour.on_default(), mark).plain(&format!("  {:<12} {}", finding.topic, value.trim_start()));
+        text.plain(&wrap(&finding.means, SAID, width));
         if let Some(fix) = &finding.fix {
-            text.plain(&format!("{:24}fix: {fix}\n", ""));
+            text.plain(&format!("{:SAID$}fix: {fix}\n", ""));
         }
     }
     let shortfalls = findings.iter().filter(|finding| finding.status == Status::Shortfall).count();

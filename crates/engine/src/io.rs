@@ -207,7 +207,14 @@ mod tests {
     fn connected<'a, I: Io<'a>>(pipelined: bool) -> Option<(I, Clock, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
-        let settings = Settings { address: address.into(), sources: Vec::new(), options, pipelined, tls: None, says_farewell: false };
+        let settings = Settings {
+            address: address.into(),
+            sources: Vec::new(),
+            options,
+            pipelined,
+            tls: None,
+            says_farewell: false,
+        };
         let mut io = match I::new(&settings) {
             Ok(io) => io,
             Err(error) => {

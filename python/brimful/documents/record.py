@@ -272,6 +272,19 @@ class Network(Part):
 
 
 @dataclass(kw_only=True)
+class NotFollowed(Part):
+    """Redirects that were not followed, by why."""
+    #: The content of the request would have had to be sent once more.
+    content: int
+    #: They lead to another server, or to this one by another scheme or port.
+    elsewhere: int
+    #: Where they lead was not said, or no URL.
+    nowhere: int
+    #: They came after as many as are followed.
+    too_many: int
+
+
+@dataclass(kw_only=True)
 class Objective(Part):
     """An objective of a run, like `p99<50ms`."""
     #: What was measured, in seconds; `None` where so many calls failed, or so few were made, that there is no such
@@ -304,6 +317,8 @@ class PackedAccount(Part):
     intervals: list[PackedInterval]
     #: What this host had no means for.
     limited: Limited
+    #: What became of redirects, where they are followed.
+    redirects: PackedRedirects | None = None
     #: Calls completed in each five seconds of the window, up to the last that has one.
     replies: list[int]
     #: Its sessions, if it has any.
@@ -355,6 +370,15 @@ class PackedInterval(Part):
     response_us: str | None = None
     #: Calls first sent in it.
     sent: int
+
+
+@dataclass(kw_only=True)
+class PackedRedirects(Part):
+    """What became of redirects, as in `Redirects`."""
+    #: The calls that followed one.
+    followed: PackedClass
+    #: The redirects that none followed.
+    not_followed: NotFollowed
 
 
 @dataclass(kw_only=True)
@@ -417,6 +441,16 @@ class Rates(Part):
     offered: float
     #: Calls of which a byte was sent.
     sent: float
+
+
+@dataclass(kw_only=True)
+class Redirects(Part):
+    """What became of redirects, in a run that follows them."""
+    #: The calls that followed one, up to several after one another. They are in no other figure of the Record:
+    #: neither in its counts and rates nor in its classes. Their response time is from when the first call was due.
+    followed: ClassRecord
+    #: The redirects that none followed.
+    not_followed: NotFollowed
 
 
 @dataclass(kw_only=True)
@@ -712,6 +746,8 @@ class Record(Document):
     objectives: list[Objective] | None = None
     #: Per second, over `window_s`.
     rates: Rates
+    #: What became of redirects, where they are followed.
+    redirects: Redirects | None = None
     #: Throughput sampled every five seconds (Mosberger & Jin 1998, §3.2).
     reply_rate: ReplyRate
     #: Half width of the 95 % confidence interval of the mean response time, by batch means.

@@ -54,6 +54,14 @@ fn what_readme_and_tutorial_say_can_be_done() {
     }
 }
 
+#[test]
+fn readme_is_one_screen() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    assert!(readme.lines().count() <= 60, "{} lines", readme.lines().count());
+    let widest = readme.lines().max_by_key(|line| line.chars().count()).unwrap();
+    assert!(widest.chars().count() <= 120, "{widest}");
+}
+
 /// The commands in blocks of `console`, each with the lines that it is shown to print.
 pub fn commands(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();

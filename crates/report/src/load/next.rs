@@ -35,6 +35,9 @@ pub(super) fn next(record: &Record) -> String {
         "the same with `--print 1` shows an answer".to_owned()
     } else if let Some(less) = less(record).filter(|_| record.objectives.iter().any(|objective| !objective.met)) {
         format!("the same with `{less}`, to see from where on the objective is met")
+    } else if at_unix_socket(record) {
+        let more = more(record).map(|more| format!("the same with `{more}`"));
+        more.unwrap_or_else(|| "the same with `--full` shows every figure".to_owned())
     } else if is_full(record) {
         format!("`{}` finds how much the server can take, and what is full", survey(record, &url))
     } else {
@@ -55,6 +58,8 @@ fn after_invalid(record: &Record, url: &str) -> String {
         "`brimful doctor` shows what this host allows, and the command that raises each limit".to_owned()
     } else if let Some(max) = record.generator.max_rate.filter(|_| has(&[BeyondClientMax])) {
         format!("the same with `--rate {}`, which this client can offer", flag(max))
+    } else if has(&[GeneratorLate, GeneratorCpu]) && at_unix_socket(record) {
+        less(record).map_or_else(|| "the same with less load".to_owned(), |less| format!("the same with `{less}`"))
     } else if has(&[GeneratorLate, GeneratorCpu]) {
         let less = less(record).map(|less| format!("the same with `{less}`; "));
         format!("{}`brimful load {url} --calibrate` finds what this client can offer", less.unwrap_or_default())
@@ -63,6 +68,11 @@ fn after_invalid(record: &Record, url: &str) -> String {
     } else {
         "the same again, once what the verdict names is mended".to_owned()
     }
+}
+
+/// Whether the server listens at a Unix socket: surveys and calibrations are by TCP.
+fn at_unix_socket(record: &Record) -> bool {
+    record.target.starts_with("http+unix://") || record.target.starts_with("https+unix://")
 }
 
 /// Whether the server was at its limit, as far as it can be seen.
