@@ -11,6 +11,8 @@
 //!   buffer is *tried* first: that send takes place while it is submitted or fails, so that its bytes are ours again when
 //!   the turn that submits it is over. Only what fails, for want of room in the socket, is sent by an operation that waits.
 
+mod availability;
+
 use super::buffers::{self, Buffers};
 use super::chain::Chain;
 use super::operation::{Kind, of_user_data, user_data};
@@ -19,6 +21,7 @@ use super::{Happened, Io, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
 use crate::{Address, EngineError};
+use availability::{table_size, unavailable};
 use brimful_core::Nanos;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
@@ -42,12 +45,12 @@ pub struct Uring<'a> {
     settings: Settings,
     limit: u32,
     slots: Vec<Slot<'a>>,
-    /// Completions that were there when the kernel was last asked, and the one that was looked at ahead of its turn.
-    ready: usize,
-    ahead: Option<cqueue::Entry>,
+    /// Completions that the latest wait found, and how many of them were heard of.
+    completions: Vec<cqueue::Entry>,
+    heard: usize,
     received: Option<(u16, usize)>,
-    /// A connection whose receive has to be armed again.
-    rearm: Option<Token>,
+    /// A connection whose receive has to be armed, and whether there may be something to receive already.
+    rearm: Option<(Token, bool)>,
     gathering: Vec<Token>,
     /// Connections of which it is to be told that all was sent.
     sent: Vec<Token>,
@@ -59,12 +62,10 @@ pub struct Uring<'a> {
     farewells: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-    /// Number of the turn, from 1: each begins with a wait, and all completions of the turn before have been seen then.
+    /// Number of the turn, from 1. It ends with a wait: the kernel has then done or refused all that was tried in it.
     turn: u64,
-    /// The kernel took everything that the latest wait asked of it.
-    submitted: bool,
-    /// What was tried last on connections that are closed, and until the end of which turn the kernel may still read it.
-    parting: Vec<(u64, Vec<u8>)>,
+    /// What was tried in this turn on connections that are closed, and that the kernel may not have read yet.
+    parting: Vec<Vec<u8>>,
 }
 
 #[derive(Default)]
@@ -74,7 +75,7 @@ struct Slot<'a> {
     receiving: bool,
     /// A send is under way that will say how it ended.
     sending: bool,
-    /// The turn at whose end it is known whether `outgoing` has gone, if sending it was tried; 0 before the first try.
+    /// The turn in which sending `outgoing` was tried last; 0 before the first try.
     tried_in: u64,
     /// A send has taken the error that a receive would have ended by: what looks like the stream's end is none.
     broken: bool,
@@ -119,8 +120,8 @@ impl<'a> Io<'a> for Uring<'a> {
             settings: settings.clone(),
             limit,
             slots: Vec::new(),
-            ready: 0,
-            ahead: None,
+            completions: Vec::new(),
+            heard: 0,
             received: None,
             rearm: None,
             gathering: Vec::new(),
@@ -131,14 +132,13 @@ impl<'a> Io<'a> for Uring<'a> {
             pacer: Pacer::new(),
             failed: None,
             turn: 1,
-            submitted: true,
             parting: Vec::new(),
         })
     }
 
     fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
         self.take_in(token, &warm.socket, false)?;
-        self.receive(token);
+        self.receive(token, true);
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl<'a> Io<'a> for Uring<'a> {
         if slot.is_free(turn) && bytes.len() <= LONG_REQUEST {
             slot.outgoing.clear();
             slot.outgoing.extend_from_slice(bytes);
-            return self.try_to_send(token, turn + 1);
+            return self.try_to_send(token);
         }
         let first = slot.unsent.is_empty();
         slot.unsent.push(Cow::Owned(bytes.to_vec()));
@@ -219,8 +219,8 @@ impl<'a> Io<'a> for Uring<'a> {
         slot.generation = token.generation.wrapping_add(1);
         if sending {
             self.farewells.push((user_data(token, Kind::Send), outgoing));
-        } else if tried_in >= self.turn {
-            self.parting.push((tried_in, outgoing));
+        } else if tried_in == self.turn {
+            self.parting.push(outgoing);
         }
         // Operations under way hold on to their socket, whatever happens to its descriptor.
         for (under_way, kind) in [(connecting, Kind::Connect), (receiving, Kind::Receive), (sending, Kind::Send)] {
@@ -233,7 +233,7 @@ impl<'a> Io<'a> for Uring<'a> {
     }
 
     fn flush(&mut self) -> Result<(), EngineError> {
-        self.send_gathered(self.turn + 1);
+        self.send_gathered();
         if !self.ring.submission().is_empty() {
             self.submit();
         }
@@ -241,17 +241,13 @@ impl<'a> Io<'a> for Uring<'a> {
     }
 
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
-        let unseen = self.ready > 0 || self.ahead.is_some();
-        if !unseen && self.submitted {
-            self.turn += 1;
-            self.parting.retain(|(turn, _)| *turn >= self.turn);
-        }
-        self.send_gathered(self.turn);
+        self.send_gathered();
         self.rearm_receive();
         self.left_unread = false;
         let mut pacer = self.pacer;
+        let unheard = self.heard < self.completions.len();
         // What could not be tried yet can be as soon as it is known what became of the try before it.
-        let until = if unseen || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
+        let until = if unheard || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;
         let waited = pacer.wait(clock, until, |sleep| {
             if std::mem::take(&mut first) || sleep.is_some() || self.has_business() {
@@ -259,11 +255,10 @@ impl<'a> Io<'a> for Uring<'a> {
             } else {
                 std::hint::spin_loop();
             }
-            self.ready = self.ring.completion().len();
-            Ok(self.ready > 0)
+            Ok(!self.ring.completion().is_empty())
         });
         self.pacer = pacer;
-        self.submitted = self.ring.submission().is_empty();
+        self.take_completions();
         self.working = self.ring.submission().taskrun();
         waited
     }
@@ -280,7 +275,8 @@ impl<'a> Io<'a> for Uring<'a> {
         if let Some(token) = self.sent.pop() {
             return Some((token, Happened::Sent));
         }
-        while let Some(entry) = self.ahead.take().or_else(|| self.completion()) {
+        while let Some(entry) = self.completions.get(self.heard).cloned() {
+            self.heard += 1;
             if let Some(happened) = self.completed(&entry) {
                 return Some(happened);
             }
@@ -345,34 +341,33 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Arms the receive.
-    fn receive(&mut self, token: Token) {
-        let multishot = !self.settings.pipelined;
+    /// Arms the receive; one that is not `eager` waits for the socket to have something before it tries.
+    fn receive(&mut self, token: Token, eager: bool) {
+        /// `IORING_RECVSEND_POLL_FIRST` and `IORING_RECV_MULTISHOT`.
+        const POLL_FIRST: u16 = 1 << 0;
+        const MULTISHOT: u16 = 1 << 1;
+        let pipelined = self.settings.pipelined;
         let Some(slot) = self.get_mut(token) else { return };
         slot.receiving = true;
-        let fd = Fixed(token.slot);
-        let entry = if multishot {
-            opcode::RecvMulti::new(fd, 0).build()
-        } else {
-            let size = buffers::SIZE as u32;
-            opcode::Recv::new(fd, std::ptr::null_mut(), size).buf_group(0).build().flags(Flags::BUFFER_SELECT)
-        };
+        let (size, shots) = if pipelined { (buffers::SIZE as u32, 0) } else { (0, MULTISHOT) };
+        let how = shots | if eager { 0 } else { POLL_FIRST };
+        let receive = opcode::Recv::new(Fixed(token.slot), std::ptr::null_mut(), size).buf_group(0).ioprio(how);
+        let entry = receive.build().flags(Flags::BUFFER_SELECT);
         self.push(&entry.user_data(user_data(token, Kind::Receive)));
     }
 
     fn rearm_receive(&mut self) {
-        if let Some(token) = self.rearm.take() {
-            self.receive(token);
+        if let Some((token, eager)) = self.rearm.take() {
+            self.receive(token, eager);
         }
     }
 
-    /// Sends what has been gathered for connections, and keeps those with more to send. `by` is the turn that will know of
-    /// all that is submitted now.
-    fn send_gathered(&mut self, by: u64) {
+    /// Sends what has been gathered for connections, and keeps those with more to send.
+    fn send_gathered(&mut self) {
         let mut kept = 0;
         for nth in 0..self.gathering.len() {
             let token = self.gathering[nth];
-            if !self.send_unsent(token, by) {
+            if !self.send_unsent(token) {
                 self.gathering[kept] = token;
                 kept += 1;
             }
@@ -382,13 +377,13 @@ impl<'a> Uring<'a> {
 
     /// Sends what has been gathered for a connection. One send at a time, or they could overtake one another. Returns whether
     /// nothing is left to be asked for: a send under way goes on with the rest by itself.
-    fn send_unsent(&mut self, token: Token, by: u64) -> bool {
+    fn send_unsent(&mut self, token: Token) -> bool {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return true };
         if slot.sending || slot.unsent.is_empty() {
             return true;
         }
-        if slot.tried_in >= turn {
+        if slot.tried_in == turn {
             return false;
         }
         slot.outgoing.clear();
@@ -400,15 +395,16 @@ impl<'a> Uring<'a> {
         }
         let over = slot.unsent.is_empty();
         let tell = over && std::mem::take(&mut slot.tell);
-        self.try_to_send(token, by);
+        self.try_to_send(token);
         self.sent.extend(tell.then_some(token));
         over
     }
 
-    /// Sends `outgoing` at once or not at all; `by` as in [`Uring::send_gathered`].
-    fn try_to_send(&mut self, token: Token, by: u64) {
+    /// Sends `outgoing` at once or not at all.
+    fn try_to_send(&mut self, token: Token) {
+        let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return };
-        slot.tried_in = by;
+        slot.tried_in = turn;
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL | libc::MSG_DONTWAIT;
         let entry = send(token, slot.outgoing.as_ptr(), slot.outgoing.len(), flags).flags(Flags::SKIP_SUCCESS);
         self.push(&entry);
@@ -422,9 +418,34 @@ impl<'a> Uring<'a> {
         self.push(&entry);
     }
 
-    fn completion(&mut self) -> Option<cqueue::Entry> {
-        self.ready = self.ready.checked_sub(1)?;
-        self.ring.completion().next()
+    /// Takes what the ring holds, and ends the turn.
+    fn take_completions(&mut self) {
+        // The kernel may have been too short of memory to take all that was asked of it.
+        let submitted = self.ring.submission().is_empty();
+        let mut completions = std::mem::take(&mut self.completions);
+        completions.drain(..self.heard);
+        self.heard = 0;
+        completions.extend(self.ring.completion());
+        completions.retain(|entry| !self.tried_in_vain(entry));
+        self.completions = completions;
+        if submitted {
+            self.turn += 1;
+            self.parting.clear();
+        }
+    }
+
+    /// Whether this says that a socket did not have room for all that was tried to send: what is left is sent as it has.
+    fn tried_in_vain(&mut self, entry: &cqueue::Entry) -> bool {
+        let ((token, kind), result) = (of_user_data(entry.user_data()), entry.result());
+        let turn = self.turn;
+        let Some(slot) = self.get_mut(token) else { return false };
+        if kind != Kind::Send || slot.sending || slot.tried_in != turn || (result < 0 && result != -libc::EAGAIN) {
+            return false;
+        }
+        slot.outgoing.drain(..slot.outgoing.len().min(result.max(0) as usize));
+        slot.short = slot.outgoing.len();
+        self.send_outgoing(token);
+        true
     }
 
     fn completed(&mut self, entry: &cqueue::Entry) -> Option<(Token, Happened)> {
@@ -432,7 +453,6 @@ impl<'a> Uring<'a> {
         let result = entry.result();
         let filled = cqueue::buffer_select(entry.flags()).map(|id| (id, result.max(0) as usize));
         let more = cqueue::more(entry.flags());
-        let turn = self.turn;
         let Some(slot) = self.get_mut(token) else {
             if let Some((id, _)) = filled {
                 self.buffers.give_back(id);
@@ -452,17 +472,10 @@ impl<'a> Uring<'a> {
                     _ if result < 0 => Some((token, Happened::NotEstablished(Errno::from_raw_os_error(-result)))),
                     _ => {
                         // Armed after whoever hears of this has sent its request.
-                        self.rearm = Some(token);
+                        self.rearm = Some((token, false));
                         Some((token, Happened::Established))
                     }
                 }
-            }
-            // The socket did not have room for all of it.
-            Kind::Send if slot.tried_in >= turn && (result >= 0 || result == -libc::EAGAIN) => {
-                slot.outgoing.drain(..slot.outgoing.len().min(result.max(0) as usize));
-                (slot.short, slot.tried_in) = (slot.outgoing.len(), 0);
-                self.send_outgoing(token);
-                None
             }
             Kind::Send => {
                 slot.sending = false;
@@ -496,14 +509,12 @@ impl<'a> Uring<'a> {
                 match result {
                     1.. => {
                         if !more {
-                            self.rearm = Some(token);
+                            self.rearm = Some((token, cqueue::sock_nonempty(entry.flags())));
                         }
                         // The end of the stream comes right behind the bytes before it.
-                        let next = self.completion();
-                        let last = next.as_ref().is_some_and(|next| {
+                        let last = self.completions.get(self.heard).is_some_and(|next| {
                             next.user_data() == entry.user_data() && next.result() == 0 && !cqueue::more(next.flags())
                         });
-                        self.ahead = next;
                         if last && let Some(slot) = self.get_mut(token) {
                             slot.receiving = false;
                         }
@@ -512,7 +523,7 @@ impl<'a> Uring<'a> {
                     0 if broken => Some((token, Happened::Reset)),
                     0 => Some((token, Happened::EndOfStream)),
                     _ if result == -libc::ENOBUFS || result == -libc::EINTR => {
-                        self.receive(token);
+                        self.receive(token, true);
                         None
                     }
                     _ => Some((token, Happened::Reset)),
@@ -582,13 +593,6 @@ impl Drop for Uring<'_> {
     }
 }
 
-/// Slots in the table of direct descriptors: as many as this process may have descriptors, but no more than the kernel gives.
-fn table_size(descriptor_limit: Option<u64>) -> u32 {
-    /// `IORING_MAX_FIXED_FILES`, Linux 5.13 to 6.18.
-    const MOST: u64 = 1 << 20;
-    descriptor_limit.unwrap_or(MOST).min(MOST) as u32
-}
-
 /// MSG_WAITALL: a send that the socket's buffer does not hold at once goes on by itself; with MSG_DONTWAIT, it fails.
 fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
     let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
@@ -602,35 +606,4 @@ fn farewell(entry: Entry, token: Token) -> Entry {
 /// The wait is over, or the kernel is short of something that completions will give back.
 fn passes(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
-}
-
-/// Why there is no ring, and what to do about it.
-fn unavailable(error: std::io::Error) -> String {
-    let disabled = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
-    match (error.raw_os_error(), disabled.trim()) {
-        (Some(libc::EPERM), "1" | "2") => {
-            "it is switched off here: `sysctl kernel.io_uring_disabled=0` switches it on".to_owned()
-        }
-        (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) => {
-            format!(
-                "it is forbidden here ({error}), as many containers do by seccomp: allow io_uring_setup, io_uring_enter and io_uring_register"
-            )
-        }
-        (Some(libc::EMFILE | libc::ENFILE), _) => "there is no descriptor left for it: raise `ulimit -n`".to_owned(),
-        (Some(libc::ENOMEM), _) => "there is no memory for it: raise `ulimit -l`".to_owned(),
-        _ => format!("this kernel's is too old ({error}); it takes Linux 6.11"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_is_never_larger_than_the_kernel_allows() {
-        assert_eq!(table_size(Some(1024)), 1024);
-        for more in [Some(1 << 20), Some((1 << 20) + 1), Some(1 << 30), None] {
-            assert_eq!(table_size(more), 1 << 20, "{more:?}");
-        }
-    }
 }
