@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,9 @@
 #include <unistd.h>
 
 #include "layout.h"
+
+/* Of what few requests need: out of the way of the others, in the processor's caches too. */
+#define BRIMFUL_APART __attribute__((noinline, cold, unused))
 
 /*
  * Its functions never fail a request, never block and, but for brimful_map, never allocate. They want GNU C
@@ -37,13 +41,13 @@
 
 /* One rule of a class. */
 struct brimful_rule {
-    int by_url;           /* else by size */
     uint64_t least, most; /* bytes of body, inclusive */
-    char pattern[256];    /* of the path without its query; `*` matches anything, slashes too */
-    unsigned class_index; /* BRIMFUL_CLASSES_MOST: of "other", whichever index that has in the end */
+    uint32_t by_url;      /* else by size */
+    uint32_t class_index; /* BRIMFUL_CLASSES_MOST: of "other", whichever index that has in the end */
 };
 
 #define BRIMFUL_RULES_MOST 64u
+#define BRIMFUL_PATTERN_BYTES 256u /* with the zero byte at its end */
 
 /* What `cpu_one_in` is where nothing else is said. */
 #define BRIMFUL_CPU_ONE_IN 16u
@@ -64,6 +68,9 @@ struct brimful_settings {
     unsigned rules;
     int by_url;            /* a rule is: only then brimful_classify looks at the path */
     struct brimful_rule rule[BRIMFUL_RULES_MOST];
+    /* Of the path without its query; `*` matches anything, slashes too. Apart from the rules, so that those of sizes, which
+     * each request is compared with, are close together. */
+    char pattern[BRIMFUL_RULES_MOST][BRIMFUL_PATTERN_BYTES];
 };
 
 /* The file in memory. What the writer relies on is kept here too: what stands in the file, others may have changed. */
@@ -77,14 +84,16 @@ struct brimful_memory {
 /* One request, complete. */
 struct brimful_request {
     uint64_t time_ns[BRIMFUL_PHASES];
-    uint8_t has[BRIMFUL_PHASES]; /* 0: not counted, because it is not known how long this phase was, or there was none,
-                                  * such as a HEAD or SEND without any waiting */
+    uint64_t bytes;        /* of its body */
+    uint16_t status;       /* of HTTP */
+    uint8_t aborted;
+    uint8_t cpu_sampled;   /* 0: no CPU time, 1: it is below, 2: mixed with that of others, see brimful_class */
+    uint32_t has;          /* phases, BRIMFUL_HAS each. The others are not counted, because it is not known how long they
+                            * were, or there were none, such as a HEAD or SEND without any waiting */
     uint64_t cpu_ns[BRIMFUL_CPUS];
-    int cpu_sampled;             /* 0: no CPU time, 1: it is above, 2: mixed with that of others, see brimful_class */
-    uint64_t bytes;              /* of its body */
-    unsigned status;             /* of HTTP */
-    int aborted;
 };
+
+#define BRIMFUL_HAS(phase) (UINT32_C(1) << (phase))
 
 #define BRIMFUL_WHY_BYTES 256u
 
@@ -134,16 +143,17 @@ static inline const char *brimful_read_number(const char *text, uint64_t *number
 }
 
 /* Reads "size 0-4999", "size 5000-" or "url /images/" followed by a star. NULL, or what is wrong. */
-static inline const char *brimful_read_rule(struct brimful_rule *rule, const char *text)
+static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pattern, const char *text)
 {
     memset(rule, 0, sizeof(*rule));
+    memset(pattern, 0, BRIMFUL_PATTERN_BYTES);
     if (strncmp(text, "url ", 4) == 0) {
         text += 4;
-        if ((*text != '/' && *text != '*') || strlen(text) >= sizeof(rule->pattern)) {
+        if ((*text != '/' && *text != '*') || strlen(text) >= BRIMFUL_PATTERN_BYTES) {
             return "a URL pattern begins with / or * and has at most 255 bytes, such as: url /images/*";
         }
         rule->by_url = 1;
-        memcpy(rule->pattern, text, strlen(text));
+        memcpy(pattern, text, strlen(text));
         return NULL;
     }
     if (strncmp(text, "size ", 5) != 0) {
@@ -167,7 +177,8 @@ static inline const char *brimful_read_rule(struct brimful_rule *rule, const cha
 static inline const char *brimful_add_rule(struct brimful_settings *settings, const char *class_name, const char *rule)
 {
     struct brimful_rule read;
-    const char *wrong = brimful_read_rule(&read, rule);
+    char pattern[BRIMFUL_PATTERN_BYTES];
+    const char *wrong = brimful_read_rule(&read, pattern, rule);
     const unsigned char *byte;
     int index;
 
@@ -190,8 +201,9 @@ static inline const char *brimful_add_rule(struct brimful_settings *settings, co
         return "there may be 15 classes at most, besides \"other\"";
     }
     read.class_index = (unsigned) index;
+    memcpy(settings->pattern[settings->rules], pattern, sizeof(pattern));
     settings->rule[settings->rules++] = read;
-    settings->by_url |= read.by_url;
+    settings->by_url |= (int) read.by_url;
     return NULL;
 }
 
@@ -236,16 +248,30 @@ static inline int brimful_matches(const char *pattern, const char *path, size_t 
     return *pattern == '\0';
 }
 
+/* The class of a request by the size of its body alone, which is all where no rule is by URL. */
+static inline unsigned brimful_classify_size(const struct brimful_settings *settings, uint64_t bytes)
+{
+    unsigned other = settings->classes == 0 ? 0 : settings->classes - 1;
+    const struct brimful_rule *rule = settings->rule, *end = rule + settings->rules;
+
+    for (; rule < end; rule++) {
+        if (bytes >= rule->least && bytes <= rule->most) {
+            return rule->class_index < other ? rule->class_index : other;
+        }
+    }
+    return other;
+}
+
 /* The class of a request: that of the first rule that matches, else the last class, "other". */
-static inline unsigned brimful_classify(const struct brimful_settings *settings, const char *path, size_t length,
-                                        uint64_t bytes)
+static __attribute__((noinline, unused)) unsigned brimful_classify(const struct brimful_settings *settings,
+                                                                   const char *path, size_t length, uint64_t bytes)
 {
     unsigned other = settings->classes == 0 ? 0 : settings->classes - 1;
     unsigned i;
 
     for (i = 0; i < settings->rules; i++) {
         const struct brimful_rule *rule = &settings->rule[i];
-        int matches = rule->by_url ? brimful_matches(rule->pattern, path, length)
+        int matches = rule->by_url ? brimful_matches(settings->pattern[i], path, length)
                                    : bytes >= rule->least && bytes <= rule->most;
 
         if (matches) {
@@ -282,8 +308,10 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
     return (uint64_t) time.tv_sec * UINT64_C(1000000000) + (uint64_t) time.tv_nsec;
 }
 
-/* Of the variables that each thread has for itself. A server of one thread defines it as nothing, which is faster. */
-#ifndef BRIMFUL_PER_THREAD
+/* A server whose workers are processes of one thread defines BRIMFUL_ONE_THREAD, which is faster. */
+#ifdef BRIMFUL_ONE_THREAD
+#define BRIMFUL_PER_THREAD
+#else
 #define BRIMFUL_PER_THREAD __thread
 #endif
 
@@ -332,7 +360,7 @@ static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
 }
 
 /* Reads the kernel's clock, and has the process count from there, unless another thread does so now. */
-static __attribute__((noinline, unused)) uint64_t brimful_anchor(void)
+static BRIMFUL_APART uint64_t brimful_anchor(void)
 {
     uint32_t version = __atomic_load_n(&brimful_ticks.version, __ATOMIC_RELAXED);
     uint64_t ticks = __builtin_ia32_rdtsc();
@@ -364,24 +392,62 @@ static __attribute__((noinline, unused)) uint64_t brimful_anchor(void)
 
 #endif
 
-/* CLOCK_MONOTONIC, in ns. At half the cost of the kernel's, where the processor's ticks may be used. */
-static inline uint64_t brimful_now(void)
+/* This moment, to be told as a time soon (brimful_time_of), or not at all. At a fraction of the cost of a clock, where
+ * the processor's ticks may be used. */
+static inline uint64_t brimful_mark(void)
 {
 #if defined(__x86_64__)
     if (brimful_has_ticks) {
-        uint32_t version = __atomic_load_n(&brimful_ticks.version, __ATOMIC_ACQUIRE);
-        uint64_t anchor_ns = brimful_get(&brimful_ticks.anchor_ns);
-        uint64_t anchor_ticks = brimful_get(&brimful_ticks.anchor_ticks);
-        uint64_t valid_ticks = brimful_get(&brimful_ticks.valid_ticks);
-        uint64_t tick_ns_q32 = brimful_get(&brimful_ticks.tick_ns_q32);
-        uint64_t since = __builtin_ia32_rdtsc() - anchor_ticks;
+        return __builtin_ia32_rdtsc();
+    }
+#endif
+    return brimful_read_clock(CLOCK_MONOTONIC);
+}
 
-        BRIMFUL_IN_ORDER();
-        if (since < valid_ticks && (version & 1) == 0
-            && __atomic_load_n(&brimful_ticks.version, __ATOMIC_RELAXED) == version) {
-            return anchor_ns + ((since * tick_ns_q32) >> 32);
-        }
-        return brimful_anchor();
+#if defined(__x86_64__)
+
+static inline uint64_t brimful_time_of_ticks(uint64_t ticks)
+{
+#ifdef BRIMFUL_ONE_THREAD
+    uint64_t since = ticks - brimful_ticks.anchor_ticks;
+
+    if (__builtin_expect(since < brimful_ticks.valid_ticks, 1)) {
+        return brimful_ticks.anchor_ns + ((since * brimful_ticks.tick_ns_q32) >> 32);
+    }
+#else
+    uint32_t version = __atomic_load_n(&brimful_ticks.version, __ATOMIC_ACQUIRE);
+    uint64_t anchor_ns = brimful_get(&brimful_ticks.anchor_ns);
+    uint64_t since = ticks - brimful_get(&brimful_ticks.anchor_ticks);
+    uint64_t valid_ticks = brimful_get(&brimful_ticks.valid_ticks);
+    uint64_t tick_ns_q32 = brimful_get(&brimful_ticks.tick_ns_q32);
+
+    BRIMFUL_IN_ORDER();
+    if (__builtin_expect(since < valid_ticks && (version & 1) == 0
+                         && __atomic_load_n(&brimful_ticks.version, __ATOMIC_RELAXED) == version, 1)) {
+        return anchor_ns + ((since * tick_ns_q32) >> 32);
+    }
+#endif
+    return brimful_anchor();
+}
+
+#endif
+
+/* CLOCK_MONOTONIC at this moment, in ns; the time now if that is not known any more. */
+static inline uint64_t brimful_time_of(uint64_t mark)
+{
+#if defined(__x86_64__)
+    return __builtin_expect(brimful_has_ticks, 1) ? brimful_time_of_ticks(mark) : mark;
+#else
+    return mark;
+#endif
+}
+
+/* CLOCK_MONOTONIC, in ns. */
+static inline uint64_t brimful_now(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(brimful_has_ticks, 1)) {
+        return brimful_time_of_ticks(__builtin_ia32_rdtsc());
     }
 #endif
     return brimful_read_clock(CLOCK_MONOTONIC);
@@ -415,20 +481,13 @@ struct brimful_chance {
     uint64_t not_before_ns; /* the next one */
 };
 
-/* Whether the request that begins now is one whose CPU time is measured. The gaps between those are by chance, from 1
- * to twice the mean less 1, since of a workload with a period the same requests would be chosen again and again
- * otherwise. A gap begins after a rest, so that what comes after a pause is not chosen more often than what is in the
- * middle of a crowd; the more workers share the server's time, the longer it is. */
-static inline int brimful_is_sampled(struct brimful_chance *chance, const struct brimful_settings *settings,
-                                     uint64_t now_ns)
+static BRIMFUL_APART int brimful_is_sampled_after_rest(struct brimful_chance *chance,
+                                                      const struct brimful_settings *settings, uint64_t now_ns)
 {
     uint64_t word = chance->gap;
     uint64_t left = word & UINT32_MAX;
     uint64_t one_in = settings->cpu_one_in;
 
-    if (now_ns < chance->not_before_ns) {
-        return 0;
-    }
     if (left > 1 && left < 2 * one_in) {
         chance->gap = word - 1;
         return 0;
@@ -445,6 +504,16 @@ static inline int brimful_is_sampled(struct brimful_chance *chance, const struct
         chance->not_before_ns = now_ns + BRIMFUL_CPU_REST_NS * workers;
     }
     return 1;
+}
+
+/* Whether the request that begins now is one whose CPU time is measured. The gaps between those are by chance, from 1
+ * to twice the mean less 1, since of a workload with a period the same requests would be chosen again and again
+ * otherwise. A gap begins after a rest, so that what comes after a pause is not chosen more often than what is in the
+ * middle of a crowd; the more workers share the server's time, the longer it is. */
+static inline int brimful_is_sampled(struct brimful_chance *chance, const struct brimful_settings *settings,
+                                     uint64_t now_ns)
+{
+    return now_ns >= chance->not_before_ns && brimful_is_sampled_after_rest(chance, settings, now_ns);
 }
 
 /* ---- Recording ---- */
@@ -473,56 +542,160 @@ static inline unsigned brimful_bucket(uint64_t ns)
         return 0;
     }
     octave = 63u - (unsigned) __builtin_clzll(ns);
-    bucket = (octave - 8) * 4 + ((unsigned) (ns >> (octave - 2)) & 3);
+    bucket = (octave - 9) * 4 + (unsigned) (ns >> (octave - 2)); /* which is 4 to 7 */
     return bucket < BRIMFUL_BUCKETS ? bucket : BRIMFUL_BUCKETS - 1;
 }
 
-static inline void brimful_add_time(struct brimful_class *class_, unsigned phase, uint64_t ns)
+/* How many classes the file has that this process writes to. */
+static uint32_t brimful_classes __attribute__((unused));
+
+/* How many requests of the slot are pending. */
+static inline uint64_t brimful_pending_count(const struct brimful_slot *slot)
 {
-    brimful_add(&class_->times[phase].sum_ns, ns);
-    brimful_add(&class_->times[phase].sum_us2, brimful_square_us2(ns));
-    brimful_add(&class_->buckets[phase][brimful_bucket(ns)], 1);
+    return brimful_get(&slot->recorded) - (brimful_get(&slot->folded) >> BRIMFUL_FOLDED_COUNT);
+}
+
+/* Those of the pending requests that are of one class. */
+struct brimful_members {
+    unsigned count;
+    const struct brimful_pending *pending[BRIMFUL_PENDING];
+};
+
+/* Adds what they took in one phase. */
+static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buckets,
+                                      const struct brimful_members *members, unsigned phase)
+{
+    uint64_t count = 0, sum_ns = 0, sum_us2 = 0;
+    unsigned i;
+
+    for (i = 0; i < members->count; i++) {
+        if ((members->pending[i]->what >> (BRIMFUL_WHAT_HAS + phase) & 1) != 0) {
+            uint64_t ns = members->pending[i]->time_ns[phase];
+
+            count++;
+            sum_ns += ns;
+            sum_us2 += brimful_square_us2(ns);
+            buckets[brimful_bucket(ns)]++;
+        }
+    }
+    times->count += count;
+    times->sum_ns += sum_ns;
+    times->sum_us2 += sum_us2;
+}
+
+/* Adds them to the sums of their class, which begin as those that are current. Nobody reads them meanwhile, or believes
+ * what he has read. */
+static inline void brimful_fold_class(struct brimful_class *class_, unsigned current,
+                                      const struct brimful_members *members)
+{
+    struct brimful_sums *sums = &class_->sums[!current];
+    uint64_t bytes = 0, any = 0;
+    unsigned i, phase;
+
+    *sums = class_->sums[current];
+    for (i = 0; i < members->count; i++) {
+        uint64_t what = members->pending[i]->what;
+
+        any |= what;
+        bytes += members->pending[i]->bytes;
+        if (__builtin_expect((what & (BRIMFUL_WHAT_FAILED | BRIMFUL_WHAT_ABORTED)) != 0, 0)) {
+            sums->failed += (what & BRIMFUL_WHAT_FAILED) != 0;
+            sums->aborted += (what & BRIMFUL_WHAT_ABORTED) != 0;
+        }
+    }
+    sums->requests += members->count;
+    sums->bytes += bytes;
+    for (phase = 0; phase < BRIMFUL_PHASES; phase++) {
+        if ((any >> (BRIMFUL_WHAT_HAS + phase) & 1) != 0) {
+            brimful_fold_phase(&sums->times[phase], class_->buckets[phase], members, phase);
+        }
+    }
+}
+
+/* Adds what is pending to the sums; layout.h says how. */
+static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *slot)
+{
+    uint64_t recorded = brimful_get(&slot->recorded), count = brimful_pending_count(slot);
+    unsigned current = (uint16_t) brimful_get(&slot->folded);
+    struct brimful_members members, left;
+    uint64_t i;
+
+    for (left.count = 0, i = recorded - (count < BRIMFUL_PENDING ? count : BRIMFUL_PENDING); i != recorded; i++) {
+        left.pending[left.count++] = &slot->pending[i % BRIMFUL_PENDING];
+    }
+    while (left.count > 0) {
+        uint64_t index = left.pending[0]->what & BRIMFUL_WHAT_CLASS;
+        unsigned j, others = 0;
+
+        for (members.count = 0, j = 0; j < left.count; j++) {
+            if ((left.pending[j]->what & BRIMFUL_WHAT_CLASS) == index) {
+                members.pending[members.count++] = left.pending[j];
+            } else {
+                left.pending[others++] = left.pending[j];
+            }
+        }
+        left.count = others;
+        /* What stands in memory, others may have changed. */
+        if (index < brimful_classes) {
+            brimful_fold_class(&slot->classes[index], current >> index & 1, &members);
+            current ^= 1u << index;
+        }
+    }
+    __atomic_store_n(&slot->folded, recorded << BRIMFUL_FOLDED_COUNT | current, __ATOMIC_RELEASE);
+    /* Whoever sees what is written from now on sees that this was. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 /* The first half of brimful_record, for just before the log line is written: of a worker that is killed while it
  * writes, and SIGKILL comes when a system call returns, the log then has what was counted. */
 static inline void brimful_count(struct brimful_slot *slot, unsigned class_index, const struct brimful_request *request)
 {
-    struct brimful_class *class_ = &slot->classes[class_index];
+    uint64_t recorded = brimful_get(&slot->recorded);
+    struct brimful_pending *pending = &slot->pending[recorded % BRIMFUL_PENDING];
+    uint64_t what = class_index | (request->aborted != 0) * BRIMFUL_WHAT_ABORTED
+                    | ((unsigned) request->status - 500 < 100) * BRIMFUL_WHAT_FAILED;
 
-    brimful_add(&class_->requests, 1);
-    brimful_add(&class_->bytes, request->bytes);
-    if (request->status >= 500 && request->status <= 599) {
-        brimful_add(&class_->failed, 1);
+    if (__builtin_expect(brimful_pending_count(slot) >= BRIMFUL_PENDING, 0)) {
+        brimful_fold(slot);
     }
-    if (request->aborted) {
-        brimful_add(&class_->aborted, 1);
+    brimful_set(&pending->what, what);
+    brimful_set(&pending->bytes, request->bytes);
+    __atomic_store_n(&slot->recorded, recorded + 1, __ATOMIC_RELEASE);
+}
+
+/* Adds the CPU time of a request. */
+static BRIMFUL_APART void brimful_record_cpu(struct brimful_class *class_, const struct brimful_request *request)
+{
+    uint64_t sum = 0;
+    unsigned i;
+
+    if (request->cpu_sampled != 1) {
+        brimful_add(&class_->cpu_mixed, 1);
+        return;
     }
+    for (i = 0; i < BRIMFUL_CPUS; i++) {
+        brimful_add(&class_->cpu_ns[i], request->cpu_ns[i]);
+        sum += request->cpu_ns[i];
+    }
+    brimful_add(&class_->cpu_sum_us2, brimful_square_us2(sum));
+    brimful_add(&class_->cpu_count, 1);
 }
 
 /* The second half: what the request took. */
 static inline void brimful_record_times(struct brimful_slot *slot, unsigned class_index,
                                         const struct brimful_request *request)
 {
-    struct brimful_class *class_ = &slot->classes[class_index];
-    unsigned i;
+    struct brimful_pending *pending = &slot->pending[(brimful_get(&slot->recorded) - 1) % BRIMFUL_PENDING];
+    uint64_t what = brimful_get(&pending->what);
 
-    for (i = 0; i < BRIMFUL_PHASES; i++) {
-        if (request->has[i]) {
-            brimful_add_time(class_, i, request->time_ns[i]);
-        }
+    memcpy(pending->time_ns, request->time_ns, sizeof(pending->time_ns));
+    __atomic_store_n(&pending->what, what | (uint64_t) request->has << BRIMFUL_WHAT_HAS, __ATOMIC_RELEASE);
+    if (__builtin_expect(request->cpu_sampled != 0, 0)) {
+        brimful_record_cpu(&slot->classes[class_index], request);
     }
-    if (request->cpu_sampled == 1) {
-        uint64_t sum = 0;
-
-        for (i = 0; i < BRIMFUL_CPUS; i++) {
-            brimful_add(&class_->cpu_ns[i], request->cpu_ns[i]);
-            sum += request->cpu_ns[i];
-        }
-        brimful_add(&class_->cpu_sum_us2, brimful_square_us2(sum));
-        brimful_add(&class_->cpu_count, 1);
-    } else if (request->cpu_sampled == 2) {
-        brimful_add(&class_->cpu_mixed, 1);
+    /* Now, rather than before the next: that one's log line would have to wait. */
+    if (__builtin_expect(brimful_pending_count(slot) >= BRIMFUL_PENDING, 0)) {
+        brimful_fold(slot);
     }
 }
 
@@ -679,6 +852,7 @@ static inline void brimful_sign(struct brimful_memory *memory, const struct brim
     memory->header_size = header->header_size;
     memory->slot_size = header->slot_size;
     memory->slots = header->slots;
+    brimful_classes = settings->classes == 0 ? 1 : settings->classes;
     __atomic_store_n(&header->cpu_one_in, settings->cpu_one_in, __ATOMIC_RELAXED);
     __atomic_store_n(&header->workers_most, settings->workers_most, __ATOMIC_RELAXED);
     __atomic_store_n(&header->master_pid, (uint32_t) getpid(), __ATOMIC_RELAXED);
@@ -863,7 +1037,8 @@ static inline struct brimful_slot *brimful_slot_at(const struct brimful_memory *
     return (struct brimful_slot *) (void *) at;
 }
 
-/* Makes the slot the caller's if it still is that of `owner`, free or dead. What that left unfinished never ends. */
+/* Makes the slot the caller's if it still is that of `owner`, free or dead. What that left unfinished never ends; what
+ * it left pending, the caller folds with its own. */
 static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, brimful_owner mine)
 {
     brimful_owner *word = (brimful_owner *) (void *) slot;

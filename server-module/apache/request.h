@@ -49,16 +49,24 @@ static int request_is_same_turn(const struct request *request)
     return request->worker == &this_worker && request->turn == this_worker.turn;
 }
 
-/* What is known of a request when its head, or what there was of it, has been read. */
+/* What is known of a request when its head, or what there was of it, has been read. What is not set here is set before
+ * it is read; clearing all of it would be another call. */
 static struct request *request_make(request_rec *r, struct connection *connection, uint64_t now)
 {
-    struct request *request = apr_pcalloc(r->pool, sizeof(*request));
+    struct request *request = apr_palloc(r->pool, sizeof(*request));
     struct worker *worker = &this_worker;
 
     request->worker = worker;
     request->turn = ++worker->turn;
     request->read_ns = now;
     request->upstream_ns = worker->upstream_ns;
+    request->body_ns = 0;
+    request->refused = 0;
+    request->answered = 0;
+    request->first_ns = 0;
+    request->last_ns = 0;
+    request->client_ns = 0;
+    request->sampled = 0;
     if (connection != NULL) {
         int head_known = connection->first_ns != 0;
 
@@ -133,7 +141,7 @@ static void request_is_answered(struct request *request, struct connection *conn
 }
 
 /* A request that no module has seen the head of: it was refused. */
-static struct request *request_refused(request_rec *r, struct connection *connection, uint64_t now)
+static BRIMFUL_APART struct request *request_refused(request_rec *r, struct connection *connection, uint64_t now)
 {
     struct request *request;
 
@@ -163,17 +171,16 @@ static void request_phases(const struct request *request, struct brimful_request
     uint64_t others = request->body_ns + request->client_ns + request->upstream_ns;
 
     record->time_ns[BRIMFUL_HEAD] = worker_since(request->first_ns, request->last_ns) + request->body_ns;
-    record->has[BRIMFUL_HEAD] = record->time_ns[BRIMFUL_HEAD] != 0;
-    record->has[BRIMFUL_PARSE] = request->first_ns != 0 || request->refused;
     record->time_ns[BRIMFUL_PARSE] = worker_since(request->last_ns, request->read_ns);
-    record->has[BRIMFUL_PROCESS] = !request->refused;
     record->time_ns[BRIMFUL_PROCESS] = worker_since(others, process);
-    record->has[BRIMFUL_UPSTREAM] = request->upstream_ns != 0;
     record->time_ns[BRIMFUL_UPSTREAM] = request->upstream_ns;
-    record->has[BRIMFUL_SEND] = request->client_ns != 0;
     record->time_ns[BRIMFUL_SEND] = request->client_ns;
-    record->has[BRIMFUL_LOG] = 1;
     record->time_ns[BRIMFUL_LOG] = worker_since(request->log_ns, now);
+    record->has = (uint32_t) (record->time_ns[BRIMFUL_HEAD] != 0) << BRIMFUL_HEAD
+                  | (uint32_t) (request->first_ns != 0 || request->refused) << BRIMFUL_PARSE
+                  | (uint32_t) !request->refused << BRIMFUL_PROCESS
+                  | (uint32_t) (request->upstream_ns != 0) << BRIMFUL_UPSTREAM
+                  | (uint32_t) (request->client_ns != 0) << BRIMFUL_SEND | BRIMFUL_HAS(BRIMFUL_LOG);
 }
 
 /* Counts the request whose log line has been written, at once: a worker that is killed before has neither, later both.
@@ -182,12 +189,11 @@ static void request_phases(const struct request *request, struct brimful_request
 static void request_count(struct worker *worker)
 {
     if (worker->uncounted) {
-        struct brimful_request record = {
-            .bytes = worker->bytes,
-            .status = worker->status,
-            .aborted = worker->aborted,
-        };
+        struct brimful_request record;
 
+        record.bytes = worker->bytes;
+        record.status = worker->status;
+        record.aborted = worker->aborted;
         worker->uncounted = 0;
         brimful_count(worker->slot, worker->class_index, &record);
     }
@@ -216,10 +222,17 @@ static void request_hook_writer(void)
     }
 }
 
+/* By what the client asked for. */
+static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes)
+{
+    const char *path = r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
+
+    return brimful_classify(&settings, path, strlen(path), bytes);
+}
+
 /* What the client got, whatever it was redirected to within the server. */
 static void request_note_answer(const request_rec *r, struct worker *worker)
 {
-    const char *path = settings.by_url && r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
     const request_rec *answer = r;
 
     while (answer->next != NULL) {
@@ -228,7 +241,8 @@ static void request_note_answer(const request_rec *r, struct worker *worker)
     worker->status = (uint16_t) answer->status;
     worker->bytes = answer->sent_bodyct ? (uint64_t) answer->bytes_sent : 0;
     worker->aborted = r->connection->aborted;
-    worker->class_index = (uint8_t) brimful_classify(&settings, path, strlen(path), worker->bytes);
+    worker->class_index = (uint8_t) (settings.by_url ? request_class(r, worker->bytes)
+                                                     : brimful_classify_size(&settings, worker->bytes));
 }
 
 /* Hook log_transaction, the first. */
@@ -263,7 +277,7 @@ static int request_is_logged(request_rec *r)
 }
 
 /* Its CPU time, and that of its worker. */
-static void request_cpu(const struct request *request, struct brimful_request *record, struct brimful_slot *slot,
+static BRIMFUL_APART void request_cpu(const struct request *request, struct brimful_request *record, struct brimful_slot *slot,
                         uint64_t now)
 {
     uint64_t cpu = brimful_thread_cpu();

@@ -29,45 +29,49 @@
 #include <ngx_http.h>
 
 /* Whatever runs on nginx's thread pools, no hook of ours does. */
-#define BRIMFUL_PER_THREAD
+#define BRIMFUL_ONE_THREAD
 #include "recorder.h"
+
+#define ngx_http_brimful_seldom(condition) __builtin_expect(!!(condition), 0)
 
 /* A request whose head is parsed. Times are CLOCK_MONOTONIC, in ns. */
 typedef struct {
-    struct brimful_request figures;
     uint64_t changed_ns;      /* up to when it is accounted for */
-    ngx_uint_t backends;      /* peers that it has at the moment */
-    unsigned has_head:1;      /* HEAD and PARSE are known */
+    uint32_t backends;        /* peers that it has at the moment */
     unsigned waits_to_send:1;
     unsigned reads_body:1;    /* since changed_ns, unless something else than a receipt follows */
     unsigned lingers:1;       /* it is answered, and waits for the client to say no more */
     unsigned counted:1;       /* among those in progress */
-    unsigned proxied:1;       /* UPSTREAM is known */
-
     unsigned cpu_runs:1;      /* since cpu_from */
+    struct brimful_request figures;
     uint64_t cpu_from;
     ngx_uint_t turn;          /* of the worker, at cpu_from */
 } ngx_http_brimful_request_t;
 
-/* What is kept of a client's connection beside it, by its place in the cycle's array of connections. */
+/* What is kept of a client's connection beside it, by its place in the cycle's array of connections. What each request
+ * needs comes first: little of a connection is in a cache when it is its turn. */
 typedef struct {
     ngx_atomic_uint_t number; /* of the connection that this is about */
     ngx_recv_pt recv;         /* nginx's own, which ours calls */
     ngx_send_chain_pt send_chain;
-    ngx_event_handler_pt first_read;
     uint64_t first_ns;        /* first receipt of the next request, 0 before it */
     uint64_t last_ns;         /* latest receipt */
-    uint64_t cpu_from;        /* just before it, if sampled */
-    ngx_uint_t turn;
     unsigned chosen:1;        /* `sampled` is that of the next request */
     unsigned sampled:1;
     unsigned multiplexed:1;   /* HTTP/2 */
     unsigned active:1;        /* `request` is under way; never if multiplexed */
     ngx_http_brimful_request_t request;
+    uint64_t cpu_from;        /* just before the latest receipt, if sampled */
+    ngx_uint_t turn;
+    ngx_event_handler_pt first_read;
 #if (NGX_HTTP_SSL)
     void (*handshake)(ngx_connection_t *c);
 #endif
 } ngx_http_brimful_connection_t;
+
+/* How far those of two connections are apart: as far as the connections, if there is room, which saves a division. */
+#define NGX_HTTP_BRIMFUL_STRIDE ngx_max(sizeof(ngx_connection_t), sizeof(ngx_http_brimful_connection_t))
+
 
 /* An upstream whose `peer.init` is wrapped. */
 typedef struct {
@@ -103,13 +107,15 @@ static struct {
     const struct brimful_settings *settings; /* those of `memory` */
     struct brimful_slot *slot;               /* NULL: nothing is recorded */
     ngx_connection_t *first;                 /* the cycle's connections */
-    ngx_uint_t connection_n;
-    ngx_http_brimful_connection_t *connections; /* beside them, as many */
+    size_t connections_size;                 /* of all of them, in bytes */
+    char *beside;                            /* as many ngx_http_brimful_connection_t, at their stride */
     const void *at_work;                     /* whose hook ran last */
     ngx_uint_t turn;                         /* how often that was another's than before */
     struct brimful_chance chance;
+    uint64_t latest_ns;                      /* when a request was last read or logged */
     const ngx_http_request_t *logged;        /* between the two handlers of the LOG phase */
     ngx_http_brimful_request_t *logging;     /* what is known of it */
+    ngx_http_brimful_connection_t *logging_of; /* its connection; may be NULL */
     unsigned class_index;                    /* of it */
     ngx_http_brimful_request_t unparsed;     /* if it never came to POST_READ */
     ngx_send_chain_pt stream_send_chain;     /* nginx's own for HTTP/2 */
@@ -181,6 +187,7 @@ static void
 ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase phase, uint64_t now)
 {
     request->figures.time_ns[phase] += now - request->changed_ns;
+    request->figures.has |= BRIMFUL_HAS(phase);
     request->changed_ns = now;
     request->reads_body = 0;
 }
@@ -191,9 +198,9 @@ ngx_http_brimful_account(ngx_http_brimful_request_t *request, uint64_t now)
 {
     enum brimful_phase phase = BRIMFUL_PROCESS;
 
-    if (request->waits_to_send || request->lingers) {
+    if (ngx_http_brimful_seldom(request->waits_to_send || request->lingers)) {
         phase = BRIMFUL_SEND;
-    } else if (request->backends > 0) {
+    } else if (ngx_http_brimful_seldom(request->backends > 0)) {
         phase = BRIMFUL_UPSTREAM;
     }
     ngx_http_brimful_charge(request, phase, now);
@@ -211,7 +218,7 @@ ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
 
 /* Adds the CPU time since it was started to that of PROCESS. Returns whether it was read for that: `cpu_from` is that
  * reading then, from which what follows may be measured. */
-static int
+static ngx_int_t
 ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
 {
     uint64_t cpu;
@@ -243,7 +250,7 @@ static void
 ngx_http_brimful_resume(ngx_http_brimful_request_t *request)
 {
     request->reads_body = 0;
-    if (request->waits_to_send) {
+    if (ngx_http_brimful_seldom(request->waits_to_send)) {
         ngx_http_brimful_account(request, brimful_now());
         request->waits_to_send = 0;
         ngx_http_brimful_start_cpu(request);
@@ -256,21 +263,22 @@ ngx_http_brimful_resume(ngx_http_brimful_request_t *request)
 static ngx_http_brimful_connection_t *
 ngx_http_brimful_beside(ngx_connection_t *c)
 {
-    uintptr_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first;
+    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge, if it lies before them */
 
-    if ((uintptr_t) c < (uintptr_t) ngx_http_brimful.first
-        || offset >= ngx_http_brimful.connection_n * sizeof(ngx_connection_t))
-    {
+    if (ngx_http_brimful_seldom(offset >= ngx_http_brimful.connections_size)) {
         return NULL;
     }
-    return &ngx_http_brimful.connections[offset / sizeof(ngx_connection_t)];
+    if (NGX_HTTP_BRIMFUL_STRIDE != sizeof(ngx_connection_t)) {
+        offset = offset / sizeof(ngx_connection_t) * NGX_HTTP_BRIMFUL_STRIDE;
+    }
+    return (ngx_http_brimful_connection_t *) (void *) (ngx_http_brimful.beside + offset);
 }
 
 static ngx_connection_t *
 ngx_http_brimful_client(ngx_http_request_t *r)
 {
 #if (NGX_HTTP_V2)
-    if (r->stream) {
+    if (ngx_http_brimful_seldom(r->stream != NULL)) {
         return r->stream->connection->connection;
     }
 #endif
@@ -306,13 +314,14 @@ ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connec
 /* Decides once whether CPU time of the next request is measured, and where it is, begins with it, over again with
  * each receipt. */
 static void
-ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection, uint64_t now)
+ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection)
 {
     if (!connection->chosen) {
         connection->chosen = 1;
-        connection->sampled = brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings, now);
+        connection->sampled = (unsigned) brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings,
+                                                            ngx_http_brimful.latest_ns);
     }
-    if (connection->sampled) {
+    if (ngx_http_brimful_seldom(connection->sampled)) {
         connection->cpu_from = brimful_thread_cpu();
         connection->turn = ngx_http_brimful.turn;
     }
@@ -322,13 +331,13 @@ static ssize_t
 ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
 {
     ngx_http_brimful_connection_t *connection = ngx_http_brimful_beside(c);
-    uint64_t now;
+    uint64_t mark, now;
     ssize_t n;
 
     if (connection == NULL) {
         return NGX_ERROR; /* a copy of a connection, which nothing is read from */
     }
-    if (connection->active) {
+    if (ngx_http_brimful_seldom(connection->active)) {
         return ngx_http_brimful_recv_body(connection, c, buf, size);
     }
     if (!connection->multiplexed) {
@@ -338,22 +347,25 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
         connection->first_ns = 0;
         return connection->recv(c, buf, size);
     }
-
-    /* Before the call, which is the server's own work: there is something to read, or it would not have been called. */
-    now = brimful_now();
     if (!connection->multiplexed) {
-        ngx_http_brimful_choose(connection, now);
+        ngx_http_brimful_choose(connection);
     }
+
+    /* From before the call, which is the server's own work: there is something to read, or it would not have been
+     * called. But after an answer nginx looks whether there is more, and mostly there is not. */
+    mark = brimful_mark();
     n = connection->recv(c, buf, size);
-    if (n > 0) {
-        if (connection->multiplexed) {
-            ngx_http_brimful_at_work(c);
-        }
-        if (connection->first_ns == 0) {
-            connection->first_ns = now;
-        }
-        connection->last_ns = now;
+    if (n <= 0) {
+        return n;
     }
+    now = brimful_time_of(mark);
+    if (connection->multiplexed) {
+        ngx_http_brimful_at_work(c);
+    }
+    if (connection->first_ns == 0) {
+        connection->first_ns = now;
+    }
+    connection->last_ns = now;
     return n;
 }
 
@@ -373,12 +385,12 @@ ngx_http_brimful_send_chain(ngx_connection_t *c, ngx_chain_t *in, off_t limit)
     ngx_http_brimful_at_work(c);
     ngx_http_brimful_resume(&connection->request);
     out = connection->send_chain(c, in, limit);
-    if (!c->write->ready && out != NGX_CHAIN_ERROR && (out != NULL || c->buffered)) {
+    if (ngx_http_brimful_seldom(!c->write->ready) && out != NGX_CHAIN_ERROR && (out != NULL || c->buffered)) {
         ngx_http_brimful_wait_to_send(&connection->request);
         return out;
     }
     r = ((ngx_http_request_t *) c->data)->main;
-    if (r->discard_body || r->reading_body || r->lingering_close) {
+    if (ngx_http_brimful_seldom(r->discard_body || r->reading_body || r->lingering_close)) {
         /* This may have been the last of it, and the connection may linger. */
         ngx_http_brimful_account(&connection->request, brimful_now());
     }
@@ -406,7 +418,7 @@ ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connectio
     if (connection->active && ngx_http_brimful.slot != NULL) {
         brimful_end(ngx_http_brimful.slot, brimful_now());
     }
-    ngx_memzero(connection, sizeof(ngx_http_brimful_connection_t));
+    *connection = (ngx_http_brimful_connection_t) {0};
     connection->number = c->number;
 }
 
@@ -509,66 +521,94 @@ ngx_http_brimful_stream_gone(void *data)
     request->counted = 0;
 }
 
-/* What is known of a main request; NULL if it is not to be recorded. Contexts of modules would not do: an internal
- * redirect clears them. */
-static ngx_http_brimful_request_t *
-ngx_http_brimful_find(ngx_http_request_t *r)
-{
-    ngx_http_brimful_connection_t *connection;
-
 #if (NGX_HTTP_V2)
-    if (r->stream) {
-        ngx_pool_cleanup_t *cleanup;
 
-        for (cleanup = r->pool->cleanup; cleanup; cleanup = cleanup->next) {
-            if (cleanup->handler == ngx_http_brimful_stream_gone) {
-                return cleanup->data;
-            }
+static BRIMFUL_APART ngx_http_brimful_request_t *
+ngx_http_brimful_find_stream(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t *cleanup;
+
+    for (cleanup = r->pool->cleanup; cleanup; cleanup = cleanup->next) {
+        if (cleanup->handler == ngx_http_brimful_stream_gone) {
+            return cleanup->data;
         }
+    }
+    return NULL;
+}
+
+static BRIMFUL_APART ngx_http_brimful_request_t *
+ngx_http_brimful_stream_room(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t *cleanup = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_brimful_request_t));
+
+    if (cleanup == NULL) {
         return NULL;
     }
+    cleanup->handler = ngx_http_brimful_stream_gone;
+    connection->multiplexed = 1;
+    return cleanup->data;
+}
+
 #endif
-    connection = ngx_http_brimful_beside(r->connection);
+
+/* What is known of a main request, which came by this connection; NULL if it is not to be recorded. Contexts of modules
+ * would not do: an internal redirect clears them. */
+static ngx_http_brimful_request_t *
+ngx_http_brimful_find(ngx_http_request_t *r, ngx_http_brimful_connection_t *connection)
+{
+#if (NGX_HTTP_V2)
+    if (ngx_http_brimful_seldom(r->stream != NULL)) {
+        return ngx_http_brimful_find_stream(r);
+    }
+#endif
     return connection != NULL && connection->active ? &connection->request : NULL;
 }
 
-/* Room for a request that begins. */
+/* Room for a request that begins, whatever is in it; NULL if there is none. */
 static ngx_http_brimful_request_t *
 ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {
 #if (NGX_HTTP_V2)
-    if (r->stream) {
-        ngx_pool_cleanup_t *cleanup = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_brimful_request_t));
-
-        if (cleanup == NULL) {
-            return NULL;
-        }
-        cleanup->handler = ngx_http_brimful_stream_gone;
-        connection->multiplexed = 1;
-        ngx_memzero(cleanup->data, sizeof(ngx_http_brimful_request_t));
-        return cleanup->data;
+    if (ngx_http_brimful_seldom(r->stream != NULL)) {
+        return ngx_http_brimful_stream_room(connection, r);
     }
 #endif
     connection->active = 1;
-    ngx_memzero(&connection->request, sizeof(ngx_http_brimful_request_t));
     return &connection->request;
 }
 
-/* Begins to measure CPU time, if this request is one of those. */
+/* A request of which nothing is known but what it has whatever becomes of it. Word by word: clearing it at once would
+ * be a call, and takes longer. */
 static void
+ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32_t has)
+{
+    ngx_uint_t i;
+
+    request->changed_ns = now;
+    request->backends = 0;
+    request->waits_to_send = 0;
+    request->reads_body = 0;
+    request->lingers = 0;
+    request->counted = 0;
+    request->cpu_runs = 0;
+    for (i = 0; i < BRIMFUL_PHASES; i++) {
+        request->figures.time_ns[i] = 0;
+    }
+    request->figures.cpu_sampled = 0;
+    request->figures.has = has;
+}
+
+/* Begins to measure CPU time, if this request is one of those, or none has been chosen so far. */
+static BRIMFUL_APART void
 ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_connection_t *connection,
                         uint64_t now)
 {
-    unsigned chosen = connection->chosen && !connection->multiplexed;
-
-    connection->chosen = 0;
-    if (!chosen) {
+    if (!connection->chosen || connection->multiplexed) {
         request->figures.cpu_sampled =
-            brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings, now);
+            (uint8_t) brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings, now);
+        request->figures.cpu_ns[BRIMFUL_CPU_PARSE] = 0;
+        request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] = 0;
         ngx_http_brimful_start_cpu(request);
-        return;
-    }
-    if (!connection->sampled) {
         return;
     }
     request->figures.cpu_sampled = 1;
@@ -578,6 +618,20 @@ ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_co
         return;
     }
     request->figures.cpu_ns[BRIMFUL_CPU_PARSE] = brimful_cpu_between(connection->cpu_from, request->cpu_from);
+    request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] = 0;
+}
+
+/* HEAD and PARSE of a request whose first byte was seen. */
+static void
+ngx_http_brimful_head(ngx_http_brimful_request_t *request, const ngx_http_brimful_connection_t *connection,
+                      uint64_t now)
+{
+    request->figures.time_ns[BRIMFUL_PARSE] = now - connection->last_ns;
+    request->figures.has |= BRIMFUL_HAS(BRIMFUL_PARSE);
+    if (!connection->multiplexed && connection->last_ns != connection->first_ns) {
+        request->figures.time_ns[BRIMFUL_HEAD] = connection->last_ns - connection->first_ns;
+        request->figures.has |= BRIMFUL_HAS(BRIMFUL_HEAD);
+    }
 }
 
 static ngx_int_t
@@ -605,41 +659,41 @@ ngx_http_brimful_post_read(ngx_http_request_t *r)
     if (request == NULL) {
         return NGX_DECLINED;
     }
-    request->changed_ns = now;
+    ngx_http_brimful_clear(request, now, BRIMFUL_HAS(BRIMFUL_PROCESS) | BRIMFUL_HAS(BRIMFUL_LOG));
     request->counted = 1;
     if (connection->first_ns != 0) {
-        request->has_head = 1;
-        request->figures.time_ns[BRIMFUL_HEAD] =
-            connection->multiplexed ? 0 : connection->last_ns - connection->first_ns;
-        request->figures.time_ns[BRIMFUL_PARSE] = now - connection->last_ns;
+        ngx_http_brimful_head(request, connection, now);
     }
     if (connection->multiplexed) {
         connection->last_ns = now;
     }
+    ngx_http_brimful.latest_ns = now;
     brimful_begin(ngx_http_brimful.slot, now);
-    ngx_http_brimful_sample(request, connection, now);
+    if (ngx_http_brimful_seldom(connection->multiplexed || connection->sampled || !connection->chosen)) {
+        ngx_http_brimful_sample(request, connection, now);
+    }
+    connection->chosen = 0;
     return NGX_DECLINED;
 }
 
 /* A request that was never parsed. If its head never was complete, because the client was too slow or went away, all
  * of the time was the client's. */
-static ngx_http_brimful_request_t *
-ngx_http_brimful_unparsed(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r, uint64_t now)
+static BRIMFUL_APART ngx_http_brimful_request_t *
+ngx_http_brimful_unparsed(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {
     ngx_http_brimful_request_t *request = &ngx_http_brimful.unparsed;
+    uint64_t now;
 
     if (connection == NULL || connection->first_ns == 0 || !brimful_is_on(&ngx_http_brimful.memory)) {
         return NULL;
     }
-    ngx_memzero(request, sizeof(ngx_http_brimful_request_t));
-    request->has_head = 1;
-    if (connection->multiplexed) {
-        request->figures.time_ns[BRIMFUL_PARSE] = now - connection->last_ns;
-    } else if (r->connection->error || r->connection->timedout) {
+    now = brimful_now();
+    ngx_http_brimful_clear(request, now, BRIMFUL_HAS(BRIMFUL_LOG));
+    if (!connection->multiplexed && (r->connection->error || r->connection->timedout)) {
         request->figures.time_ns[BRIMFUL_HEAD] = now - connection->first_ns;
+        request->figures.has |= BRIMFUL_HAS(BRIMFUL_HEAD) | BRIMFUL_HAS(BRIMFUL_PARSE);
     } else {
-        request->figures.time_ns[BRIMFUL_HEAD] = connection->last_ns - connection->first_ns;
-        request->figures.time_ns[BRIMFUL_PARSE] = now - connection->last_ns;
+        ngx_http_brimful_head(request, connection, now);
     }
     return request;
 }
@@ -654,16 +708,12 @@ ngx_http_brimful_body_bytes(ngx_http_request_t *r)
 }
 
 /* By what the client asked for, whatever it was redirected to since. */
-static unsigned
+static BRIMFUL_APART unsigned
 ngx_http_brimful_class(ngx_http_request_t *r, uint64_t bytes)
 {
     size_t length = r->unparsed_uri.len;
-    const u_char *query;
+    const u_char *query = length > 0 ? memchr(r->unparsed_uri.data, '?', length) : NULL;
 
-    if (!ngx_http_brimful.settings->by_url) {
-        return brimful_classify(ngx_http_brimful.settings, "", 0, bytes);
-    }
-    query = length > 0 ? memchr(r->unparsed_uri.data, '?', length) : NULL;
     if (query != NULL) {
         length = (size_t) (query - r->unparsed_uri.data);
     }
@@ -677,11 +727,13 @@ ngx_http_brimful_count(ngx_http_brimful_request_t *request, ngx_http_request_t *
     struct brimful_request *figures = &request->figures;
 
     figures->bytes = ngx_http_brimful_body_bytes(r);
-    figures->status = (unsigned) (r->err_status ? r->err_status : r->headers_out.status);
-    figures->aborted = !request->lingers
-                       && (r->connection->error || r->connection->timedout
-                           || figures->status == NGX_HTTP_CLIENT_CLOSED_REQUEST);
-    ngx_http_brimful.class_index = ngx_http_brimful_class(r, figures->bytes);
+    figures->status = (uint16_t) (r->err_status ? r->err_status : r->headers_out.status);
+    figures->aborted = (r->connection->error || r->connection->timedout
+                        || figures->status == NGX_HTTP_CLIENT_CLOSED_REQUEST)
+                       && !request->lingers;
+    ngx_http_brimful.class_index = ngx_http_brimful.settings->by_url
+                                   ? ngx_http_brimful_class(r, figures->bytes)
+                                   : brimful_classify_size(ngx_http_brimful.settings, figures->bytes);
     brimful_count(ngx_http_brimful.slot, ngx_http_brimful.class_index, figures);
     ngx_http_brimful.logged = r;
     ngx_http_brimful.logging = request;
@@ -691,37 +743,39 @@ ngx_http_brimful_count(ngx_http_brimful_request_t *request, ngx_http_request_t *
 static ngx_int_t
 ngx_http_brimful_log_begins(ngx_http_request_t *r)
 {
+    ngx_http_brimful_connection_t *connection;
     ngx_http_brimful_request_t *request;
     uint64_t now;
 
     ngx_http_brimful.logged = NULL;
-    if (r != r->main || ngx_http_brimful.slot == NULL) {
+    if (ngx_http_brimful_seldom(r != r->main || ngx_http_brimful.slot == NULL)) {
         return NGX_OK;
     }
-    now = brimful_now();
     ngx_http_brimful_at_work(r->connection);
-    request = ngx_http_brimful_find(r);
+    connection = ngx_http_brimful_beside(ngx_http_brimful_client(r));
+    request = ngx_http_brimful_find(r, connection);
     if (request != NULL) {
+        now = brimful_now();
         if (r->lingering_time != 0) {
             request->lingers = 1;
         }
         ngx_http_brimful_account(request, now);
-        if (!ngx_http_brimful_stop_cpu(request)) {
+        if (ngx_http_brimful_seldom(request->figures.cpu_sampled == 1) && !ngx_http_brimful_stop_cpu(request)) {
             ngx_http_brimful_start_cpu(request);
         }
     } else {
-        request = ngx_http_brimful_unparsed(ngx_http_brimful_beside(ngx_http_brimful_client(r)), r, now);
+        request = ngx_http_brimful_unparsed(connection, r);
         if (request == NULL) {
             return NGX_OK;
         }
     }
-    request->changed_ns = now;
+    ngx_http_brimful.logging_of = connection;
     ngx_http_brimful_count(request, r);
     return NGX_OK;
 }
 
 /* An upstream that was not wrapped, since it is of no configured block: what nginx has measured itself. */
-static void
+static BRIMFUL_APART void
 ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {
     ngx_http_upstream_state_t *state = r->upstream_states->elts;
@@ -736,25 +790,7 @@ ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http
     sum = ngx_min(sum, request->figures.time_ns[BRIMFUL_PROCESS]);
     request->figures.time_ns[BRIMFUL_PROCESS] -= sum;
     request->figures.time_ns[BRIMFUL_UPSTREAM] += sum;
-    request->proxied = 1;
-}
-
-/* Records what the request took that has just been logged. */
-static void
-ngx_http_brimful_record(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
-{
-    struct brimful_request *figures = &request->figures;
-
-    if (request->counted && !request->proxied && r->upstream_states != NULL) {
-        ngx_http_brimful_estimate_upstream(request, r);
-    }
-    figures->has[BRIMFUL_HEAD] = figures->time_ns[BRIMFUL_HEAD] != 0;
-    figures->has[BRIMFUL_PARSE] = request->has_head;
-    figures->has[BRIMFUL_PROCESS] = request->counted;
-    figures->has[BRIMFUL_UPSTREAM] = request->proxied;
-    figures->has[BRIMFUL_SEND] = figures->time_ns[BRIMFUL_SEND] != 0;
-    figures->has[BRIMFUL_LOG] = 1;
-    brimful_record_times(ngx_http_brimful.slot, ngx_http_brimful.class_index, figures);
+    request->figures.has |= BRIMFUL_HAS(BRIMFUL_UPSTREAM);
 }
 
 /* A connection is free for its next request. */
@@ -769,32 +805,43 @@ ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_reques
         /* The next request is here already, and was kept waiting until now. */
         connection->first_ns = now;
         connection->last_ns = now;
-        ngx_http_brimful_choose(connection, now);
+        ngx_http_brimful_choose(connection);
     } else {
         connection->first_ns = 0;
     }
+}
+
+static BRIMFUL_APART void
+ngx_http_brimful_log_cpu(ngx_http_brimful_request_t *request, uint64_t now)
+{
+    uint64_t cpu = brimful_thread_cpu();
+
+    request->figures.cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_from, cpu);
+    brimful_note_cpu(ngx_http_brimful.slot, cpu, now);
 }
 
 /* The last handler of the LOG phase. */
 static ngx_int_t
 ngx_http_brimful_log_ends(ngx_http_request_t *r)
 {
-    ngx_http_brimful_connection_t *connection = ngx_http_brimful_beside(ngx_http_brimful_client(r));
+    ngx_http_brimful_connection_t *connection = ngx_http_brimful.logging_of;
     ngx_http_brimful_request_t *request = ngx_http_brimful.logging;
-    uint64_t now, cpu;
+    uint64_t now;
 
-    if (ngx_http_brimful.logged != r) {
+    if (ngx_http_brimful_seldom(ngx_http_brimful.logged != r)) {
         return NGX_OK;
     }
     ngx_http_brimful.logged = NULL;
     now = brimful_now();
+    ngx_http_brimful.latest_ns = now;
     request->figures.time_ns[BRIMFUL_LOG] = now - request->changed_ns;
-    if (request->figures.cpu_sampled != 0) {
-        cpu = brimful_thread_cpu();
-        request->figures.cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_from, cpu);
-        brimful_note_cpu(ngx_http_brimful.slot, cpu, now);
+    if (ngx_http_brimful_seldom(request->figures.cpu_sampled != 0)) {
+        ngx_http_brimful_log_cpu(request, now);
     }
-    ngx_http_brimful_record(request, r);
+    if (ngx_http_brimful_seldom(r->upstream_states != NULL) && request->counted && !(request->figures.has & BRIMFUL_HAS(BRIMFUL_UPSTREAM))) {
+        ngx_http_brimful_estimate_upstream(request, r);
+    }
+    brimful_record_times(ngx_http_brimful.slot, ngx_http_brimful.class_index, &request->figures);
     if (request->counted) {
         brimful_end(ngx_http_brimful.slot, now);
         request->counted = 0;
@@ -812,7 +859,7 @@ ngx_http_brimful_log_ends(ngx_http_request_t *r)
 static ngx_chain_t *
 ngx_http_brimful_stream_send_chain(ngx_connection_t *fc, ngx_chain_t *in, off_t limit)
 {
-    ngx_http_brimful_request_t *request = ngx_http_brimful_find(((ngx_http_request_t *) fc->data)->main);
+    ngx_http_brimful_request_t *request = ngx_http_brimful_find(((ngx_http_request_t *) fc->data)->main, NULL);
     ngx_chain_t *out;
 
     if (request == NULL) {
@@ -837,7 +884,7 @@ ngx_http_brimful_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     ngx_connection_t *fc = r->connection;
 
     if (r->stream && r->header_sent && fc->send_chain != ngx_http_brimful_stream_send_chain
-        && fc->send_chain != ngx_http_brimful_send_chain && ngx_http_brimful_find(r->main) != NULL)
+        && fc->send_chain != ngx_http_brimful_send_chain && ngx_http_brimful_find(r->main, NULL) != NULL)
     {
         ngx_http_brimful.stream_send_chain = fc->send_chain;
         fc->send_chain = ngx_http_brimful_stream_send_chain;
@@ -924,11 +971,12 @@ ngx_http_brimful_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *
     if (i == conf->upstreams.nelts || wrapped[i].init(r, upstream) != NGX_OK) {
         return NGX_ERROR;
     }
-    request = ngx_http_brimful.slot != NULL ? ngx_http_brimful_find(r->main) : NULL;
+    request = ngx_http_brimful.slot == NULL ? NULL
+              : ngx_http_brimful_find(r->main, ngx_http_brimful_beside(r->main->connection));
     if (request == NULL || pc->get == ngx_http_brimful_get_peer) {
         return NGX_OK;
     }
-    request->proxied = 1;
+    request->figures.has |= BRIMFUL_HAS(BRIMFUL_UPSTREAM);
     peer = ngx_pcalloc(r->pool, sizeof(ngx_http_brimful_peer_t));
     if (peer == NULL) {
         return NGX_ERROR;
@@ -1145,14 +1193,15 @@ ngx_http_brimful_init_process(ngx_cycle_t *cycle)
     {
         return NGX_OK;
     }
-    /* Not ngx_calloc: untouched pages of connections that never come cost nothing this way. */
-    ngx_http_brimful.connections = calloc(cycle->connection_n, sizeof(ngx_http_brimful_connection_t));
-    if (ngx_http_brimful.connections == NULL) {
+    /* Untouched pages, of connections that never come, cost nothing this way. */
+    ngx_http_brimful.beside = mmap(NULL, cycle->connection_n * NGX_HTTP_BRIMFUL_STRIDE, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ngx_http_brimful.beside == MAP_FAILED) {
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0, "brimful: no memory; this worker is not recorded");
         return NGX_OK;
     }
     ngx_http_brimful.first = cycle->connections;
-    ngx_http_brimful.connection_n = cycle->connection_n;
+    ngx_http_brimful.connections_size = cycle->connection_n * sizeof(ngx_connection_t);
     ngx_http_brimful.chance.gap = brimful_now() ^ ((uint64_t) ngx_pid << 32);
     ngx_http_brimful_claim_slot(cycle->log);
 

@@ -306,7 +306,7 @@ fn below_root(root: &Path, path: &str) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::super::layout::tests::header_bytes;
-    use super::super::layout::{SLOT_ALIGN, class, slot};
+    use super::super::layout::{SLOT_ALIGN, class, slot, sums};
     use super::*;
     use crate::fixture::{Fixture, P};
 
@@ -317,7 +317,7 @@ mod tests {
         bytes.resize(896 + 2 * slot_size, 0);
         bytes[896 + slot::OWNER..][..4].copy_from_slice(&owner.to_ne_bytes());
         bytes[896 + slot::OWNERS..][..8].copy_from_slice(&1_u64.to_ne_bytes());
-        bytes[896 + slot::CLASSES + class::REQUESTS..][..8].copy_from_slice(&requests.to_ne_bytes());
+        bytes[896 + slot::CLASSES + sums::REQUESTS..][..8].copy_from_slice(&requests.to_ne_bytes());
         bytes
     }
 

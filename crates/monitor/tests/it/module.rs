@@ -46,8 +46,12 @@ impl Server {
     }
 
     fn serve(&mut self, requests: u32) {
-        writeln!(self.input, "{requests}").unwrap();
+        self.begin(requests);
         self.answer("done");
+    }
+
+    fn begin(&mut self, requests: u32) {
+        writeln!(self.input, "{requests}").unwrap();
     }
 
     fn answer(&mut self, expected: &str) {
@@ -149,6 +153,64 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     super::wait_for("a sample without the server", || servers(&sampler.sample()).is_empty().then_some(()));
     let source = &sampler.sources()["module"];
     assert!(source.starts_with("none: "), "{source}");
+}
+
+/// Of the only server: requests, and whether its other figures are those of as many.
+fn consistent(sample: &Sample) -> u64 {
+    let [server] = servers(sample) else { panic!("{sample:?}") };
+    let small = &server.classes[0];
+    let [_, parse, process, _, _, log] = &small.times;
+    assert_eq!((small.bytes, server.requests()), (1000 * small.requests, small.requests));
+    // The latest request may be counted and its times not be known yet.
+    assert!((small.requests.saturating_sub(1)..=small.requests).contains(&parse.count), "{small:?}");
+    assert_eq!((parse.count, process.count), (log.count, log.count));
+    assert_eq!(
+        (parse.sum_ns, parse.sum_us2, log.sum_ns),
+        (10_000 * parse.count, 100 * parse.count, 2_000 * log.count)
+    );
+    small.requests
+}
+
+#[test]
+fn a_sample_while_a_worker_writes_has_each_request_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("brimful-made-up");
+    let mut server = Server::start(directory.path(), &file);
+    let mut sampler = Sampler::open(&MonitorConfig { modules: vec![file], ..MonitorConfig::default() }).unwrap();
+    server.begin(400_000);
+    let mut seen = 0;
+    let mut amounts = std::collections::BTreeSet::new();
+    while seen < 400_000 {
+        let now = consistent(&sampler.sample());
+        assert!(now >= seen, "{now} after {seen}");
+        amounts.insert(now);
+        seen = now;
+    }
+    server.answer("done");
+    assert!(amounts.len() > 1, "it was never seen at work");
+}
+
+#[test]
+fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("brimful-made-up");
+    let mut counted = 0;
+    for _ in 0..8 {
+        // There are four slots, so that some are had by several.
+        let mut server = Server::start(directory.path(), &file);
+        let modules = vec![file.clone()];
+        let mut sampler = Sampler::open(&MonitorConfig { modules, ..MonitorConfig::default() }).unwrap();
+        let sum = |sampler: &mut Sampler| servers(&sampler.sample())[0].requests();
+        assert_eq!(sum(&mut sampler), counted);
+        server.begin(u32::MAX);
+        super::wait_for("requests", || (sum(&mut sampler) > counted + 100).then_some(()));
+        server.end();
+        let left = sampler.sample();
+        let [server] = servers(&left) else { panic!("{left:?}") };
+        counted = server.requests();
+        assert_eq!(server.classes[0].bytes, 1000 * counted);
+        assert_eq!(sum(&mut sampler), counted, "nobody writes any more");
+    }
 }
 
 #[test]
