@@ -11,6 +11,7 @@
 //! no figures for that stretch.
 
 mod buckets;
+mod elsewhere;
 mod figures;
 mod file;
 mod find;
@@ -20,6 +21,7 @@ mod maps;
 mod slots;
 
 pub use buckets::start_ns;
+pub use elsewhere::{Elsewhere, servers_elsewhere};
 pub(crate) use figures::elapsed_between;
 pub use file::{ModuleFile, ModuleFileError};
 

@@ -59,21 +59,21 @@ struct Watched {
 
 /// What the processes have mapped.
 #[derive(Debug, Default)]
-struct Found {
+pub(super) struct Found {
     /// By place as maps tell it: a mapping of it, and who has one.
-    files: BTreeMap<(String, u64), Sharing>,
+    pub files: BTreeMap<(String, u64), Sharing>,
     /// The processes by their ids in their own namespaces.
-    living: BTreeSet<u32>,
+    pub living: BTreeSet<u32>,
     /// Looking into one was refused.
     closed: bool,
 }
 
 #[derive(Debug)]
-struct Sharing {
+pub(super) struct Sharing {
     range: String,
     path: String,
     deleted: bool,
-    pids: BTreeSet<u32>,
+    pub pids: BTreeSet<u32>,
 }
 
 impl ModuleWatch {
@@ -224,7 +224,7 @@ impl ModuleWatch {
 }
 
 impl Found {
-    fn look(proc: &Path, pids: &[u32]) -> Found {
+    pub fn look(proc: &Path, pids: &[u32]) -> Found {
         let mut found = Found::default();
         for &pid in pids {
             match fs::read(proc.join(format!("{pid}/maps"))) {
@@ -253,7 +253,7 @@ impl Found {
 }
 
 /// What a process has mapped: by any of those that have it.
-fn open_mapped(proc: &Path, place: &(String, u64), sharing: &Sharing) -> Result<ModuleFile, ModuleFileError> {
+pub(super) fn open_mapped(proc: &Path, place: &(String, u64), sharing: &Sharing) -> Result<ModuleFile, ModuleFileError> {
     let Sharing { range, path, deleted, pids } = sharing;
     let gone = || io::Error::new(io::ErrorKind::NotFound, "the process that has it has ended");
     let mut last = ModuleFileError::Io(gone());
