@@ -11,8 +11,9 @@
  * UPSTREAM  see upstream.h. SEND  see connection.h.
  * LOG       from the first of the modules that log to the last.
  *
- * CPU time is that of one thread. If it has taken up something else in between, or if the log line is another's, it is
- * mixed.
+ * CPU time is that of one thread at a time. While the event MPM waits for the client to read, it stands still, and goes
+ * on with the worker that the MPM then gives the connection to: or large answers would be measured only where they did
+ * not wait, which are those that cost least. If a worker has taken up something else in between, it is mixed.
  */
 #ifndef BRIMFUL_APACHE_REQUEST_H
 #define BRIMFUL_APACHE_REQUEST_H
@@ -33,7 +34,9 @@ struct request {
     uint8_t sampled;         /* brimful_request.cpu_sampled; of one that was chosen 1, until it is logged */
     uint8_t refused;         /* for its head, or for the lack of one */
     uint8_t answered;        /* upstream_ns and body_ns are complete */
-    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the times above */
+    uint8_t paused;          /* since request_pauses */
+    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the times above; cpu_read_ns later, if it paused */
+    uint64_t cpu_parse_ns, cpu_process_ns;         /* CPU time, of PROCESS before it last paused */
 };
 
 /* In place of one that began while nothing was recorded. */
@@ -63,6 +66,7 @@ static struct request *request_make(request_rec *r, struct connection *connectio
     request->body_ns = 0;
     request->refused = 0;
     request->answered = 0;
+    request->paused = 0;
     request->first_ns = 0;
     request->last_ns = 0;
     request->client_ns = 0;
@@ -116,6 +120,8 @@ static int request_read(request_rec *r)
         request = request_make(r, connection, now);
         if (request->sampled) {
             request->cpu_read_ns = brimful_thread_cpu();
+            request->cpu_parse_ns = brimful_cpu_between(request->cpu_last_ns, request->cpu_read_ns);
+            request->cpu_process_ns = 0;
         }
         connection->current = request;
         connection->unlogged++;
@@ -138,6 +144,25 @@ static void request_is_answered(struct request *request, struct connection *conn
         request->worker == &this_worker ? worker_since(request->upstream_ns, this_worker.upstream_ns) : 0;
     request->body_ns = connection->body_ns;
     connection->current = NULL;
+    connection->sampled_answer = request->sampled ? request : NULL;
+}
+
+static void request_pauses(struct request *request)
+{
+    if (!request->paused && request_is_same_turn(request)) {
+        request->cpu_process_ns += brimful_cpu_between(request->cpu_read_ns, brimful_thread_cpu());
+        request->paused = 1;
+    }
+}
+
+static void request_goes_on(struct request *request)
+{
+    if (request->paused) {
+        request->paused = 0;
+        request->worker = &this_worker;
+        request->turn = this_worker.turn;
+        request->cpu_read_ns = brimful_thread_cpu();
+    }
 }
 
 /* A request that no module has seen the head of: it was refused. */
@@ -264,13 +289,16 @@ static int request_is_logged(request_rec *r)
         if (!request->answered) {
             request_is_answered(request, connection);
         }
+        if (connection->sampled_answer == request) {
+            connection->sampled_answer = NULL;
+        }
     }
     request->log_ns = now;
     request->client_ns = connection != NULL ? worker_since(request->client_ns, connection_waited(connection, now)) : 0;
     request_note_answer(r, worker);
     worker->uncounted = worker_slot(worker, now) != NULL;
     if (request->sampled) {
-        request->sampled = request_is_same_turn(request) ? 1 : 2;
+        request->sampled = request_is_same_turn(request) && !request->paused ? 1 : 2;
         request->cpu_log_ns = brimful_thread_cpu();
     }
     return DECLINED;
@@ -283,8 +311,9 @@ static BRIMFUL_APART void request_cpu(const struct request *request, struct brim
     uint64_t cpu = brimful_thread_cpu();
 
     record->cpu_sampled = request->sampled;
-    record->cpu_ns[BRIMFUL_CPU_PARSE] = brimful_cpu_between(request->cpu_last_ns, request->cpu_read_ns);
-    record->cpu_ns[BRIMFUL_CPU_PROCESS] = brimful_cpu_between(request->cpu_read_ns, request->cpu_log_ns);
+    record->cpu_ns[BRIMFUL_CPU_PARSE] = request->cpu_parse_ns;
+    record->cpu_ns[BRIMFUL_CPU_PROCESS] =
+        request->cpu_process_ns + brimful_cpu_between(request->cpu_read_ns, request->cpu_log_ns);
     record->cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_log_ns, cpu);
     brimful_note_cpu(slot, cpu, now);
 }

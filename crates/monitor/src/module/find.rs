@@ -253,7 +253,11 @@ impl Found {
 }
 
 /// What a process has mapped: by any of those that have it.
-pub(super) fn open_mapped(proc: &Path, place: &(String, u64), sharing: &Sharing) -> Result<ModuleFile, ModuleFileError> {
+pub(super) fn open_mapped(
+    proc: &Path,
+    place: &(String, u64),
+    sharing: &Sharing,
+) -> Result<ModuleFile, ModuleFileError> {
     let Sharing { range, path, deleted, pids } = sharing;
     let gone = || io::Error::new(io::ErrorKind::NotFound, "the process that has it has ended");
     let mut last = ModuleFileError::Io(gone());

@@ -409,11 +409,8 @@ pub(super) mod tests {
             ("pending", slot::PENDING, PENDING * pending::SIZE),
             ("classes", slot::CLASSES, 0),
         ];
-        let place = [
-            ("what", pending::WHAT, 8),
-            ("bytes", pending::BYTES, 8),
-            ("time_ns", pending::TIME_NS, 8 * PHASES),
-        ];
+        let place =
+            [("what", pending::WHAT, 8), ("bytes", pending::BYTES, 8), ("time_ns", pending::TIME_NS, 8 * PHASES)];
         let sum = [
             ("requests", sums::REQUESTS, 8),
             ("bytes", sums::BYTES, 8),
@@ -473,9 +470,16 @@ pub(super) mod tests {
         let (mut there, mut here) = (layout_in_c(), layout_here());
         // What no reader needs, and what follows from the rest.
         let told = |line: &String| {
-            !["brimful_slot.unused", "brimful_sums.unused", "brimful_class.unused", "header_size =", "slot_size_", "bucket 0 "]
-                .iter()
-                .any(|of| line.starts_with(of))
+            ![
+                "brimful_slot.unused",
+                "brimful_sums.unused",
+                "brimful_class.unused",
+                "header_size =",
+                "slot_size_",
+                "bucket 0 ",
+            ]
+            .iter()
+            .any(|of| line.starts_with(of))
         };
         there.retain(told);
         there.sort_unstable();

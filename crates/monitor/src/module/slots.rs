@@ -76,7 +76,10 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
             if pending_count(recorded, folded) > 0 {
                 self.bytes.fill(&mut self.buffer[slot::PENDING..slot::CLASSES], at + slot::PENDING as u64)?;
                 let places = self.buffer[slot::PENDING..slot::CLASSES].chunks_exact(pending::SIZE);
-                whats.iter_mut().zip(places).for_each(|(what, place)| *what = word64(place, pending::WHAT).unwrap_or(0));
+                whats
+                    .iter_mut()
+                    .zip(places)
+                    .for_each(|(what, place)| *what = word64(place, pending::WHAT).unwrap_or(0));
             }
             self.bytes.fill(self.buffer, at)?;
             self.bytes.fill(&mut line, at)?;

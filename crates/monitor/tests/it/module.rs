@@ -176,10 +176,7 @@ fn consistent(sample: &Sample) -> u64 {
     // The latest request may be counted and its times not be known yet.
     assert!((small.requests.saturating_sub(1)..=small.requests).contains(&parse.count), "{small:?}");
     assert_eq!((parse.count, process.count), (log.count, log.count));
-    assert_eq!(
-        (parse.sum_ns, parse.sum_us2, log.sum_ns),
-        (10_000 * parse.count, 100 * parse.count, 2_000 * log.count)
-    );
+    assert_eq!((parse.sum_ns, parse.sum_us2, log.sum_ns), (10_000 * parse.count, 100 * parse.count, 2_000 * log.count));
     small.requests
 }
 
