@@ -1,8 +1,20 @@
 /*
  * The layout of the Server Module's memory (recorder.h has the writer): a brimful_header, then `slots` slots of
- * `slot_size` bytes. A slot has one writer, a worker process or a thread of one, which claims it and adds to it with
+ * `slot_size` bytes. A slot has one writer, a worker process or a thread of one, which claims it and writes to it with
  * relaxed loads and stores; figures only ever grow, whoever owns the slot. The reader sums all slots and takes
  * differences. All words are in the byte order of the machine.
+ *
+ * What a request adds lies in many lines of the cache, which are cold when it ends. So it is written into one line, a
+ * `pending` place of the slot, and from there added to the sums with others when the places are full (it is *folded*).
+ * The figures of a slot are its sums and what is pending. Each class has its sums twice. A fold writes those that are
+ * not current, and then one word, `folded`, says at once up to which request the sums go and which are current: a
+ * writer that is killed before has folded nothing, and whoever has the slot next begins with the same. Only buckets,
+ * which percentiles are made of, exist once: during a fold, and after a kill within one, the requests of that fold may
+ * be among them twice.
+ *
+ * A reader reads the slot's first line, then `what` of what is pending, then all of the slot, then the first line
+ * again: it is right if `folded` has not changed. `recorded` counts a request whose place has been filled but for its
+ * times; those are there if `what`, which is written after them, says so.
  *
  * `crates/monitor/src/module/layout.rs` says the same in Rust, and a test compiles both and compares each offset.
  * Whoever changes a struct raises BRIMFUL_LAYOUT.
@@ -13,11 +25,12 @@
 #include <stdint.h>
 
 #define BRIMFUL_MAGIC UINT64_C(0x316c75666d697262) /* "brimful1" in memory */
-#define BRIMFUL_LAYOUT 2u
+#define BRIMFUL_LAYOUT 3u
 #define BRIMFUL_CLASSES_MOST 16u /* the last class of a file is "other" */
 #define BRIMFUL_NAME_BYTES 48u   /* of a name, with the zero byte at its end */
 #define BRIMFUL_BUCKETS 112u     /* four to an octave, from 256 ns to 68 s; shorter in the first, longer in the last */
 #define BRIMFUL_SLOT_ALIGN 128u
+#define BRIMFUL_PENDING 16u      /* requests of a slot that are not folded, at most; a power of two */
 #define BRIMFUL_SLOTS_MOST 4096u /* of a file, which is no larger than BRIMFUL_FILE_MOST bytes either */
 #define BRIMFUL_FILE_MOST (UINT64_C(64) << 20)
 
@@ -54,31 +67,51 @@ struct brimful_header {
     char class_names[BRIMFUL_CLASSES_MOST][BRIMFUL_NAME_BYTES];
 };
 
-/* One phase of the requests of one class. How many had it is the sum of its buckets. */
+/* One phase of the requests of one class. */
 struct brimful_times {
+    uint64_t count;   /* those that had it. Such as did not wait at all in HEAD or SEND need not be among them */
     uint64_t sum_ns;
     uint64_t sum_us2; /* of the squares, in square microseconds; long requests may make it wrap */
 };
 
-/* The requests of one class. What every request adds to lies in two lines of the cache, which are a pair, and in a
- * bucket of each phase: where a server has many threads, each has to fetch what it writes from afar. */
-struct brimful_class {
+/* What is folded of the requests of one class. */
+struct brimful_sums {
     uint64_t requests; /* those of which a line stands in the access log, or would */
     uint64_t bytes;    /* of bodies */
-    struct brimful_times times[BRIMFUL_PHASES];
     uint64_t failed;   /* answered with 5xx */
     uint64_t aborted;  /* the client went away before it had the answer */
-    uint64_t cpu_count;           /* requests that the next two are of */
-    uint64_t cpu_ns[BRIMFUL_CPUS];
-    uint64_t cpu_sum_us2;         /* of the squares of a request's CPU time, in square microseconds */
-    uint64_t cpu_mixed;           /* chosen, but the thread worked on others meanwhile: not among cpu_count */
-    uint64_t unused[10];
-    /* How many requests had the phase for how long: brimful_bucket. Those that waited not at all in HEAD or SEND need
-     * not be among them. */
-    uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS];
+    struct brimful_times times[BRIMFUL_PHASES];
+    uint64_t unused[2];
 };
 
-/* What one worker or thread has seen. */
+/* The requests of one class. CPU time is of few, and added at once. */
+struct brimful_class {
+    struct brimful_sums sums[2];          /* which one is current, `folded` says */
+    uint64_t cpu_count;                   /* requests that the next two are of */
+    uint64_t cpu_ns[BRIMFUL_CPUS];
+    uint64_t cpu_sum_us2;                 /* of the squares of a request's CPU time, in square microseconds */
+    uint64_t cpu_mixed;                   /* chosen, but the thread worked on others meanwhile: not among cpu_count */
+    uint64_t unused[10];
+    uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS]; /* how many had the phase for how long: brimful_bucket */
+};
+
+/* A request that is counted and not folded: a line of the cache. */
+struct brimful_pending {
+    uint64_t what;  /* its class, and the next */
+    uint64_t bytes; /* of its body */
+    uint64_t time_ns[BRIMFUL_PHASES];
+};
+
+#define BRIMFUL_WHAT_CLASS UINT64_C(0xff)
+#define BRIMFUL_WHAT_FAILED (UINT64_C(1) << 8)
+#define BRIMFUL_WHAT_ABORTED (UINT64_C(1) << 9)
+#define BRIMFUL_WHAT_HAS 16u /* from this bit on, one for each phase: it had it, and its time is here */
+
+#define BRIMFUL_FOLDED_COUNT 16u /* of `folded`, from this bit on: how many requests; below, a bit for each class: which
+                                  * of its sums are current */
+
+/* What one worker or thread has seen. Of the first line each request writes something; then come those that are seldom
+ * written, then what is pending: the n-th request of all is in place n % BRIMFUL_PENDING. */
 struct brimful_slot {
     uint32_t owner;          /* process id, in the server's namespace; 0: free */
     uint32_t thread;         /* thread id */
@@ -87,9 +120,12 @@ struct brimful_slot {
     uint64_t in_progress;    /* requests, at this moment */
     uint64_t busy_since_ns;  /* CLOCK_MONOTONIC since when the worker is busy; 0: it is idle */
     uint64_t busy_ns;        /* how long it was busy before that */
+    uint64_t recorded;       /* requests, of all owners */
+    uint64_t folded;         /* how many of them the sums have, and which sums: BRIMFUL_FOLDED_COUNT */
     uint64_t cpu_ns;         /* CPU time of the thread in all, its latest reading, of all owners */
     uint64_t cpu_at_ns;      /* CLOCK_MONOTONIC of that reading */
-    uint8_t unused[64];
+    uint8_t unused[48];
+    struct brimful_pending pending[BRIMFUL_PENDING];
     struct brimful_class classes[]; /* as many as the header says */
 };
 

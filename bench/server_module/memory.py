@@ -13,9 +13,12 @@ MAGIC = 0x316C75666D697262
 PHASES = ("head", "parse", "process", "upstream", "send", "log")
 HEADER = struct.Struct("=Q10IQ48s")
 NAME_BYTES, CLASSES_MOST, BUCKETS = 48, 16, 112
-SLOT = struct.Struct("=2I7Q64x")
-CLASS = struct.Struct(f"=2Q{2 * len(PHASES)}Q8Q80x")
-TIMES = struct.Struct(f"={BUCKETS}Q")
+SLOT = struct.Struct("=2I9Q48x")
+PENDING = struct.Struct(f"=2Q{len(PHASES)}Q")
+PENDING_MOST = 16
+SUMS = struct.Struct(f"=4Q{3 * len(PHASES)}Q16x")
+CPU = struct.Struct("=6Q80x")
+CLASS_BYTES = 2 * SUMS.size + CPU.size + len(PHASES) * BUCKETS * 8
 ENABLED = 28
 # After the names of the classes the header is filled up; a word there means nothing, and shares the other's page.
 MEANINGLESS = HEADER.size + CLASSES_MOST * NAME_BYTES
@@ -85,7 +88,7 @@ class Memory:
 
 def counted(data: bytes | mmap.mmap) -> Counted:
     magic, layout, header_size, slot_size, slots, classes, *_, lost, _made, _server = HEADER.unpack_from(data)
-    if magic != MAGIC or layout != 2:
+    if magic != MAGIC or layout != 3:
         raise ValueError("not the Server Module's memory, or of another layout")
     names = [name_at(data, HEADER.size + NAME_BYTES * i) for i in range(classes)]
     sums = {name: Class(0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES)) for name in names}
@@ -95,19 +98,28 @@ def counted(data: bytes | mmap.mmap) -> Counted:
         head = SLOT.unpack_from(data, at)
         if head[2] == 0:
             continue
-        cpu_ns += head[7]
+        cpu_ns += head[9]
         for i, name in enumerate(names):
-            size = CLASS.size + len(PHASES) * TIMES.size
-            sums[name] = added(sums[name], class_at(data, at + SLOT.size + i * size))
+            sums[name] = added(sums[name], class_at(data, at, i))
     return Counted(sums, cpu_ns, lost)
 
 
-def class_at(data: bytes | mmap.mmap, at: int) -> Class:
-    words = CLASS.unpack_from(data, at)
-    requests, size, *times = words[: 2 + 2 * len(PHASES)]
-    _failed, _aborted, cpu_count, parse, process, log, _squares, mixed = words[2 + 2 * len(PHASES) :]
-    counts = (sum(TIMES.unpack_from(data, at + CLASS.size + i * TIMES.size)) for i in range(len(PHASES)))
-    return Class(requests, size, cpu_count, parse + process + log, mixed, tuple(times[::2]), tuple(counts))
+def class_at(data: bytes | mmap.mmap, slot: int, index: int) -> Class:
+    """Of one slot: what is in its sums, and what is not yet. A server at work may be just about to add the one to the
+    other; of all of its requests that is nothing."""
+    recorded, folded = SLOT.unpack_from(data, slot)[7:9]
+    at = slot + SLOT.size + PENDING_MOST * PENDING.size + index * CLASS_BYTES
+    requests, size, _failed, _aborted, *times = SUMS.unpack_from(data, at + (folded >> index & 1) * SUMS.size)
+    cpu_count, parse, process, log, _squares, mixed = CPU.unpack_from(data, at + 2 * SUMS.size)
+    counts, sums_ns = list(times[::3]), list(times[1::3])
+    for request in range(folded >> 16, recorded):
+        what, more, *time_ns = PENDING.unpack_from(data, slot + SLOT.size + request % PENDING_MOST * PENDING.size)
+        if what & 0xFF == index:
+            requests, size = requests + 1, size + more
+            for phase in (phase for phase in range(len(PHASES)) if what >> 16 + phase & 1):
+                counts[phase] += 1
+                sums_ns[phase] += time_ns[phase]
+    return Class(requests, size, cpu_count, parse + process + log, mixed, tuple(sums_ns), tuple(counts))
 
 
 def added(one: Class, other: Class) -> Class:

@@ -50,6 +50,7 @@ struct connection {
     uint64_t client_ns;   /* waited until the client reads, of all requests */
     uint64_t waits_since_ns; /* not in that yet; 0: it does not wait */
     struct request *current; /* of in_request, if it is recorded */
+    struct request *sampled_answer; /* CPU time is measured of it; it is answered, and has no log line yet */
     apr_size_t unsent;    /* bytes passed on since the network filter last held none */
     unsigned unlogged;    /* requests that have begun and have no log line yet */
     uint64_t body_ns;     /* waited for the request's body */
@@ -63,6 +64,10 @@ static ap_filter_rec_t *connection_write_filter;
 
 /* In request.h. The answer has been passed on whole; log line and the end of its memory may come at once. */
 static void request_is_answered(struct request *request, struct connection *connection);
+
+/* Its CPU time stands still, and goes on with another worker. */
+static void request_pauses(struct request *request);
+static void request_goes_on(struct request *request);
 
 static struct connection *connection_of(conn_rec *c)
 {
@@ -414,6 +419,9 @@ static void connection_suspended(conn_rec *c, request_rec *r)
         && c->cs->state != CONN_STATE_SUSPENDED) {
         connection->waits_cpu_ns = 0;
         connection->waits_since_ns = brimful_now();
+        if (connection->sampled_answer != NULL) {
+            request_pauses(connection->sampled_answer);
+        }
     }
     worker_is_idle(&this_worker, connection);
 }
@@ -428,6 +436,9 @@ static void connection_resumed(conn_rec *c, request_rec *r)
     if (connection != NULL) {
         connection_wait_ends(connection);
         connection_begins(connection);
+        if (connection->sampled_answer != NULL) {
+            request_goes_on(connection->sampled_answer);
+        }
     }
 }
 

@@ -11,8 +11,9 @@
  * UPSTREAM  see upstream.h. SEND  see connection.h.
  * LOG       from the first of the modules that log to the last.
  *
- * CPU time is that of one thread. If it has taken up something else in between, or if the log line is another's, it is
- * mixed.
+ * CPU time is that of one thread at a time. While the event MPM waits for the client to read, it stands still, and goes
+ * on with the worker that the MPM then gives the connection to: or large answers would be measured only where they did
+ * not wait, which are those that cost least. If a worker has taken up something else in between, it is mixed.
  */
 #ifndef BRIMFUL_APACHE_REQUEST_H
 #define BRIMFUL_APACHE_REQUEST_H
@@ -33,7 +34,9 @@ struct request {
     uint8_t sampled;         /* brimful_request.cpu_sampled; of one that was chosen 1, until it is logged */
     uint8_t refused;         /* for its head, or for the lack of one */
     uint8_t answered;        /* upstream_ns and body_ns are complete */
-    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the times above */
+    uint8_t paused;          /* since request_pauses */
+    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the times above; cpu_read_ns later, if it paused */
+    uint64_t cpu_parse_ns, cpu_process_ns;         /* CPU time, of PROCESS before it last paused */
 };
 
 /* In place of one that began while nothing was recorded. */
@@ -49,16 +52,25 @@ static int request_is_same_turn(const struct request *request)
     return request->worker == &this_worker && request->turn == this_worker.turn;
 }
 
-/* What is known of a request when its head, or what there was of it, has been read. */
+/* What is known of a request when its head, or what there was of it, has been read. What is not set here is set before
+ * it is read; clearing all of it would be another call. */
 static struct request *request_make(request_rec *r, struct connection *connection, uint64_t now)
 {
-    struct request *request = apr_pcalloc(r->pool, sizeof(*request));
+    struct request *request = apr_palloc(r->pool, sizeof(*request));
     struct worker *worker = &this_worker;
 
     request->worker = worker;
     request->turn = ++worker->turn;
     request->read_ns = now;
     request->upstream_ns = worker->upstream_ns;
+    request->body_ns = 0;
+    request->refused = 0;
+    request->answered = 0;
+    request->paused = 0;
+    request->first_ns = 0;
+    request->last_ns = 0;
+    request->client_ns = 0;
+    request->sampled = 0;
     if (connection != NULL) {
         int head_known = connection->first_ns != 0;
 
@@ -108,6 +120,8 @@ static int request_read(request_rec *r)
         request = request_make(r, connection, now);
         if (request->sampled) {
             request->cpu_read_ns = brimful_thread_cpu();
+            request->cpu_parse_ns = brimful_cpu_between(request->cpu_last_ns, request->cpu_read_ns);
+            request->cpu_process_ns = 0;
         }
         connection->current = request;
         connection->unlogged++;
@@ -130,10 +144,29 @@ static void request_is_answered(struct request *request, struct connection *conn
         request->worker == &this_worker ? worker_since(request->upstream_ns, this_worker.upstream_ns) : 0;
     request->body_ns = connection->body_ns;
     connection->current = NULL;
+    connection->sampled_answer = request->sampled ? request : NULL;
+}
+
+static void request_pauses(struct request *request)
+{
+    if (!request->paused && request_is_same_turn(request)) {
+        request->cpu_process_ns += brimful_cpu_between(request->cpu_read_ns, brimful_thread_cpu());
+        request->paused = 1;
+    }
+}
+
+static void request_goes_on(struct request *request)
+{
+    if (request->paused) {
+        request->paused = 0;
+        request->worker = &this_worker;
+        request->turn = this_worker.turn;
+        request->cpu_read_ns = brimful_thread_cpu();
+    }
 }
 
 /* A request that no module has seen the head of: it was refused. */
-static struct request *request_refused(request_rec *r, struct connection *connection, uint64_t now)
+static BRIMFUL_APART struct request *request_refused(request_rec *r, struct connection *connection, uint64_t now)
 {
     struct request *request;
 
@@ -163,17 +196,16 @@ static void request_phases(const struct request *request, struct brimful_request
     uint64_t others = request->body_ns + request->client_ns + request->upstream_ns;
 
     record->time_ns[BRIMFUL_HEAD] = worker_since(request->first_ns, request->last_ns) + request->body_ns;
-    record->has[BRIMFUL_HEAD] = record->time_ns[BRIMFUL_HEAD] != 0;
-    record->has[BRIMFUL_PARSE] = request->first_ns != 0 || request->refused;
     record->time_ns[BRIMFUL_PARSE] = worker_since(request->last_ns, request->read_ns);
-    record->has[BRIMFUL_PROCESS] = !request->refused;
     record->time_ns[BRIMFUL_PROCESS] = worker_since(others, process);
-    record->has[BRIMFUL_UPSTREAM] = request->upstream_ns != 0;
     record->time_ns[BRIMFUL_UPSTREAM] = request->upstream_ns;
-    record->has[BRIMFUL_SEND] = request->client_ns != 0;
     record->time_ns[BRIMFUL_SEND] = request->client_ns;
-    record->has[BRIMFUL_LOG] = 1;
     record->time_ns[BRIMFUL_LOG] = worker_since(request->log_ns, now);
+    record->has = (uint32_t) (record->time_ns[BRIMFUL_HEAD] != 0) << BRIMFUL_HEAD
+                  | (uint32_t) (request->first_ns != 0 || request->refused) << BRIMFUL_PARSE
+                  | (uint32_t) !request->refused << BRIMFUL_PROCESS
+                  | (uint32_t) (request->upstream_ns != 0) << BRIMFUL_UPSTREAM
+                  | (uint32_t) (request->client_ns != 0) << BRIMFUL_SEND | BRIMFUL_HAS(BRIMFUL_LOG);
 }
 
 /* Counts the request whose log line has been written, at once: a worker that is killed before has neither, later both.
@@ -182,12 +214,11 @@ static void request_phases(const struct request *request, struct brimful_request
 static void request_count(struct worker *worker)
 {
     if (worker->uncounted) {
-        struct brimful_request record = {
-            .bytes = worker->bytes,
-            .status = worker->status,
-            .aborted = worker->aborted,
-        };
+        struct brimful_request record;
 
+        record.bytes = worker->bytes;
+        record.status = worker->status;
+        record.aborted = worker->aborted;
         worker->uncounted = 0;
         brimful_count(worker->slot, worker->class_index, &record);
     }
@@ -216,10 +247,17 @@ static void request_hook_writer(void)
     }
 }
 
+/* By what the client asked for. */
+static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes)
+{
+    const char *path = r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
+
+    return brimful_classify(&settings, path, strlen(path), bytes);
+}
+
 /* What the client got, whatever it was redirected to within the server. */
 static void request_note_answer(const request_rec *r, struct worker *worker)
 {
-    const char *path = settings.by_url && r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
     const request_rec *answer = r;
 
     while (answer->next != NULL) {
@@ -228,7 +266,8 @@ static void request_note_answer(const request_rec *r, struct worker *worker)
     worker->status = (uint16_t) answer->status;
     worker->bytes = answer->sent_bodyct ? (uint64_t) answer->bytes_sent : 0;
     worker->aborted = r->connection->aborted;
-    worker->class_index = (uint8_t) brimful_classify(&settings, path, strlen(path), worker->bytes);
+    worker->class_index = (uint8_t) (settings.by_url ? request_class(r, worker->bytes)
+                                                     : brimful_classify_size(&settings, worker->bytes));
 }
 
 /* Hook log_transaction, the first. */
@@ -250,27 +289,31 @@ static int request_is_logged(request_rec *r)
         if (!request->answered) {
             request_is_answered(request, connection);
         }
+        if (connection->sampled_answer == request) {
+            connection->sampled_answer = NULL;
+        }
     }
     request->log_ns = now;
     request->client_ns = connection != NULL ? worker_since(request->client_ns, connection_waited(connection, now)) : 0;
     request_note_answer(r, worker);
     worker->uncounted = worker_slot(worker, now) != NULL;
     if (request->sampled) {
-        request->sampled = request_is_same_turn(request) ? 1 : 2;
+        request->sampled = request_is_same_turn(request) && !request->paused ? 1 : 2;
         request->cpu_log_ns = brimful_thread_cpu();
     }
     return DECLINED;
 }
 
 /* Its CPU time, and that of its worker. */
-static void request_cpu(const struct request *request, struct brimful_request *record, struct brimful_slot *slot,
+static BRIMFUL_APART void request_cpu(const struct request *request, struct brimful_request *record, struct brimful_slot *slot,
                         uint64_t now)
 {
     uint64_t cpu = brimful_thread_cpu();
 
     record->cpu_sampled = request->sampled;
-    record->cpu_ns[BRIMFUL_CPU_PARSE] = brimful_cpu_between(request->cpu_last_ns, request->cpu_read_ns);
-    record->cpu_ns[BRIMFUL_CPU_PROCESS] = brimful_cpu_between(request->cpu_read_ns, request->cpu_log_ns);
+    record->cpu_ns[BRIMFUL_CPU_PARSE] = request->cpu_parse_ns;
+    record->cpu_ns[BRIMFUL_CPU_PROCESS] =
+        request->cpu_process_ns + brimful_cpu_between(request->cpu_read_ns, request->cpu_log_ns);
     record->cpu_ns[BRIMFUL_CPU_LOG] = brimful_cpu_between(request->cpu_log_ns, cpu);
     brimful_note_cpu(slot, cpu, now);
 }

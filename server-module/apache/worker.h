@@ -67,10 +67,10 @@ static uint32_t worker_process;
 static pthread_key_t worker_key;
 static int worker_has_key;
 
-/* The slot of the calling thread; NULL if all are taken. */
-static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
+/* Takes a slot, unless there was none a moment ago. */
+static BRIMFUL_APART struct brimful_slot *worker_claim(struct worker *worker, uint64_t now)
 {
-    if (worker->slot == NULL && worker_has_key && now >= worker->claim_at) {
+    if (worker_has_key && now >= worker->claim_at) {
         worker->slot = brimful_claim(&memory, worker_process, (uint32_t) syscall(SYS_gettid));
         worker->claim_at = now + WORKER_CLAIM_AGAIN_NS;
         worker->chance.gap = now;
@@ -81,15 +81,18 @@ static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
     return worker->slot;
 }
 
+/* The slot of the calling thread; NULL if all are taken. */
+static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
+{
+    return __builtin_expect(worker->slot != NULL, 1) ? worker->slot : worker_claim(worker, now);
+}
+
 /* Has what the next request will write brought near, while the connection is still being looked up. */
 static void worker_makes_ready(const struct worker *worker)
 {
     if (worker->slot != NULL) {
-        const struct brimful_class *class_ = &worker->slot->classes[worker->class_index];
-
         __builtin_prefetch(worker->slot, 1);
-        __builtin_prefetch(class_, 1);
-        __builtin_prefetch(&class_->times[BRIMFUL_SEND], 1);
+        __builtin_prefetch(&worker->slot->pending[brimful_get(&worker->slot->recorded) % BRIMFUL_PENDING], 1);
     }
 }
 

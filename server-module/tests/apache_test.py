@@ -235,6 +235,7 @@ class Cases:
         totals = {phase: sum(c["phases"][phase]["sum_s"] for c in classes) for phase in dump.PHASES}
         for name in ("requests", "bytes", "failed", "aborted"):
             totals[name] = sum(c[name] for c in classes)
+        totals["measured"] = sum(c["cpu_count"] for c in classes)
         totals["images"] = read["classes"]["images"]["requests"]
         totals["small"] = read["classes"]["small"]["requests"]
         return totals
@@ -259,7 +260,8 @@ def try_cases(apache, mpm):
     cases.run("HEAD", lambda: send(b"HEAD /small HTTP/1.1\r\nHost: x\r\n" + CLOSE), 1, bytes=(0, 0))
     cases.run("an internal redirect", lambda: send(get("/none", CLOSE)), 1, bytes=(10, 10))
     cases.run("subrequests", lambda: send(get("/page.shtml", CLOSE)), 1, bytes=(1010, 1010))
-    cases.run("a slow reader", lambda: read_slowly(apache), 1, send=some, process=(0, 0.2), bytes=(8e6, 8e6))
+    cases.run("a slow reader", lambda: read_slowly(apache), 1, send=some, process=(0, 0.2), bytes=(8e6, 8e6),
+              measured=(1, 1))
     cases.run("broken off", lambda: break_off(apache), 1, aborted=(1, 1), send=(0.2, 5), process=(0, 0.2))
     cases.run("proxied", lambda: send(get("/behind/slow", CLOSE)), 1, upstream=some, process=none)
     cases.run("proxied again", lambda: send(get("/behind/", CLOSE)), 1, upstream=(1e-6, 0.2))

@@ -7,9 +7,12 @@ import sys
 PHASES = ("head", "parse", "process", "upstream", "send", "log")
 CPU = ("parse", "process", "log")
 BUCKETS = 112
-CLASS = struct.Struct("<22Q80x")
+SUMS = struct.Struct("<22Q16x")
+CPU_SUMS = struct.Struct("<6Q80x")
 TIMES = struct.Struct(f"<{BUCKETS}Q")
-SLOT = struct.Struct("<2I7Q64x")
+SLOT = struct.Struct("<2I9Q48x")
+PENDING = struct.Struct("<8Q")
+PLACES = 16
 
 
 def text(data):
@@ -26,16 +29,36 @@ def percentile(buckets, share):
     return None
 
 
+def bucket_of(ns):
+    octave = ns.bit_length() - 1
+    return 0 if ns < 256 else min(4 * octave + (ns >> (octave - 2)) - 36, BUCKETS - 1)
+
+
+def added(first, second):
+    return [a + b for a, b in zip(first, second)]
+
+
+def add_pending(sums, what, size, times):
+    """A request that is in no sums yet, as the recorder will add it."""
+    first = sums["first"]
+    first[:4] = added(first, (1, size, what >> 8 & 1, what >> 9 & 1))
+    for phase, ns in enumerate(times):
+        if what >> 16 + phase & 1:
+            at = 4 + 3 * phase
+            first[at:at + 3] = added(first[at:], (1, ns, (ns * ns + 500_000) // 1_000_000))
+            sums["times"][phase][bucket_of(ns)] += 1
+
+
 def summary(sums):
-    first, times = sums["first"], sums["times"]
+    first, cpu, times = sums["first"], sums["cpu"], sums["times"]
     return {
-        "requests": first[0], "bytes": first[1], "failed": first[14], "aborted": first[15],
-        "cpu_count": first[16], "cpu_mixed": first[21],
-        "cpu_us": {name: first[17 + i] / 1000 / max(first[16], 1) for i, name in enumerate(CPU)},
+        "requests": first[0], "bytes": first[1], "failed": first[2], "aborted": first[3],
+        "cpu_count": cpu[0], "cpu_mixed": cpu[5],
+        "cpu_us": {name: cpu[1 + i] / 1000 / max(cpu[0], 1) for i, name in enumerate(CPU)},
         "phases": {
-            name: {"count": sum(t), "sum_s": ns / 1e9, "mean_us": ns / 1000 / max(sum(t), 1),
+            name: {"count": count, "sum_s": ns / 1e9, "mean_us": ns / 1000 / max(count, 1),
                    "p50_us": percentile(t, 0.5), "p99_us": percentile(t, 0.99)}
-            for name, ns, t in zip(PHASES, first[2:14:2], times)
+            for name, count, ns, t in zip(PHASES, first[4::3], first[5::3], times)
         },
     }
 
@@ -45,9 +68,9 @@ def read(path):
         data = file.read()
     (magic, layout, header_size, slot_size, slots, classes, enabled, one_in, most, master, lost,
      _made) = struct.unpack_from("<Q10IQ", data)
-    assert magic == 0x316C75666D697262 and layout == 2
+    assert magic == 0x316C75666D697262 and layout == 3
     names = [text(data[104 + 48 * i:104 + 48 * (i + 1)]) for i in range(classes)]
-    sums = [{"first": [0] * 22, "times": [[0] * BUCKETS for _ in PHASES]} for _ in names]
+    sums = [{"first": [0] * 22, "cpu": [0] * 6, "times": [[0] * BUCKETS for _ in PHASES]} for _ in names]
     workers = []
     for slot in range(slots):
         at = header_size + slot * slot_size
@@ -55,14 +78,19 @@ def read(path):
         if fields[2] == 0:
             continue
         workers.append(dict(zip(("owner", "thread", "owners", "connections", "in_progress", "busy_since_ns", "busy_ns",
-                                 "cpu_ns", "cpu_at_ns"), fields)))
-        at += SLOT.size
-        for total in sums:
-            total["first"] = [a + b for a, b in zip(total["first"], CLASS.unpack_from(data, at))]
-            at += CLASS.size
+                                 "recorded", "folded", "cpu_ns", "cpu_at_ns"), fields)))
+        recorded, folded = fields[7:9]
+        for request in range(folded >> 16, recorded):
+            what, size, *times = PENDING.unpack_from(data, at + SLOT.size + request % PLACES * PENDING.size)
+            add_pending(sums[what & 0xFF], what, size, times)
+        at += SLOT.size + PLACES * PENDING.size
+        for index, total in enumerate(sums):
+            total["first"] = added(total["first"], SUMS.unpack_from(data, at + (folded >> index & 1) * SUMS.size))
+            at += 2 * SUMS.size
+            total["cpu"] = added(total["cpu"], CPU_SUMS.unpack_from(data, at))
+            at += CPU_SUMS.size
             for phase in total["times"]:
-                values = TIMES.unpack_from(data, at)
-                phase[:] = [a + b for a, b in zip(phase, values)]
+                phase[:] = added(phase, TIMES.unpack_from(data, at))
                 at += TIMES.size
     return {
         "server": text(data[56:104]), "enabled": enabled, "slots": slots, "cpu_one_in": one_in, "workers_most": most,

@@ -46,28 +46,41 @@ static void print_slot(void)
     FIELD(brimful_slot, in_progress);
     FIELD(brimful_slot, busy_since_ns);
     FIELD(brimful_slot, busy_ns);
+    FIELD(brimful_slot, recorded);
+    FIELD(brimful_slot, folded);
     FIELD(brimful_slot, cpu_ns);
     FIELD(brimful_slot, cpu_at_ns);
     FIELD(brimful_slot, unused);
+    FIELD(brimful_slot, pending);
     printf("brimful_slot.classes %zu 0\n", offsetof(struct brimful_slot, classes));
     STRUCT(brimful_slot);
+
+    FIELD(brimful_pending, what);
+    FIELD(brimful_pending, bytes);
+    FIELD(brimful_pending, time_ns);
+    STRUCT(brimful_pending);
 }
 
 static void print_class(void)
 {
-    FIELD(brimful_class, requests);
-    FIELD(brimful_class, bytes);
-    FIELD(brimful_class, failed);
-    FIELD(brimful_class, aborted);
+    FIELD(brimful_class, sums);
     FIELD(brimful_class, cpu_count);
     FIELD(brimful_class, cpu_ns);
     FIELD(brimful_class, cpu_sum_us2);
     FIELD(brimful_class, cpu_mixed);
     FIELD(brimful_class, unused);
-    FIELD(brimful_class, times);
     FIELD(brimful_class, buckets);
     STRUCT(brimful_class);
 
+    FIELD(brimful_sums, requests);
+    FIELD(brimful_sums, bytes);
+    FIELD(brimful_sums, failed);
+    FIELD(brimful_sums, aborted);
+    FIELD(brimful_sums, times);
+    FIELD(brimful_sums, unused);
+    STRUCT(brimful_sums);
+
+    FIELD(brimful_times, count);
     FIELD(brimful_times, sum_ns);
     FIELD(brimful_times, sum_us2);
     STRUCT(brimful_times);
@@ -81,6 +94,12 @@ static void print_constants(void)
     CONSTANT(BRIMFUL_NAME_BYTES);
     CONSTANT(BRIMFUL_BUCKETS);
     CONSTANT(BRIMFUL_SLOT_ALIGN);
+    CONSTANT(BRIMFUL_PENDING);
+    CONSTANT(BRIMFUL_WHAT_CLASS);
+    CONSTANT(BRIMFUL_WHAT_FAILED);
+    CONSTANT(BRIMFUL_WHAT_ABORTED);
+    CONSTANT(BRIMFUL_WHAT_HAS);
+    CONSTANT(BRIMFUL_FOLDED_COUNT);
     CONSTANT(BRIMFUL_SLOTS_MOST);
     CONSTANT(BRIMFUL_FILE_MOST);
     CONSTANT(BRIMFUL_HEAD);

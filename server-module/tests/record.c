@@ -25,7 +25,7 @@ static void record_small(struct brimful_settings *settings, struct brimful_slot 
     for (i = 0; i < 1000; i++) {
         struct brimful_request request = {
             .time_ns = {i * 1000, 10000, 1000000 + i * 1000, 0, 0, 2000},
-            .has = {1, 1, 1, 0, 1, 1},
+            .has = BRIMFUL_HAS(BRIMFUL_PHASES) - 1 - BRIMFUL_HAS(BRIMFUL_UPSTREAM),
             .bytes = 100 + i,
             .status = i == 7 ? 503 : 200,
             .aborted = i == 8,
@@ -39,7 +39,11 @@ static void record_small(struct brimful_settings *settings, struct brimful_slot 
 
 static void record_others(struct brimful_settings *settings, struct brimful_slot *slot)
 {
-    struct brimful_request request = {.has = {0, 0, 1, 1, 0, 0}, .bytes = 10000, .status = 200};
+    struct brimful_request request = {
+        .has = BRIMFUL_HAS(BRIMFUL_PROCESS) | BRIMFUL_HAS(BRIMFUL_UPSTREAM),
+        .bytes = 10000,
+        .status = 200,
+    };
     int i;
 
     request.time_ns[BRIMFUL_PROCESS] = 1000000;

@@ -125,13 +125,14 @@ static void what_is_recorded_adds_up(void)
     struct brimful_settings settings = settings_for("sums");
     struct brimful_memory memory;
     struct brimful_request request = {.time_ns = {1000, 2000, 3000, 4000, 5000, 6000},
-                                      .has = {1, 1, 1, 0, 1, 1},
+                                      .has = BRIMFUL_HAS(BRIMFUL_PHASES) - 1 - BRIMFUL_HAS(BRIMFUL_UPSTREAM),
                                       .cpu_ns = {1000, 2000, 3000},
                                       .cpu_sampled = 1,
                                       .bytes = 10,
                                       .status = 500,
                                       .aborted = 1};
     struct brimful_class *class_;
+    struct brimful_sums *sums;
     struct brimful_slot *slot;
     char why[BRIMFUL_WHY_BYTES];
 
@@ -145,14 +146,18 @@ static void what_is_recorded_adds_up(void)
     request.time_ns[BRIMFUL_PARSE] = 1000;
     brimful_record(slot, 6, &request);
     class_ = &slot->classes[6];
-    CHECK(class_->requests == 2 && class_->bytes == 20 && class_->failed == 1 && class_->aborted == 1);
+    sums = &class_->sums[1];
+    CHECK(slot->recorded == 2 && brimful_pending_count(slot) == 2 && sums->requests == 0);
+    brimful_fold(slot);
+    CHECK(brimful_pending_count(slot) == 0 && (slot->folded >> 6 & 1) == 1);
+    CHECK(sums->requests == 2 && sums->bytes == 20 && sums->failed == 1 && sums->aborted == 1);
     CHECK(class_->cpu_count == 1 && class_->cpu_mixed == 1 && class_->cpu_ns[BRIMFUL_CPU_LOG] == 3000);
     CHECK(class_->cpu_sum_us2 == 36);
-    CHECK(class_->times[BRIMFUL_PARSE].sum_ns == 3000);
-    CHECK(class_->times[BRIMFUL_PARSE].sum_us2 == 5);
+    CHECK(sums->times[BRIMFUL_PARSE].count == 2 && sums->times[BRIMFUL_PARSE].sum_ns == 3000);
+    CHECK(sums->times[BRIMFUL_PARSE].sum_us2 == 5 && sums->times[BRIMFUL_UPSTREAM].count == 0);
     CHECK(class_->buckets[BRIMFUL_PARSE][brimful_bucket(1000)] == 1);
     CHECK(class_->buckets[BRIMFUL_PARSE][brimful_bucket(2000)] == 1);
-    CHECK(class_->buckets[BRIMFUL_UPSTREAM][0] == 0 && slot->classes[5].requests == 0);
+    CHECK(class_->buckets[BRIMFUL_UPSTREAM][0] == 0 && slot->classes[5].sums[0].requests == 0);
     CHECK((char *) (class_ + 1) <= (char *) memory.header + memory.size);
 
     brimful_begin(slot, 100);
@@ -168,6 +173,47 @@ static void what_is_recorded_adds_up(void)
     CHECK(!brimful_is_on(&memory));
     brimful_unmap(&memory);
     CHECK(!brimful_is_on(&memory));
+}
+
+/* A worker that is killed while it folds has written to sums that are not current, and to buckets: as here. */
+static void what_was_folded_by_half_is_folded_once(void)
+{
+    struct brimful_settings settings = settings_for("half");
+    struct brimful_request request = {.has = BRIMFUL_HAS(BRIMFUL_PARSE), .bytes = 7, .status = 200};
+    struct brimful_memory memory;
+    struct brimful_slot *slot;
+    struct brimful_sums *sums;
+    char why[BRIMFUL_WHY_BYTES];
+    uint64_t folded;
+    unsigned i;
+
+    CHECK(brimful_map(&memory, &settings, why) == 0);
+    slot = brimful_claim(&memory, (uint32_t) getpid(), (uint32_t) getpid());
+    for (i = 0; i < 3 * BRIMFUL_PENDING + 5; i++) {
+        request.time_ns[BRIMFUL_PARSE] = 1000 * i;
+        brimful_record(slot, i % 3, &request);
+    }
+    CHECK(brimful_pending_count(slot) == 5 && slot->folded >> BRIMFUL_FOLDED_COUNT == 3 * BRIMFUL_PENDING);
+    folded = slot->folded;
+    brimful_fold(slot);
+    slot->folded = folded;
+    CHECK(brimful_pending_count(slot) == 5);
+    brimful_fold(slot);
+    for (i = 0, request.bytes = 0; i < 3; i++) {
+        sums = &slot->classes[i].sums[slot->folded >> i & 1];
+        CHECK(sums->times[BRIMFUL_PARSE].count == sums->requests && sums->bytes == 7 * sums->requests);
+        request.bytes += sums->requests;
+    }
+    CHECK(request.bytes == 3 * BRIMFUL_PENDING + 5 && slot->recorded == request.bytes);
+
+    /* A class that there is not, and counts that cannot be: nothing is written beyond the slot. */
+    brimful_count(slot, 0, &request);
+    slot->pending[(slot->recorded - 1) % BRIMFUL_PENDING].what = 200;
+    slot->recorded = UINT64_MAX - 3;
+    brimful_fold(slot);
+    CHECK(brimful_pending_count(slot) > BRIMFUL_PENDING); /* the count has 48 bits */
+    brimful_record(slot, 1, &request);
+    brimful_unmap(&memory);
 }
 
 static void a_reload_goes_on_with_the_same_file(void)
@@ -328,7 +374,7 @@ static struct brimful_memory shared;
 /* Claims a slot, records 20,000 requests, and gives it back. */
 static void *work(void *unused)
 {
-    struct brimful_request request = {.has = {1, 1, 1, 0, 0, 1}, .bytes = 3, .status = 200};
+    struct brimful_request request = {.has = BRIMFUL_HAS(BRIMFUL_PARSE), .bytes = 3, .status = 200};
     struct brimful_slot *slot = brimful_claim(&shared, (uint32_t) getpid(), (uint32_t) syscall(SYS_gettid));
     unsigned i;
 
@@ -353,7 +399,7 @@ static uint64_t requests_of(const struct brimful_memory *memory)
     for (i = 0; i < memory->slots; i++) {
         const char *at = (const char *) memory->header + memory->header_size + i * memory->slot_size;
 
-        sum += brimful_get(&((const struct brimful_slot *) (const void *) at)->classes[0].requests);
+        sum += brimful_get(&((const struct brimful_slot *) (const void *) at)->recorded);
     }
     return sum;
 }
@@ -495,6 +541,7 @@ int main(int count, char **arguments)
     patterns_match();
     squares_and_buckets_hold_extremes();
     what_is_recorded_adds_up();
+    what_was_folded_by_half_is_folded_once();
     a_reload_goes_on_with_the_same_file();
     foreign_files_are_refused_or_replaced();
     another_owner_is_refused();

@@ -1,29 +1,49 @@
 import unittest
 
-from ..memory import BUCKETS, CLASS, ENABLED, HEADER, MAGIC, MEANINGLESS, PHASES, SLOT, TIMES, counted
+from ..memory import (
+    CLASS_BYTES,
+    CPU,
+    ENABLED,
+    HEADER,
+    MAGIC,
+    MEANINGLESS,
+    PENDING,
+    PENDING_MOST,
+    PHASES,
+    SLOT,
+    SUMS,
+    counted,
+)
 
 HEADER_SIZE = 896
 
 
 def memory(classes: list[str], workers: list[list[int]]) -> bytes:
-    """Each worker has so many requests of each class, a microsecond each in every phase."""
-    slot_size = -(-(SLOT.size + len(classes) * (CLASS.size + len(PHASES) * TIMES.size)) // 128) * 128
-    head = HEADER.pack(MAGIC, 2, HEADER_SIZE, slot_size, len(workers) + 1, len(classes), 1, 16, 0, 7, 2, 0, b"test")
+    """Each worker has so many requests of each class, a microsecond each in every phase. The last of each of the first
+    class is in no sums yet."""
+    slot_size = -(-(SLOT.size + PENDING_MOST * PENDING.size + len(classes) * CLASS_BYTES) // 128) * 128
+    head = HEADER.pack(MAGIC, 3, HEADER_SIZE, slot_size, len(workers) + 1, len(classes), 1, 16, 0, 7, 2, 0, b"test")
     head += b"".join(name.encode().ljust(48, b"\0") for name in classes)
     data = bytearray(head.ljust(HEADER_SIZE, b"\0"))
     for requests in workers:
-        slot = bytearray(SLOT.pack(7, 7, 1, 0, 0, 0, 0, 5000, 0))
-        for number in requests:
-            times = [1000 * number, 0] * len(PHASES)
-            slot += CLASS.pack(number, 10 * number, *times, 0, 0, number, 100 * number, 200 * number, 0, 0, 1)
-            slot += TIMES.pack(*[0] * 7, number, *[0] * (BUCKETS - 8)) * len(PHASES)
+        # The 20th of all is pending, in place 19 % 16. Of the second class the second sums are current.
+        slot = bytearray(SLOT.pack(7, 7, 1, 0, 0, 0, 0, 20, 19 << 16 | 2, 5000, 0))
+        places = [bytes(PENDING.size)] * PENDING_MOST
+        places[19 % PENDING_MOST] = PENDING.pack(0b111111 << 16, 10, *[1000] * len(PHASES))
+        slot += b"".join(places)
+        for index, number in enumerate(requests):
+            summed = number - (index == 0)
+            current = SUMS.pack(summed, 10 * summed, 0, 0, *[summed, 1000 * summed, 0] * len(PHASES))
+            slot += b"".join([bytes(SUMS.size), current] if index == 1 else [current, bytes(SUMS.size)])
+            slot += CPU.pack(number, 100 * number, 200 * number, 0, 0, 1)
+            slot += bytes(CLASS_BYTES - 2 * SUMS.size - CPU.size)
         data += slot.ljust(slot_size, b"\0")
     return bytes(data) + bytes(slot_size)
 
 
 class MemoryTest(unittest.TestCase):
     def test_it_is_laid_out_as_the_header_file_says(self) -> None:
-        self.assertEqual((HEADER.size, SLOT.size, CLASS.size, TIMES.size), (104, 128, 256, 896))
+        self.assertEqual((HEADER.size, SLOT.size, PENDING.size, SUMS.size, CLASS_BYTES), (104, 128, 64, 192, 5888))
         self.assertEqual((HEADER.unpack(memory(["a"], []) [:104])[6], ENABLED), (1, 28))
         self.assertLessEqual(MEANINGLESS + 4, HEADER_SIZE)
 

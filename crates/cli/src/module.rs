@@ -58,10 +58,14 @@ fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
 fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     let kinds = args.server.map_or_else(|| vec![Kind::Nginx, Kind::Apache], |kind| vec![kind]);
     for kind in &kinds {
+        let elsewhere = memory::elsewhere(*kind);
+        for (what, says) in &elsewhere {
+            print(&format!("{what}\n    {says}\n"))?;
+        }
         let server = match find(*kind, &args.place) {
             Ok(server) => server,
             // Of both, one may be absent.
-            Err(error) if args.server.is_none() => {
+            Err(error) if args.server.is_none() || !elsewhere.is_empty() => {
                 print(&format!("{}: {error}\n", kind.name()))?;
                 continue;
             }

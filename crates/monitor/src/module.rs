@@ -3,22 +3,25 @@
 //!
 //! The file is somebody else's: it is read by `pread` into a buffer of our own and never mapped, so that one that is
 //! cut short is an error and no signal. Whatever is in it makes figures wrong at worst. Its writers do not stop for a
-//! reader: counters of one request may be read before and after it has been added, which is one request of all that are
-//! in a difference. A word of 64 bits is copied whole by the kernels of today's machines.
+//! reader: a slot that changed while it was read is read again (`slots`). A word of 64 bits is copied whole by the kernels
+//! of today's machines.
 //!
 //! A *sample* holds each server's counters, summed over its workers. Counters only grow as long as the file is the
 //! same; files are told apart by device, inode and the time at which they were made. Those of which a counter fell have
 //! no figures for that stretch.
 
 mod buckets;
+mod elsewhere;
 mod figures;
 mod file;
 mod find;
 mod io;
 pub mod layout;
 mod maps;
+mod slots;
 
 pub use buckets::start_ns;
+pub use elsewhere::{Elsewhere, servers_elsewhere};
 pub(crate) use figures::elapsed_between;
 pub use file::{ModuleFile, ModuleFileError};
 

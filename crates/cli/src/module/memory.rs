@@ -1,12 +1,13 @@
 //! The shared memory that a server writes to: what `status` says of it, and the one word in it that anybody but the
 //! server writes.
 
+use super::args::Kind;
 use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::quantity::count;
 use brimful_core::text::one_line;
 use brimful_monitor::module::layout::header::ENABLED;
-use brimful_monitor::module::{ModuleFile, ModuleFileError};
+use brimful_monitor::module::{Elsewhere, ModuleFile, ModuleFileError, ServerSample, servers_elsewhere};
 use jiff::Timestamp;
 use rustix::fs::{Mode, OFlags, open};
 use std::fs::File;
@@ -33,25 +34,36 @@ pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
 /// What a server's memory says, in a sentence.
 pub fn status(path: &Path) -> String {
     let place = path.display();
-    let (mut memory, file) = match ModuleFile::open(path).and_then(|file| Ok((file.header()?, file))) {
-        Ok((header, file)) => (file, header),
+    match ModuleFile::open(path).and_then(|mut file| file.sample(&lives)) {
+        Ok(sample) => sentence(&sample, path),
         Err(ModuleFileError::Io(error)) if error.kind() == ErrorKind::NotFound => {
-            return format!("nothing is recorded: the server has not made {place}; start it, or let it reload");
+            format!("nothing is recorded: the server has not made {place}; start it, or let it reload")
         }
-        Err(error) => return format!("{place}: {}", one_line(&error.to_string())),
+        Err(error) => format!("{place}: {}", one_line(&error.to_string())),
+    }
+}
+
+/// Servers of this kind that are in a container or below another root, where `find` does not look: what they are, and
+/// what their memory says.
+pub fn elsewhere(kind: Kind) -> Vec<(String, String)> {
+    let described = |mut server: Elsewhere| {
+        let sample = server.sample().ok().filter(|sample| sample.name.to_lowercase().starts_with(kind.name()))?;
+        let what = format!("{} in a container, process {}", one_line(&sample.name), server.pids.first()?);
+        Some((what, sentence(&sample, &server.path)))
     };
-    let state = if file.enabled { "on" } else { "off" };
-    let since = Timestamp::from_nanosecond(i128::from(file.made_ns))
+    servers_elsewhere(Path::new("/proc")).into_iter().filter_map(described).collect()
+}
+
+fn sentence(sample: &ServerSample, path: &Path) -> String {
+    let state = if sample.enabled { "on" } else { "off" };
+    let [.., made_ns] = sample.identity;
+    let since = Timestamp::from_nanosecond(i128::from(made_ns))
         .map_or_else(|_| "an unknown time".to_owned(), |made| format!("{made:.0}"));
-    let lost = if file.lost > 0 { format!(", {} without a place", count(u64::from(file.lost))) } else { String::new() };
-    let counted = match memory.sample(&lives) {
-        Ok(sample) => {
-            let some = |n: u64, what: &str| format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" });
-            format!("{} by {}{lost}", some(sample.requests(), "request"), some(sample.workers, "worker"))
-        }
-        Err(error) => format!("its counters cannot be read: {error}"),
-    };
-    format!("{state}: {counted} of {} since {since}, in {place}", one_line(&file.server))
+    let lost =
+        if sample.lost > 0 { format!(", {} without a place", count(u64::from(sample.lost))) } else { String::new() };
+    let some = |n: u64, what: &str| format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" });
+    let counted = format!("{} by {}{lost}", some(sample.requests(), "request"), some(sample.workers, "worker"));
+    format!("{state}: {counted} of {} since {since}, in {}", one_line(&sample.name), path.display())
 }
 
 /// Whether it is a server's memory, which nobody else needs.

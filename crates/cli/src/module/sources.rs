@@ -7,17 +7,36 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::SystemTime;
 
+macro_rules! source {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../../../../server-module/", $path)))
+    };
+}
+
 /// Path below `server-module/`, content.
-const SOURCES: [(&str, &str); 9] = [
-    ("layout.h", include_str!("../../../../server-module/layout.h")),
-    ("recorder.h", include_str!("../../../../server-module/recorder.h")),
-    ("nginx/config", include_str!("../../../../server-module/nginx/config")),
-    ("nginx/ngx_http_brimful_module.c", include_str!("../../../../server-module/nginx/ngx_http_brimful_module.c")),
-    ("apache/mod_brimful.c", include_str!("../../../../server-module/apache/mod_brimful.c")),
-    ("apache/connection.h", include_str!("../../../../server-module/apache/connection.h")),
-    ("apache/request.h", include_str!("../../../../server-module/apache/request.h")),
-    ("apache/upstream.h", include_str!("../../../../server-module/apache/upstream.h")),
-    ("apache/worker.h", include_str!("../../../../server-module/apache/worker.h")),
+const SOURCES: [(&str, &str); 22] = [
+    source!("classes.h"),
+    source!("clock.h"),
+    source!("file.h"),
+    source!("layout.h"),
+    source!("record.h"),
+    source!("recorder.h"),
+    source!("slots.h"),
+    source!("words.h"),
+    source!("nginx/config"),
+    source!("nginx/ngx_http_brimful_module.c"),
+    source!("nginx/account.h"),
+    source!("nginx/connection.h"),
+    source!("nginx/log.h"),
+    source!("nginx/module.h"),
+    source!("nginx/request.h"),
+    source!("nginx/stream.h"),
+    source!("nginx/upstream.h"),
+    source!("apache/mod_brimful.c"),
+    source!("apache/connection.h"),
+    source!("apache/request.h"),
+    source!("apache/upstream.h"),
+    source!("apache/worker.h"),
 ];
 
 /// A directory that nobody else may enter, with the sources in it as they are in `server-module/`. Dropped, it is

@@ -12,6 +12,15 @@ pub fn start_ns(bucket: usize) -> f64 {
     LEAST_NS * 2_f64.powi(octave as i32) * (1.0 + quarter as f64 / 4.0)
 }
 
+/// The bucket of a time.
+pub(super) fn bucket_of(ns: u64) -> usize {
+    match ns.checked_ilog2() {
+        // Four to an octave, and which of them the two bits after the first say.
+        Some(octave @ 8..) => (4 * octave as usize + (ns >> (octave - 2)) as usize - 36).min(BUCKETS - 1),
+        _ => 0,
+    }
+}
+
 /// The time that a share of all of these does not exceed, in nanoseconds: interpolated within its bucket as if the
 /// logarithms of times were spread evenly there. `None` of nothing.
 pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64) -> Option<f64> {
@@ -54,6 +63,15 @@ mod tests {
     fn buckets_are_quarters_of_octaves() {
         assert_eq!([0, 1, 3, 4, 6].map(start_ns), [256.0, 320.0, 448.0, 512.0, 768.0]);
         assert_eq!(start_ns(BUCKETS), 256.0 * f64::from(1 << 28));
+    }
+
+    #[test]
+    fn each_time_is_in_its_bucket() {
+        for bucket in 1..BUCKETS {
+            let start = start_ns(bucket) as u64;
+            assert_eq!((bucket_of(start - 1), bucket_of(start)), (bucket - 1, bucket));
+        }
+        assert_eq!([0, 1, 255, 256, u64::MAX].map(bucket_of), [0, 0, 0, 0, BUCKETS - 1]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! One file of the Server Module: opened, checked, and read again and again.
 
-use super::layout::{self, BUCKETS, CPUS, Header, Misfit, PHASES, class, header, slot, times, word32, word64};
-use super::{ClassSample, ServerSample, TimesSample};
+use super::ServerSample;
+use super::layout::{Header, Misfit, header, slot, word32};
+use super::slots::{SlotReader, Totals};
 use crate::sys;
 use brimful_core::Nanos;
 use std::fs::File;
@@ -40,28 +41,8 @@ pub(super) trait Bytes {
     fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
-/// Sums over slots, and buckets as they are in the file.
-#[derive(Clone, Debug, Default)]
-struct Totals {
-    workers: u64,
-    in_progress: u64,
-    connections: u64,
-    busy_ns: u64,
-    cpu_ns: u64,
-    classes: Vec<ClassTotals>,
-}
-
-#[derive(Clone, Debug)]
-struct ClassTotals {
-    /// The words before the buckets, in the order of the file.
-    counters: [u64; COUNTERS],
-    buckets: [[u64; BUCKETS]; PHASES],
-}
-
-/// Words of a class before its buckets.
-const COUNTERS: usize = class::BUCKETS / 8;
 /// Whether a worker of this process id lives.
-type Lives<'a> = &'a dyn Fn(u32) -> bool;
+pub(super) type Lives<'a> = &'a dyn Fn(u32) -> bool;
 
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -197,18 +178,10 @@ fn read(
 ) -> Result<ServerSample, ModuleFileError> {
     let header = read_header(bytes)?;
     totals.clear(header.classes.len());
-    if buffer.len() < header.slot_size {
-        buffer.resize(header.slot_size, 0);
-    }
+    let mut reader = SlotReader::new(bytes, header.slot_size, buffer);
     for index in 0..header.slots {
-        let at = header.slot_at(index);
-        let (head, rest) = buffer[..header.slot_size].split_at_mut(slot::CLASSES);
-        bytes.fill(head, at)?;
-        // Most slots of most servers were never used.
-        if word64(head, slot::OWNERS).is_some_and(|owners| owners > 0) {
-            bytes.fill(rest, at + slot::CLASSES as u64)?;
-            totals.add_worker(head, lives, now);
-            totals.add_classes(rest);
+        if let Some(slot) = reader.read(header.slot_at(index))? {
+            totals.add(&slot, lives, now);
         }
     }
     let classes = header.classes.into_iter().zip(&totals.classes);
@@ -231,98 +204,10 @@ fn read(
     })
 }
 
-impl Totals {
-    fn clear(&mut self, classes: usize) {
-        self.classes.clear();
-        self.classes.resize(classes, ClassTotals::ZERO);
-        *self = Totals { classes: std::mem::take(&mut self.classes), ..Totals::default() };
-    }
-
-    /// The first bytes of a slot. One whose worker was killed stays busy, with a request in progress, until it is given
-    /// to another.
-    fn add_worker(&mut self, head: &[u8], lives: Lives<'_>, now: Nanos) {
-        let word = |at| word64(head, at).unwrap_or_default();
-        add(&mut self.connections, word(slot::CONNECTIONS));
-        add(&mut self.busy_ns, word(slot::BUSY_NS));
-        add(&mut self.cpu_ns, word(slot::CPU_NS));
-        let owner = word32(head, slot::OWNER).filter(|&owner| owner != 0);
-        if owner.is_some_and(lives) {
-            add(&mut self.workers, 1);
-            add(&mut self.in_progress, word(slot::IN_PROGRESS));
-            let since = word(slot::BUSY_SINCE_NS);
-            if since > 0 {
-                add(&mut self.busy_ns, now.0.saturating_sub(since));
-            }
-        }
-    }
-
-    /// What follows them.
-    fn add_classes(&mut self, rest: &[u8]) {
-        for (totals, bytes) in self.classes.iter_mut().zip(rest.chunks_exact(class::SIZE)) {
-            let (counters, buckets) = bytes.split_at(class::BUCKETS);
-            let any = word64(counters, class::REQUESTS).is_some_and(|requests| requests > 0);
-            for (sum, word) in totals.counters.iter_mut().zip(words(counters)) {
-                add(sum, word);
-            }
-            if any {
-                totals.buckets.as_flattened_mut().iter_mut().zip(words(buckets)).for_each(|(sum, word)| add(sum, word));
-            }
-        }
-    }
-}
-
-impl ClassTotals {
-    const ZERO: ClassTotals = ClassTotals { counters: [0; COUNTERS], buckets: [[0; BUCKETS]; PHASES] };
-
-    fn sample(&self, name: String) -> ClassSample {
-        let counter = |at: usize| self.counter(at);
-        let mut cpu_ns = [0; CPUS];
-        cpu_ns.iter_mut().enumerate().for_each(|(cpu, ns)| *ns = counter(class::CPU_NS + 8 * cpu));
-        ClassSample {
-            name,
-            requests: counter(class::REQUESTS),
-            bytes: counter(class::BYTES),
-            failed: counter(class::FAILED),
-            aborted: counter(class::ABORTED),
-            cpu_count: counter(class::CPU_COUNT),
-            cpu_ns,
-            cpu_sum_us2: counter(class::CPU_SUM_US2),
-            cpu_mixed: counter(class::CPU_MIXED),
-            times: std::array::from_fn(|phase| self.times(phase)),
-        }
-    }
-
-    fn counter(&self, at: usize) -> u64 {
-        self.counters.get(at / 8).copied().unwrap_or_default()
-    }
-
-    fn times(&self, phase: usize) -> TimesSample {
-        let at = class::TIMES + phase * times::SIZE;
-        let buckets = self.buckets.get(phase).into_iter().flatten().enumerate();
-        let used: Vec<_> =
-            buckets.filter(|(_, count)| **count > 0).map(|(bucket, &count)| (bucket as u8, count)).collect();
-        TimesSample {
-            count: used.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count)),
-            sum_ns: self.counter(at + times::SUM_NS),
-            sum_us2: self.counter(at + times::SUM_US2),
-            buckets: used,
-        }
-    }
-}
-
-/// The last bytes, if they are less than a word, are none.
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes.chunks_exact(8).filter_map(|word| layout::word64(word, 0))
-}
-
-/// Whoever writes nonsense gets nonsense.
-fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::layout::tests::header_bytes;
+    use super::super::layout::{self, class, sums, times};
     use super::*;
     use proptest::prelude::*;
 
@@ -344,9 +229,10 @@ mod tests {
     fn slots_are_summed_and_those_never_used_left_out() {
         let mut bytes = empty(3);
         let (first, second) = (slot::CLASSES, slot::CLASSES + class::SIZE);
-        let (process, buckets) = (class::TIMES + 2 * times::SIZE, class::BUCKETS + 2 * class::BUCKETS_SIZE);
+        let (process, buckets) = (sums::TIMES + 2 * times::SIZE, class::BUCKETS + 2 * class::BUCKETS_SIZE);
         for (slot, requests) in [(0, 5), (1, 70), (2, 900)] {
-            put(&mut bytes, slot, second + class::REQUESTS, requests);
+            put(&mut bytes, slot, second + sums::REQUESTS, requests);
+            put(&mut bytes, slot, second + process + times::COUNT, requests);
             put(&mut bytes, slot, second + process + times::SUM_NS, 1000 * requests);
             put(&mut bytes, slot, second + buckets + 8 * 7, requests);
             put(&mut bytes, slot, slot::BUSY_NS, 100);
@@ -393,7 +279,7 @@ mod tests {
         let mut requests = || file.read(&mut Vec::new(), &|_| true).map(|sample| sample.requests());
         assert_eq!(requests().unwrap(), 0);
         put(&mut bytes, 1, slot::OWNERS, 1);
-        put(&mut bytes, 1, slot::CLASSES + class::REQUESTS, 9);
+        put(&mut bytes, 1, slot::CLASSES + sums::REQUESTS, 9);
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(requests().unwrap(), 9);
         for length in [bytes.len() - 1, 900, 895, 3, 0] {

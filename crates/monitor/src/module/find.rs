@@ -59,21 +59,21 @@ struct Watched {
 
 /// What the processes have mapped.
 #[derive(Debug, Default)]
-struct Found {
+pub(super) struct Found {
     /// By place as maps tell it: a mapping of it, and who has one.
-    files: BTreeMap<(String, u64), Sharing>,
+    pub files: BTreeMap<(String, u64), Sharing>,
     /// The processes by their ids in their own namespaces.
-    living: BTreeSet<u32>,
+    pub living: BTreeSet<u32>,
     /// Looking into one was refused.
     closed: bool,
 }
 
 #[derive(Debug)]
-struct Sharing {
+pub(super) struct Sharing {
     range: String,
     path: String,
     deleted: bool,
-    pids: BTreeSet<u32>,
+    pub pids: BTreeSet<u32>,
 }
 
 impl ModuleWatch {
@@ -224,7 +224,7 @@ impl ModuleWatch {
 }
 
 impl Found {
-    fn look(proc: &Path, pids: &[u32]) -> Found {
+    pub fn look(proc: &Path, pids: &[u32]) -> Found {
         let mut found = Found::default();
         for &pid in pids {
             match fs::read(proc.join(format!("{pid}/maps"))) {
@@ -253,7 +253,11 @@ impl Found {
 }
 
 /// What a process has mapped: by any of those that have it.
-fn open_mapped(proc: &Path, place: &(String, u64), sharing: &Sharing) -> Result<ModuleFile, ModuleFileError> {
+pub(super) fn open_mapped(
+    proc: &Path,
+    place: &(String, u64),
+    sharing: &Sharing,
+) -> Result<ModuleFile, ModuleFileError> {
     let Sharing { range, path, deleted, pids } = sharing;
     let gone = || io::Error::new(io::ErrorKind::NotFound, "the process that has it has ended");
     let mut last = ModuleFileError::Io(gone());
@@ -306,7 +310,7 @@ fn below_root(root: &Path, path: &str) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::super::layout::tests::header_bytes;
-    use super::super::layout::{SLOT_ALIGN, class, slot};
+    use super::super::layout::{SLOT_ALIGN, class, slot, sums};
     use super::*;
     use crate::fixture::{Fixture, P};
 
@@ -317,7 +321,7 @@ mod tests {
         bytes.resize(896 + 2 * slot_size, 0);
         bytes[896 + slot::OWNER..][..4].copy_from_slice(&owner.to_ne_bytes());
         bytes[896 + slot::OWNERS..][..8].copy_from_slice(&1_u64.to_ne_bytes());
-        bytes[896 + slot::CLASSES + class::REQUESTS..][..8].copy_from_slice(&requests.to_ne_bytes());
+        bytes[896 + slot::CLASSES + sums::REQUESTS..][..8].copy_from_slice(&requests.to_ne_bytes());
         bytes
     }
 

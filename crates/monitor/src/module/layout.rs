@@ -8,7 +8,7 @@
 /// The first word of a file, "brimful1" in memory on a little-endian machine. It is written last.
 pub const MAGIC: u64 = 0x316c_7566_6d69_7262;
 /// The layout that is described here.
-pub const LAYOUT: u32 = 2;
+pub const LAYOUT: u32 = 3;
 /// Classes that a file has at most.
 pub const CLASSES_MOST: usize = 16;
 /// Bytes of a name, a zero byte at its end included.
@@ -17,6 +17,8 @@ pub const NAME_BYTES: usize = 48;
 pub const BUCKETS: usize = 112;
 /// What sizes of header and slots are multiples of.
 pub const SLOT_ALIGN: usize = 128;
+/// Requests of a slot that its sums do not have yet, at most.
+pub const PENDING: usize = 16;
 /// Phases of a request: head, parse, process, upstream, send, log.
 pub const PHASES: usize = 6;
 /// Phases that CPU time is measured of: parse, process, log.
@@ -81,28 +83,72 @@ pub mod slot {
     pub const BUSY_SINCE_NS: usize = 32;
     /// Before that.
     pub const BUSY_NS: usize = 40;
+    /// Requests, of all owners.
+    pub const RECORDED: usize = 48;
+    /// How many of them the sums have, from the bit [`FOLDED_COUNT`](super::FOLDED_COUNT) on; below, a bit for each class,
+    /// which of its sums are current.
+    pub const FOLDED: usize = 56;
+    /// Of what each request writes to.
+    pub const LINE: usize = 64;
     /// CPU time of the thread.
-    pub const CPU_NS: usize = 48;
+    pub const CPU_NS: usize = 64;
     /// When that was read.
-    pub const CPU_AT_NS: usize = 56;
+    pub const CPU_AT_NS: usize = 72;
+    /// Requests that are not in the sums: the n-th of all is in place n % [`PENDING`](super::PENDING).
+    pub const PENDING: usize = 128;
     /// The classes, one after the other.
-    pub const CLASSES: usize = 128;
+    pub const CLASSES: usize = PENDING + super::PENDING * super::pending::SIZE;
 }
 
-/// Offsets in a class; 64 bits each.
-pub mod class {
+/// The lowest bit of a slot's `FOLDED` that tells how many requests its sums have.
+pub const FOLDED_COUNT: u32 = 16;
+
+/// Offsets in a place of a pending request; 64 bits each.
+pub mod pending {
+    /// See [`what`](super::what).
+    pub const WHAT: usize = 0;
+    /// Bytes of its body.
+    pub const BYTES: usize = 8;
+    /// Each phase's time.
+    pub const TIME_NS: usize = 16;
+    /// Of all of it.
+    pub const SIZE: usize = TIME_NS + 8 * super::PHASES;
+}
+
+/// Bits of a pending request's `WHAT`.
+pub mod what {
+    /// Its class.
+    pub const CLASS: u64 = 0xff;
+    /// Answered with 5xx.
+    pub const FAILED: u64 = 1 << 8;
+    /// Given up by the client.
+    pub const ABORTED: u64 = 1 << 9;
+    /// The lowest of those that tell of each phase whether its time is known.
+    pub const HAS: u32 = 16;
+}
+
+/// Offsets in the sums of a class; 64 bits each.
+pub mod sums {
     /// Requests.
     pub const REQUESTS: usize = 0;
     /// Bytes of bodies.
     pub const BYTES: usize = 8;
-    /// The phases, one after the other.
-    pub const TIMES: usize = 16;
     /// Answered with 5xx.
-    pub const FAILED: usize = TIMES + super::PHASES * super::times::SIZE;
+    pub const FAILED: usize = 16;
     /// Given up by the client.
-    pub const ABORTED: usize = FAILED + 8;
+    pub const ABORTED: usize = 24;
+    /// The phases, one after the other.
+    pub const TIMES: usize = 32;
+    /// Of all of it; the last two words have no meaning.
+    pub const SIZE: usize = TIMES + super::PHASES * super::times::SIZE + 2 * 8;
+}
+
+/// Offsets in a class; 64 bits each.
+pub mod class {
+    /// Its sums, twice.
+    pub const SUMS: usize = 0;
     /// Requests whose CPU time was measured.
-    pub const CPU_COUNT: usize = ABORTED + 8;
+    pub const CPU_COUNT: usize = SUMS + 2 * super::sums::SIZE;
     /// Of each of [`CPUS`](super::CPUS).
     pub const CPU_NS: usize = CPU_COUNT + 8;
     /// Of the squares, square microseconds.
@@ -119,12 +165,14 @@ pub mod class {
 
 /// Offsets in the times of a phase; 64 bits each.
 pub mod times {
-    /// Of all requests that had it.
-    pub const SUM_NS: usize = 0;
+    /// Requests that had it.
+    pub const COUNT: usize = 0;
+    /// Of them all.
+    pub const SUM_NS: usize = 8;
     /// Of the squares, square microseconds.
-    pub const SUM_US2: usize = 8;
+    pub const SUM_US2: usize = 16;
     /// Of all of it.
-    pub const SIZE: usize = 16;
+    pub const SIZE: usize = 24;
 }
 
 /// What the header of a file says, as far as it may be believed.
@@ -354,23 +402,31 @@ pub(super) mod tests {
             ("in_progress", slot::IN_PROGRESS, 8),
             ("busy_since_ns", slot::BUSY_SINCE_NS, 8),
             ("busy_ns", slot::BUSY_NS, 8),
+            ("recorded", slot::RECORDED, 8),
+            ("folded", slot::FOLDED, 8),
             ("cpu_ns", slot::CPU_NS, 8),
             ("cpu_at_ns", slot::CPU_AT_NS, 8),
+            ("pending", slot::PENDING, PENDING * pending::SIZE),
             ("classes", slot::CLASSES, 0),
         ];
+        let place =
+            [("what", pending::WHAT, 8), ("bytes", pending::BYTES, 8), ("time_ns", pending::TIME_NS, 8 * PHASES)];
+        let sum = [
+            ("requests", sums::REQUESTS, 8),
+            ("bytes", sums::BYTES, 8),
+            ("failed", sums::FAILED, 8),
+            ("aborted", sums::ABORTED, 8),
+            ("times", sums::TIMES, PHASES * times::SIZE),
+        ];
         let class = [
-            ("requests", class::REQUESTS, 8),
-            ("bytes", class::BYTES, 8),
-            ("failed", class::FAILED, 8),
-            ("aborted", class::ABORTED, 8),
+            ("sums", class::SUMS, 2 * sums::SIZE),
             ("cpu_count", class::CPU_COUNT, 8),
             ("cpu_ns", class::CPU_NS, 8 * CPUS),
             ("cpu_sum_us2", class::CPU_SUM_US2, 8),
             ("cpu_mixed", class::CPU_MIXED, 8),
-            ("times", class::TIMES, PHASES * times::SIZE),
             ("buckets", class::BUCKETS, PHASES * class::BUCKETS_SIZE),
         ];
-        let times = [("sum_ns", times::SUM_NS, 8), ("sum_us2", times::SUM_US2, 8)];
+        let times = [("count", times::COUNT, 8), ("sum_ns", times::SUM_NS, 8), ("sum_us2", times::SUM_US2, 8)];
         let constants = [
             ("MAGIC", MAGIC),
             ("LAYOUT", LAYOUT.into()),
@@ -378,6 +434,12 @@ pub(super) mod tests {
             ("NAME_BYTES", NAME_BYTES as u64),
             ("BUCKETS", BUCKETS as u64),
             ("SLOT_ALIGN", SLOT_ALIGN as u64),
+            ("PENDING", PENDING as u64),
+            ("WHAT_CLASS", what::CLASS),
+            ("WHAT_FAILED", what::FAILED),
+            ("WHAT_ABORTED", what::ABORTED),
+            ("WHAT_HAS", what::HAS.into()),
+            ("FOLDED_COUNT", FOLDED_COUNT.into()),
             ("SLOTS_MOST", SLOTS_MOST as u64),
             ("FILE_MOST", FILE_MOST),
             ("HEAD", 0),
@@ -394,6 +456,8 @@ pub(super) mod tests {
         ];
         let mut lines = fields("header", header::SIZE, &header);
         lines.extend(fields("slot", slot::CLASSES, &slot));
+        lines.extend(fields("pending", pending::SIZE, &place));
+        lines.extend(fields("sums", sums::SIZE, &sum));
         lines.extend(fields("class", class::SIZE, &class));
         lines.extend(fields("times", times::SIZE, &times));
         lines.extend(constants.map(|(name, value)| format!("BRIMFUL_{name} = {value}")));
@@ -406,9 +470,16 @@ pub(super) mod tests {
         let (mut there, mut here) = (layout_in_c(), layout_here());
         // What no reader needs, and what follows from the rest.
         let told = |line: &String| {
-            !["brimful_slot.unused", "brimful_class.unused", "header_size =", "slot_size_", "bucket 0 "]
-                .iter()
-                .any(|of| line.starts_with(of))
+            ![
+                "brimful_slot.unused",
+                "brimful_sums.unused",
+                "brimful_class.unused",
+                "header_size =",
+                "slot_size_",
+                "bucket 0 ",
+            ]
+            .iter()
+            .any(|of| line.starts_with(of))
         };
         there.retain(told);
         there.sort_unstable();

@@ -2,7 +2,7 @@
 
 use brimful_core::Nanos;
 use brimful_core::server::Module;
-use brimful_monitor::module::{ServerSample, start_ns};
+use brimful_monitor::module::{ServerSample, servers_elsewhere, start_ns};
 use brimful_monitor::{MonitorConfig, ProcessSelector, Rates, Sample, Sampler};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,19 @@ struct Server {
 impl Server {
     fn start(directory: &Path, file: &Path) -> Server {
         let program = compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/module/server.c"), directory);
-        let mut child = Command::new(program).arg(file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        Server::started(Command::new(program).arg(file))
+    }
+
+    /// In a mount namespace of its own, where this directory has other files.
+    fn start_elsewhere(directory: &Path, hidden: &Path) -> Server {
+        let program = compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/module/server.c"), directory);
+        let script = "mount -t tmpfs none \"$1\" && exec \"$0\" \"$1/brimful-made-up\"";
+        let mut shell = Command::new("unshare");
+        Server::started(shell.args(["--mount", "sh", "-c", script]).arg(program).arg(hidden))
+    }
+
+    fn started(command: &mut Command) -> Server {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut server = Server { child, input, output };
         server.answer("ready");
@@ -46,8 +58,12 @@ impl Server {
     }
 
     fn serve(&mut self, requests: u32) {
-        writeln!(self.input, "{requests}").unwrap();
+        self.begin(requests);
         self.answer("done");
+    }
+
+    fn begin(&mut self, requests: u32) {
+        writeln!(self.input, "{requests}").unwrap();
     }
 
     fn answer(&mut self, expected: &str) {
@@ -149,6 +165,88 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     super::wait_for("a sample without the server", || servers(&sampler.sample()).is_empty().then_some(()));
     let source = &sampler.sources()["module"];
     assert!(source.starts_with("none: "), "{source}");
+}
+
+/// Of the only server: requests, and whether its other figures are those of as many.
+fn consistent(sample: &Sample) -> u64 {
+    let [server] = servers(sample) else { panic!("{sample:?}") };
+    let small = &server.classes[0];
+    let [_, parse, process, _, _, log] = &small.times;
+    assert_eq!((small.bytes, server.requests()), (1000 * small.requests, small.requests));
+    // The latest request may be counted and its times not be known yet.
+    assert!((small.requests.saturating_sub(1)..=small.requests).contains(&parse.count), "{small:?}");
+    assert_eq!((parse.count, process.count), (log.count, log.count));
+    assert_eq!((parse.sum_ns, parse.sum_us2, log.sum_ns), (10_000 * parse.count, 100 * parse.count, 2_000 * log.count));
+    small.requests
+}
+
+#[test]
+fn a_sample_while_a_worker_writes_has_each_request_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("brimful-made-up");
+    let mut server = Server::start(directory.path(), &file);
+    let mut sampler = Sampler::open(&MonitorConfig { modules: vec![file], ..MonitorConfig::default() }).unwrap();
+    server.begin(400_000);
+    let mut seen = 0;
+    let mut amounts = std::collections::BTreeSet::new();
+    while seen < 400_000 {
+        let now = consistent(&sampler.sample());
+        assert!(now >= seen, "{now} after {seen}");
+        amounts.insert(now);
+        seen = now;
+    }
+    server.answer("done");
+    assert!(amounts.len() > 1, "it was never seen at work");
+}
+
+#[test]
+fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("brimful-made-up");
+    let mut counted = 0;
+    for _ in 0..4 {
+        // There are four slots, so that some are had by several.
+        let mut server = Server::start(directory.path(), &file);
+        let modules = vec![file.clone()];
+        let mut sampler = Sampler::open(&MonitorConfig { modules, ..MonitorConfig::default() }).unwrap();
+        let sum = |sampler: &mut Sampler| servers(&sampler.sample())[0].requests();
+        assert_eq!(sum(&mut sampler), counted);
+        server.begin(u32::MAX);
+        super::wait_for("requests", || (sum(&mut sampler) > counted + 100).then_some(()));
+        server.end();
+        let left = sampler.sample();
+        let [server] = servers(&left) else { panic!("{left:?}") };
+        counted = server.requests();
+        assert_eq!(server.classes[0].bytes, 1000 * counted);
+        assert_eq!(sum(&mut sampler), counted, "nobody writes any more");
+    }
+}
+
+/// As in a container. Making a mount namespace takes root: without it this fails and says so.
+#[test]
+fn a_server_in_a_mount_namespace_of_its_own_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let hidden = directory.path().join("hidden");
+    std::fs::create_dir(&hidden).unwrap();
+    let mut server = Server::start_elsewhere(directory.path(), &hidden);
+    server.serve(21);
+    assert!(!hidden.join("brimful-made-up").exists(), "needs root: it is in the namespace of all");
+    let pid = server.child.id();
+    let mut elsewhere = servers_elsewhere(Path::new("/proc"));
+    let found = elsewhere.iter_mut().find(|found| found.pids == [pid]).unwrap();
+    let sample = found.sample().unwrap();
+    assert_eq!((sample.name.as_str(), sample.requests(), sample.workers), ("made-up/1.0", 21, 1));
+    let root = Path::new("/proc").join(pid.to_string()).join("root");
+    assert_eq!(found.path, root.join(hidden.strip_prefix("/").unwrap()).join("brimful-made-up"));
+    assert!(found.path.exists());
+
+    let processes = vec![ProcessSelector::Pid(pid)];
+    let mut sampler = Sampler::open(&MonitorConfig { processes, ..MonitorConfig::default() }).unwrap();
+    assert_eq!(servers(&sampler.sample())[0].requests(), 21);
+
+    // One that sees what this process sees is not among them.
+    let here = Server::start(directory.path(), &directory.path().join("brimful-here"));
+    assert!(servers_elsewhere(Path::new("/proc")).iter().all(|found| !found.pids.contains(&here.child.id())));
 }
 
 #[test]

@@ -14,7 +14,7 @@ static void record(const struct brimful_settings *settings, struct brimful_slot 
     for (i = 0; i < count; i++) {
         struct brimful_request request = {
             .time_ns = {0, 10000, 1000000 + i * 1000, 0, 0, 2000},
-            .has = {0, 1, 1, 0, 0, 1},
+            .has = BRIMFUL_HAS(BRIMFUL_PARSE) | BRIMFUL_HAS(BRIMFUL_PROCESS) | BRIMFUL_HAS(BRIMFUL_LOG),
             .bytes = 1000,
             .status = 200,
             .cpu_sampled = i % 10 == 0,

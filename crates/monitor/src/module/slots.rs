@@ -1,0 +1,232 @@
+//! Slots of a Server Module's file: one read whole while its worker writes, and the sums over all of them.
+//!
+//! A request is in the sums of its class or among those that are pending (`server-module/layout.h`), which are here added
+//! together. A worker folds the latter into the former about once in [`PENDING`] requests, some ten thousandths of a
+//! second on a busy server. What was read is right if it did not do so meanwhile; else the slot is read again, several
+//! times at most, as a file may be anybody's.
+
+use super::buckets::bucket_of;
+use super::file::{Bytes, Lives};
+use super::layout::{
+    BUCKETS, CPUS, FOLDED_COUNT, PENDING, PHASES, class, pending, slot, sums, times, what, word32, word64,
+};
+use super::{ClassSample, TimesSample};
+use brimful_core::Nanos;
+use std::io;
+
+/// How often a slot is read again that has changed meanwhile.
+const ATTEMPTS: usize = 16;
+
+/// Reads slots, one after the other, into the same buffer.
+pub(super) struct SlotReader<'b, B> {
+    bytes: &'b B,
+    buffer: &'b mut [u8],
+}
+
+/// A slot as it was at one moment.
+pub(super) struct Slot<'b> {
+    /// Of what its first line said about requests, `RECORDED` and `FOLDED`; that in `bytes` may be newer.
+    recorded: u64,
+    folded: u64,
+    /// `WHAT` of each place, as it was before the rest was read: the times that it tells of are there.
+    whats: [u64; PENDING],
+    bytes: &'b [u8],
+}
+
+/// Sums over slots, and buckets as they are in the file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    pub workers: u64,
+    pub in_progress: u64,
+    pub connections: u64,
+    pub busy_ns: u64,
+    pub cpu_ns: u64,
+    pub classes: Vec<ClassTotals>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct ClassTotals {
+    /// The words of the sums, and those between them and the buckets, each in the order of the file.
+    sums: [u64; sums::SIZE / 8],
+    cpu: [u64; (class::BUCKETS - class::CPU_COUNT) / 8],
+    buckets: [[u64; BUCKETS]; PHASES],
+}
+
+impl<'b, B: Bytes> SlotReader<'b, B> {
+    /// The buffer grows as needed.
+    pub fn new(bytes: &'b B, slot_size: usize, buffer: &'b mut Vec<u8>) -> SlotReader<'b, B> {
+        if buffer.len() < slot_size {
+            buffer.resize(slot_size, 0);
+        }
+        SlotReader { bytes, buffer: &mut buffer[..slot_size] }
+    }
+
+    /// The slot that begins there; `None` if nobody has ever had it, as most slots of most servers.
+    pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
+        let mut line = [0; slot::LINE];
+        self.bytes.fill(&mut line, at)?;
+        if word64(&line, slot::OWNERS).is_none_or(|owners| owners == 0) {
+            return Ok(None);
+        }
+        let mut whats = [0; PENDING];
+        let [mut recorded, mut folded] = [0; 2];
+        for _ in 0..ATTEMPTS {
+            let word = |at| word64(&line, at).unwrap_or_default();
+            (recorded, folded) = (word(slot::RECORDED), word(slot::FOLDED));
+            if pending_count(recorded, folded) > 0 {
+                self.bytes.fill(&mut self.buffer[slot::PENDING..slot::CLASSES], at + slot::PENDING as u64)?;
+                let places = self.buffer[slot::PENDING..slot::CLASSES].chunks_exact(pending::SIZE);
+                whats
+                    .iter_mut()
+                    .zip(places)
+                    .for_each(|(what, place)| *what = word64(place, pending::WHAT).unwrap_or(0));
+            }
+            self.bytes.fill(self.buffer, at)?;
+            self.bytes.fill(&mut line, at)?;
+            if word64(&line, slot::FOLDED) == Some(folded) {
+                break;
+            }
+        }
+        Ok(Some(Slot { recorded, folded, whats, bytes: self.buffer }))
+    }
+}
+
+/// Of a slot whose first line says this. What no writer can have written is none.
+fn pending_count(recorded: u64, folded: u64) -> u64 {
+    let count = recorded.wrapping_sub(folded >> FOLDED_COUNT);
+    if count <= PENDING as u64 { count } else { 0 }
+}
+
+impl Slot<'_> {
+    /// Each pending request: what it was, and its place.
+    fn pending(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let first = self.folded >> FOLDED_COUNT;
+        (0..pending_count(self.recorded, self.folded)).filter_map(move |request| {
+            let place = (first.wrapping_add(request) % PENDING as u64) as usize;
+            let at = slot::PENDING + place * pending::SIZE;
+            Some((*self.whats.get(place)?, self.bytes.get(at..at + pending::SIZE)?))
+        })
+    }
+}
+
+impl Totals {
+    pub fn clear(&mut self, classes: usize) {
+        self.classes.clear();
+        self.classes.resize(classes, ClassTotals::ZERO);
+        *self = Totals { classes: std::mem::take(&mut self.classes), ..Totals::default() };
+    }
+
+    pub fn add(&mut self, slot: &Slot<'_>, lives: Lives<'_>, now: Nanos) {
+        self.add_worker(slot.bytes, lives, now);
+        let classes = slot.bytes.get(slot::CLASSES..).unwrap_or_default().chunks_exact(class::SIZE);
+        for (index, (totals, bytes)) in self.classes.iter_mut().zip(classes).enumerate() {
+            totals.add(bytes, (slot.folded >> index) as usize & 1);
+        }
+        for (what, place) in slot.pending() {
+            if let Some(totals) = self.classes.get_mut((what & what::CLASS) as usize) {
+                totals.add_pending(what, place);
+            }
+        }
+    }
+
+    /// The first bytes of a slot. One whose worker was killed stays busy, with a request in progress, until it is given
+    /// to another.
+    fn add_worker(&mut self, head: &[u8], lives: Lives<'_>, now: Nanos) {
+        let word = |at| word64(head, at).unwrap_or_default();
+        add(&mut self.connections, word(slot::CONNECTIONS));
+        add(&mut self.busy_ns, word(slot::BUSY_NS));
+        add(&mut self.cpu_ns, word(slot::CPU_NS));
+        let owner = word32(head, slot::OWNER).filter(|&owner| owner != 0);
+        if owner.is_some_and(lives) {
+            add(&mut self.workers, 1);
+            add(&mut self.in_progress, word(slot::IN_PROGRESS));
+            let since = word(slot::BUSY_SINCE_NS);
+            if since > 0 {
+                add(&mut self.busy_ns, now.0.saturating_sub(since));
+            }
+        }
+    }
+}
+
+impl ClassTotals {
+    const ZERO: ClassTotals = ClassTotals {
+        sums: [0; sums::SIZE / 8],
+        cpu: [0; (class::BUCKETS - class::CPU_COUNT) / 8],
+        buckets: [[0; BUCKETS]; PHASES],
+    };
+
+    /// A class in a slot, of whose sums these are current.
+    fn add(&mut self, bytes: &[u8], current: usize) {
+        let (counters, buckets) = bytes.split_at(class::BUCKETS);
+        let (both, cpu) = counters.split_at(class::CPU_COUNT);
+        let current = both.chunks_exact(sums::SIZE).nth(current).unwrap_or_default();
+        let any = word64(current, sums::REQUESTS).is_some_and(|requests| requests > 0);
+        self.sums.iter_mut().zip(words(current)).for_each(|(sum, word)| add(sum, word));
+        self.cpu.iter_mut().zip(words(cpu)).for_each(|(sum, word)| add(sum, word));
+        if any {
+            self.buckets.as_flattened_mut().iter_mut().zip(words(buckets)).for_each(|(sum, word)| add(sum, word));
+        }
+    }
+
+    /// As brimful_fold of the recorder does.
+    fn add_pending(&mut self, what: u64, place: &[u8]) {
+        add(&mut self.sums[sums::REQUESTS / 8], 1);
+        add(&mut self.sums[sums::BYTES / 8], word64(place, pending::BYTES).unwrap_or_default());
+        add(&mut self.sums[sums::FAILED / 8], u64::from(what & what::FAILED != 0));
+        add(&mut self.sums[sums::ABORTED / 8], u64::from(what & what::ABORTED != 0));
+        for phase in (0..PHASES).filter(|phase| what >> (what::HAS as usize + phase) & 1 != 0) {
+            let ns = word64(place, pending::TIME_NS + 8 * phase).unwrap_or_default();
+            let at = (sums::TIMES + phase * times::SIZE) / 8;
+            add(&mut self.sums[at + times::COUNT / 8], 1);
+            add(&mut self.sums[at + times::SUM_NS / 8], ns);
+            add(&mut self.sums[at + times::SUM_US2 / 8], square_us2(ns));
+            add(&mut self.buckets[phase][bucket_of(ns)], 1);
+        }
+    }
+
+    pub fn sample(&self, name: String) -> ClassSample {
+        let sum = |at: usize| self.sums[at / 8];
+        let cpu = |at: usize| self.cpu[(at - class::CPU_COUNT) / 8];
+        ClassSample {
+            name,
+            requests: sum(sums::REQUESTS),
+            bytes: sum(sums::BYTES),
+            failed: sum(sums::FAILED),
+            aborted: sum(sums::ABORTED),
+            cpu_count: cpu(class::CPU_COUNT),
+            cpu_ns: std::array::from_fn::<_, CPUS, _>(|phase| cpu(class::CPU_NS + 8 * phase)),
+            cpu_sum_us2: cpu(class::CPU_SUM_US2),
+            cpu_mixed: cpu(class::CPU_MIXED),
+            times: std::array::from_fn(|phase| self.times(phase)),
+        }
+    }
+
+    fn times(&self, phase: usize) -> TimesSample {
+        let sum = |at: usize| self.sums[(sums::TIMES + phase * times::SIZE + at) / 8];
+        let buckets = self.buckets[phase].iter().enumerate();
+        TimesSample {
+            count: sum(times::COUNT),
+            sum_ns: sum(times::SUM_NS),
+            sum_us2: sum(times::SUM_US2),
+            buckets: buckets.filter(|(_, count)| **count > 0).map(|(bucket, &count)| (bucket as u8, count)).collect(),
+        }
+    }
+}
+
+/// In square microseconds, to the nearest, as brimful_square_us2 of the recorder.
+fn square_us2(ns: u64) -> u64 {
+    match ns {
+        ..1_000_000_000 => (ns * ns + 500_000) / 1_000_000,
+        _ => (ns / 1000).min(0x7fff_ffff).pow(2),
+    }
+}
+
+/// The last bytes, if they are less than a word, are none.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).filter_map(|word| word64(word, 0))
+}
+
+/// Whoever writes nonsense gets nonsense.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}

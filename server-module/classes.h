@@ -1,0 +1,223 @@
+/*
+ * Classes of requests: by the size of the answer's body, and by URL. What the server's own directives say.
+ */
+#ifndef BRIMFUL_CLASSES_H
+#define BRIMFUL_CLASSES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "layout.h"
+#include "words.h"
+
+/* One rule of a class. */
+struct brimful_rule {
+    uint64_t least, most; /* bytes of body, inclusive */
+    uint32_t by_url;      /* else by size */
+    uint32_t class_index; /* BRIMFUL_CLASSES_MOST: of "other", whichever index that has in the end */
+};
+
+#define BRIMFUL_RULES_MOST 64u
+#define BRIMFUL_PATTERN_BYTES 256u /* with the zero byte at its end */
+
+/* What the server's own directives say. All zero is a valid beginning. */
+struct brimful_settings {
+    const char *path;      /* of the file, absolute */
+    const char *server;    /* name and version, see brimful_header */
+    uint32_t slots;
+    uint32_t cpu_one_in;
+    uint32_t workers_most; /* see brimful_header */
+    unsigned classes;      /* "other", the last of them, included; 0 until there is a rule */
+    char class_names[BRIMFUL_CLASSES_MOST][BRIMFUL_NAME_BYTES];
+    unsigned rules;
+    int by_url;            /* a rule is: only then brimful_classify looks at the path */
+    struct brimful_rule rule[BRIMFUL_RULES_MOST];
+    /* Of the path without its query; `*` matches anything, slashes too. Apart from the rules, so that those of sizes, which
+     * each request is compared with, are close together. */
+    char pattern[BRIMFUL_RULES_MOST][BRIMFUL_PATTERN_BYTES];
+};
+
+
+/* The index of the class of this name, which is made if there is none; -1 if there is no room for it. */
+static inline int brimful_class_index(struct brimful_settings *settings, const char *name)
+{
+    unsigned index;
+
+    if (settings->classes == 0) {
+        settings->classes = 1;
+        memset(settings->class_names[0], 0, BRIMFUL_NAME_BYTES);
+        memcpy(settings->class_names[0], "other", sizeof("other"));
+    }
+    index = settings->classes - 1;
+    if (strcmp(name, settings->class_names[index]) == 0) {
+        return (int) BRIMFUL_CLASSES_MOST;
+    }
+    for (index = 0; index < settings->classes - 1; index++) {
+        if (strcmp(name, settings->class_names[index]) == 0) {
+            return (int) index;
+        }
+    }
+    if (settings->classes == BRIMFUL_CLASSES_MOST) {
+        return -1;
+    }
+    memcpy(settings->class_names[settings->classes], settings->class_names[settings->classes - 1], BRIMFUL_NAME_BYTES);
+    memset(settings->class_names[settings->classes - 1], 0, BRIMFUL_NAME_BYTES);
+    memcpy(settings->class_names[settings->classes - 1], name, strlen(name));
+    return (int) settings->classes++ - 1;
+}
+
+/* Reads digits. Returns what follows them, NULL if there are none or too many. */
+static inline const char *brimful_read_number(const char *text, uint64_t *number)
+{
+    const char *first = text;
+
+    *number = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        if (text - first == 18) {
+            return NULL;
+        }
+        *number = *number * 10 + (uint64_t) (*text - '0');
+    }
+    return text == first ? NULL : text;
+}
+
+/* Reads "size 0-4999", "size 5000-" or "url /images/" followed by a star. NULL, or what is wrong. */
+static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pattern, const char *text)
+{
+    memset(rule, 0, sizeof(*rule));
+    memset(pattern, 0, BRIMFUL_PATTERN_BYTES);
+    if (strncmp(text, "url ", 4) == 0) {
+        text += 4;
+        if ((*text != '/' && *text != '*') || strlen(text) >= BRIMFUL_PATTERN_BYTES) {
+            return "a URL pattern begins with / or * and has at most 255 bytes, such as: url /images/*";
+        }
+        rule->by_url = 1;
+        memcpy(pattern, text, strlen(text));
+        return NULL;
+    }
+    if (strncmp(text, "size ", 5) != 0) {
+        return "a rule is: size 0-4999, size 5000- or url /images/*";
+    }
+    text = brimful_read_number(text + 5, &rule->least);
+    if (text == NULL || *text != '-') {
+        return "sizes are bytes, such as: size 0-4999 or size 5000-";
+    }
+    rule->most = UINT64_MAX;
+    if (text[1] != '\0') {
+        text = brimful_read_number(text + 1, &rule->most);
+        if (text == NULL || *text != '\0' || rule->most < rule->least) {
+            return "sizes are bytes, the smaller one first, such as: size 0-4999 or size 5000-";
+        }
+    }
+    return NULL;
+}
+
+/* Adds a rule, and its class if there is none of that name: the same class may have several. NULL, or what is wrong. */
+static inline const char *brimful_add_rule(struct brimful_settings *settings, const char *class_name, const char *rule)
+{
+    struct brimful_rule read;
+    char pattern[BRIMFUL_PATTERN_BYTES];
+    const char *wrong = brimful_read_rule(&read, pattern, rule);
+    const unsigned char *byte;
+    int index;
+
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (class_name[0] == '\0' || strlen(class_name) >= BRIMFUL_NAME_BYTES) {
+        return "the name of a class has 1 to 47 bytes";
+    }
+    for (byte = (const unsigned char *) class_name; *byte != '\0'; byte++) {
+        if (*byte <= ' ' || *byte >= 0x7f || *byte == '"' || *byte == '\\') {
+            return "the name of a class has letters, digits and signs, no spaces, quotes or backslashes";
+        }
+    }
+    if (settings->rules == BRIMFUL_RULES_MOST) {
+        return "there may be 64 rules at most";
+    }
+    index = brimful_class_index(settings, class_name);
+    if (index < 0) {
+        return "there may be 15 classes at most, besides \"other\"";
+    }
+    read.class_index = (unsigned) index;
+    memcpy(settings->pattern[settings->rules], pattern, sizeof(pattern));
+    settings->rule[settings->rules++] = read;
+    settings->by_url |= (int) read.by_url;
+    return NULL;
+}
+
+/* The classes of a server whose configuration names none: by size, cut so that the files of WebStone's workloads A
+ * and B fall into the classes that they have in the tables 4 and 5 of Almeida, Almeida & Yates (1997): from
+ * "under-5k", class 0, to "over-500k", class 4. Nothing if there are rules. */
+static inline void brimful_default_rules(struct brimful_settings *settings)
+{
+    if (settings->rules == 0) {
+        (void) brimful_add_rule(settings, "empty", "size 0-0");
+        (void) brimful_add_rule(settings, "under-5k", "size 1-4999");
+        (void) brimful_add_rule(settings, "5k-50k", "size 5000-49999");
+        (void) brimful_add_rule(settings, "50k-100k", "size 50000-99999");
+        (void) brimful_add_rule(settings, "100k-500k", "size 100000-499999");
+        (void) brimful_add_rule(settings, "over-500k", "size 500000-");
+    }
+}
+
+/* Whether all of the path matches the pattern. Time: their lengths' product at worst. */
+static inline int brimful_matches(const char *pattern, const char *path, size_t length)
+{
+    const char *end = path + length;
+    const char *after_star = NULL, *resume = NULL;
+
+    while (path < end) {
+        if (*pattern == '*') {
+            after_star = ++pattern;
+            resume = path;
+        } else if (*pattern != '\0' && *pattern == *path) {
+            pattern++;
+            path++;
+        } else if (after_star != NULL) {
+            pattern = after_star;
+            path = ++resume;
+        } else {
+            return 0;
+        }
+    }
+    while (*pattern == '*') {
+        pattern++;
+    }
+    return *pattern == '\0';
+}
+
+/* The class of a request by the size of its body alone, which is all where no rule is by URL. */
+static inline unsigned brimful_classify_size(const struct brimful_settings *settings, uint64_t bytes)
+{
+    unsigned other = settings->classes == 0 ? 0 : settings->classes - 1;
+    const struct brimful_rule *rule = settings->rule, *end = rule + settings->rules;
+
+    for (; rule < end; rule++) {
+        if (bytes >= rule->least && bytes <= rule->most) {
+            return rule->class_index < other ? rule->class_index : other;
+        }
+    }
+    return other;
+}
+
+/* The class of a request: that of the first rule that matches, else the last class, "other". */
+static __attribute__((noinline, unused)) unsigned brimful_classify(const struct brimful_settings *settings,
+                                                                   const char *path, size_t length, uint64_t bytes)
+{
+    unsigned other = settings->classes == 0 ? 0 : settings->classes - 1;
+    unsigned i;
+
+    for (i = 0; i < settings->rules; i++) {
+        const struct brimful_rule *rule = &settings->rule[i];
+        int matches = rule->by_url ? brimful_matches(settings->pattern[i], path, length)
+                                   : bytes >= rule->least && bytes <= rule->most;
+
+        if (matches) {
+            return rule->class_index < other ? rule->class_index : other;
+        }
+    }
+    return other;
+}
+
+#endif

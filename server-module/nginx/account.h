@@ -1,0 +1,94 @@
+/*
+ * The account of one request: to which phase its time goes, and its CPU time.
+ */
+#ifndef NGX_HTTP_BRIMFUL_ACCOUNT_H
+#define NGX_HTTP_BRIMFUL_ACCOUNT_H
+
+#include "module.h"
+
+/* Says whose hook this is: what was measured across the hook of another is no one's. */
+static void
+ngx_http_brimful_at_work(const void *who)
+{
+    if (ngx_http_brimful.at_work != who) {
+        ngx_http_brimful.at_work = who;
+        ngx_http_brimful.turn++;
+    }
+}
+
+/* Adds the time since the last change to a phase. */
+static void
+ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase phase, uint64_t now)
+{
+    request->figures.time_ns[phase] += now - request->changed_ns;
+    request->figures.has |= BRIMFUL_HAS(phase);
+    request->changed_ns = now;
+    request->reads_body = 0;
+}
+
+/* The same, to the phase of what the request has been waiting for. */
+static void
+ngx_http_brimful_account(ngx_http_brimful_request_t *request, uint64_t now)
+{
+    enum brimful_phase phase = BRIMFUL_PROCESS;
+
+    if (ngx_http_brimful_seldom(request->waits_to_send || request->lingers)) {
+        phase = BRIMFUL_SEND;
+    } else if (ngx_http_brimful_seldom(request->backends > 0)) {
+        phase = BRIMFUL_UPSTREAM;
+    }
+    ngx_http_brimful_charge(request, phase, now);
+}
+
+static void
+ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
+{
+    if (request->figures.cpu_sampled == 1) {
+        request->cpu_from = brimful_thread_cpu();
+        request->turn = ngx_http_brimful.turn;
+        request->cpu_runs = 1;
+    }
+}
+
+/* Adds the CPU time since it was started to that of PROCESS. Returns whether it was read for that: `cpu_from` is that
+ * reading then, from which what follows may be measured. */
+static ngx_int_t
+ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
+{
+    uint64_t cpu;
+
+    if (request->figures.cpu_sampled != 1 || !request->cpu_runs) {
+        return 0;
+    }
+    request->cpu_runs = 0;
+    if (request->turn != ngx_http_brimful.turn) {
+        request->figures.cpu_sampled = 2;
+        return 0;
+    }
+    cpu = brimful_thread_cpu();
+    request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] += brimful_cpu_between(request->cpu_from, cpu);
+    request->cpu_from = cpu;
+    return 1;
+}
+
+/* The client is waited for, until ngx_http_brimful_resume. Others may be served meanwhile, at their own account. */
+static void
+ngx_http_brimful_wait_to_send(ngx_http_brimful_request_t *request)
+{
+    ngx_http_brimful_account(request, brimful_now());
+    request->waits_to_send = 1;
+    (void) ngx_http_brimful_stop_cpu(request);
+}
+
+static void
+ngx_http_brimful_resume(ngx_http_brimful_request_t *request)
+{
+    request->reads_body = 0;
+    if (ngx_http_brimful_seldom(request->waits_to_send)) {
+        ngx_http_brimful_account(request, brimful_now());
+        request->waits_to_send = 0;
+        ngx_http_brimful_start_cpu(request);
+    }
+}
+
+#endif

@@ -1,0 +1,257 @@
+/*
+ * A client's connection: c->recv and c->send_chain of each are wrapped, over TLS when its handshake is done.
+ */
+#ifndef NGX_HTTP_BRIMFUL_CONNECTION_H
+#define NGX_HTTP_BRIMFUL_CONNECTION_H
+
+#include "account.h"
+
+/* What is kept of this connection; NULL if it is not one of the cycle's, as that of an HTTP/2 stream. */
+static ngx_http_brimful_connection_t *
+ngx_http_brimful_beside(ngx_connection_t *c)
+{
+    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge, if it lies before them */
+
+    if (ngx_http_brimful_seldom(offset >= ngx_http_brimful.connections_size)) {
+        return NULL;
+    }
+    if (NGX_HTTP_BRIMFUL_STRIDE != sizeof(ngx_connection_t)) {
+        offset = offset / sizeof(ngx_connection_t) * NGX_HTTP_BRIMFUL_STRIDE;
+    }
+    return (ngx_http_brimful_connection_t *) (void *) (ngx_http_brimful.beside + offset);
+}
+
+static ngx_connection_t *
+ngx_http_brimful_client(ngx_http_request_t *r)
+{
+#if (NGX_HTTP_V2)
+    if (ngx_http_brimful_seldom(r->stream != NULL)) {
+        return r->stream->connection->connection;
+    }
+#endif
+    return r->connection;
+}
+
+/* Receipt of a body, or of what is thrown away. That the next thing to happen is another receipt shows that the
+ * client was waited for in between: whether a body is complete, only nginx knows. */
+static ssize_t
+ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connection_t *c, u_char *buf, size_t size)
+{
+    ngx_http_brimful_request_t *request = &connection->request;
+    ngx_http_request_t *r = ((ngx_http_request_t *) c->data)->main;
+    ssize_t n;
+
+    ngx_http_brimful_at_work(c);
+    if (r->lingering_time != 0) {
+        request->lingers = 1;
+        return connection->recv(c, buf, size);
+    }
+    if (request->reads_body) {
+        ngx_http_brimful_charge(request, BRIMFUL_HEAD, brimful_now());
+    }
+    ngx_http_brimful_resume(request);
+    n = connection->recv(c, buf, size);
+    if (r->request_body != NULL && !r->discard_body && !(r->upstream && r->upstream->upgrade)) {
+        ngx_http_brimful_account(request, brimful_now());
+        request->reads_body = 1;
+    }
+    return n;
+}
+
+/* Decides once whether CPU time of the next request is measured, and where it is, begins with it, over again with
+ * each receipt. */
+static void
+ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection)
+{
+    if (!connection->chosen) {
+        connection->chosen = 1;
+        connection->sampled = (unsigned) brimful_is_sampled(&ngx_http_brimful.chance, ngx_http_brimful.settings,
+                                                            ngx_http_brimful.latest_ns);
+    }
+    if (ngx_http_brimful_seldom(connection->sampled)) {
+        connection->cpu_from = brimful_thread_cpu();
+        connection->turn = ngx_http_brimful.turn;
+    }
+}
+
+static ssize_t
+ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
+{
+    ngx_http_brimful_connection_t *connection = ngx_http_brimful_beside(c);
+    uint64_t mark, now;
+    ssize_t n;
+
+    if (connection == NULL) {
+        return NGX_ERROR; /* a copy of a connection, which nothing is read from */
+    }
+    if (ngx_http_brimful_seldom(connection->active)) {
+        return ngx_http_brimful_recv_body(connection, c, buf, size);
+    }
+    if (!connection->multiplexed) {
+        ngx_http_brimful_at_work(c);
+    }
+    if (ngx_http_brimful.slot == NULL || !brimful_is_on(&ngx_http_brimful.memory)) {
+        connection->first_ns = 0;
+        return connection->recv(c, buf, size);
+    }
+    if (!connection->multiplexed) {
+        ngx_http_brimful_choose(connection);
+    }
+
+    /* From before the call, which is the server's own work: there is something to read, or it would not have been
+     * called. But after an answer nginx looks whether there is more, and mostly there is not. */
+    mark = brimful_mark();
+    n = connection->recv(c, buf, size);
+    if (n <= 0) {
+        return n;
+    }
+    now = brimful_time_of(mark);
+    if (connection->multiplexed) {
+        ngx_http_brimful_at_work(c);
+    }
+    if (connection->first_ns == 0) {
+        connection->first_ns = now;
+    }
+    connection->last_ns = now;
+    return n;
+}
+
+static ngx_chain_t *
+ngx_http_brimful_send_chain(ngx_connection_t *c, ngx_chain_t *in, off_t limit)
+{
+    ngx_http_brimful_connection_t *connection = ngx_http_brimful_beside(c);
+    ngx_http_request_t *r;
+    ngx_chain_t *out;
+
+    if (connection == NULL) {
+        return NGX_CHAIN_ERROR;
+    }
+    if (!connection->active) {
+        return connection->send_chain(c, in, limit);
+    }
+    ngx_http_brimful_at_work(c);
+    ngx_http_brimful_resume(&connection->request);
+    out = connection->send_chain(c, in, limit);
+    if (ngx_http_brimful_seldom(!c->write->ready) && out != NGX_CHAIN_ERROR && (out != NULL || c->buffered)) {
+        ngx_http_brimful_wait_to_send(&connection->request);
+        return out;
+    }
+    r = ((ngx_http_request_t *) c->data)->main;
+    if (ngx_http_brimful_seldom(r->discard_body || r->reading_body || r->lingering_close)) {
+        /* This may have been the last of it, and the connection may linger. */
+        ngx_http_brimful_account(&connection->request, brimful_now());
+    }
+    return out;
+}
+
+/* Puts our functions before nginx's. */
+static void
+ngx_http_brimful_wrap(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
+{
+    if (c->recv != ngx_http_brimful_recv) {
+        connection->recv = c->recv;
+        c->recv = ngx_http_brimful_recv;
+    }
+    if (c->send_chain != ngx_http_brimful_send_chain) {
+        connection->send_chain = c->send_chain;
+        c->send_chain = ngx_http_brimful_send_chain;
+    }
+}
+
+/* Begins anew with a connection. */
+static void
+ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
+{
+    if (connection->active && ngx_http_brimful.slot != NULL) {
+        brimful_end(ngx_http_brimful.slot, brimful_now());
+    }
+    *connection = (ngx_http_brimful_connection_t) {0};
+    connection->number = c->number;
+}
+
+#if (NGX_HTTP_SSL)
+
+/* After the handshake, which has put the functions of TLS in the place of ours. */
+static void
+ngx_http_brimful_handshake_done(ngx_connection_t *c)
+{
+    ngx_http_brimful_connection_t *connection = ngx_http_brimful_beside(c);
+
+    c->ssl->handler = connection->handshake;
+    if (c->ssl->handshaked) {
+        ngx_http_brimful_wrap(connection, c);
+    }
+    connection->handshake(c);
+}
+
+static void ngx_http_brimful_first_read(ngx_event_t *rev);
+
+/* The handshake has begun, or will with the next thing that is read. */
+static void
+ngx_http_brimful_expect_handshake(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
+{
+    if (c->ssl != NULL && c->ssl->handshaked) {
+        /* All in one go, which happens if the worker was suspended meanwhile, and something may have been read. */
+        ngx_http_brimful_wrap(connection, c);
+        if (!connection->active && c->buffer != NULL && c->buffer->last != c->buffer->start) {
+            connection->first_ns = brimful_now();
+            connection->last_ns = connection->first_ns;
+        }
+    } else if (c->ssl != NULL) {
+        if (c->ssl->handler != NULL && c->ssl->handler != ngx_http_brimful_handshake_done) {
+            connection->handshake = c->ssl->handler;
+            c->ssl->handler = ngx_http_brimful_handshake_done;
+        }
+    } else if (c->read->handler != ngx_http_brimful_first_read) {
+        connection->first_read = c->read->handler;
+        c->read->handler = ngx_http_brimful_first_read;
+    }
+}
+
+static void
+ngx_http_brimful_first_read(ngx_event_t *rev)
+{
+    ngx_connection_t *c = rev->data;
+    ngx_http_brimful_connection_t *connection = ngx_http_brimful_beside(c);
+    ngx_event_handler_pt handler = connection->first_read;
+
+    rev->handler = handler;
+    handler(rev);
+    if (c->fd != (ngx_socket_t) -1 && c->number == connection->number && (c->ssl != NULL || rev->handler == handler)) {
+        ngx_http_brimful_expect_handshake(connection, c);
+    }
+}
+
+#endif
+
+/* Stands before ngx_http_init_connection at each listening socket. */
+static void
+ngx_http_brimful_accepted(ngx_connection_t *c)
+{
+    ngx_http_brimful_connection_t *connection = ngx_http_brimful_beside(c);
+#if (NGX_HTTP_SSL)
+    unsigned was_ready = c->read->ready;
+#endif
+
+    if (ngx_http_brimful.slot == NULL || connection == NULL || c->type != SOCK_STREAM) {
+        ngx_http_init_connection(c);
+        return;
+    }
+    ngx_http_brimful_at_work(c);
+    ngx_http_brimful_forget(connection, c);
+    ngx_http_brimful_wrap(connection, c);
+    if (brimful_is_on(&ngx_http_brimful.memory)) {
+        brimful_add(&ngx_http_brimful.slot->connections, 1);
+    }
+    ngx_http_init_connection(c);
+
+#if (NGX_HTTP_SSL)
+    if (c->fd != (ngx_socket_t) -1 && c->number == connection->number
+        && (c->ssl != NULL || (!was_ready && ((ngx_http_connection_t *) c->data)->ssl)))
+    {
+        ngx_http_brimful_expect_handshake(connection, c);
+    }
+#endif
+}
+
+#endif

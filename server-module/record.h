@@ -1,0 +1,268 @@
+/*
+ * Recording a request: into a pending place of the slot, and when those are full, into the sums of its class (layout.h).
+ */
+#ifndef BRIMFUL_RECORD_H
+#define BRIMFUL_RECORD_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "clock.h"
+#include "layout.h"
+#include "words.h"
+
+/* One request, complete. */
+struct brimful_request {
+    uint64_t time_ns[BRIMFUL_PHASES];
+    uint64_t bytes;        /* of its body */
+    uint16_t status;       /* of HTTP */
+    uint8_t aborted;
+    uint8_t cpu_sampled;   /* 0: no CPU time, 1: it is below, 2: mixed with that of others, see brimful_class */
+    uint32_t has;          /* phases, BRIMFUL_HAS each. The others are not counted, because it is not known how long they
+                            * were, or there were none, such as a HEAD or SEND without any waiting */
+    uint64_t cpu_ns[BRIMFUL_CPUS];
+};
+
+#define BRIMFUL_HAS(phase) (UINT32_C(1) << (phase))
+
+
+/* In square microseconds, to the nearest. A time counts as 35 minutes at most here, so that no square fills the word; a
+ * sum of them may still wrap. */
+static inline uint64_t brimful_square_us2(uint64_t ns)
+{
+    uint64_t us;
+
+    if (ns < UINT64_C(1000000000)) {
+        return (ns * ns + 500000) / 1000000;
+    }
+    us = ns / 1000;
+    us = us < UINT64_C(0x7fffffff) ? us : UINT64_C(0x7fffffff);
+    return us * us;
+}
+
+/* Bucket b holds times from (4 + b % 4) << (b / 4 + 6) ns to below the same of b + 1: 256, 320, 384, 448, 512, 640,
+ * ... */
+static inline unsigned brimful_bucket(uint64_t ns)
+{
+    unsigned octave, bucket;
+
+    if (ns < 256) {
+        return 0;
+    }
+    octave = 63u - (unsigned) __builtin_clzll(ns);
+    bucket = (octave - 9) * 4 + (unsigned) (ns >> (octave - 2)); /* which is 4 to 7 */
+    return bucket < BRIMFUL_BUCKETS ? bucket : BRIMFUL_BUCKETS - 1;
+}
+
+/* How many classes the file has that this process writes to. */
+static uint32_t brimful_classes __attribute__((unused));
+
+/* How many requests of the slot are pending. */
+static inline uint64_t brimful_pending_count(const struct brimful_slot *slot)
+{
+    return brimful_get(&slot->recorded) - (brimful_get(&slot->folded) >> BRIMFUL_FOLDED_COUNT);
+}
+
+/* Those of the pending requests that are of one class. */
+struct brimful_members {
+    unsigned count;
+    const struct brimful_pending *pending[BRIMFUL_PENDING];
+};
+
+/* Adds what they took in one phase. */
+static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buckets,
+                                      const struct brimful_members *members, unsigned phase)
+{
+    uint64_t count = 0, sum_ns = 0, sum_us2 = 0;
+    unsigned i;
+
+    for (i = 0; i < members->count; i++) {
+        if ((members->pending[i]->what >> (BRIMFUL_WHAT_HAS + phase) & 1) != 0) {
+            uint64_t ns = members->pending[i]->time_ns[phase];
+
+            count++;
+            sum_ns += ns;
+            sum_us2 += brimful_square_us2(ns);
+            buckets[brimful_bucket(ns)]++;
+        }
+    }
+    times->count += count;
+    times->sum_ns += sum_ns;
+    times->sum_us2 += sum_us2;
+}
+
+/* Adds them to the sums of their class, which begin as those that are current. Nobody reads them meanwhile, or believes
+ * what he has read. */
+static inline void brimful_fold_class(struct brimful_class *class_, unsigned current,
+                                      const struct brimful_members *members)
+{
+    struct brimful_sums *sums = &class_->sums[!current];
+    uint64_t bytes = 0, any = 0;
+    unsigned i, phase;
+
+    *sums = class_->sums[current];
+    for (i = 0; i < members->count; i++) {
+        uint64_t what = members->pending[i]->what;
+
+        any |= what;
+        bytes += members->pending[i]->bytes;
+        if (__builtin_expect((what & (BRIMFUL_WHAT_FAILED | BRIMFUL_WHAT_ABORTED)) != 0, 0)) {
+            sums->failed += (what & BRIMFUL_WHAT_FAILED) != 0;
+            sums->aborted += (what & BRIMFUL_WHAT_ABORTED) != 0;
+        }
+    }
+    sums->requests += members->count;
+    sums->bytes += bytes;
+    for (phase = 0; phase < BRIMFUL_PHASES; phase++) {
+        if ((any >> (BRIMFUL_WHAT_HAS + phase) & 1) != 0) {
+            brimful_fold_phase(&sums->times[phase], class_->buckets[phase], members, phase);
+        }
+    }
+}
+
+/* Adds what is pending to the sums; layout.h says how. */
+static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *slot)
+{
+    uint64_t recorded = brimful_get(&slot->recorded), count = brimful_pending_count(slot);
+    unsigned current = (uint16_t) brimful_get(&slot->folded);
+    struct brimful_members members, left;
+    uint64_t i;
+
+    for (left.count = 0, i = recorded - (count < BRIMFUL_PENDING ? count : BRIMFUL_PENDING); i != recorded; i++) {
+        left.pending[left.count++] = &slot->pending[i % BRIMFUL_PENDING];
+    }
+    while (left.count > 0) {
+        uint64_t index = left.pending[0]->what & BRIMFUL_WHAT_CLASS;
+        unsigned j, others = 0;
+
+        for (members.count = 0, j = 0; j < left.count; j++) {
+            if ((left.pending[j]->what & BRIMFUL_WHAT_CLASS) == index) {
+                members.pending[members.count++] = left.pending[j];
+            } else {
+                left.pending[others++] = left.pending[j];
+            }
+        }
+        left.count = others;
+        /* What stands in memory, others may have changed. */
+        if (index < brimful_classes) {
+            brimful_fold_class(&slot->classes[index], current >> index & 1, &members);
+            current ^= 1u << index;
+        }
+    }
+    __atomic_store_n(&slot->folded, recorded << BRIMFUL_FOLDED_COUNT | current, __ATOMIC_RELEASE);
+    /* Whoever sees what is written from now on sees that this was. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/* The first half of brimful_record, for just before the log line is written: of a worker that is killed while it
+ * writes, and SIGKILL comes when a system call returns, the log then has what was counted. */
+static inline void brimful_count(struct brimful_slot *slot, unsigned class_index, const struct brimful_request *request)
+{
+    uint64_t recorded = brimful_get(&slot->recorded);
+    struct brimful_pending *pending = &slot->pending[recorded % BRIMFUL_PENDING];
+    uint64_t what = class_index | (request->aborted != 0) * BRIMFUL_WHAT_ABORTED
+                    | ((unsigned) request->status - 500 < 100) * BRIMFUL_WHAT_FAILED;
+
+    if (__builtin_expect(brimful_pending_count(slot) >= BRIMFUL_PENDING, 0)) {
+        brimful_fold(slot);
+    }
+    brimful_set(&pending->what, what);
+    brimful_set(&pending->bytes, request->bytes);
+    __atomic_store_n(&slot->recorded, recorded + 1, __ATOMIC_RELEASE);
+}
+
+/* Adds the CPU time of a request. */
+static BRIMFUL_APART void brimful_record_cpu(struct brimful_class *class_, const struct brimful_request *request)
+{
+    uint64_t sum = 0;
+    unsigned i;
+
+    if (request->cpu_sampled != 1) {
+        brimful_add(&class_->cpu_mixed, 1);
+        return;
+    }
+    for (i = 0; i < BRIMFUL_CPUS; i++) {
+        brimful_add(&class_->cpu_ns[i], request->cpu_ns[i]);
+        sum += request->cpu_ns[i];
+    }
+    brimful_add(&class_->cpu_sum_us2, brimful_square_us2(sum));
+    brimful_add(&class_->cpu_count, 1);
+}
+
+/* The second half: what the request took. */
+static inline void brimful_record_times(struct brimful_slot *slot, unsigned class_index,
+                                        const struct brimful_request *request)
+{
+    struct brimful_pending *pending = &slot->pending[(brimful_get(&slot->recorded) - 1) % BRIMFUL_PENDING];
+    uint64_t what = brimful_get(&pending->what);
+
+    memcpy(pending->time_ns, request->time_ns, sizeof(pending->time_ns));
+    __atomic_store_n(&pending->what, what | (uint64_t) request->has << BRIMFUL_WHAT_HAS, __ATOMIC_RELEASE);
+    if (__builtin_expect(request->cpu_sampled != 0, 0)) {
+        brimful_record_cpu(&slot->classes[class_index], request);
+    }
+    /* Now, rather than before the next: that one's log line would have to wait. */
+    if (__builtin_expect(brimful_pending_count(slot) >= BRIMFUL_PENDING, 0)) {
+        brimful_fold(slot);
+    }
+}
+
+/* Puts a request into the slot of the calling thread, all of it at once. `class_index` is that of brimful_classify. */
+static inline void brimful_record(struct brimful_slot *slot, unsigned class_index,
+                                  const struct brimful_request *request)
+{
+    brimful_count(slot, class_index, request);
+    brimful_record_times(slot, class_index, request);
+}
+
+/* ---- What keeps a worker busy ---- */
+
+/* The calling thread is busy from now on; nothing if it was already. */
+static inline void brimful_busy(struct brimful_slot *slot, uint64_t now_ns)
+{
+    if (brimful_get(&slot->busy_since_ns) == 0) {
+        brimful_set(&slot->busy_since_ns, now_ns);
+    }
+}
+
+/* And no longer. A reader may find the time in neither of the two words, never in both. */
+static inline void brimful_idle(struct brimful_slot *slot, uint64_t now_ns)
+{
+    uint64_t since = brimful_get(&slot->busy_since_ns);
+
+    if (since != 0) {
+        brimful_set(&slot->busy_since_ns, 0);
+        brimful_add(&slot->busy_ns, now_ns > since ? now_ns - since : 0);
+    }
+}
+
+/* A request begins, and makes its worker busy unless others have already. */
+static inline void brimful_begin(struct brimful_slot *slot, uint64_t now_ns)
+{
+    brimful_add(&slot->in_progress, 1);
+    brimful_busy(slot, now_ns);
+}
+
+/* A request that brimful_begin was called for ends. */
+static inline void brimful_end(struct brimful_slot *slot, uint64_t now_ns)
+{
+    uint64_t in_progress = brimful_get(&slot->in_progress);
+
+    brimful_set(&slot->in_progress, in_progress > 0 ? in_progress - 1 : 0);
+    if (in_progress <= 1) {
+        brimful_idle(slot, now_ns);
+    }
+}
+
+/* Adds what the calling thread has used since its latest reading; `reading` is one of brimful_thread_cpu. Its own
+ * slot only. */
+static inline void brimful_note_cpu(struct brimful_slot *slot, uint64_t reading, uint64_t now_ns)
+{
+    if (reading > brimful_cpu_clock.seen_ns) {
+        brimful_add(&slot->cpu_ns, reading - brimful_cpu_clock.seen_ns);
+        brimful_cpu_clock.seen_ns = reading;
+    }
+    brimful_set(&slot->cpu_at_ns, now_ns);
+}
+
+#endif

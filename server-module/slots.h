@@ -1,0 +1,138 @@
+/*
+ * Slots of the file: each worker or thread claims one, and takes over that of a dead one if there is none free.
+ */
+#ifndef BRIMFUL_SLOTS_H
+#define BRIMFUL_SLOTS_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "file.h"
+#include "record.h"
+
+/* `owner` and `thread` of a slot as one word, so that one instruction takes it. */
+typedef uint64_t __attribute__((may_alias)) brimful_owner;
+
+static inline brimful_owner brimful_owner_of(uint32_t process, uint32_t thread)
+{
+    uint32_t both[2] = {process, thread};
+    brimful_owner owner;
+
+    memcpy(&owner, both, sizeof(owner));
+    return owner;
+}
+
+/* Whether this thread of this process is no more, as far as the caller can know. */
+static inline int brimful_is_dead(brimful_owner owner)
+{
+    uint32_t both[2];
+
+    memcpy(both, &owner, sizeof(both));
+    return syscall(SYS_tgkill, (pid_t) both[0], (pid_t) both[1], 0) != 0 && (errno == ESRCH || errno == EINVAL);
+}
+
+static inline struct brimful_slot *brimful_slot_at(const struct brimful_memory *memory, uint32_t index)
+{
+    char *at = (char *) memory->header + memory->header_size + index * memory->slot_size;
+
+    return (struct brimful_slot *) (void *) at;
+}
+
+/* Makes the slot the caller's if it still is that of `owner`, free or dead. What that left unfinished never ends; what
+ * it left pending, the caller folds with its own. */
+static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, brimful_owner mine)
+{
+    brimful_owner *word = (brimful_owner *) (void *) slot;
+
+    if (!__atomic_compare_exchange_n(word, &owner, mine, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        return 0;
+    }
+    brimful_set(&slot->in_progress, 0);
+    brimful_set(&slot->busy_since_ns, 0);
+    return 1;
+}
+
+/* Sets the clock of the calling thread: from now on its CPU time goes into its slot. */
+static inline void brimful_start_cpu_clock(void)
+{
+    uint64_t before = brimful_thread_cpu();
+    int i;
+
+    brimful_cpu_clock.cost_ns = UINT64_MAX;
+    for (i = 0; i < 32; i++) {
+        uint64_t after = brimful_thread_cpu();
+
+        if (after - before < brimful_cpu_clock.cost_ns) {
+            brimful_cpu_clock.cost_ns = after - before;
+        }
+        before = after;
+    }
+    brimful_cpu_clock.seen_ns = before;
+}
+
+/* Frees the slots of the dead, which would look busy for ever. One of several threads of a process that have died one
+ * by one, a rare thing, is found when no slot is free. */
+static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mine)
+{
+    uint32_t i;
+
+    for (i = 0; i < memory->slots; i++) {
+        struct brimful_slot *slot = brimful_slot_at(memory, i);
+        brimful_owner *word = (brimful_owner *) (void *) slot;
+        brimful_owner owner = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+        if (owner != 0 && brimful_is_dead(owner) && brimful_take(slot, owner, mine)) {
+            __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+        }
+    }
+}
+
+static uint32_t brimful_swept_by __attribute__((unused)); /* the process that has done so last */
+
+/* A slot for the calling thread: a free one, else one whose owner is dead. `thread` is its id (gettid). NULL if there
+ * is none, which is counted as lost. */
+static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, uint32_t process, uint32_t thread)
+{
+    brimful_owner mine = brimful_owner_of(process, thread);
+    uint32_t i;
+    int pass;
+
+    if (memory->header == NULL) {
+        return NULL;
+    }
+    if (__atomic_exchange_n(&brimful_swept_by, process, __ATOMIC_RELAXED) != process) {
+        brimful_sweep(memory, mine);
+    }
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < memory->slots; i++) {
+            struct brimful_slot *slot = brimful_slot_at(memory, i);
+            brimful_owner owner = __atomic_load_n((brimful_owner *) (void *) slot, __ATOMIC_ACQUIRE);
+
+            if ((owner == 0 || (pass == 1 && brimful_is_dead(owner))) && brimful_take(slot, owner, mine)) {
+                brimful_add(&slot->owners, 1);
+                brimful_start_cpu_clock();
+                return slot;
+            }
+        }
+    }
+    (void) __atomic_fetch_add(&memory->header->lost, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Gives back the slot of the calling thread. */
+static inline void brimful_release(struct brimful_slot *slot)
+{
+    uint64_t now = brimful_now();
+
+    brimful_note_cpu(slot, brimful_thread_cpu(), now);
+    brimful_idle(slot, now);
+    brimful_set(&slot->in_progress, 0);
+    __atomic_store_n((brimful_owner *) (void *) slot, 0, __ATOMIC_RELEASE);
+}
+
+#endif
