@@ -377,7 +377,11 @@ impl Bench for Simulated {
             workload: Some(workload.clone()),
             seed,
             interrupted: false,
-            generator: Generator { max_rate: self.client_max, threads: 1, ..Generator::default() },
+            generator: Generator {
+                max_rate: self.client_max.filter(|_| !self.client_may_offer_more),
+                threads: 1,
+                ..Generator::default()
+            },
             server: Some(server),
             http: None,
             tls: None,
