@@ -58,7 +58,7 @@ fn main() -> anyhow::Result<()> {
 
 #[allow(clippy::print_stdout, reason = "numbers alone")]
 fn measure(args: &Args, rtt: Range) -> anyhow::Result<()> {
-    let shape = Shape { clients: 1, rtts: Rtts::Spread(rtt), link: LinkShape::default(), seed: 1 };
+    let shape = Shape { clients: 1, rtts: Rtts::Spread(rtt), up_share: 0.5, link: LinkShape::default(), seed: 1 };
     let list = |cpus: &Option<CpuList>| cpus.as_ref().map(|list| list.0.clone());
     let wanted = Wanted { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&cpus::online(), &wanted)?;
