@@ -100,8 +100,8 @@ impl RunError {
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, Mix, Monitor, NoSocket, NothingListens, Security,
-            Silent, Target, Unlike, Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, Mix, Monitor, NoSocket, NothingListens,
+            Security, Silent, Target, Unlike, Unresolvable, Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {

@@ -103,7 +103,7 @@ impl Connection {
         self.taken = 0;
         let read = match self.transport.recv(&self.socket, &mut desk.scratch) {
             Ok([]) => return (Next::Close, self.wake()),
-            Ok(read) => &*read,
+            Ok(read) => read,
             Err(Errno::AGAIN | Errno::INTR) => {
                 return (Next::Await(EventFlags::IN), Charge::Pending);
             }
