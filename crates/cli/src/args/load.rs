@@ -192,8 +192,8 @@ pub struct PartArgs {
     /// And the whole Record in the end: it outlives this process, and `brimful merge` takes it.
     #[arg(long, value_name = "FILE", requires = "shard", hide_short_help = true)]
     pub keep: Option<PathBuf>,
-    /// Stop, as by Ctrl-C, when stdin ends: so does a shard whose starter is no more
-    #[arg(long, hide_short_help = true)]
+    /// Stop, as by Ctrl-C, when stdin ends: so does a shard whose starter is no more.
+    #[arg(long, hide = true)]
     pub until_stdin_ends: bool,
     /// Length of the intervals in which the course is kept from its start: what a survey asks a fleet for.
     #[arg(long, value_name = "TIME", default_value = "1s", hide = true)]

@@ -64,6 +64,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
     }
     let (endpoint, mut workload) = (endpoint(options)?, workload(options)?);
     workload.tls = tls(options);
+    let calls = workload.calls_listed_once().unwrap_or(u64::MAX);
     Ok(RunPlan {
         tls: workload.tls.as_ref().map(|tls| secured(&endpoint, tls)).transpose()?,
         tls_spoken: None,
@@ -71,7 +72,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         workload,
         trace: None,
         window: Nanos::MAX,
-        calls: u64::MAX,
+        calls,
         version: if options.http_version == "1.0" { Version::Http10 } else { Version::Http11 },
         headers: headers(options)?,
         secret_headers: Vec::new(),

@@ -92,7 +92,8 @@ fn it_speaks_what_the_load_does() {
 
 /// One whose certificate nobody trusts.
 fn nginx_of_a_stranger() -> Nginx {
-    let extra = Certificates::new().issue("DNS:elsewhere.example", Flaw::SelfSigned).for_nginx();
+    let certificates = Certificates::new();
+    let extra = certificates.issue("DNS:elsewhere.example", Flaw::SelfSigned).for_nginx();
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
 

@@ -13,8 +13,9 @@ use super::pieces::Piece;
 use super::self_similar::Hurst;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;
-use rustfft::FftPlanner;
+use rustfft::algorithm::Radix4;
 use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftDirection};
 use std::sync::Arc;
 
 const SLOT_S: f64 = 0.1;
@@ -54,6 +55,11 @@ impl Iterator for Curve {
     }
 }
 
+/// The discrete Fourier transform in place, of a power of two. A planner would bring the transforms of all other lengths.
+fn transform(values: &mut [Complex<f64>]) {
+    Radix4::new(values.len(), FftDirection::Forward).process(values);
+}
+
 /// Autocovariance of fractional Gaussian noise of variance one, `lag` slots apart.
 fn autocovariance(h: f64, lag: usize) -> f64 {
     let k = lag as f64;
@@ -65,7 +71,7 @@ fn autocovariance(h: f64, lag: usize) -> f64 {
 fn amplitudes(h: f64) -> Arc<[f64]> {
     let order = 2 * PATH;
     let mut row: Vec<Complex<f64>> = (0..order).map(|i| Complex::from(autocovariance(h, i.min(order - i)))).collect();
-    FftPlanner::new().plan_fft_forward(order).process(&mut row);
+    transform(&mut row);
     // None is negative in theory (Dietrich & Newsam 1997); rounding may make one so.
     row.iter().map(|eigenvalue| (eigenvalue.re.max(0.0) / order as f64).sqrt()).collect()
 }
@@ -73,7 +79,7 @@ fn amplitudes(h: f64) -> Arc<[f64]> {
 fn two_paths(amplitudes: &[f64], rng: &mut Pcg64) -> Arc<[f64]> {
     let mut normal = || -> f64 { StandardNormal.sample(rng) };
     let mut waves: Vec<Complex<f64>> = amplitudes.iter().map(|a| Complex::new(normal(), normal()) * *a).collect();
-    FftPlanner::new().plan_fft_forward(waves.len()).process(&mut waves);
+    transform(&mut waves);
     let path = &waves[..PATH];
     path.iter().map(|z| z.re).chain(path.iter().map(|z| z.im)).collect()
 }
