@@ -40,6 +40,8 @@ export interface Record {
   objectives?: Objective[];
   /** Per second, over `window_s`. */
   rates: Rates;
+  /** What became of redirects, where they are followed. */
+  redirects?: Redirects | null;
   /** Throughput sampled every five seconds (Mosberger & Jin 1998, §3.2). */
   reply_rate: ReplyRate;
   /** Half width of the 95 % confidence interval of the mean response time, by batch means. */
@@ -601,6 +603,18 @@ export interface Network {
   tx_packets_per_s?: number;
 }
 
+/** Redirects that were not followed, by why. */
+export interface NotFollowed {
+  /** The content of the request would have had to be sent once more. */
+  content: number;
+  /** They lead to another server, or to this one by another scheme or port. */
+  elsewhere: number;
+  /** Where they lead was not said, or no URL. */
+  nowhere: number;
+  /** They came after as many as are followed. */
+  too_many: number;
+}
+
 /** An objective of a run, like `p99<50ms`. */
 export interface Objective {
   /** What was measured, in seconds; `None` where so many calls failed, or so few were made, that there is no such time. */
@@ -644,6 +658,8 @@ export interface PackedAccount {
   intervals: PackedInterval[];
   /** What this host had no means for. */
   limited: Limited;
+  /** What became of redirects, where they are followed. */
+  redirects?: PackedRedirects | null;
   /** Calls completed in each five seconds of the window, up to the last that has one. */
   replies: number[];
   /** Its sessions, if it has any. */
@@ -692,6 +708,14 @@ export interface PackedInterval {
   response_us?: string | null;
   /** Calls first sent in it. */
   sent: number;
+}
+
+/** What became of redirects, as in `Redirects`. */
+export interface PackedRedirects {
+  /** The calls that followed one. */
+  followed: PackedClass;
+  /** The redirects that none followed. */
+  not_followed: NotFollowed;
 }
 
 /** What became of the sessions of a run, as in `SessionFigures`. Whole numbers are distributed as if they were nanoseconds. */
@@ -853,6 +877,14 @@ export interface Reason {
 
 /** The reasons a script can tell apart. */
 export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "descriptors" | "ports" | "memory" | "beyond_client_max" | "shard_lost" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete" | "server_errors" | "rate_limited" | "throttled" | "server_changed" | "model_refuted";
+
+/** What became of redirects, in a run that follows them. */
+export interface Redirects {
+  /** The calls that followed one, up to several after one another. They are in no other figure of the Record: neither in its counts and rates nor in its classes. Their response time is from when the first call was due. */
+  followed: ClassRecord;
+  /** The redirects that none followed. */
+  not_followed: NotFollowed;
+}
 
 /** Replies per second, one sample per five seconds of the window. */
 export interface ReplyRate {
