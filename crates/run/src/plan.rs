@@ -140,7 +140,8 @@ impl RunPlan {
         let bad = |message: &str| Err(RunError::BadLoad(message.to_owned()));
         let policy = &self.connections;
         match self.load()? {
-            Load::Sessions(_) if self.calls < u64::MAX => {
+            // A list that is asked for once ends them too.
+            Load::Sessions(_) if self.calls < self.workload.calls_listed_once().unwrap_or(u64::MAX) => {
                 bad("sessions end by themselves: leave out --requests, and give a --duration, or write how many there \
                      are, like sessions = 100, under [load.sessions]")
             }
