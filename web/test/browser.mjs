@@ -45,6 +45,19 @@ export async function withReport(survey, { viewport = { width: 1100, height: 900
   }
 }
 
+/** Opens a report on a phone, light and dark: it fits, and everything stands out from what is behind it. */
+export async function assertReadable(document, name = "the page", check = async () => {}) {
+  for (const colorScheme of ["light", "dark"]) {
+    await withReport(document, { viewport: { width: 360, height: 740 }, colorScheme }, async (page) => {
+      const wide = await page.evaluate(() => globalThis.document.documentElement.scrollWidth);
+      assert.ok(wide <= 360, `${name} is ${wide} pixels wide`);
+      await check(page);
+      const { worst } = await page.evaluate(contrast);
+      assert.ok(worst.ratio >= 4.5, `${name}, ${colorScheme}: ${JSON.stringify(worst)}`);
+    });
+  }
+}
+
 /** A table's rows: numbers as numbers, words as words. */
 export function rows(page, table) {
   return page.$$eval(`[data-table="${table}"] tbody tr`, (all) =>

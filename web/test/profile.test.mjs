@@ -1,18 +1,12 @@
 // The page of a profile: what it shows is what the document says.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import Ajv2020 from "ajv/dist/2020.js";
-import { contrast, rows, withReport } from "./browser.mjs";
+import { assertReadable, rows, withReport } from "./browser.mjs";
+import { assertFollows, read } from "./documents.mjs";
 
-const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
 const example = read("./profile-example.json");
 
-test("the example follows its schema", () => {
-  const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
-  const valid = ajv.compile(read("../../schema/profile.schema.json"));
-  assert.ok(valid(example), JSON.stringify(valid.errors, null, 1));
-});
+test("the example follows its schema", () => assertFollows(example, "profile"));
 
 test("its charts and tables are its own figures", async () => {
   await withReport(example, {}, async (page) => {
@@ -34,16 +28,7 @@ test("its charts and tables are its own figures", async () => {
   });
 });
 
-test("it can be read on a phone and in the dark", async () => {
-  for (const colorScheme of ["light", "dark"]) {
-    await withReport(example, { viewport: { width: 360, height: 740 }, colorScheme }, async (page) => {
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-      assert.ok(wide <= 360, `${wide} pixels wide`);
-      const { worst } = await page.evaluate(contrast);
-      assert.ok(worst.ratio >= 4.5, `${colorScheme}: ${JSON.stringify(worst)}`);
-    });
-  }
-});
+test("it can be read on a phone and in the dark", () => assertReadable(example));
 
 test("a log of nothing much has a page as well", async () => {
   const bare = { ...example, classes: [], dispersion: [], sessions: null, burstiness: null, popularity: { ...example.popularity, urls: [], concentration: [] } };
