@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define BRIMFUL_MAGIC UINT64_C(0x316c75666d697262) /* "brimful1" in memory */
-#define BRIMFUL_LAYOUT 3u
+#define BRIMFUL_LAYOUT 4u
 #define BRIMFUL_CLASSES_MOST 16u /* the last class of a file is "other" */
 #define BRIMFUL_NAME_BYTES 48u   /* of a name, with the zero byte at its end */
 #define BRIMFUL_BUCKETS 112u     /* four to an octave, from 256 ns to 68 s; shorter in the first, longer in the last */
@@ -81,7 +81,8 @@ struct brimful_sums {
     uint64_t failed;   /* answered with 5xx */
     uint64_t aborted;  /* the client went away before it had the answer */
     struct brimful_times times[BRIMFUL_PHASES];
-    uint64_t unused[2];
+    uint64_t resumed;  /* how often a worker took one of them up again, after waiting for its client or a server behind */
+    uint64_t unused;
 };
 
 /* The requests of one class. CPU time is of few, and added at once. */
@@ -106,6 +107,7 @@ struct brimful_pending {
 #define BRIMFUL_WHAT_FAILED (UINT64_C(1) << 8)
 #define BRIMFUL_WHAT_ABORTED (UINT64_C(1) << 9)
 #define BRIMFUL_WHAT_HAS 16u /* from this bit on, one for each phase: it had it, and its time is here */
+#define BRIMFUL_WHAT_RESUMED 32u /* from this bit on: how often it was taken up again */
 
 #define BRIMFUL_FOLDED_COUNT 16u /* of `folded`, from this bit on: how many requests; below, a bit for each class: which
                                   * of its sums are current */

@@ -21,6 +21,7 @@ struct brimful_request {
     uint32_t has;          /* phases, BRIMFUL_HAS each. The others are not counted, because it is not known how long they
                             * were, or there were none, such as a HEAD or SEND without any waiting */
     uint64_t cpu_ns[BRIMFUL_CPUS];
+    uint32_t resumed;      /* how often a worker took it up again, see brimful_sums */
 };
 
 #define BRIMFUL_HAS(phase) (UINT32_C(1) << (phase))
@@ -49,7 +50,7 @@ static inline unsigned brimful_bucket(uint64_t ns)
     if (ns < 256) {
         return 0;
     }
-    octave = 63u - (unsigned) __builtin_clzll(ns);
+    octave = 63u ^ (unsigned) __builtin_clzll(ns);
     bucket = (octave - 9) * 4 + (unsigned) (ns >> (octave - 2)); /* which is 4 to 7 */
     return bucket < BRIMFUL_BUCKETS ? bucket : BRIMFUL_BUCKETS - 1;
 }
@@ -69,11 +70,15 @@ struct brimful_members {
     const struct brimful_pending *pending[BRIMFUL_PENDING];
 };
 
-/* Adds what they took in one phase. */
+/* Adds what they took in one phase. The squares of times below this, of all that may be pending, are below 2^64 in
+ * square nanoseconds, so these are divided once. What a reader adds of pending requests, each rounded down, is never
+ * more. */
+#define BRIMFUL_SHORT_NS UINT64_C(1000000000)
+
 static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buckets,
                                       const struct brimful_members *members, unsigned phase)
 {
-    uint64_t count = 0, sum_ns = 0, sum_us2 = 0;
+    uint64_t count = 0, sum_ns = 0, sum_ns2 = 0, sum_us2 = 0;
     unsigned i;
 
     for (i = 0; i < members->count; i++) {
@@ -82,13 +87,17 @@ static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buc
 
             count++;
             sum_ns += ns;
-            sum_us2 += brimful_square_us2(ns);
             buckets[brimful_bucket(ns)]++;
+            if (__builtin_expect(ns < BRIMFUL_SHORT_NS, 1)) {
+                sum_ns2 += ns * ns;
+            } else {
+                sum_us2 += brimful_square_us2(ns);
+            }
         }
     }
     times->count += count;
     times->sum_ns += sum_ns;
-    times->sum_us2 += sum_us2;
+    times->sum_us2 += sum_us2 + sum_ns2 / 1000000;
 }
 
 /* Adds them to the sums of their class, which begin as those that are current. Nobody reads them meanwhile, or believes
@@ -97,7 +106,7 @@ static inline void brimful_fold_class(struct brimful_class *class_, unsigned cur
                                       const struct brimful_members *members)
 {
     struct brimful_sums *sums = &class_->sums[!current];
-    uint64_t bytes = 0, any = 0;
+    uint64_t bytes = 0, any = 0, resumed = 0;
     unsigned i, phase;
 
     *sums = class_->sums[current];
@@ -106,6 +115,7 @@ static inline void brimful_fold_class(struct brimful_class *class_, unsigned cur
 
         any |= what;
         bytes += members->pending[i]->bytes;
+        resumed += what >> BRIMFUL_WHAT_RESUMED;
         if (__builtin_expect((what & (BRIMFUL_WHAT_FAILED | BRIMFUL_WHAT_ABORTED)) != 0, 0)) {
             sums->failed += (what & BRIMFUL_WHAT_FAILED) != 0;
             sums->aborted += (what & BRIMFUL_WHAT_ABORTED) != 0;
@@ -113,6 +123,7 @@ static inline void brimful_fold_class(struct brimful_class *class_, unsigned cur
     }
     sums->requests += members->count;
     sums->bytes += bytes;
+    sums->resumed += resumed;
     for (phase = 0; phase < BRIMFUL_PHASES; phase++) {
         if ((any >> (BRIMFUL_WHAT_HAS + phase) & 1) != 0) {
             brimful_fold_phase(&sums->times[phase], class_->buckets[phase], members, phase);
@@ -197,7 +208,8 @@ static inline void brimful_record_times(struct brimful_slot *slot, unsigned clas
     uint64_t what = brimful_get(&pending->what);
 
     memcpy(pending->time_ns, request->time_ns, sizeof(pending->time_ns));
-    __atomic_store_n(&pending->what, what | (uint64_t) request->has << BRIMFUL_WHAT_HAS, __ATOMIC_RELEASE);
+    what |= (uint64_t) request->has << BRIMFUL_WHAT_HAS | (uint64_t) request->resumed << BRIMFUL_WHAT_RESUMED;
+    __atomic_store_n(&pending->what, what, __ATOMIC_RELEASE);
     if (__builtin_expect(request->cpu_sampled != 0, 0)) {
         brimful_record_cpu(&slot->classes[class_index], request);
     }

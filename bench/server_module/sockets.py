@@ -38,6 +38,7 @@ def measure(bed: Bed) -> Outcome:
         bed.server("nginx") as server,
         bed.load(server.url, "--clients", CLIENTS, "--duration", f"{lasting:.0f}s") as load,
         contextlib.ExitStack() as stack,
+        toggle.punctual(),
     ):
         server.memory.switch(False)
         shares_of = {DEFAULT: "20%", ALWAYS: "100%"}

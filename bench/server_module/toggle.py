@@ -9,10 +9,12 @@ would make it do something and answer late. Where each request has its own conne
 The control is the same with another word of the same page: what it shows is the error of the method.
 """
 
+import contextlib
 import itertools
+import os
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from ..command import say
@@ -65,14 +67,27 @@ def measure(server: Server, load: Load, seconds: float, slice_s: float, name: st
     }
     found: dict[str, list[list[Slice]]] = {turn: [] for turn in switches}
     pids = server.pids
-    for done, turn in enumerate(itertools.islice(itertools.cycle(TURNS), number)):
-        if done % 500 == 0:
-            say(f"{name}: quartet {done + 1} of {number}")
-        # The control is switched with the module on, as it is in use.
-        server.memory.switch(turn == CONTROL)
-        found[turn].append([slice_of(pids, switches[turn], on, slice_s) for on in random.choice(PATTERNS)])
-        load.check()
+    with punctual():
+        for done, turn in enumerate(itertools.islice(itertools.cycle(TURNS), number)):
+            if done % 500 == 0:
+                say(f"{name}: quartet {done + 1} of {number}")
+            # The control is switched with the module on, as it is in use.
+            server.memory.switch(turn == CONTROL)
+            found[turn].append([slice_of(pids, switches[turn], on, slice_s) for on in random.choice(PATTERNS)])
+            load.check()
     return found
+
+
+@contextlib.contextmanager
+def punctual() -> Iterator[None]:
+    """Has this program go before the load, which has the same CPU: or it would be interrupted for some milliseconds now
+    and then between its looks at the clock and at the counters. What it starts is not meant."""
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameter)
 
 
 def slice_of(pids: list[int], switch: Callable[[bool], None], on: bool, slice_s: float) -> Slice:

@@ -52,6 +52,7 @@ struct connection {
     struct request *current; /* of in_request, if it is recorded */
     struct request *sampled_answer; /* CPU time is measured of it; it is answered, and has no log line yet */
     apr_size_t unsent;    /* bytes passed on since the network filter last held none */
+    unsigned resumed;     /* how often it was taken up again with an answer unsent */
     unsigned unlogged;    /* requests that have begun and have no log line yet */
     uint64_t body_ns;     /* waited for the request's body */
     uint64_t cpu_ns;      /* of the worker at last_ns, if sampled */
@@ -434,6 +435,7 @@ static void connection_resumed(conn_rec *c, request_rec *r)
     worker_makes_ready(&this_worker);
     connection = connection_of(c);
     if (connection != NULL) {
+        connection->resumed += connection->waits_since_ns != 0;
         connection_wait_ends(connection);
         connection_begins(connection);
         if (connection->sampled_answer != NULL) {

@@ -31,6 +31,7 @@ struct request {
     uint64_t client_ns;      /* what the connection had waited for the client at read_ns, and then: since */
     uint64_t upstream_ns;    /* the same of its worker, for servers behind this one */
     uint64_t body_ns;
+    uint32_t resumed;        /* the connection, until it was read, and then: since */
     uint8_t sampled;         /* brimful_request.cpu_sampled; of one that was chosen 1, until it is logged */
     uint8_t refused;         /* for its head, or for the lack of one */
     uint8_t answered;        /* upstream_ns and body_ns are complete */
@@ -70,6 +71,7 @@ static struct request *request_make(request_rec *r, struct connection *connectio
     request->first_ns = 0;
     request->last_ns = 0;
     request->client_ns = 0;
+    request->resumed = 0;
     request->sampled = 0;
     if (connection != NULL) {
         int head_known = connection->first_ns != 0;
@@ -79,6 +81,7 @@ static struct request *request_make(request_rec *r, struct connection *connectio
         request->sampled = head_known && connection->sampled;
         request->cpu_last_ns = connection->cpu_ns;
         request->client_ns = connection->client_ns;
+        request->resumed = connection->resumed;
         connection->body_ns = 0;
     }
     if (request->last_ns == 0) {
@@ -195,6 +198,7 @@ static void request_phases(const struct request *request, struct brimful_request
     uint64_t process = worker_since(request->read_ns, request->log_ns);
     uint64_t others = request->body_ns + request->client_ns + request->upstream_ns;
 
+    record->resumed = request->resumed;
     record->time_ns[BRIMFUL_HEAD] = worker_since(request->first_ns, request->last_ns) + request->body_ns;
     record->time_ns[BRIMFUL_PARSE] = worker_since(request->last_ns, request->read_ns);
     record->time_ns[BRIMFUL_PROCESS] = worker_since(others, process);
@@ -295,6 +299,7 @@ static int request_is_logged(request_rec *r)
     }
     request->log_ns = now;
     request->client_ns = connection != NULL ? worker_since(request->client_ns, connection_waited(connection, now)) : 0;
+    request->resumed = connection != NULL ? connection->resumed - request->resumed : 0;
     request_note_answer(r, worker);
     worker->uncounted = worker_slot(worker, now) != NULL;
     if (request->sampled) {

@@ -21,6 +21,7 @@ static void
 ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase phase, uint64_t now)
 {
     request->figures.time_ns[phase] += now - request->changed_ns;
+    request->figures.resumed += phase != BRIMFUL_PROCESS;
     request->figures.has |= BRIMFUL_HAS(phase);
     request->changed_ns = now;
     request->reads_body = 0;

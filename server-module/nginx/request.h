@@ -93,6 +93,7 @@ ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32
     }
     request->figures.cpu_sampled = 0;
     request->figures.has = has;
+    request->figures.resumed = 0;
 }
 
 /* Begins to measure CPU time, if this request is one of those, or none has been chosen so far. */

@@ -7,7 +7,7 @@ import sys
 PHASES = ("head", "parse", "process", "upstream", "send", "log")
 CPU = ("parse", "process", "log")
 BUCKETS = 112
-SUMS = struct.Struct("<22Q16x")
+SUMS = struct.Struct("<23Q8x")
 CPU_SUMS = struct.Struct("<6Q80x")
 TIMES = struct.Struct(f"<{BUCKETS}Q")
 SLOT = struct.Struct("<2I9Q48x")
@@ -42,10 +42,11 @@ def add_pending(sums, what, size, times):
     """A request that is in no sums yet, as the recorder will add it."""
     first = sums["first"]
     first[:4] = added(first, (1, size, what >> 8 & 1, what >> 9 & 1))
+    first[22] += what >> 32
     for phase, ns in enumerate(times):
         if what >> 16 + phase & 1:
             at = 4 + 3 * phase
-            first[at:at + 3] = added(first[at:], (1, ns, (ns * ns + 500_000) // 1_000_000))
+            first[at:at + 3] = added(first[at:], (1, ns, ns * ns // 1_000_000))
             sums["times"][phase][bucket_of(ns)] += 1
 
 
@@ -53,12 +54,13 @@ def summary(sums):
     first, cpu, times = sums["first"], sums["cpu"], sums["times"]
     return {
         "requests": first[0], "bytes": first[1], "failed": first[2], "aborted": first[3],
+        "resumed": first[22],
         "cpu_count": cpu[0], "cpu_mixed": cpu[5],
         "cpu_us": {name: cpu[1 + i] / 1000 / max(cpu[0], 1) for i, name in enumerate(CPU)},
         "phases": {
             name: {"count": count, "sum_s": ns / 1e9, "mean_us": ns / 1000 / max(count, 1),
                    "p50_us": percentile(t, 0.5), "p99_us": percentile(t, 0.99)}
-            for name, count, ns, t in zip(PHASES, first[4::3], first[5::3], times)
+            for name, count, ns, t in zip(PHASES, first[4:22:3], first[5:22:3], times)
         },
     }
 
@@ -68,9 +70,9 @@ def read(path):
         data = file.read()
     (magic, layout, header_size, slot_size, slots, classes, enabled, one_in, most, master, lost,
      _made) = struct.unpack_from("<Q10IQ", data)
-    assert magic == 0x316C75666D697262 and layout == 3
+    assert magic == 0x316C75666D697262 and layout == 4
     names = [text(data[104 + 48 * i:104 + 48 * (i + 1)]) for i in range(classes)]
-    sums = [{"first": [0] * 22, "cpu": [0] * 6, "times": [[0] * BUCKETS for _ in PHASES]} for _ in names]
+    sums = [{"first": [0] * 23, "cpu": [0] * 6, "times": [[0] * BUCKETS for _ in PHASES]} for _ in names]
     workers = []
     for slot in range(slots):
         at = header_size + slot * slot_size

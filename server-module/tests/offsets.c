@@ -77,6 +77,7 @@ static void print_class(void)
     FIELD(brimful_sums, failed);
     FIELD(brimful_sums, aborted);
     FIELD(brimful_sums, times);
+    FIELD(brimful_sums, resumed);
     FIELD(brimful_sums, unused);
     STRUCT(brimful_sums);
 
@@ -99,6 +100,7 @@ static void print_constants(void)
     CONSTANT(BRIMFUL_WHAT_FAILED);
     CONSTANT(BRIMFUL_WHAT_ABORTED);
     CONSTANT(BRIMFUL_WHAT_HAS);
+    CONSTANT(BRIMFUL_WHAT_RESUMED);
     CONSTANT(BRIMFUL_FOLDED_COUNT);
     CONSTANT(BRIMFUL_SLOTS_MOST);
     CONSTANT(BRIMFUL_FILE_MOST);

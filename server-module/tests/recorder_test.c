@@ -130,7 +130,8 @@ static void what_is_recorded_adds_up(void)
                                       .cpu_sampled = 1,
                                       .bytes = 10,
                                       .status = 500,
-                                      .aborted = 1};
+                                      .aborted = 1,
+                                      .resumed = 3};
     struct brimful_class *class_;
     struct brimful_sums *sums;
     struct brimful_slot *slot;
@@ -143,6 +144,7 @@ static void what_is_recorded_adds_up(void)
     request.cpu_sampled = 2;
     request.status = 200;
     request.aborted = 0;
+    request.resumed = 1;
     request.time_ns[BRIMFUL_PARSE] = 1000;
     brimful_record(slot, 6, &request);
     class_ = &slot->classes[6];
@@ -151,6 +153,7 @@ static void what_is_recorded_adds_up(void)
     brimful_fold(slot);
     CHECK(brimful_pending_count(slot) == 0 && (slot->folded >> 6 & 1) == 1);
     CHECK(sums->requests == 2 && sums->bytes == 20 && sums->failed == 1 && sums->aborted == 1);
+    CHECK(sums->resumed == 4);
     CHECK(class_->cpu_count == 1 && class_->cpu_mixed == 1 && class_->cpu_ns[BRIMFUL_CPU_LOG] == 3000);
     CHECK(class_->cpu_sum_us2 == 36);
     CHECK(sums->times[BRIMFUL_PARSE].count == 2 && sums->times[BRIMFUL_PARSE].sum_ns == 3000);

@@ -22,18 +22,18 @@ def memory(classes: list[str], workers: list[list[int]]) -> bytes:
     """Each worker has so many requests of each class, a microsecond each in every phase. The last of each of the first
     class is in no sums yet."""
     slot_size = -(-(SLOT.size + PENDING_MOST * PENDING.size + len(classes) * CLASS_BYTES) // 128) * 128
-    head = HEADER.pack(MAGIC, 3, HEADER_SIZE, slot_size, len(workers) + 1, len(classes), 1, 16, 0, 7, 2, 0, b"test")
+    head = HEADER.pack(MAGIC, 4, HEADER_SIZE, slot_size, len(workers) + 1, len(classes), 1, 16, 0, 7, 2, 0, b"test")
     head += b"".join(name.encode().ljust(48, b"\0") for name in classes)
     data = bytearray(head.ljust(HEADER_SIZE, b"\0"))
     for requests in workers:
         # The 20th of all is pending, in place 19 % 16. Of the second class the second sums are current.
         slot = bytearray(SLOT.pack(7, 7, 1, 0, 0, 0, 0, 20, 19 << 16 | 2, 5000, 0))
         places = [bytes(PENDING.size)] * PENDING_MOST
-        places[19 % PENDING_MOST] = PENDING.pack(0b111111 << 16, 10, *[1000] * len(PHASES))
+        places[19 % PENDING_MOST] = PENDING.pack(5 << 32 | 0b111111 << 16, 10, *[1000] * len(PHASES))
         slot += b"".join(places)
         for index, number in enumerate(requests):
             summed = number - (index == 0)
-            current = SUMS.pack(summed, 10 * summed, 0, 0, *[summed, 1000 * summed, 0] * len(PHASES))
+            current = SUMS.pack(summed, 10 * summed, 0, 0, *[summed, 1000 * summed, 0] * len(PHASES), summed)
             slot += b"".join([bytes(SUMS.size), current] if index == 1 else [current, bytes(SUMS.size)])
             slot += CPU.pack(number, 100 * number, 200 * number, 0, 0, 1)
             slot += bytes(CLASS_BYTES - 2 * SUMS.size - CPU.size)
@@ -52,6 +52,7 @@ class MemoryTest(unittest.TestCase):
         self.assertEqual((found.requests, found.thread_cpu_ns, found.lost), (12, 10_000, 2))
         one = found.classes["a"]
         self.assertEqual((one.requests, one.bytes, one.cpu_count, one.cpu_mixed), (7, 70, 7, 2))
+        self.assertEqual((one.resumed, one.turns), (5 + 2 * 5, 22))
         self.assertAlmostEqual(one.cpu_us, 0.3)
         self.assertEqual(set(one.phase_ns), {7000})
 

@@ -77,6 +77,9 @@ pub struct ModuleClass {
     pub failed: u64,
     /// Of the requests, those whose client went away before it had the answer.
     pub aborted: u64,
+    /// Per request: how often a worker took it up, once and again after each wait for its client or a server behind this
+    /// one.
+    pub turns: Option<f64>,
     /// Elapsed time by phase.
     pub phases_us: Phases,
     /// CPU time of one request, user and system, on the thread that served it. Reading that clock is costly, so few requests are
@@ -157,11 +160,12 @@ pub struct CpuParts {
 /// part of the unexplained CPU time,
 ///
 /// ```text
-/// D = m + (C − Σ mⱼ nⱼ) / N
+/// D = m + t (C − Σ mⱼ nⱼ) / Σ tⱼ nⱼ
 /// ```
 ///
 /// where C is the CPU time of the server's processes in the stretch, or where the kernel does not tell it of its workers,
-/// nⱼ the requests of each class and N all of them. So the demands of all requests add up to C, whatever was sampled.
+/// nⱼ the requests of each class and t its turns: what is done outside of the phases, such as waiting for
+/// events, is done once for each turn. So the demands of all requests add up to C, whatever was sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuDemand {
     /// Its mean, D.

@@ -8,7 +8,7 @@
 /// The first word of a file, "brimful1" in memory on a little-endian machine. It is written last.
 pub const MAGIC: u64 = 0x316c_7566_6d69_7262;
 /// The layout that is described here.
-pub const LAYOUT: u32 = 3;
+pub const LAYOUT: u32 = 4;
 /// Classes that a file has at most.
 pub const CLASSES_MOST: usize = 16;
 /// Bytes of a name, a zero byte at its end included.
@@ -125,6 +125,8 @@ pub mod what {
     pub const ABORTED: u64 = 1 << 9;
     /// The lowest of those that tell of each phase whether its time is known.
     pub const HAS: u32 = 16;
+    /// The lowest of those that tell how often it was taken up again.
+    pub const RESUMED: u32 = 32;
 }
 
 /// Offsets in the sums of a class; 64 bits each.
@@ -139,8 +141,10 @@ pub mod sums {
     pub const ABORTED: usize = 24;
     /// The phases, one after the other.
     pub const TIMES: usize = 32;
-    /// Of all of it; the last two words have no meaning.
-    pub const SIZE: usize = TIMES + super::PHASES * super::times::SIZE + 2 * 8;
+    /// How often they were taken up again.
+    pub const RESUMED: usize = TIMES + super::PHASES * super::times::SIZE;
+    /// Of all of it; the last word has no meaning.
+    pub const SIZE: usize = RESUMED + 2 * 8;
 }
 
 /// Offsets in a class; 64 bits each.
@@ -417,6 +421,7 @@ pub(super) mod tests {
             ("failed", sums::FAILED, 8),
             ("aborted", sums::ABORTED, 8),
             ("times", sums::TIMES, PHASES * times::SIZE),
+            ("resumed", sums::RESUMED, 8),
         ];
         let class = [
             ("sums", class::SUMS, 2 * sums::SIZE),
@@ -439,6 +444,7 @@ pub(super) mod tests {
             ("WHAT_FAILED", what::FAILED),
             ("WHAT_ABORTED", what::ABORTED),
             ("WHAT_HAS", what::HAS.into()),
+            ("WHAT_RESUMED", what::RESUMED.into()),
             ("FOLDED_COUNT", FOLDED_COUNT.into()),
             ("SLOTS_MOST", SLOTS_MOST as u64),
             ("FILE_MOST", FILE_MOST),

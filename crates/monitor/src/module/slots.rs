@@ -174,6 +174,7 @@ impl ClassTotals {
         add(&mut self.sums[sums::BYTES / 8], word64(place, pending::BYTES).unwrap_or_default());
         add(&mut self.sums[sums::FAILED / 8], u64::from(what & what::FAILED != 0));
         add(&mut self.sums[sums::ABORTED / 8], u64::from(what & what::ABORTED != 0));
+        add(&mut self.sums[sums::RESUMED / 8], what >> what::RESUMED);
         for phase in (0..PHASES).filter(|phase| what >> (what::HAS as usize + phase) & 1 != 0) {
             let ns = word64(place, pending::TIME_NS + 8 * phase).unwrap_or_default();
             let at = (sums::TIMES + phase * times::SIZE) / 8;
@@ -193,6 +194,7 @@ impl ClassTotals {
             bytes: sum(sums::BYTES),
             failed: sum(sums::FAILED),
             aborted: sum(sums::ABORTED),
+            resumed: sum(sums::RESUMED),
             cpu_count: cpu(class::CPU_COUNT),
             cpu_ns: std::array::from_fn::<_, CPUS, _>(|phase| cpu(class::CPU_NS + 8 * phase)),
             cpu_sum_us2: cpu(class::CPU_SUM_US2),
@@ -213,10 +215,10 @@ impl ClassTotals {
     }
 }
 
-/// In square microseconds, to the nearest, as brimful_square_us2 of the recorder.
+/// In square microseconds, rounded down: what the recorder adds of several requests at once is no less.
 fn square_us2(ns: u64) -> u64 {
     match ns {
-        ..1_000_000_000 => (ns * ns + 500_000) / 1_000_000,
+        ..1_000_000_000 => ns * ns / 1_000_000,
         _ => (ns / 1000).min(0x7fff_ffff).pow(2),
     }
 }

@@ -103,6 +103,7 @@ fn a_file_of_known_content_is_read_as_it_was_recorded() {
     let small = class("small");
     assert_eq!((small.requests, small.failed, small.aborted), (1000, 1, 1));
     assert_eq!(small.bytes, (0..1000).map(|i| 100 + i).sum::<u64>());
+    assert_eq!(small.resumed, (0..1000).map(|i| i % 3).sum::<u64>());
     assert_eq!((small.cpu_count, small.cpu_mixed), (100, 1));
     assert_eq!((small.cpu_ns, small.cpu_sum_us2), ([500_000, 2_000_000, 200_000], 100 * 27 * 27));
     let [head, parse, process, upstream, send, log] = &small.times;

@@ -121,7 +121,11 @@ fn servers(servers: &[ModuleServer]) -> String {
 }
 
 fn counts(module: &Module) -> String {
-    let titles = ["classes", "server", "requests", "requests_per_s", "bytes_per_s", "failed", "aborted", "cpu_mixed"];
+    let titles = [
+        ["classes", "server", "requests", "requests_per_s", "bytes_per_s"].as_slice(),
+        &["failed", "aborted", "turns", "cpu_mixed"],
+    ]
+    .concat();
     let row = |class: &ModuleClass| {
         vec![
             one_line(&class.name).into_owned(),
@@ -131,6 +135,7 @@ fn counts(module: &Module) -> String {
             bytes(class.bytes_per_s),
             quantity::count(class.failed),
             quantity::count(class.aborted),
+            number(class.turns),
             share(class.cpu_mixed),
         ]
     };
@@ -201,6 +206,7 @@ pub mod tests {
             requests_per_s: 500.0,
             bytes_per_s: 2e6,
             failed: 3,
+            turns: Some(1.5),
             phases_us: phases,
             cpu_us: Some(Sampled { count: 62, mean: 20.0, stddev: 4.0 }),
             cpu_ci95_half_width_us: Some(1.0),
