@@ -307,7 +307,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         connections: ConnectionPolicy {
             calls_per_connection: args.calls_per_connection()?,
             connections_per_session: None,
-            pipeline: connections.pipeline.0 as usize,
+            pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
             http2: args.http == Version::Http2,
             close: connections.close,
             connect_timeout: Some(connect_timeout),

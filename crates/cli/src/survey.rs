@@ -13,6 +13,7 @@ use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
 use brimful_core::text::{one_line, visible};
 use brimful_estimate::Spread;
+use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Crew, Endpoint, RunPlan};
 use brimful_stats::Live;
@@ -66,7 +67,10 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
         (demo_plan(args)?, Subject::Demo)
     } else {
         let url = args.url.as_deref().unwrap_or_default();
-        let like = request_plan(url, &args.request)?;
+        let mut like = request_plan(url, &args.request)?;
+        if let Some(streams) = shared_streams(args) {
+            like.connections.pipeline = streams;
+        }
         let subject = match &args.watch_from {
             Some(address) => Subject::There(watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?),
             None if args.black_box => Subject::BlackBox,
@@ -94,6 +98,16 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     })
 }
 
+/// How many calls by HTTP/2 share a connection where all are taken, unless it was said: as many as a server should allow
+/// (RFC 9113 §6.5.2). A connection more for each would be a handshake more just when the server is late, and a server
+/// that TLS costs much would never get out of that.
+fn shared_streams(args: &SurveyArgs) -> Option<usize> {
+    const MOST: usize = 100;
+    let connections = &args.request.connections;
+    let share = args.request.http == Version::Http2 && connections.pipeline.is_none() && !connections.new_connection;
+    share.then_some(MOST)
+}
+
 /// The fleet that is to make the loads, if one was asked for.
 fn crew(args: &SurveyArgs, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
     let (Some(shards), Some(url)) = (args.shards, &args.url) else { return Ok(None) };
@@ -102,6 +116,7 @@ fn crew(args: &SurveyArgs, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
     words.extend(args.address.iter().map(|address| flag("address", address)));
     words.extend(args.shards_per_node.map(|number| flag("shards-per-node", &number.0)));
     words.extend(given::of_requests(&std::env::args_os().collect::<Vec<_>>()));
+    words.extend(shared_streams(args).map(|streams| flag("streams", &streams)));
     words.push(url.into());
     Ok(Some(Crew::start(fleet::command(&words)?, stop)?))
 }

@@ -69,12 +69,12 @@ pub struct ConnectionArgs {
     /// Close a connection after this many calls
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub calls_per_connection: Option<Count>,
-    /// Up to so many calls at once on a connection, or streams of HTTP/2
+    /// Up to so many calls at once on a connection, or streams of HTTP/2 [default: 1]
     ///
     /// One behind the other, or on as many streams of HTTP/2, of which the server may allow fewer. Clients (--clients) call
     /// in bursts of N by HTTP/1: each burst on its connection in one write, once the last one has been answered.
-    #[arg(long, value_name = "N", default_value = "1", alias = "streams", hide_short_help = true)]
-    pub pipeline: Count,
+    #[arg(long, value_name = "N", alias = "streams", hide_short_help = true)]
+    pub pipeline: Option<Count>,
     /// Who closes a connection: server, or this side by fin or rst
     ///
     /// After its last call. The server is asked by `Connection: close`, and keeps the TIME_WAIT. RST is cheap, and the server sees an error.
