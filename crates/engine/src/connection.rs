@@ -4,7 +4,7 @@ use crate::Redirect;
 use crate::deadlines::Armed;
 use crate::expected::Digest;
 use crate::io::Token;
-use brimful_core::{CallSpec, Nanos, SessionId};
+use brimful_core::{CallSpec, Moment, Nanos, SessionId};
 use brimful_http::Protocol;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -33,13 +33,13 @@ pub struct Call<P> {
     /// The connection ends with it.
     pub last: bool,
     /// When its request was handed over, if it was.
-    pub sent_at: Option<Nanos>,
+    pub sent_at: Moment,
     /// Bytes of its request, once it was handed over.
     pub length: usize,
     /// It asks for a head alone, known once it was handed over.
     pub is_head: bool,
     /// When the first byte of the response was read.
-    pub first_byte_at: Option<Nanos>,
+    pub first_byte_at: Moment,
     /// Bytes of the response read.
     pub received: u64,
     /// Of its content, where one is expected.
@@ -48,19 +48,20 @@ pub struct Call<P> {
     pub redirect: Option<Box<Redirect>>,
 }
 
-impl<P: Default> Call<P> {
+impl<P> Call<P> {
     /// A call that nothing has been done about.
-    pub fn new(spec: CallSpec, due: Nanos, stamp: u32) -> Call<P> {
+    #[inline]
+    pub fn new(spec: CallSpec, due: Nanos, stamp: u32, observed: P) -> Call<P> {
         Call {
             spec,
             due,
-            observed: P::default(),
+            observed,
             stamp,
             last: false,
-            sent_at: None,
+            sent_at: Moment::NONE,
             length: 0,
             is_head: false,
-            first_byte_at: None,
+            first_byte_at: Moment::NONE,
             received: 0,
             digest: None,
             redirect: None,
@@ -145,7 +146,10 @@ impl<P> Connection<P> {
 
     /// Whether the call that this deadline was set for is under way.
     pub fn bears(&self, armed: Armed) -> bool {
-        match self.protocol.http2().filter(|_| armed.stream != 0) {
+        if armed.stream == 0 {
+            return self.awaits(armed.stamp);
+        }
+        match self.protocol.http2() {
             Some(http2) => http2.get(armed.stream).is_some_and(|call| call.stamp == armed.stamp),
             None => self.awaits(armed.stamp),
         }
@@ -206,6 +210,11 @@ pub struct Connections<P> {
     /// Those of no session, by [`List`]; the one that was listed last is on top.
     lists: [Vec<u32>; 2],
     of_sessions: HashMap<SessionId, OfSession, BuildHasherDefault<ByNumber>>,
+    /// A session that has this connection and no other, and that may send calls one behind another: the calls of a burst
+    /// are asked for in a row.
+    latest: Option<(SessionId, u32)>,
+    /// Empty queues with room, of sessions whose connections bear nothing: no burst takes memory anew.
+    spare: Vec<VecDeque<Call<P>>>,
     /// Most calls under way on one connection.
     depth: usize,
     /// Most calls in a connection's life.
@@ -228,6 +237,8 @@ impl<P> Connections<P> {
             free: Vec::new(),
             lists: [Vec::new(), Vec::new()],
             of_sessions: HashMap::default(),
+            latest: None,
+            spare: Vec::new(),
             depth,
             lifetime,
             open: 0,
@@ -251,6 +262,7 @@ impl<P> Connections<P> {
             self.slots.len() as u32 - 1
         });
         if let Some(session) = connection.session {
+            self.latest = None;
             self.of_sessions.entry(session).or_default().slots.push(slot);
         }
         self.slots[slot as usize].connection = Some(connection);
@@ -313,8 +325,19 @@ impl<P> Connections<P> {
     }
 
     /// A connection for a call of this session: behind its other calls, if there is room, so that a burst leaves together.
-    pub fn available_to(&self, session: SessionId) -> Option<u32> {
+    pub fn available_to(&mut self, session: SessionId) -> Option<u32> {
+        if let Some((latest, slot)) = self.latest
+            && latest == session
+        {
+            return self.get(slot).and_then(|connection| self.room(connection)).map(|_| slot);
+        }
         let of_session = self.of_sessions.get(&session)?;
+        if let &[slot] = of_session.slots.as_slice()
+            && !of_session.closed_after_each
+        {
+            self.latest = Some((session, slot));
+            return self.available_to(session);
+        }
         let usable = |list: &List| !of_session.closed_after_each || *list == List::Idle;
         let with_room = |slot: &u32| Some((self.room(self.get(*slot)?).filter(usable)?, *slot));
         let slots = of_session.slots.iter().filter_map(with_room);
@@ -329,6 +352,7 @@ impl<P> Connections<P> {
     /// The server leaves this session's connections open after the first answer, or it closes them.
     pub fn note_keep_alive(&mut self, session: SessionId, keep_alive: bool) {
         if let Some(of_session) = self.of_sessions.get_mut(&session) {
+            self.latest = None;
             of_session.closed_after_each = !keep_alive;
         }
     }
@@ -340,6 +364,37 @@ impl<P> Connections<P> {
         {
             of_session.established = of_session.established.saturating_add(1);
         }
+    }
+
+    /// Takes the memory of a session's connection that bears no call: its user may think for long, as thousands of others
+    /// do.
+    pub fn lay_aside(&mut self, slot: u32) {
+        /// As many as bursts end before others begin, as a rule.
+        const MANY: usize = 16;
+        if let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) {
+            let queue = std::mem::take(&mut connection.calls);
+            if self.spare.len() < MANY {
+                self.spare.push(queue);
+            }
+        }
+    }
+
+    /// A queue for a session's connection, with room for so many calls.
+    pub fn queue(&mut self, room: usize) -> VecDeque<Call<P>> {
+        let mut queue = self.spare.pop().unwrap_or_default();
+        queue.reserve_exact(room);
+        queue
+    }
+
+    /// The connection in a slot; one of a session has a queue with room for so many calls, if it had none.
+    pub fn with_queue(&mut self, slot: u32, room: usize) -> Option<&mut Connection<P>> {
+        let has_none = |connection: &Connection<P>| connection.session.is_some() && connection.calls.capacity() == 0;
+        let queue = self.get(slot).is_some_and(has_none).then(|| self.queue(room));
+        let connection = self.get_mut(slot)?;
+        if let Some(queue) = queue {
+            connection.calls = queue;
+        }
+        Some(connection)
     }
 
     /// How many connections were established for a session so far.
@@ -412,6 +467,7 @@ impl<P> Connections<P> {
         if let Some(session) = connection.session
             && let Some(of_session) = self.of_sessions.get_mut(&session)
         {
+            self.latest = None;
             of_session.slots.retain(|other| *other != slot);
             // How many there were is kept until the session ends.
             if of_session.slots.is_empty() && of_session.established == 0 {
@@ -433,7 +489,7 @@ mod tests {
     use brimful_core::ClassId;
 
     fn call(stamp: u32) -> Call<()> {
-        Call::new(CallSpec::of_class(ClassId(0)), Nanos::ZERO, stamp)
+        Call::new(CallSpec::of_class(ClassId(0)), Nanos::ZERO, stamp, ())
     }
 
     fn insert(connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {
