@@ -102,7 +102,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if self.config.connections.http2 {
             return self.begin_streams(slot, now);
         }
-        (0..calls).for_each(|nth| self.send(slot, nth, now));
+        (0..calls).for_each(|nth| self.send(slot, Some(nth), now));
         self.expect_response(slot);
     }
 
@@ -186,16 +186,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the request of the call that was queued last.
-    pub(crate) fn send_last(&mut self, slot: u32, now: Nanos) {
-        let calls = self.connections.get(slot).map_or(0, |connection| connection.calls.len());
-        self.send(slot, calls.saturating_sub(1), now);
-    }
-
-    pub(crate) fn send(&mut self, slot: u32, nth: usize, now: Nanos) {
+    /// Sends the request of the nth call in the queue, or of the last.
+    pub(crate) fn send(&mut self, slot: u32, nth: Option<usize>, now: Nanos) {
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        let Some(call) = connection.calls.get_mut(nth) else { return };
+        let call = match nth {
+            Some(nth) => connection.calls.get_mut(nth),
+            None => connection.calls.back_mut(),
+        };
+        let Some(call) = call else { return };
         let request = self.requests.request(&call.spec, call.last);
         call.sent_at = now.into();
         call.length = request.bytes().len();

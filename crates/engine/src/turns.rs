@@ -212,7 +212,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if open && self.config.connections.http2 {
             self.send_last_on_stream(slot, now);
         } else if open {
-            self.send_last(slot, now);
+            self.send(slot, None, now);
             if first {
                 self.expect_response(slot);
             }
