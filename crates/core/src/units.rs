@@ -279,6 +279,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn a_moment_is_an_instant_or_none_in_its_memory() {
+        let mut moment = Moment::default();
+        assert_eq!((moment, moment.get(), size_of::<Moment>()), (Moment::NONE, None, 8));
+        assert_eq!([7, 9].map(|now| moment.get_or_set(Nanos(now))), [Nanos(7); 2], "the first stays");
+        assert_eq!(moment.get(), Some(Nanos(7)));
+    }
+
+    #[test]
     fn durations_as_people_write_them() {
         for (text, nanos) in [
             ("500ms", 500_000_000),

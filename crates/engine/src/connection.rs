@@ -148,6 +148,7 @@ impl<P> Connection<P> {
     }
 
     /// Whether the call that this deadline was set for is under way.
+    #[inline]
     pub fn bears(&self, armed: Armed) -> bool {
         if armed.stream == 0 {
             return self.awaits(armed.stamp);
@@ -159,6 +160,7 @@ impl<P> Connection<P> {
     }
 
     /// Whether a call that bears this stamp is in the queue. Stamps grow along the queue, and may wrap.
+    #[inline]
     pub fn awaits(&self, stamp: u32) -> bool {
         match (self.calls.front(), self.calls.back()) {
             (Some(first), Some(last)) => stamp.wrapping_sub(first.stamp) <= last.stamp.wrapping_sub(first.stamp),
@@ -314,8 +316,15 @@ impl<P> Connections<P> {
     }
 
     /// Notes anew whether the connection can take a call, after its calls or its phase have changed.
+    #[inline]
     pub fn list(&mut self, slot: u32) {
-        let Some(connection) = self.get(slot).filter(|connection| connection.session.is_none()) else { return };
+        if self.get(slot).is_some_and(|connection| connection.session.is_none()) {
+            self.list_of_no_session(slot);
+        }
+    }
+
+    fn list_of_no_session(&mut self, slot: u32) {
+        let Some(connection) = self.get(slot) else { return };
         let list = self.room(connection);
         if connection.listed.map(|(list, _)| list) == list {
             return;

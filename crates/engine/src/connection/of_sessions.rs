@@ -39,18 +39,21 @@ impl Hasher for ByNumber {
 
 impl<P> Connections<P> {
     /// A connection for a call of this session: behind its other calls, if there is room, so that a burst leaves together.
+    #[inline]
     pub fn available_to(&mut self, session: SessionId) -> Option<u32> {
-        if let Some((latest, slot)) = self.latest
-            && latest == session
-        {
-            return self.get(slot).and_then(|connection| self.room(connection)).map(|_| slot);
+        match self.latest {
+            Some((latest, slot)) if latest == session => self.room(self.get(slot)?).map(|_| slot),
+            _ => self.found_for(session),
         }
+    }
+
+    fn found_for(&mut self, session: SessionId) -> Option<u32> {
         let of_session = self.of_sessions.get(&session)?;
         if let &[slot] = of_session.slots.as_slice()
             && !of_session.closed_after_each
         {
             self.latest = Some((session, slot));
-            return self.available_to(session);
+            return self.room(self.get(slot)?).map(|_| slot);
         }
         let usable = |list: &List| !of_session.closed_after_each || *list == List::Idle;
         let with_room = |slot: &u32| Some((self.room(self.get(*slot)?).filter(usable)?, *slot));
@@ -101,6 +104,7 @@ impl<P> Connections<P> {
     }
 
     /// The connection in a slot; one of a session has a queue with room for so many calls, if it had none.
+    #[inline]
     pub fn with_queue(&mut self, slot: u32, room: usize) -> Option<&mut Connection<P>> {
         let connection = self.slots.get_mut(slot as usize)?.connection.as_mut()?;
         if connection.session.is_some() && connection.calls.capacity() == 0 {
