@@ -183,8 +183,8 @@ pub struct Connections<P> {
     /// Those of no session, by [`List`]; the one that was listed last is on top.
     lists: [Vec<u32>; 2],
     of_sessions: HashMap<SessionId, OfSession, BuildHasherDefault<ByNumber>>,
-    /// A session that has this connection and no other, and that may send calls one behind another: the calls of a burst
-    /// are asked for in a row.
+    /// A session that has this connection and no other, and that may send calls one behind another: the calls of a
+    /// burst are asked for in a row.
     latest: Option<(SessionId, u32)>,
     /// Empty queues with room, of sessions whose connections bear nothing: no burst takes memory anew.
     spare: Vec<VecDeque<Call<P>>>,

@@ -63,8 +63,8 @@ pub struct Response {
     pub body_bytes: u64,
 }
 
-/// What the next byte belongs to. Asked several times for each response, hence with a tag of its own: one that is hidden
-/// in unused values of the fields takes longer to read.
+/// What the next byte belongs to. Asked several times for each response, hence with a tag of its own: one that is
+/// hidden in unused values of the fields takes longer to read.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(u8)]
 enum Stage {

@@ -16,8 +16,8 @@ pub(super) struct OfSession {
     closed_after_each: bool,
 }
 
-/// Hashes the number of a session by one multiplication (Knuth, The Art of Computer Programming 3, §6.4), as each call of a
-/// session is looked up. The load's own numbers need no protection from whoever would have them collide.
+/// Hashes the number of a session by one multiplication (Knuth, The Art of Computer Programming 3, §6.4), as each
+/// call of a session is looked up. The load's own numbers need no protection from whoever would have them collide.
 #[derive(Debug, Default)]
 pub(super) struct ByNumber(u64);
 
@@ -38,7 +38,8 @@ impl Hasher for ByNumber {
 }
 
 impl<P> Connections<P> {
-    /// A connection for a call of this session: behind its other calls, if there is room, so that a burst leaves together.
+    /// A connection for a call of this session: behind its other calls, if there is room, so that a burst leaves
+    /// together.
     #[inline]
     pub fn available_to(&mut self, session: SessionId) -> Option<u32> {
         match self.latest {
@@ -83,8 +84,8 @@ impl<P> Connections<P> {
         }
     }
 
-    /// Takes the memory of a session's connection that bears no call: its user may think for long, as thousands of others
-    /// do.
+    /// Takes the memory of a session's connection that bears no call: its user may think for long, as thousands of
+    /// others do.
     pub fn lay_aside(&mut self, slot: u32) {
         /// As many as bursts end before others begin, as a rule.
         const MANY: usize = 16;

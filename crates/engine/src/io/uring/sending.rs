@@ -1,8 +1,8 @@
 //! How requests go out by a ring.
 //!
-//! A send says nothing when it succeeds, as it nearly always does at once. What is sent from a slot's own buffer is *tried*
-//! first: that send takes place while it is submitted or fails, so that its bytes are ours again when the turn that submits
-//! it is over. Only what fails, for want of room in the socket, is sent by an operation that waits.
+//! A send says nothing when it succeeds, as it nearly always does at once. What is sent from a slot's own buffer is
+//! *tried* first: that send takes place while it is submitted or fails, so that its bytes are ours again when the
+//! turn that submits it is over. Only what fails, for want of room in the socket, is sent by an operation that waits.
 
 use super::super::operation::{Kind, of_user_data, user_data};
 use super::super::{Happened, Token};
@@ -11,7 +11,8 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
-/// So much of a request is accounted for when it is handed over, as an empty socket takes that much; the rest when it has gone.
+/// So much of a request is accounted for when it is handed over, as an empty socket takes that much; the rest when it
+/// has gone.
 pub(super) const LONG_REQUEST: usize = 4096;
 
 impl Slot<'_> {
@@ -35,8 +36,8 @@ impl Uring<'_> {
         self.gathering.truncate(kept);
     }
 
-    /// Sends what has been gathered for a connection. One send at a time, or they could overtake one another. Returns whether
-    /// nothing is left to be asked for: a send under way goes on with the rest by itself.
+    /// Sends what has been gathered for a connection. One send at a time, or they could overtake one another. Returns
+    /// whether nothing is left to be asked for: a send under way goes on with the rest by itself.
     fn send_unsent(&mut self, token: Token) -> bool {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return true };
@@ -78,7 +79,8 @@ impl Uring<'_> {
         self.push(&entry);
     }
 
-    /// Whether this says that a socket did not have room for all that was tried to send: what is left is sent as it has.
+    /// Whether this says that a socket did not have room for all that was tried to send: what is left is sent as it
+    /// has.
     pub(super) fn tried_in_vain(&mut self, entry: &cqueue::Entry) -> bool {
         let ((token, kind), result) = (of_user_data(entry.user_data()), entry.result());
         if kind != Kind::Send {
