@@ -43,4 +43,4 @@ pub use event::{
 };
 pub use slo::Slo;
 pub use tls::TlsFault;
-pub use units::{Bytes, Nanos, Rate};
+pub use units::{Bytes, Moment, Nanos, Rate};

@@ -14,6 +14,10 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Nanos(pub u64);
 
+/// When something happened, if it has: an `Option<Nanos>` in half the memory, for what is kept of every call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Moment(Nanos);
+
 /// Events per second. Finite and not negative when it was parsed.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(pub f64);
@@ -25,6 +29,45 @@ pub struct Bytes(pub u64);
 /// A whole number of things, written `1000`, `10k` or `1.5M`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u64);
+
+impl Moment {
+    /// It has not happened.
+    pub const NONE: Moment = Moment(Nanos::MAX);
+
+    /// When it happened.
+    #[inline]
+    pub fn get(self) -> Option<Nanos> {
+        (self != Moment::NONE).then_some(self.0)
+    }
+
+    /// It happens now, unless it has before.
+    #[inline]
+    pub fn get_or_set(&mut self, now: Nanos) -> Nanos {
+        if *self == Moment::NONE {
+            *self = now.into();
+        }
+        self.0
+    }
+}
+
+impl Default for Moment {
+    fn default() -> Moment {
+        Moment::NONE
+    }
+}
+
+impl From<Nanos> for Moment {
+    /// No instant of a run is [`Nanos::MAX`].
+    fn from(at: Nanos) -> Moment {
+        Moment(at)
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
 
 /// Why a quantity could not be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -234,6 +277,14 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_moment_is_an_instant_or_none_in_its_memory() {
+        let mut moment = Moment::default();
+        assert_eq!((moment, moment.get(), size_of::<Moment>()), (Moment::NONE, None, 8));
+        assert_eq!([7, 9].map(|now| moment.get_or_set(Nanos(now))), [Nanos(7); 2], "the first stays");
+        assert_eq!(moment.get(), Some(Nanos(7)));
+    }
 
     #[test]
     fn durations_as_people_write_them() {

@@ -1,13 +1,16 @@
 //! The connections of one shard: slots that are used again, and which of them can take a call.
 
+mod of_sessions;
+
 use crate::Redirect;
 use crate::deadlines::Armed;
 use crate::expected::Digest;
 use crate::io::Token;
-use brimful_core::{CallSpec, Nanos, SessionId};
+use brimful_core::{CallSpec, Moment, Nanos, SessionId};
 use brimful_http::Protocol;
+use of_sessions::{ByNumber, OfSession};
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 /// Where a connection is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +36,13 @@ pub struct Call<P> {
     /// The connection ends with it.
     pub last: bool,
     /// When its request was handed over, if it was.
-    pub sent_at: Option<Nanos>,
+    pub sent_at: Moment,
     /// Bytes of its request, once it was handed over.
     pub length: usize,
     /// It asks for a head alone, known once it was handed over.
     pub is_head: bool,
     /// When the first byte of the response was read.
-    pub first_byte_at: Option<Nanos>,
+    pub first_byte_at: Moment,
     /// Bytes of the response read.
     pub received: u64,
     /// Of its content, where one is expected.
@@ -48,19 +51,20 @@ pub struct Call<P> {
     pub redirect: Option<Box<Redirect>>,
 }
 
-impl<P: Default> Call<P> {
+impl<P> Call<P> {
     /// A call that nothing has been done about.
-    pub fn new(spec: CallSpec, due: Nanos, stamp: u32) -> Call<P> {
+    #[inline]
+    pub fn new(spec: CallSpec, due: Nanos, stamp: u32, observed: P) -> Call<P> {
         Call {
             spec,
             due,
-            observed: P::default(),
+            observed,
             stamp,
             last: false,
-            sent_at: None,
+            sent_at: Moment::NONE,
             length: 0,
             is_head: false,
-            first_byte_at: None,
+            first_byte_at: Moment::NONE,
             received: 0,
             digest: None,
             redirect: None,
@@ -144,14 +148,19 @@ impl<P> Connection<P> {
     }
 
     /// Whether the call that this deadline was set for is under way.
+    #[inline]
     pub fn bears(&self, armed: Armed) -> bool {
-        match self.protocol.http2().filter(|_| armed.stream != 0) {
+        if armed.stream == 0 {
+            return self.awaits(armed.stamp);
+        }
+        match self.protocol.http2() {
             Some(http2) => http2.get(armed.stream).is_some_and(|call| call.stamp == armed.stamp),
             None => self.awaits(armed.stamp),
         }
     }
 
     /// Whether a call that bears this stamp is in the queue. Stamps grow along the queue, and may wrap.
+    #[inline]
     pub fn awaits(&self, stamp: u32) -> bool {
         match (self.calls.front(), self.calls.back()) {
             (Some(first), Some(last)) => stamp.wrapping_sub(first.stamp) <= last.stamp.wrapping_sub(first.stamp),
@@ -166,38 +175,6 @@ struct Slot<P> {
     connection: Option<Connection<P>>,
 }
 
-/// The connections of a session that has not ended.
-#[derive(Debug, Default)]
-struct OfSession {
-    /// Their slots: as a rule one or very few.
-    slots: Vec<u32>,
-    /// How many were established, those that are closed among them.
-    established: u32,
-    /// The server closes each of them after one answer: none is given a second call before the first is answered.
-    closed_after_each: bool,
-}
-
-/// Hashes the number of a session by one multiplication (Knuth, The Art of Computer Programming 3, §6.4), as each call of a
-/// session is looked up. The load's own numbers need no protection from whoever would have them collide.
-#[derive(Debug, Default)]
-struct ByNumber(u64);
-
-impl Hasher for ByNumber {
-    fn write_u32(&mut self, number: u32) {
-        let product = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The low bits of a product know nothing of the number's high ones, and shards have every n-th number.
-        self.0 = product ^ product >> 32;
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// All connections of a shard.
 #[derive(Debug)]
 pub struct Connections<P> {
@@ -206,6 +183,11 @@ pub struct Connections<P> {
     /// Those of no session, by [`List`]; the one that was listed last is on top.
     lists: [Vec<u32>; 2],
     of_sessions: HashMap<SessionId, OfSession, BuildHasherDefault<ByNumber>>,
+    /// A session that has this connection and no other, and that may send calls one behind another: the calls of a
+    /// burst are asked for in a row.
+    latest: Option<(SessionId, u32)>,
+    /// Empty queues with room, of sessions whose connections bear nothing: no burst takes memory anew.
+    spare: Vec<VecDeque<Call<P>>>,
     /// Most calls under way on one connection.
     depth: usize,
     /// Most calls in a connection's life.
@@ -228,6 +210,8 @@ impl<P> Connections<P> {
             free: Vec::new(),
             lists: [Vec::new(), Vec::new()],
             of_sessions: HashMap::default(),
+            latest: None,
+            spare: Vec::new(),
             depth,
             lifetime,
             open: 0,
@@ -251,6 +235,7 @@ impl<P> Connections<P> {
             self.slots.len() as u32 - 1
         });
         if let Some(session) = connection.session {
+            self.latest = None;
             self.of_sessions.entry(session).or_default().slots.push(slot);
         }
         self.slots[slot as usize].connection = Some(connection);
@@ -312,51 +297,6 @@ impl<P> Connections<P> {
         !self.of_sessions.is_empty() || self.available().is_some()
     }
 
-    /// A connection for a call of this session: behind its other calls, if there is room, so that a burst leaves together.
-    pub fn available_to(&self, session: SessionId) -> Option<u32> {
-        let of_session = self.of_sessions.get(&session)?;
-        let usable = |list: &List| !of_session.closed_after_each || *list == List::Idle;
-        let with_room = |slot: &u32| Some((self.room(self.get(*slot)?).filter(usable)?, *slot));
-        let slots = of_session.slots.iter().filter_map(with_room);
-        slots.max_by_key(|(list, _)| *list as usize).map(|(_, slot)| slot)
-    }
-
-    /// The slots of a session's connections.
-    pub fn of_session(&self, session: SessionId) -> &[u32] {
-        self.of_sessions.get(&session).map_or(&[], |of_session| of_session.slots.as_slice())
-    }
-
-    /// The server leaves this session's connections open after the first answer, or it closes them.
-    pub fn note_keep_alive(&mut self, session: SessionId, keep_alive: bool) {
-        if let Some(of_session) = self.of_sessions.get_mut(&session) {
-            of_session.closed_after_each = !keep_alive;
-        }
-    }
-
-    /// The connection in this slot is established.
-    pub fn established(&mut self, slot: u32) {
-        if let Some(session) = self.get(slot).and_then(|connection| connection.session)
-            && let Some(of_session) = self.of_sessions.get_mut(&session)
-        {
-            of_session.established = of_session.established.saturating_add(1);
-        }
-    }
-
-    /// How many connections were established for a session so far.
-    pub fn established_for(&self, session: SessionId) -> u32 {
-        self.of_sessions.get(&session).map_or(0, |of_session| of_session.established)
-    }
-
-    /// A session has ended; its connections are still to be closed. Returns how many were established for it.
-    pub fn end_session(&mut self, session: SessionId) -> u32 {
-        let Some(of_session) = self.of_sessions.get_mut(&session) else { return 0 };
-        let established = std::mem::take(&mut of_session.established);
-        if of_session.slots.is_empty() {
-            self.of_sessions.remove(&session);
-        }
-        established
-    }
-
     /// Where a connection belongs that can take a call.
     fn room(&self, connection: &Connection<P>) -> Option<List> {
         let calls = connection.under_way();
@@ -376,8 +316,15 @@ impl<P> Connections<P> {
     }
 
     /// Notes anew whether the connection can take a call, after its calls or its phase have changed.
+    #[inline]
     pub fn list(&mut self, slot: u32) {
-        let Some(connection) = self.get(slot).filter(|connection| connection.session.is_none()) else { return };
+        if self.get(slot).is_some_and(|connection| connection.session.is_none()) {
+            self.list_of_no_session(slot);
+        }
+    }
+
+    fn list_of_no_session(&mut self, slot: u32) {
+        let Some(connection) = self.get(slot) else { return };
         let list = self.room(connection);
         if connection.listed.map(|(list, _)| list) == list {
             return;
@@ -412,6 +359,7 @@ impl<P> Connections<P> {
         if let Some(session) = connection.session
             && let Some(of_session) = self.of_sessions.get_mut(&session)
         {
+            self.latest = None;
             of_session.slots.retain(|other| *other != slot);
             // How many there were is kept until the session ends.
             if of_session.slots.is_empty() && of_session.established == 0 {
@@ -433,7 +381,7 @@ mod tests {
     use brimful_core::ClassId;
 
     fn call(stamp: u32) -> Call<()> {
-        Call::new(CallSpec::of_class(ClassId(0)), Nanos::ZERO, stamp)
+        Call::new(CallSpec::of_class(ClassId(0)), Nanos::ZERO, stamp, ())
     }
 
     fn insert(connections: &mut Connections<()>, phase: Phase, calls: u32) -> u32 {
@@ -522,22 +470,6 @@ mod tests {
         connections.note_keep_alive(session, false);
         let idle = insert_for(Some(session), &mut connections, Phase::Open, 0);
         assert_eq!(connections.available_to(session), Some(idle));
-    }
-
-    /// Numbers of one shard of many: a table of 1,024 buckets looks at the low bits first, then at the high ones.
-    #[test]
-    fn every_nth_number_is_spread_as_evenly_as_all() {
-        for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {
-            let hash = |number: u32| {
-                let mut hasher = ByNumber::default();
-                hasher.write_u32(number.wrapping_mul(step));
-                hasher.finish()
-            };
-            let mut buckets = vec![0; 1024];
-            (0..1024).for_each(|number| buckets[(hash(number) % 1024) as usize] += 1);
-            let taken = buckets.iter().filter(|n| **n > 0).count();
-            assert!(taken > 400 && buckets.iter().all(|n| *n < 16), "step {step}: {taken}");
-        }
     }
 
     #[test]

@@ -52,13 +52,14 @@ impl Deadlines {
     /// The next deadline that has passed and is still `live`, dropping void ones on the way: what has ended does not stay
     /// in memory until its time.
     pub fn expired(&mut self, now: Nanos, live: impl Fn(Armed) -> bool) -> Option<Armed> {
-        if self.queue.len() >= self.many {
-            self.queue.retain(|(_, armed)| live(*armed));
-            self.many = FEW.max(2 * self.queue.len());
-        }
         while let Some(&(deadline, armed)) = self.queue.front() {
             let is_live = live(armed);
             if is_live && deadline > now {
+                // Where calls end about in the order in which they began, there are few void ones behind it.
+                if self.queue.len() >= self.many {
+                    self.queue.retain(|(_, armed)| live(*armed));
+                    self.many = FEW.max(2 * self.queue.len());
+                }
                 return None;
             }
             self.queue.pop_front();

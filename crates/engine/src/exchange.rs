@@ -102,7 +102,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if self.config.connections.http2 {
             return self.begin_streams(slot, now);
         }
-        (0..calls).for_each(|nth| self.send(slot, nth, now));
+        (0..calls).for_each(|nth| self.send(slot, Some(nth), now));
         self.expect_response(slot);
     }
 
@@ -173,8 +173,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
         self.io.close(self.connections.token(slot));
         self.hold();
-        for call in self.connections.remove(slot).into_iter().flat_map(|connection| connection.calls) {
-            self.end(call, end, 0);
+        for mut call in self.connections.remove(slot).into_iter().flat_map(|connection| connection.calls) {
+            self.end(&mut call, end, 0);
         }
     }
 
@@ -186,18 +186,17 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the request of the call that was queued last.
-    pub(crate) fn send_last(&mut self, slot: u32, now: Nanos) {
-        let calls = self.connections.get(slot).map_or(0, |connection| connection.calls.len());
-        self.send(slot, calls.saturating_sub(1), now);
-    }
-
-    pub(crate) fn send(&mut self, slot: u32, nth: usize, now: Nanos) {
+    /// Sends the request of the nth call in the queue, or of the last.
+    pub(crate) fn send(&mut self, slot: u32, nth: Option<usize>, now: Nanos) {
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        let Some(call) = connection.calls.get_mut(nth) else { return };
+        let call = match nth {
+            Some(nth) => connection.calls.get_mut(nth),
+            None => connection.calls.back_mut(),
+        };
+        let Some(call) = call else { return };
         let request = self.requests.request(&call.spec, call.last);
-        call.sent_at = Some(now);
+        call.sent_at = now.into();
         call.length = request.bytes().len();
         call.is_head = request.is_head();
         if let Some(expected) = self.requests.expected(call.spec.class) {
@@ -246,7 +245,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             match parser.feed_showing(&mut self.recent_head, bytes, on_head, on_content) {
                 Err(_) => {
                     call.received += bytes.len() as u64;
-                    call.first_byte_at = call.first_byte_at.or(Some(self.now));
+                    call.first_byte_at.get_or_set(self.now);
                     self.observer.on_bytes(&mut call.observed, bytes);
                     return self.drop_malformed(slot);
                 }
@@ -257,8 +256,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     self.observer.on_bytes(&mut call.observed, new);
                     from += fed.consumed;
                     call.received = parser.received();
-                    if call.received > 0 && call.first_byte_at.is_none() {
-                        call.first_byte_at = Some(self.now);
+                    if call.received > 0 {
+                        call.first_byte_at.get_or_set(self.now);
                     }
                     let Parsed::Complete(response) = fed.state else {
                         if parser.continued() {
@@ -325,7 +324,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn complete(&mut self, slot: u32, response: Response, behind: Behind) {
         let unsent = self.io.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        let Some(mut call) = connection.calls.pop_front() else { return };
+        // A call is large: it is taken out of the queue, and moved no further.
+        let mut answered = connection.calls.pop_front();
+        let Some(call) = &mut answered else { return };
         connection.responses = connection.responses.saturating_add(1);
         let size = ResponseSize { head: response.head_bytes, body: response.body_bytes };
         self.observer.on_response(&mut call.observed, &size);
@@ -339,13 +340,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut call.observed, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
         }
         if let Some(session) = connection.session {
-            if waiting == 0 {
-                // Its user may think for long, as thousands of others do.
-                connection.calls.shrink_to_fit();
-            }
             // One that bears many calls and then ends is not closed after each.
             if self.config.connections.pipeline > 1 && connection.responses == 1 {
                 self.connections.note_keep_alive(session, response.keep_alive);
+            }
+            if waiting == 0 {
+                self.connections.lay_aside(slot);
             }
         }
         let end = judged(self.requests.expected(call.spec.class), &response, call.digest.take(), call.is_head);
@@ -408,9 +408,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (call.length - missing) as u64
         };
         let mut bytes: Vec<u64> = connection.calls.iter().rev().map(sent).collect();
-        for (nth, call) in connection.calls.drain(..).enumerate() {
+        for (nth, mut call) in connection.calls.drain(..).enumerate() {
             let end = how(nth, &call);
-            self.end(call, end, bytes.pop().unwrap_or(0));
+            self.end(&mut call, end, bytes.pop().unwrap_or(0));
         }
     }
 

@@ -142,20 +142,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Ends a call of whose request the kernel took `bytes_sent` bytes. Whether any did is known for sure only now, and decides
     /// both whether the call was sent and how it can have ended.
-    pub(crate) fn end(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
+    pub(crate) fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
         let sent = bytes_sent > 0;
-        if let Some(at) = call.sent_at.filter(|_| sent) {
+        if let Some(at) = call.sent_at.get().filter(|_| sent) {
             self.observer.on(&mut call.observed, &Event::Sent { at });
         }
-        if let Some(at) = call.first_byte_at {
+        if let Some(at) = call.first_byte_at.get() {
             self.observer.on(&mut call.observed, &Event::FirstByte { at });
         }
         let end = possible(end, sent);
-        let Call { spec, due, received, .. } = call;
+        let Call { spec, due, received, .. } = *call;
         let outcome = Outcome { call: spec, due, at: self.now, end, bytes_sent, bytes_received: received };
         self.observer.on(&mut call.observed, &Event::Ended(outcome));
         self.requests.ended(&spec);
-        if call.redirect.is_some_and(|leads| self.is_followed(*leads, &outcome)) {
+        if call.redirect.take().is_some_and(|leads| self.is_followed(*leads, &outcome)) {
             return;
         }
         self.workload.on_outcome(&outcome);

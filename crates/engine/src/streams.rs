@@ -47,7 +47,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let Some(mut call) = connection.calls.pop_front() else { return };
             let request = self.requests.request(&call.spec, call.last);
             let stamp = call.stamp;
-            call.sent_at = Some(now);
+            call.sent_at = now.into();
             call.is_head = request.is_head();
             if let Some(expected) = self.requests.expected(call.spec.class) {
                 call.digest = expected.sha256.map(|_| Digest::new());
@@ -155,12 +155,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// A call's stream has ended.
-    fn end_of_stream_of(&mut self, slot: u32, carried: Carried<Call<O::PerCall>>, end: End) {
+    fn end_of_stream_of(&mut self, slot: u32, mut carried: Carried<Call<O::PerCall>>, end: End) {
         let unsent = self.io.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
         let taken = http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent));
         let bytes = bytes_of(&carried, taken);
-        self.end(carried.value, end, bytes);
+        self.end(&mut carried.value, end, bytes);
     }
 
     /// Goes on with a connection on which something has happened: sends what waits, or ends it if it has nothing left
@@ -172,7 +172,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         // They will not be sent on this connection any more.
         let stranded: Vec<_> = if http2.is_spent() { connection.calls.drain(..).collect() } else { Vec::new() };
         let spoken = !http2.has_output() && http2.wanted().is_none();
-        stranded.into_iter().for_each(|call| self.end(call, End::GoneAway, 0));
+        stranded.into_iter().for_each(|mut call| self.end(&mut call, End::GoneAway, 0));
         if !spoken {
             self.speak(slot);
         }
@@ -190,12 +190,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let heard_at = connection.heard_at;
         let Some(http2) = connection.protocol.http2_mut() else { return };
         if let Some(carried) = http2.cancel(stream) {
-            connection.spent |= carried.value.sent_at.is_some_and(|at| heard_at < at);
+            connection.spent |= carried.value.sent_at.get().is_some_and(|at| heard_at < at);
             self.end_of_stream_of(slot, carried, End::TimedOut);
         } else if let Some(nth) = connection.calls.iter().position(|call| call.stamp == stamp)
-            && let Some(call) = connection.calls.remove(nth)
+            && let Some(mut call) = connection.calls.remove(nth)
         {
-            self.end(call, End::TimedOut, 0);
+            self.end(&mut call, End::TimedOut, 0);
         }
         self.settle(slot);
     }
@@ -253,13 +253,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.tell_of_end(&connection);
         let Some(http2) = connection.protocol.http2_mut() else { return };
         let taken = http2.handed_over().saturating_sub(unsent);
-        for (nth, carried) in http2.take_all().enumerate() {
+        for (nth, mut carried) in http2.take_all().enumerate() {
             let (bytes, end) = (bytes_of(&carried, taken), how(nth, &carried.value));
-            self.end(carried.value, end, bytes);
+            self.end(&mut carried.value, end, bytes);
         }
-        for call in connection.calls.drain(..) {
+        for mut call in connection.calls.drain(..) {
             let end = how(usize::MAX, &call);
-            self.end(call, end, 0);
+            self.end(&mut call, end, 0);
         }
     }
 }
@@ -281,7 +281,7 @@ struct Reader<'r, R, O> {
 impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_, R, O> {
     fn received(&mut self, call: &mut Call<O::PerCall>, bytes: u64) {
         call.received += bytes;
-        call.first_byte_at.get_or_insert(self.now);
+        call.first_byte_at.get_or_set(self.now);
     }
 
     fn wants_heads(&self) -> bool {

@@ -28,7 +28,7 @@ const PUBLISH: Nanos = Nanos::from_millis(100);
 const HELD_UP: Nanos = Nanos::from_millis(1);
 /// Longest time that something asked for while events are handled is kept from the kernel.
 const HELD: Nanos = Nanos::from_micros(10);
-/// A session's connection has room for so many calls as soon as it bears one, if it may bear them.
+/// A session's connection has room for no more calls than this before it bears as many.
 const FEW: usize = 16;
 
 /// What a shard has used.
@@ -161,28 +161,34 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     fn begin(&mut self, (due, ready): (Nanos, Nanos), spec: CallSpec, now: Nanos) {
-        let mut call: Call<O::PerCall> = Call::new(spec, due, self.connections.fresh_stamp());
+        let mut observed = O::PerCall::default();
+        let stamp = self.connections.fresh_stamp();
         self.in_flight += 1;
-        self.observer.on(&mut call.observed, &Event::Scheduled { class: spec.class, due });
+        self.observer.on(&mut observed, &Event::Scheduled { class: spec.class, due });
         self.density.note(due);
         if now > self.config.window + OVERRUN {
-            return self.end(call, End::Unfinished { sent: false }, 0);
+            return self.end(&mut Call::new(spec, due, stamp, observed), End::Unfinished { sent: false }, 0);
         }
         if ready > due {
-            self.observer.on(&mut call.observed, &Event::Ready { at: ready });
+            self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
         let available = match spec.session {
             None => self.connections.available(),
             Some(session) => self.connections.available_to(session),
         };
-        self.observer.on(&mut call.observed, &Event::Begun { at: now });
+        self.observer.on(&mut observed, &Event::Begun { at: now });
+        // It is large, and made where it is put.
+        let mut call = Call::new(spec, due, stamp, observed);
         match available {
             Some(slot) => self.give(slot, call, now),
-            None if self.has_had_its_connections(spec) => self.end(call, End::Reset { sent: false }, 0),
+            None if self.has_had_its_connections(spec) => self.end(&mut call, End::Reset { sent: false }, 0),
             None => {
                 let policy = &self.config.connections;
                 let mut connection =
                     Connection::new(Phase::Connecting, policy.pipeline, spec.session).speaking(policy.http2);
+                if spec.session.is_some() {
+                    connection.calls = self.connections.queue(few(policy));
+                }
                 load(&mut connection, call, policy);
                 self.attempt(connection, now);
             }
@@ -197,15 +203,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Has an existing connection bear the call.
     fn give(&mut self, slot: u32, call: Call<O::PerCall>, now: Nanos) {
-        let Some(connection) = self.connections.get_mut(slot) else { return };
-        load(connection, call, &self.config.connections);
+        let policy = &self.config.connections;
+        let Some(connection) = self.connections.with_queue(slot, few(policy)) else { return };
+        load(connection, call, policy);
         let open = connection.phase == Phase::Open;
         let first = connection.calls.len() == 1;
         self.connections.list(slot);
         if open && self.config.connections.http2 {
             self.send_last_on_stream(slot, now);
         } else if open {
-            self.send_last(slot, now);
+            self.send(slot, None, now);
             if first {
                 self.expect_response(slot);
             }
@@ -296,7 +303,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 // The calls behind the one that is overdue lose their connection.
                 let sent_by = read_until - self.config.connections.response_timeout;
                 self.drop_connection(armed.slot, |nth, call| {
-                    let overdue = nth == 0 || call.sent_at.is_some_and(|at| at <= sent_by);
+                    let overdue = nth == 0 || call.sent_at.get().is_some_and(|at| at <= sent_by);
                     if overdue { End::TimedOut } else { RESET }
                 });
             } else {
@@ -326,12 +333,15 @@ fn next_tick(now: Nanos, tick: Nanos) -> Nanos {
     Nanos((now.0 / tick + 1).saturating_mul(tick))
 }
 
+/// For how many calls a session's connection has room as soon as it bears one.
+fn few(policy: &ConnectionPolicy) -> usize {
+    if policy.http2 { 1 } else { policy.pipeline.min(FEW) }
+}
+
 /// Puts a call into a connection's queue.
+#[inline]
 fn load<P>(connection: &mut Connection<P>, mut call: Call<P>, policy: &ConnectionPolicy) {
     connection.begun += 1;
-    if connection.session.is_some() && connection.calls.is_empty() {
-        connection.calls.reserve_exact(if policy.http2 { 1 } else { policy.pipeline.min(FEW) });
-    }
     call.last = policy.calls_per_connection.is_some_and(|lifetime| connection.begun >= lifetime);
     connection.calls.push_back(call);
 }

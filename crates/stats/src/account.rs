@@ -85,10 +85,13 @@ impl Account {
     /// # Panics
     /// When there is no such class.
     pub(crate) fn tally(&mut self, class: u16) -> &mut Tally {
-        match &mut self.redirects {
-            Some(redirects) if usize::from(class) >= self.classes.len() => &mut redirects.followed,
-            _ => &mut self.classes[usize::from(class)],
+        let class = usize::from(class);
+        if class >= self.classes.len()
+            && let Some(redirects) = &mut self.redirects
+        {
+            return &mut redirects.followed;
         }
+        &mut self.classes[class]
     }
 
     /// The same of a load by TLS, with the memory for its handshakes.

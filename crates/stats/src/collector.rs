@@ -10,7 +10,7 @@ use crate::keeper::{Counter, Keeper, hand_over};
 use crate::live::{Live, Place, show};
 use crate::redirects::RedirectTally;
 use crate::tally::{Tally, count_end};
-use brimful_core::{ClassId, End, Event, Limit, Nanos, Observer, Outcome, SessionEnded, Unfollowed};
+use brimful_core::{ClassId, End, Event, Limit, Moment, Nanos, Observer, Outcome, SessionEnded, Unfollowed};
 
 /// Observes one shard's calls.
 #[derive(Clone, Debug)]
@@ -28,10 +28,10 @@ pub struct PerCall {
     class: u16,
     /// When it could begin: from when it was due, as a rule.
     ready: Nanos,
-    connect_started: Option<Nanos>,
+    connect_started: Moment,
     established: Nanos,
-    sent: Option<Nanos>,
-    first_byte: Option<Nanos>,
+    sent: Moment,
+    first_byte: Moment,
 }
 
 impl Collector {
@@ -68,9 +68,9 @@ impl Collector {
             End::Completed { .. } => {
                 let response_time = at - due;
                 tally.response.record(response_time);
-                if let Some(sent) = call.sent {
+                if let Some(sent) = call.sent.get() {
                     tally.service.record(at - sent);
-                    if let Some(first_byte) = call.first_byte {
+                    if let Some(first_byte) = call.first_byte.get() {
                         tally.first_byte.record(first_byte - sent);
                     }
                 }
@@ -133,13 +133,13 @@ impl Observer for Collector {
             Event::Ready { at } => call.ready = at,
             Event::Begun { at } => self.tally(call).lateness.record(at - call.ready),
             Event::ConnectStarted { at } => {
-                call.connect_started = Some(at);
+                call.connect_started = at.into();
                 self.tally(call).counts.connect_attempts += 1;
             }
             Event::Established { at } => {
                 self.tally(call).counts.established += 1;
                 call.established = at;
-                if let Some(started) = call.connect_started.take() {
+                if let Some(started) = std::mem::take(&mut call.connect_started).get() {
                     self.account.connect_time.record(at - started);
                 }
             }
@@ -150,13 +150,13 @@ impl Observer for Collector {
                 self.account.handshake_time.get_or_insert_default().record(at - call.established);
             }
             Event::Sent { at } => {
-                call.sent = Some(at);
+                call.sent = at.into();
                 self.tally(call).counts.sent += 1;
                 if self.account.schedules(call.class) {
                     self.account.series.sent(at);
                 }
             }
-            Event::FirstByte { at } => call.first_byte = Some(at),
+            Event::FirstByte { at } => call.first_byte = at.into(),
             Event::EmptyLines { lines } => self.tally(call).counts.empty_lines += u64::from(lines),
             Event::Ended(ref outcome) => self.ended(call, outcome),
         }

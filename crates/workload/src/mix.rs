@@ -31,6 +31,8 @@ pub struct Mix {
 #[derive(Debug)]
 struct Slots {
     shares: Alias,
+    /// The call that is always the same.
+    only: Option<CallSpec>,
     /// The first slot of each class; as a rule there are few classes, and they stay in the cache.
     first: Vec<u32>,
     /// Which classes are numbered.
@@ -106,7 +108,12 @@ impl Mix {
     fn drawing(shares: &[f64], first: Vec<u32>, numbered: Vec<bool>, seed: u64) -> Result<Mix, MixError> {
         let impossible = || MixError::Shares(shares.iter().copied().take(SHOWN).collect());
         let next = vec![Cell::new(0); numbered.len()];
-        let slots = Slots { shares: Alias::new(shares).ok_or_else(impossible)?, first, numbered };
+        let shares = Alias::new(shares).ok_or_else(impossible)?;
+        let mut slots = Slots { shares, only: None, first, numbered };
+        if slots.shares.len() == 1 && !slots.numbered.contains(&true) {
+            let call = CallSpec { class: slots.class(0), request: RequestId(0), session: None };
+            slots.only = Some(call);
+        }
         Ok(Mix { slots: Arc::new(slots), next, step: 1, rng: rng(seed, 2) })
     }
 }
@@ -141,6 +148,9 @@ impl Iterator for Mix {
 
     #[inline]
     fn next(&mut self) -> Option<CallSpec> {
+        if self.slots.only.is_some() {
+            return self.slots.only;
+        }
         let u = if self.slots.shares.len() == 1 { 0.0 } else { self.rng.random() };
         Some(self.at(u))
     }

@@ -52,6 +52,8 @@ impl FileSet {
 
     /// Below this path, the path of a file, from 0.
     pub fn path(&self, prefix: &str, file: u32) -> String {
+        /// Of the largest number.
+        const MOST_DIGITS: usize = 10;
         let digits = self.files.saturating_sub(1).max(1).ilog10() as usize + 1;
         let mut path = String::with_capacity(prefix.len() + 2 * digits + ".html".len());
         path.push_str(prefix.trim_end_matches('/'));
@@ -59,10 +61,13 @@ impl FileSet {
         if self.files == 1 && !path.is_empty() {
             return path + ".html";
         }
-        for place in (0..digits as u32).rev() {
-            path.push('/');
-            path.push(char::from(b'0' + (file / 10u32.pow(place) % 10) as u8));
+        let mut directories = [b'/'; 2 * MOST_DIGITS];
+        let mut left = file;
+        for digit in directories.iter_mut().skip(1).step_by(2).take(digits).rev() {
+            *digit = b'0' + (left % 10) as u8;
+            left /= 10;
         }
+        path.push_str(std::str::from_utf8(&directories[..2 * digits]).unwrap_or_default());
         path.push_str(".html");
         path
     }

@@ -110,22 +110,20 @@ impl FixedRequests {
 
     fn of_call(&self, call: &CallSpec, last: bool) -> Cow<'_, Request> {
         let of_class = &self.classes[usize::from(call.class.0)];
-        let target = |draws| of_class.target(call.request, draws);
         match &of_class.made {
             Made::Rendered(all) => {
-                let draws = || Draws::of_call(self.seed, call.class, call.request);
-                let place = target(&draws);
+                let place = of_class.target(call.request, || Draws::of_call(self.seed, call.class, call.request));
                 let forms = &all[place];
                 Cow::Borrowed(if last { forms.last(&self.wire, of_class, place) } else { &forms.on_going })
             }
             Made::Paths(forms) => {
                 let draws = Draws::of_call(self.seed, call.class, call.request);
-                let path = of_class.class.path(target(&|| draws));
+                let path = of_class.class.path(of_class.target(call.request, || draws));
                 Cow::Owned(forms[usize::from(last)].render(&path, draws))
             }
             Made::Each(all) => {
                 let draws = Draws::of_call(self.seed, call.class, call.request);
-                Cow::Owned(all[target(&|| draws)][usize::from(last)].render("", draws))
+                Cow::Owned(all[of_class.target(call.request, || draws)][usize::from(last)].render("", draws))
             }
         }
     }
@@ -231,7 +229,8 @@ impl OfClass {
         template.map_err(wrong)
     }
 
-    fn target(&self, request: RequestId, draws: &dyn Fn() -> Draws) -> usize {
+    #[inline]
+    fn target(&self, request: RequestId, draws: impl FnOnce() -> Draws) -> usize {
         let number = request.0 as usize;
         match &self.pick {
             Pick::Drawn { first } => number - *first as usize,

@@ -56,26 +56,24 @@ fn content(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect()
 }
 
-fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
+/// A class whose requests have this file as their body.
+fn put(file: &TempFile, expect: bool) -> Class {
     let headers = if expect { [("Expect", "100-continue")].as_slice() } else { &[] };
-    let class = Class {
+    Class {
         body_file: file.0.display().to_string(),
         headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         ..WorkloadDoc::single("PUT", "/").classes[0].clone()
-    };
-    let plan = Plan::of_classes(case.engine, address, &[class], Close::Server);
+    }
+}
+
+fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
+    let plan = Plan::of_classes(case.engine, address, &[put(file, expect)], Close::Server);
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
 }
 
 /// The same on streams of HTTP/2.
 fn upload_on_streams(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
-    let headers = if expect { [("Expect", "100-continue")].as_slice() } else { &[] };
-    let class = Class {
-        body_file: file.0.display().to_string(),
-        headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-        ..WorkloadDoc::single("PUT", "/").classes[0].clone()
-    };
-    let plan = Plan::new(case, address).by_http2(&[class], STREAMS);
+    let plan = Plan::new(case, address).by_http2(&[put(file, expect)], STREAMS);
     plan.configure(|c| (c.connections.response_timeout, c.window) = (Nanos::from_secs(60), Nanos::from_secs(600)))
 }
 

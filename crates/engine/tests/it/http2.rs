@@ -256,7 +256,18 @@ fn answers_belong_to_their_streams(case: Case) {
 
 const SHORT: Nanos = Nanos::from_millis(60);
 
+/// Where the others' answers take long too, as on a busy machine, some of them may rightly be overdue: then all calls
+/// are given more time.
 fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
+    let mut timeout = SHORT;
+    while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
+        timeout = Nanos(4 * timeout.0);
+        assert!(timeout < Nanos::from_secs(60), "no answer comes soon");
+    }
+}
+
+/// Returns whether all answers came so soon that it can be told.
+fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> bool {
     let given_up = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&given_up);
     let server = http2_server(settings(&[]), move |peer, _| {
@@ -274,16 +285,22 @@ fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
             }
         }
     });
-    let plan = plan(case, server.addr()).configure(|c| c.connections.response_timeout = SHORT);
+    let plan = plan(case, server.addr()).configure(|c| c.connections.response_timeout = timeout);
+    let plan = plan.calls(u64::MAX);
     let calls = plan.open_until(200.0, |control| {
         control.ended.load(Ordering::Relaxed) > 20 && !given_up.lock().unwrap().is_empty()
     });
     let calls = calls.observer.calls;
+    let answers = calls.iter().filter(|call| completed(call.end()));
+    if answers.map(Seen::service).any(|time| time > Nanos(timeout.0 / 4)) {
+        return false;
+    }
     let timed_out = count(&calls, |end| end == End::TimedOut);
     let unfinished = count(&calls, |end| matches!(end, End::Unfinished { .. }));
     assert_eq!((timed_out, connects(&calls)), (1, 1), "{calls:?}");
     assert_eq!(count(&calls, completed), calls.len() - 1 - unfinished);
     assert_eq!(*given_up.lock().unwrap(), [(1, vec![0, 0, 0, 8])], "CANCEL");
+    true
 }
 
 fn a_connection_on_which_nothing_comes_bears_no_more(case: Case) {
