@@ -59,7 +59,7 @@ def measure(bed: Bed, kind: str) -> Outcome:
     dear = [run.cpu_us / run.would_use_us(demands) for run in watched]
     rows = [
         row(mix, {name: us * (before + after) / 2 for name, us in demands.items()}, run)
-        for (mix, run), before, after in zip(others, dear, dear[1:], strict=True)
+        for (mix, run), before, after in zip(others, dear[:-1], dear[1:], strict=True)
     ]
     outcome = Outcome()
     outcome.measured["off"] = Estimate.exact(statistics.median(abs(one["off"]) for one in rows))
