@@ -36,7 +36,17 @@
 
 struct request;
 
+/* What each request needs is in the first line of the cache, of the others only few need anything. */
 struct connection {
+    uint64_t begun_ns;    /* when a worker took it up, unless a request has begun since; 0 otherwise */
+    uint64_t first_ns;    /* when the head that is being read began; 0: nothing of it is here */
+    uint64_t last_ns;     /* its latest read that had to wait, or when it began */
+    uint64_t client_ns;   /* waited until the client reads, of all requests */
+    uint64_t waits_since_ns; /* not in that yet; 0: it does not wait */
+    struct request *current; /* of in_request, if it is recorded */
+    uint16_t unsent;      /* bytes passed on since the network filter last held none, UINT16_MAX of more */
+    uint16_t unlogged;    /* requests that have begun and have no log line yet */
+    uint16_t resumed;     /* how often it was taken up again with an answer unsent; may wrap */
     uint8_t is_stream;    /* of HTTP/2, which Apache gives a connection of its own */
     uint8_t in_request;   /* a head has been read, and its answer is not complete: what is read is its body */
     uint8_t drained;      /* the latest read found nothing, and nothing can have come unnoticed */
@@ -44,21 +54,17 @@ struct connection {
     uint8_t head_here;    /* neither of these, and some of a head has been read: as far as is known, it all is here */
     uint8_t recorded;     /* when the next request began, or could, it was on */
     uint8_t sampled;      /* CPU time is measured of the request whose head is being read */
-    uint64_t begun_ns;    /* when a worker took it up, unless a request has begun since; 0 otherwise */
-    uint64_t first_ns;    /* when the head that is being read began; 0: nothing of it is here */
-    uint64_t last_ns;     /* its latest read that had to wait, or when it began */
-    uint64_t client_ns;   /* waited until the client reads, of all requests */
-    uint64_t waits_since_ns; /* not in that yet; 0: it does not wait */
-    struct request *current; /* of in_request, if it is recorded */
-    struct request *sampled_answer; /* CPU time is measured of it; it is answered, and has no log line yet */
-    apr_size_t unsent;    /* bytes passed on since the network filter last held none */
-    unsigned resumed;     /* how often it was taken up again with an answer unsent */
-    unsigned unlogged;    /* requests that have begun and have no log line yet */
+    uint8_t body_waited;  /* body_ns is not 0 */
+    uint8_t answer_sampled; /* CPU time is measured of sampled_answer, which is answered, and has no log line yet */
+
+    struct request *sampled_answer;
     uint64_t body_ns;     /* waited for the request's body */
     uint64_t cpu_ns;      /* of the worker at last_ns, if sampled */
     uint64_t waits_cpu_ns; /* of the worker at waits_since_ns, of a blocking write; 0 otherwise */
     apr_bucket_brigade *byte;
 };
+
+_Static_assert(offsetof(struct connection, sampled_answer) == WORKER_LINE, "the first line has what each request needs");
 
 static ap_filter_rec_t *connection_read_filter;
 static ap_filter_rec_t *connection_write_filter;
@@ -222,7 +228,8 @@ static apr_status_t connection_read_body(struct connection *connection, ap_filte
     status = ap_get_brigade(f->next, brigade, mode, block, bytes);
     waited = brimful_now() - from;
     if (waited >= CONNECTION_BODY_WAIT_LEAST_NS) {
-        connection->body_ns += waited;
+        connection->body_ns = waited + (connection->body_waited ? connection->body_ns : 0);
+        connection->body_waited = 1;
     }
     return status;
 }
@@ -307,6 +314,13 @@ static struct passing connection_look(const apr_bucket_brigade *brigade)
     return passing;
 }
 
+static void connection_adds_unsent(struct connection *connection, apr_size_t bytes)
+{
+    apr_size_t room = UINT16_MAX - connection->unsent;
+
+    connection->unsent += (uint16_t) (bytes < room ? bytes : room);
+}
+
 /* Whether passing this on may have to wait until the client reads. */
 static int connection_may_wait(const struct connection *connection, const conn_rec *c, const struct passing *passing)
 {
@@ -340,10 +354,10 @@ static apr_status_t connection_write(ap_filter_t *f, apr_bucket_brigade *brigade
         connection->unsent = 0;
     }
     if (!connection_may_wait(connection, f->c, &passing)) {
-        connection->unsent += passing.bytes;
+        connection_adds_unsent(connection, passing.bytes);
         return ap_pass_brigade(f->next, brigade);
     }
-    connection->unsent += passing.bytes;
+    connection_adds_unsent(connection, passing.bytes);
     connection->waits_cpu_ns = connection->is_stream ? 0 : brimful_thread_cpu();
     connection->waits_since_ns = brimful_now();
     status = ap_pass_brigade(f->next, brigade);
@@ -376,8 +390,9 @@ static apr_status_t connection_ends(void *ended)
 
 static void connection_accepted(conn_rec *c)
 {
-    struct connection *connection = apr_pcalloc(c->pool, sizeof(*connection));
+    struct connection *connection = worker_room(c->pool, sizeof(*connection));
 
+    memset(connection, 0, sizeof(*connection));
     ap_set_module_config(c->conn_config, &brimful_module, connection);
     connection->is_stream = c->master != NULL;
     ap_add_output_filter_handle(connection_write_filter, connection, NULL, c);
@@ -420,7 +435,7 @@ static void connection_suspended(conn_rec *c, request_rec *r)
         && c->cs->state != CONN_STATE_SUSPENDED) {
         connection->waits_cpu_ns = 0;
         connection->waits_since_ns = brimful_now();
-        if (connection->sampled_answer != NULL) {
+        if (connection->answer_sampled) {
             request_pauses(connection->sampled_answer);
         }
     }
@@ -435,10 +450,10 @@ static void connection_resumed(conn_rec *c, request_rec *r)
     worker_makes_ready(&this_worker);
     connection = connection_of(c);
     if (connection != NULL) {
-        connection->resumed += connection->waits_since_ns != 0;
+        connection->resumed = (uint16_t) (connection->resumed + (connection->waits_since_ns != 0));
         connection_wait_ends(connection);
         connection_begins(connection);
-        if (connection->sampled_answer != NULL) {
+        if (connection->answer_sampled) {
             request_goes_on(connection->sampled_answer);
         }
     }

@@ -24,21 +24,25 @@
 #include "http_protocol.h"
 #include "mod_log_config.h"
 
+/* As with connections: first what each needs. */
 struct request {
-    struct worker *worker;   /* that has read the head */
-    uint64_t turn;           /* of it */
+    uint64_t turn;           /* of the worker that has read the head */
     uint64_t first_ns, last_ns, read_ns, log_ns; /* HEAD, PARSE, PROCESS and LOG begin */
     uint64_t client_ns;      /* what the connection had waited for the client at read_ns, and then: since */
     uint64_t upstream_ns;    /* the same of its worker, for servers behind this one */
-    uint64_t body_ns;
-    uint32_t resumed;        /* the connection, until it was read, and then: since */
+    uint16_t resumed;        /* the connection, until it was read, and then: since */
     uint8_t sampled;         /* brimful_request.cpu_sampled; of one that was chosen 1, until it is logged */
     uint8_t refused;         /* for its head, or for the lack of one */
     uint8_t answered;        /* upstream_ns and body_ns are complete */
     uint8_t paused;          /* since request_pauses */
+    uint8_t body_waited;     /* body_ns is known, and not 0 */
+
+    uint64_t body_ns;
     uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the times above; cpu_read_ns later, if it paused */
     uint64_t cpu_parse_ns, cpu_process_ns;         /* CPU time, of PROCESS before it last paused */
 };
+
+_Static_assert(offsetof(struct request, body_ns) == WORKER_LINE, "the first line has what each request needs");
 
 /* In place of one that began while nothing was recorded. */
 static struct request request_not_recorded;
@@ -50,21 +54,20 @@ static struct request *request_of(request_rec *r)
 
 static int request_is_same_turn(const struct request *request)
 {
-    return request->worker == &this_worker && request->turn == this_worker.turn;
+    return request->turn == this_worker.turn;
 }
 
 /* What is known of a request when its head, or what there was of it, has been read. What is not set here is set before
  * it is read; clearing all of it would be another call. */
 static struct request *request_make(request_rec *r, struct connection *connection, uint64_t now)
 {
-    struct request *request = apr_palloc(r->pool, sizeof(*request));
+    struct request *request = worker_room(r->pool, sizeof(*request));
     struct worker *worker = &this_worker;
 
-    request->worker = worker;
-    request->turn = ++worker->turn;
+    request->turn = worker_turns(worker);
     request->read_ns = now;
     request->upstream_ns = worker->upstream_ns;
-    request->body_ns = 0;
+    request->body_waited = 0;
     request->refused = 0;
     request->answered = 0;
     request->paused = 0;
@@ -79,10 +82,12 @@ static struct request *request_make(request_rec *r, struct connection *connectio
         request->first_ns = head_known ? connection->first_ns : connection->begun_ns;
         request->last_ns = head_known ? connection->last_ns : connection->begun_ns;
         request->sampled = head_known && connection->sampled;
-        request->cpu_last_ns = connection->cpu_ns;
+        if (request->sampled) {
+            request->cpu_last_ns = connection->cpu_ns;
+        }
         request->client_ns = connection->client_ns;
         request->resumed = connection->resumed;
-        connection->body_ns = 0;
+        connection->body_waited = 0;
     }
     if (request->last_ns == 0) {
         request->last_ns = now;
@@ -144,10 +149,16 @@ static void request_is_answered(struct request *request, struct connection *conn
     request->answered = 1;
     connection->in_request = 0;
     request->upstream_ns =
-        request->worker == &this_worker ? worker_since(request->upstream_ns, this_worker.upstream_ns) : 0;
-    request->body_ns = connection->body_ns;
+        worker_is_of(&this_worker, request->turn) ? worker_since(request->upstream_ns, this_worker.upstream_ns) : 0;
+    request->body_waited = connection->body_waited;
+    if (connection->body_waited) {
+        request->body_ns = connection->body_ns;
+    }
     connection->current = NULL;
-    connection->sampled_answer = request->sampled ? request : NULL;
+    connection->answer_sampled = request->sampled;
+    if (request->sampled) {
+        connection->sampled_answer = request;
+    }
 }
 
 static void request_pauses(struct request *request)
@@ -162,7 +173,6 @@ static void request_goes_on(struct request *request)
 {
     if (request->paused) {
         request->paused = 0;
-        request->worker = &this_worker;
         request->turn = this_worker.turn;
         request->cpu_read_ns = brimful_thread_cpu();
     }
@@ -196,10 +206,11 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
 static void request_phases(const struct request *request, struct brimful_request *record, uint64_t now)
 {
     uint64_t process = worker_since(request->read_ns, request->log_ns);
-    uint64_t others = request->body_ns + request->client_ns + request->upstream_ns;
+    uint64_t body_ns = request->body_waited ? request->body_ns : 0;
+    uint64_t others = body_ns + request->client_ns + request->upstream_ns;
 
     record->resumed = request->resumed;
-    record->time_ns[BRIMFUL_HEAD] = worker_since(request->first_ns, request->last_ns) + request->body_ns;
+    record->time_ns[BRIMFUL_HEAD] = worker_since(request->first_ns, request->last_ns) + body_ns;
     record->time_ns[BRIMFUL_PARSE] = worker_since(request->last_ns, request->read_ns);
     record->time_ns[BRIMFUL_PROCESS] = worker_since(others, process);
     record->time_ns[BRIMFUL_UPSTREAM] = request->upstream_ns;
@@ -289,17 +300,17 @@ static int request_is_logged(request_rec *r)
     if (request == NULL) {
         request = request_refused(r, connection, now);
     } else if (connection != NULL) {
-        connection->unlogged -= connection->unlogged != 0;
+        connection->unlogged = (uint16_t) (connection->unlogged - (connection->unlogged != 0));
         if (!request->answered) {
             request_is_answered(request, connection);
         }
-        if (connection->sampled_answer == request) {
-            connection->sampled_answer = NULL;
+        if (connection->answer_sampled && connection->sampled_answer == request) {
+            connection->answer_sampled = 0;
         }
     }
     request->log_ns = now;
     request->client_ns = connection != NULL ? worker_since(request->client_ns, connection_waited(connection, now)) : 0;
-    request->resumed = connection != NULL ? connection->resumed - request->resumed : 0;
+    request->resumed = connection != NULL ? (uint16_t) (connection->resumed - request->resumed) : 0;
     request_note_answer(r, worker);
     worker->uncounted = worker_slot(worker, now) != NULL;
     if (request->sampled) {

@@ -10,6 +10,7 @@
 #include "../recorder.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 #include "httpd.h"
 #include "http_config.h"
@@ -24,13 +25,17 @@ static struct brimful_memory memory;
 /* What the configuration says. */
 static struct brimful_settings settings;
 
-/* Among dozens of threads hardly anything of one is in a cache when it comes to work: what every request needs is kept
- * together here, as in struct connection and struct request. */
+/* Among dozens of threads hardly anything of one is in a cache when it comes to work: what every request needs is in
+ * the first line of the cache here, as in struct connection and struct request. */
+#define WORKER_LINE 64
+
 struct worker {
     struct brimful_slot *slot;
-    uint64_t turn;        /* grows whenever the worker takes up other work: CPU time from one to the next is mixed */
+    uint64_t turn;        /* grows whenever the worker takes up other work: CPU time from one to the next is mixed. No two
+                           * workers have the same one, see worker_turns */
     const void *busy_with; /* the connection that it is occupied by */
     struct brimful_chance chance; /* of brimful_is_sampled */
+    uint64_t upstream_ns; /* waited for servers behind this one, in all; see upstream.h */
 
     /* The request whose log line is being written, see request.h. */
     uint64_t bytes;
@@ -39,14 +44,14 @@ struct worker {
     uint8_t aborted;
     uint8_t uncounted;    /* it has not been counted so far */
 
-    /* Servers behind this one, see upstream.h. */
     uint8_t upstream_seen; /* mod_proxy has a connection that is watched */
-    uint64_t upstream_ns; /* waited for them, in all */
     uint64_t proxied_at;  /* since when mod_proxy is at work; 0: it is not */
     uint64_t proxied_client_ns; /* what the client's connection had waited for its client then */
 
     uint64_t claim_at;    /* not before, if there was no slot free */
 };
+
+_Static_assert(offsetof(struct worker, proxied_at) == WORKER_LINE, "the first line has what each request needs");
 
 /* glibc has room for a little of this in what each thread has anyway. Elsewhere each access is a call. */
 #ifdef __GLIBC__
@@ -55,7 +60,32 @@ struct worker {
 #define WORKER_NEAR
 #endif
 
-static __thread struct worker this_worker WORKER_NEAR;
+static __thread struct worker this_worker WORKER_NEAR __attribute__((aligned(WORKER_LINE)));
+
+/* Memory that begins with a line of the cache. */
+static void *worker_room(apr_pool_t *pool, apr_size_t size)
+{
+    uintptr_t at = (uintptr_t) apr_palloc(pool, size + WORKER_LINE - 1);
+
+    return (void *) ((at + WORKER_LINE - 1) / WORKER_LINE * WORKER_LINE);
+}
+
+#define WORKER_TURNS 40 /* the bits of a turn that count; those above are the thread's id */
+
+/* The worker takes up other work. */
+static uint64_t worker_turns(struct worker *worker)
+{
+    if (__builtin_expect(worker->turn >> WORKER_TURNS == 0, 0)) {
+        worker->turn = (uint64_t) syscall(SYS_gettid) << WORKER_TURNS;
+    }
+    return ++worker->turn;
+}
+
+/* Whether the worker has had this turn. */
+static int worker_is_of(const struct worker *worker, uint64_t turn)
+{
+    return worker->turn >> WORKER_TURNS == turn >> WORKER_TURNS;
+}
 
 /* Two threads may differ by some nanoseconds about what the time is: what is not later is no time at all. */
 static uint64_t worker_since(uint64_t from, uint64_t to)
@@ -101,7 +131,7 @@ static void worker_is_busy(struct worker *worker, const void *connection, uint64
 {
     struct brimful_slot *slot = worker_slot(worker, now);
 
-    worker->turn++;
+    (void) worker_turns(worker);
     worker->busy_with = connection;
     if (slot != NULL) {
         brimful_busy(slot, now);
@@ -115,7 +145,7 @@ static void worker_is_idle(struct worker *worker, const void *connection)
         return;
     }
     worker->busy_with = NULL;
-    worker->turn++;
+    (void) worker_turns(worker);
     if (worker->slot != NULL) {
         brimful_set(&worker->slot->in_progress, 0);
         brimful_idle(worker->slot, brimful_now());
