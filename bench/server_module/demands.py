@@ -1,10 +1,9 @@
 """Whether demands per class from the module say how much a server can take.
 
-One mix of four classes is watched at saturation. A class's demand is its CPU time in the module's phases and, for each
-time that a worker took a request up, an equal share of what the server's processes spent outside of them: accepting,
-waiting, parsing heads that come in parts. With these the throughput of other mixes is predicted, X = U ÷ Σ pᵢDᵢ (the
-utilization law; Denning & Buzen 1978), and then measured. U is the share of its CPU that the server had: all of it,
-where nothing else runs.
+One mix of four classes is watched at saturation. A class's demand is its CPU time in the module's phases and an equal
+share of what the server's processes spent outside of them: accepting, waiting, parsing heads that come in parts. With
+these the throughput of other mixes is predicted, X = U ÷ Σ pᵢDᵢ (the utilization law; Denning & Buzen 1978), and then
+measured. U is the share of its CPU that the server had: all of it, where nothing else runs.
 
 How classes differ is taken from all runs of the watched mix together, as CPU time is measured of some 250 requests a
 second only. A host's speed may drift by a quarter within seconds, and with it what all requests cost: so runs are
@@ -105,13 +104,12 @@ def demands_us(runs: Sequence[tuple[Counted, float]]) -> dict[str, float]:
     total = sum(cpu_s for _, cpu_s in runs)
     classes = {name: [counted.classes[name] for counted, _ in runs] for name in CLASSES}
     requests = {name: sum(one.requests for one in found) for name, found in classes.items()}
-    turns = {name: sum(one.turns for one in found) for name, found in classes.items()}
     inside = {
         name: sum(one.cpu_ns for one in found) / 1000 / max(sum(one.cpu_count for one in found), 1)
         for name, found in classes.items()
     }
-    outside = (1e6 * total - sum(inside[name] * requests[name] for name in CLASSES)) / sum(turns.values())
-    return {name: inside[name] + outside * turns[name] / max(requests[name], 1) for name in CLASSES}
+    outside = (1e6 * total - sum(inside[name] * requests[name] for name in CLASSES)) / sum(requests.values())
+    return {name: inside[name] + outside for name in CLASSES}
 
 
 def row(mix: Sequence[float], demands: dict[str, float], run: Run) -> dict:

@@ -41,9 +41,9 @@ class ReportTest(unittest.TestCase):
     def test_demands_have_their_share_of_the_rest(self) -> None:
         nothing = (0,) * len(PHASES)
         classes = {name: Class(10, 0, 10 * (i == 3), 1, 1000 * (i + 1), 0, nothing, nothing) for i, name in enumerate(CLASSES)}
-        # Within the phases 10 × (1 + 2 + 3 + 4) µs; outside as much again, for 40 requests, ten of which took two turns.
+        # Within the phases 10 × (1 + 2 + 3 + 4) µs; outside as much again, for 40 requests.
         found = demands_us([(Counted(classes, 0, 0), 150e-6), (Counted(classes, 0, 0), 250e-6)])
-        for us, expected in zip(found.values(), (3, 4, 5, 8), strict=True):
+        for us, expected in zip(found.values(), (3.5, 4.5, 5.5, 6.5), strict=True):
             self.assertAlmostEqual(us, expected)
 
     def test_mixes_and_files_are_whole(self) -> None:

@@ -156,7 +156,7 @@ pub struct ByClients {
 }
 
 /// What a server measured of its own requests during calibration: how its classes differ, whose demands are CPU time within
-/// the phases of a request and for each turn an equal share of what the server used outside of them.
+/// the phases of a request and an equal share of what the server used outside of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InsideServer {

@@ -20,8 +20,7 @@ const MISCOUNTED_AT_ALL: f64 = 20.0;
 pub struct Inside {
     /// Requests whose CPU time was measured.
     pub sampled: f64,
-    /// CPU time of one in its phases, and its part of what is outside of them for each turn beyond the first. By this
-    /// classes differ, whatever the load was that each was measured under.
+    /// CPU time of one in its phases. By this classes differ, whatever the load was that each was measured under.
     pub within: f64,
     /// Variance of what single requests need, in square seconds.
     pub variance: f64,
@@ -29,8 +28,8 @@ pub struct Inside {
     pub whole: Option<Whole>,
 }
 
-/// What a request costs: the CPU time of its phases, and for each turn an equal share of what the workers used outside
-/// of all phases, which depends on the load.
+/// What a request costs: the CPU time of its phases, and an equal share of what the workers used outside of all phases,
+/// which depends on the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Whole {
     /// Its mean.
@@ -192,20 +191,13 @@ fn sampled(class: &ModuleClass) -> Option<Inside> {
     let whole = |demand: &CpuDemand| demand.mean > 0.0 && is_figure(demand.mean) && is_figure(demand.ci95_half_width);
     Some(Inside {
         sampled: cpu.count as f64,
-        within: (cpu.mean + of_further_turns(class, cpu.mean)) / 1e6,
+        within: cpu.mean / 1e6,
         variance: (cpu.stddev / 1e6).powi(2),
         whole: class.demand_us.filter(whole).map(|demand| Whole {
             mean: demand.mean / 1e6,
             mean_variance: (demand.ci95_half_width / 1e6 / NORMAL_95).powi(2),
         }),
     })
-}
-
-/// What a request costs outside of its phases but for its first turn, in microseconds.
-fn of_further_turns(class: &ModuleClass, within_us: f64) -> f64 {
-    let turns = class.turns.filter(|turns| *turns > 1.0 && turns.is_finite());
-    let outside = class.demand_us.map(|demand| demand.mean - within_us).filter(|us| *us > 0.0 && us.is_finite());
-    turns.zip(outside).map_or(0.0, |(turns, outside)| outside * (turns - 1.0) / turns)
 }
 
 /// A rule for each class of the load, where each asks for one path.
@@ -251,7 +243,6 @@ impl fmt::Display for Unmatched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::server::Sampled;
 
     fn inside(sampled: f64, within: f64, stddev: f64) -> Inside {
         let whole = Whole { mean: 1.1 * within, mean_variance: stddev * stddev / sampled };
@@ -269,24 +260,6 @@ mod tests {
         assert!((whole.mean_variance - of_mean).abs() < 1e-18 && (whole.mean - 1.1 * 0.00175).abs() < 1e-12);
         let alone = Inside { whole: None, ..inside(100.0, 0.001, 0.0002) };
         assert!((alone.standard_error() - 0.00002).abs() < 1e-12);
-    }
-
-    #[test]
-    fn further_turns_are_part_of_how_classes_differ() {
-        let demand_us = Some(CpuDemand { mean: 26.0, ci95_half_width: 1.0, stddev: 2.0 });
-        let cpu_us = Some(Sampled { count: 100, mean: 20.0, stddev: 2.0 });
-        let class = |turns, demand_us| ModuleClass { turns, cpu_us, demand_us, ..ModuleClass::default() };
-        let within_us = |class: &ModuleClass| 1e6 * sampled(class).unwrap().within;
-        for (turns, demand_us, expected) in [
-            (Some(3.0), demand_us, 20.0 + 6.0 * 2.0 / 3.0),
-            (Some(1.0), demand_us, 20.0),
-            (None, demand_us, 20.0),
-            (Some(3.0), None, 20.0),
-            (Some(f64::INFINITY), demand_us, 20.0),
-        ] {
-            let found = within_us(&class(turns, demand_us));
-            assert!((found - expected).abs() < 1e-9, "{found} of {turns:?} turns, not {expected}");
-        }
     }
 
     #[test]

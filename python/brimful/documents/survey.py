@@ -93,7 +93,7 @@ class Inflicted(Part):
 @dataclass(kw_only=True)
 class InsideServer(Part):
     """What a server measured of its own requests during calibration: how its classes differ, whose demands are CPU
-    time within the phases of a request and for each turn an equal share of what the server used outside of them."""
+    time within the phases of a request and an equal share of what the server used outside of them."""
     #: Requests whose CPU time was measured.
     sampled: int | None = None
     #: Squared coefficient of variation of the CPU time of a request of a class, over classes by their second

@@ -249,7 +249,7 @@ export interface Counts {
   unsent_at_end: number;
 }
 
-/** What one request of a class costs the server's CPUs, in microseconds: the mean m of its sampled CPU time and its part of the unexplained CPU time, ```text D = m + t (C − Σ mⱼ nⱼ) / Σ tⱼ nⱼ ``` where C is the CPU time of the server's processes in the stretch, or where the kernel does not tell it of its workers, nⱼ the requests of each class and t its turns: what is done outside of the phases, such as waiting for events, is done once for each turn. So the demands of all requests add up to C, whatever was sampled. */
+/** What one request of a class costs the server's CPUs, in microseconds: the mean m of its sampled CPU time and its part of the unexplained CPU time, ```text D = m + (C − Σ mⱼ nⱼ) / N ``` where C is the CPU time of the server's processes in the stretch, or where the kernel does not tell it of its workers, nⱼ the requests of each class and N all of them. So the demands of all requests add up to C, whatever was sampled. */
 export interface CpuDemand {
   /** The mean is within this of the truth, at 95 % confidence: D as a sum of means of independent samples, and what C lacks at the ends of the stretch, as it is told in ticks of the kernel's clock, or was read at sampled requests. */
   ci95_half_width: number;

@@ -161,7 +161,7 @@ export interface Inflicted {
   most_clients: number;
 }
 
-/** What a server measured of its own requests during calibration: how its classes differ, whose demands are CPU time within the phases of a request and for each turn an equal share of what the server used outside of them. */
+/** What a server measured of its own requests during calibration: how its classes differ, whose demands are CPU time within the phases of a request and an equal share of what the server used outside of them. */
 export interface InsideServer {
   /** Requests whose CPU time was measured. */
   sampled?: number;

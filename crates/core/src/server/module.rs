@@ -160,12 +160,11 @@ pub struct CpuParts {
 /// part of the unexplained CPU time,
 ///
 /// ```text
-/// D = m + t (C − Σ mⱼ nⱼ) / Σ tⱼ nⱼ
+/// D = m + (C − Σ mⱼ nⱼ) / N
 /// ```
 ///
 /// where C is the CPU time of the server's processes in the stretch, or where the kernel does not tell it of its workers,
-/// nⱼ the requests of each class and t its turns: what is done outside of the phases, such as waiting for
-/// events, is done once for each turn. So the demands of all requests add up to C, whatever was sampled.
+/// nⱼ the requests of each class and N all of them. So the demands of all requests add up to C, whatever was sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuDemand {
     /// Its mean, D.

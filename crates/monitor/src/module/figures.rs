@@ -55,11 +55,11 @@ struct TimesGrowth {
 
 /// What the sampled CPU time leaves to be explained.
 struct Unexplained {
-    /// Per turn, in microseconds.
+    /// Per request, in microseconds.
     us: f64,
     /// Variance of that for want of readings at the ends.
     ends_us2: f64,
-    turns: f64,
+    requests: f64,
 }
 
 /// The figures of each server over samples, of which those that have it may be some.
@@ -116,7 +116,7 @@ impl<'s> Growth<'s> {
             cpu_one_in: later.cpu_one_in.into(),
             cpu_user_us: per_request(|io| io.user.0).map(|ns| ns / 1e3),
             cpu_system_us: per_request(|io| io.system.0).map(|ns| ns / 1e3),
-            unexplained_cpu_us: self.unexplained().map(|rest| rest.us * rest.turns / self.requests()),
+            unexplained_cpu_us: self.unexplained().map(|unexplained| unexplained.us),
             reads_per_request: per_request(|io| io.reads),
             blocks_read_per_request: per_request(|io| io.read_bytes).map(|bytes| bytes / BLOCK_BYTES as f64),
         }
@@ -171,9 +171,7 @@ impl<'s> Growth<'s> {
             Some(of_processes) => of_processes,
             None => self.workers_us(requests, mean_us)?,
         };
-        let turns: f64 = self.classes.iter().map(ClassGrowth::all_turns).sum();
-        let of_turns = requests / turns;
-        Some(Unexplained { us: (total_us - mean_us) * of_turns, ends_us2: ends_us2 * of_turns.powi(2), turns })
+        Some(Unexplained { us: total_us - mean_us, ends_us2, requests })
     }
 
     /// CPU time of the server's processes per request, by the kernel's own account, and the variance of that: of each
@@ -200,19 +198,18 @@ impl<'s> Growth<'s> {
         (requests >= one_in * workers).then_some((total_us / requests, ends_us2))
     }
 
-    /// See [`CpuDemand`]. With pⱼ = t nⱼ/T, where T are all turns, D = (1 − p) m − Σ pⱼ mⱼ over the other classes + t C/T.
+    /// See [`CpuDemand`]. With shares p = n/N of the requests, D = (1 − p) m − Σ pⱼ mⱼ over the other classes + C/N.
     fn demand(&self, index: usize, cpu: &CpuGrowth, unexplained: &Unexplained) -> CpuDemand {
-        let turns = self.classes.get(index).and_then(ClassGrowth::turns).unwrap_or(1.0);
         let weight = |other: usize, class: &ClassGrowth| {
-            let share = turns * class.requests as f64 / unexplained.turns;
+            let share = class.requests as f64 / unexplained.requests;
             if other == index { 1.0 - share } else { share }
         };
         let of_class =
             |(other, class): (usize, &ClassGrowth)| Some(weight(other, class).powi(2) * class.cpu.as_ref()?.variance());
         let variance: f64 = self.classes.iter().enumerate().filter_map(of_class).sum();
         CpuDemand {
-            mean: (cpu.sampled.mean + turns * unexplained.us).max(0.0),
-            ci95_half_width: NORMAL_975 * (variance + turns.powi(2) * unexplained.ends_us2).sqrt(),
+            mean: (cpu.sampled.mean + unexplained.us).max(0.0),
+            ci95_half_width: NORMAL_975 * (variance + unexplained.ends_us2).sqrt(),
             stddev: cpu.sampled.stddev,
         }
     }
@@ -237,14 +234,9 @@ impl ClassGrowth {
         })
     }
 
-    /// By workers that took one of them up.
-    fn all_turns(&self) -> f64 {
-        self.requests as f64 + self.resumed as f64
-    }
-
-    /// By one of them.
+    /// Of a request, by workers that took it up.
     fn turns(&self) -> Option<f64> {
-        (self.requests > 0).then(|| self.all_turns() / self.requests as f64)
+        (self.requests > 0).then(|| 1.0 + self.resumed as f64 / self.requests as f64)
     }
 
     fn phases(&self) -> Phases {
@@ -444,21 +436,6 @@ mod tests {
         near(demand.mean, 25.0);
         near(demand.ci95_half_width, 1.96 * (2.0_f64 * 2.0).sqrt() * (16.0 * 20.0 + 4_000.0) / 3_000.0);
         near(demand.stddev, alone.classes[0].cpu_us.unwrap().stddev);
-    }
-
-    /// What is done outside of the phases is done once a turn: 3,000 requests with one and 1,000 with three have 6,000.
-    #[test]
-    fn what_is_outside_of_the_phases_is_shared_by_turns() {
-        let of = |name: &str, n, resumed| ClassSample { name: name.to_owned(), resumed, ..class(n, n / 10) };
-        let both = |once, thrice| vec![of("once", once, 0), of("thrice", thrice, 2 * thrice)];
-        let found = figures(&[server(10, 0, both(0, 0)), server(20, 140_000, both(3_000, 1_000))]);
-        let demand = |class: usize| found.classes[class].demand_us.unwrap();
-        near(found.servers[0].unexplained_cpu_us.unwrap(), 60_000.0 / 4_000.0);
-        near(demand(0).mean, 20.0 + 10.0);
-        near(demand(1).mean, 20.0 + 3.0 * 10.0);
-        let [few, many] = [300.0, 100.0].map(|sampled: f64| 100.0 / (sampled - 1.0));
-        let ends = 2.0 * 2.0 * (16.0 * 20.0 + 4_000.0_f64).powi(2) / 6_000.0_f64.powi(2);
-        near(demand(1).ci95_half_width, 1.96 * (0.25 * few * 9.0 + 0.25 * many + 9.0 * ends).sqrt());
     }
 
     /// A thread that serves nobody has used CPU time too.
