@@ -81,7 +81,7 @@ struct brimful_sums {
     uint64_t failed;   /* answered with 5xx */
     uint64_t aborted;  /* the client went away before it had the answer */
     struct brimful_times times[BRIMFUL_PHASES];
-    uint64_t resumed;  /* how often a worker took one of them up again, after waiting for its client or a server behind */
+    uint64_t resumed;  /* how often a worker took one of them up again that it had left to wait for client or backend */
     uint64_t unused;
 };
 

@@ -27,13 +27,16 @@ struct brimful_request {
 #define BRIMFUL_HAS(phase) (UINT32_C(1) << (phase))
 
 
+/* The squares of times below this, in square nanoseconds, of as many as may be pending, are below 2^64 together. */
+#define BRIMFUL_SHORT_NS UINT64_C(1000000000)
+
 /* In square microseconds, to the nearest. A time counts as 35 minutes at most here, so that no square fills the word; a
  * sum of them may still wrap. */
 static inline uint64_t brimful_square_us2(uint64_t ns)
 {
     uint64_t us;
 
-    if (ns < UINT64_C(1000000000)) {
+    if (ns < BRIMFUL_SHORT_NS) {
         return (ns * ns + 500000) / 1000000;
     }
     us = ns / 1000;
@@ -70,11 +73,8 @@ struct brimful_members {
     const struct brimful_pending *pending[BRIMFUL_PENDING];
 };
 
-/* Adds what they took in one phase. The squares of times below this, of all that may be pending, are below 2^64 in
- * square nanoseconds, so these are divided once. What a reader adds of pending requests, each rounded down, is never
- * more. */
-#define BRIMFUL_SHORT_NS UINT64_C(1000000000)
-
+/* Adds what they took in one phase. Squares of short times are divided by 10^6 together, and rounded down once: what a
+ * reader adds of each pending request, rounded down, is never more. */
 static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buckets,
                                       const struct brimful_members *members, unsigned phase)
 {

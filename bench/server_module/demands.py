@@ -28,7 +28,7 @@ from .servers import Server
 CLASSES = {"tiny": 500, "small": 12_000, "medium": 100_000, "large": 600_000}
 WATCHED = (0.4, 0.3, 0.2, 0.1)
 PREDICTED = ((0.7, 0.2, 0.08, 0.02), (0.1, 0.6, 0.25, 0.05), (0.25, 0.25, 0.25, 0.25), (0.9, 0.1, 0.0, 0.0))
-SECONDS, QUICK_SECONDS = 1, 1
+SECONDS = 1
 REPETITIONS, QUICK_REPETITIONS = 30, 1
 CLIENTS = 32
 
@@ -48,13 +48,12 @@ def measure(bed: Bed, kind: str) -> Outcome:
     watched, others = [], []
     with bed.aside(), bed.server(kind, files, classes=classes) as server:
         for repetition in range(repetitions):
-            if repetition % 5 == 0:
-                say(f"demands-{kind}: repetition {repetition + 1} of {repetitions}")
+            say(f"demands-{kind}: repetition {repetition + 1} of {repetitions}")
             for mix in random.sample(PREDICTED, len(PREDICTED)):
                 watched.append(saturate(bed, server, workload, WATCHED))
                 others.append((mix, saturate(bed, server, workload, mix)))
         watched.append(saturate(bed, server, workload, WATCHED))
-    demands = demands_us([(run.counted, run.cpu_s) for run in watched])
+    demands = demands_us(watched)
     dear = [run.cpu_us / run.would_use_us(demands) for run in watched]
     rows = [
         row(mix, {name: us * (before + after) / 2 for name, us in demands.items()}, run)
@@ -89,9 +88,8 @@ class Run:
 
 
 def saturate(bed: Bed, server: Server, workload: object, mix: Sequence[float]) -> Run:
-    seconds = QUICK_SECONDS if bed.quick else SECONDS
     shares = ",".join(f"{name}={share}" for name, share in zip(CLASSES, mix, strict=True))
-    flags = ["--workload", workload, "--mix", shares, "--clients", CLIENTS, "--duration", f"{seconds}s"]
+    flags = ["--workload", workload, "--mix", shares, "--clients", CLIENTS, "--duration", f"{SECONDS}s"]
     pids = server.pids
     before, cpu = server.memory.counted(), cpu_s(pids)
     with bed.load(server.url, *flags) as load:
@@ -99,16 +97,16 @@ def saturate(bed: Bed, server: Server, workload: object, mix: Sequence[float]) -
     return Run(server.memory.counted() - before, record["duration_s"], cpu_s(pids) - cpu)
 
 
-def demands_us(runs: Sequence[tuple[Counted, float]]) -> dict[str, float]:
+def demands_us(runs: Sequence[Run]) -> dict[str, float]:
     """CPU time per request of each class, from what was counted and the CPU time that it took in all."""
-    total = sum(cpu_s for _, cpu_s in runs)
-    classes = {name: [counted.classes[name] for counted, _ in runs] for name in CLASSES}
+    total_us = sum(run.cpu_us for run in runs)
+    classes = {name: [run.counted.classes[name] for run in runs] for name in CLASSES}
     requests = {name: sum(one.requests for one in found) for name, found in classes.items()}
     inside = {
         name: sum(one.cpu_ns for one in found) / 1000 / max(sum(one.cpu_count for one in found), 1)
         for name, found in classes.items()
     }
-    outside = (1e6 * total - sum(inside[name] * requests[name] for name in CLASSES)) / sum(requests.values())
+    outside = (total_us - sum(inside[name] * requests[name] for name in CLASSES)) / sum(requests.values())
     return {name: inside[name] + outside for name in CLASSES}
 
 

@@ -16,7 +16,7 @@ NAME_BYTES, CLASSES_MOST, BUCKETS = 48, 16, 112
 SLOT = struct.Struct("=2I9Q48x")
 PENDING = struct.Struct(f"=2Q{len(PHASES)}Q")
 PENDING_MOST = 16
-SUMS = struct.Struct(f"=4Q{3 * len(PHASES)}QQ8x")
+SUMS = struct.Struct(f"=4Q{3 * len(PHASES)}Q16x")
 CPU = struct.Struct("=6Q80x")
 CLASS_BYTES = 2 * SUMS.size + CPU.size + len(PHASES) * BUCKETS * 8
 ENABLED = 28
@@ -30,7 +30,6 @@ class Class:
 
     requests: int
     bytes: int
-    resumed: int
     cpu_count: int
     cpu_ns: int
     cpu_mixed: int
@@ -39,15 +38,10 @@ class Class:
 
     def __sub__(self, other: "Class") -> "Class":
         return Class(
-            *(getattr(self, name) - getattr(other, name) for name in list(Class.__annotations__)[:6]),
+            *(getattr(self, name) - getattr(other, name) for name in list(Class.__annotations__)[:5]),
             tuple(a - b for a, b in zip(self.phase_ns, other.phase_ns, strict=True)),
             tuple(a - b for a, b in zip(self.phase_count, other.phase_count, strict=True)),
         )
-
-    @property
-    def turns(self) -> int:
-        """How often a worker took a request up."""
-        return self.requests + self.resumed
 
     @property
     def cpu_us(self) -> float:
@@ -55,7 +49,7 @@ class Class:
         return self.cpu_ns / 1000 / self.cpu_count
 
 
-NOTHING = Class(0, 0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES))
+NOTHING = Class(0, 0, 0, 0, 0, (0,) * len(PHASES), (0,) * len(PHASES))
 
 
 @dataclass(frozen=True)
@@ -118,17 +112,17 @@ def class_at(data: bytes | mmap.mmap, slot: int, index: int) -> Class:
     other; of all of its requests that is nothing."""
     recorded, folded = SLOT.unpack_from(data, slot)[7:9]
     at = slot + SLOT.size + PENDING_MOST * PENDING.size + index * CLASS_BYTES
-    requests, size, _failed, _aborted, *times, resumed = SUMS.unpack_from(data, at + (folded >> index & 1) * SUMS.size)
+    requests, size, _failed, _aborted, *times = SUMS.unpack_from(data, at + (folded >> index & 1) * SUMS.size)
     cpu_count, parse, process, log, _squares, mixed = CPU.unpack_from(data, at + 2 * SUMS.size)
     counts, sums_ns = list(times[::3]), list(times[1::3])
     for request in range(folded >> 16, recorded):
         what, more, *time_ns = PENDING.unpack_from(data, slot + SLOT.size + request % PENDING_MOST * PENDING.size)
         if what & 0xFF == index:
-            requests, size, resumed = requests + 1, size + more, resumed + (what >> 32)
+            requests, size = requests + 1, size + more
             for phase in (phase for phase in range(len(PHASES)) if what >> 16 + phase & 1):
                 counts[phase] += 1
                 sums_ns[phase] += time_ns[phase]
-    return Class(requests, size, resumed, cpu_count, parse + process + log, mixed, tuple(sums_ns), tuple(counts))
+    return Class(requests, size, cpu_count, parse + process + log, mixed, tuple(sums_ns), tuple(counts))
 
 
 def added(one: Class, other: Class) -> Class:

@@ -149,7 +149,7 @@ static void request_is_answered(struct request *request, struct connection *conn
     request->answered = 1;
     connection->in_request = 0;
     request->upstream_ns =
-        worker_is_of(&this_worker, request->turn) ? worker_since(request->upstream_ns, this_worker.upstream_ns) : 0;
+        worker_had(&this_worker, request->turn) ? worker_since(request->upstream_ns, this_worker.upstream_ns) : 0;
     request->body_waited = connection->body_waited;
     if (connection->body_waited) {
         request->body_ns = connection->body_ns;

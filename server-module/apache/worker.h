@@ -82,7 +82,7 @@ static uint64_t worker_turns(struct worker *worker)
 }
 
 /* Whether the worker has had this turn. */
-static int worker_is_of(const struct worker *worker, uint64_t turn)
+static int worker_had(const struct worker *worker, uint64_t turn)
 {
     return worker->turn >> WORKER_TURNS == turn >> WORKER_TURNS;
 }

@@ -104,7 +104,8 @@ class Apache:
         os.mkdir(f"{directory}/www")
         for of in ("www/images", "www/sent"):
             os.mkdir(f"{directory}/{of}")
-        for name, size in (("small", 1000), ("large", 8_000_000), ("sent/large", 8_000_000), ("images/one", 500), ("sorry", 10)):
+        files = {"small": 1000, "large": 8_000_000, "sent/large": 8_000_000, "images/one": 500, "sorry": 10}
+        for name, size in files.items():
             with open(f"{directory}/www/{name}", "wb") as file:
                 file.write(b"x" * size)
         with open(f"{directory}/www/page.shtml", "w") as file:

@@ -4,7 +4,7 @@ from ...monitor import report
 from ...monitor.case import Outcome
 from ...monitor.stats import Estimate
 from ..__main__ import CASES
-from ..demands import CLASSES, PREDICTED, WATCHED, demands_us
+from ..demands import CLASSES, PREDICTED, WATCHED, Run, demands_us
 from ..memory import PHASES, Class, Counted
 from ..overhead import judge
 from ..toggle import CONTROL, MODULE, PATTERNS, Slice
@@ -40,9 +40,9 @@ class ReportTest(unittest.TestCase):
 
     def test_demands_have_their_share_of_the_rest(self) -> None:
         nothing = (0,) * len(PHASES)
-        classes = {name: Class(10, 0, 10 * (i == 3), 1, 1000 * (i + 1), 0, nothing, nothing) for i, name in enumerate(CLASSES)}
+        classes = {name: Class(10, 0, 1, 1000 * (i + 1), 0, nothing, nothing) for i, name in enumerate(CLASSES)}
         # Within the phases 10 × (1 + 2 + 3 + 4) µs; outside as much again, for 40 requests.
-        found = demands_us([(Counted(classes, 0, 0), 150e-6), (Counted(classes, 0, 0), 250e-6)])
+        found = demands_us([Run(Counted(classes, 0, 0), 1.0, cpu_s) for cpu_s in (150e-6, 250e-6)])
         for us, expected in zip(found.values(), (3.5, 4.5, 5.5, 6.5), strict=True):
             self.assertAlmostEqual(us, expected)
 

@@ -103,9 +103,9 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
 /// that TLS costs much would never get out of that.
 fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     const MOST: usize = 100;
-    let connections = &args.request.connections;
-    let share = args.request.http == Version::Http2 && connections.pipeline.is_none() && !connections.new_connection;
-    share.then_some(MOST)
+    let request = &args.request;
+    let is_kept = !matches!(request.calls_per_connection(), Ok(Some(1)));
+    (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(MOST)
 }
 
 /// The fleet that is to make the loads, if one was asked for.

@@ -115,7 +115,7 @@ pub struct ClassSample {
     pub failed: u64,
     /// Given up by the client.
     pub aborted: u64,
-    /// How often a worker took one of them up again, after waiting for its client or a server behind this one.
+    /// How often a worker took one of them up again that it had left to wait for its client or a server behind this one.
     pub resumed: u64,
     /// Requests whose CPU time was measured.
     pub cpu_count: u64,

@@ -72,7 +72,8 @@ pub struct ConnectionArgs {
     /// Up to so many calls at once on a connection, or streams of HTTP/2 [default: 1]
     ///
     /// One behind the other, or on as many streams of HTTP/2, of which the server may allow fewer. Clients (--clients) call
-    /// in bursts of N by HTTP/1: each burst on its connection in one write, once the last one has been answered.
+    /// in bursts of N by HTTP/1: each burst on its connection in one write, once the last one has been answered. In a survey
+    /// by HTTP/2 the default is 100: calls share a connection once all that are open are taken.
     #[arg(long, value_name = "N", alias = "streams", hide_short_help = true)]
     pub pipeline: Option<Count>,
     /// Who closes a connection: server, or this side by fin or rst

@@ -77,8 +77,8 @@ pub struct ModuleClass {
     pub failed: u64,
     /// Of the requests, those whose client went away before it had the answer.
     pub aborted: u64,
-    /// Per request: how often a worker took it up, once and again after each wait for its client or a server behind this
-    /// one.
+    /// Per request: how often a worker took it up, once and again each time that it had left it to wait for its client or
+    /// a server behind this one. A worker that waits itself, as most of Apache's do, does not leave it.
     pub turns: Option<f64>,
     /// Elapsed time by phase.
     pub phases_us: Phases,

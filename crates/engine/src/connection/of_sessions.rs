@@ -99,9 +99,7 @@ impl<P> Connections<P> {
 
     /// A queue for a session's connection, with room for so many calls.
     pub fn queue(&mut self, room: usize) -> VecDeque<Call<P>> {
-        let mut queue = self.spare.pop().unwrap_or_default();
-        queue.reserve_exact(room);
-        queue
+        roomy(&mut self.spare, room)
     }
 
     /// The connection in a slot; one of a session has a queue with room for so many calls, if it had none.
@@ -109,8 +107,7 @@ impl<P> Connections<P> {
     pub fn with_queue(&mut self, slot: u32, room: usize) -> Option<&mut Connection<P>> {
         let connection = self.slots.get_mut(slot as usize)?.connection.as_mut()?;
         if connection.session.is_some() && connection.calls.capacity() == 0 {
-            connection.calls = self.spare.pop().unwrap_or_default();
-            connection.calls.reserve_exact(room);
+            connection.calls = roomy(&mut self.spare, room);
         }
         Some(connection)
     }
@@ -129,6 +126,13 @@ impl<P> Connections<P> {
         }
         established
     }
+}
+
+/// A queue with room for so many calls: a spare one, if there is any.
+fn roomy<P>(spare: &mut Vec<VecDeque<Call<P>>>, room: usize) -> VecDeque<Call<P>> {
+    let mut queue = spare.pop().unwrap_or_default();
+    queue.reserve_exact(room);
+    queue
 }
 
 #[cfg(test)]
