@@ -390,8 +390,8 @@ class ModuleClass(Part):
     requests_per_s: float | None = None
     #: Which of `servers` it is of, from 0.
     server: int | None = None
-    #: Per request: how often a worker took it up, once and again after each wait for its client or a server behind
-    #: this one.
+    #: Per request: how often a worker took it up, once and again each time that it had left it to wait for its
+    #: client or a server behind this one. A worker that waits itself, as most of Apache's do, does not leave it.
     turns: float | None = None
 
 

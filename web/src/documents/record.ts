@@ -535,7 +535,7 @@ export interface ModuleClass {
   requests_per_s?: number;
   /** Which of `servers` it is of, from 0. */
   server?: number;
-  /** Per request: how often a worker took it up, once and again after each wait for its client or a server behind this one. */
+  /** Per request: how often a worker took it up, once and again each time that it had left it to wait for its client or a server behind this one. A worker that waits itself, as most of Apache's do, does not leave it. */
   turns?: number | null;
 }
 
