@@ -253,3 +253,29 @@ fn summary(level: &Level) -> String {
         time(level.response_time_s.measured),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn calls_by_http2_share_a_connection_unless_that_was_said_or_each_has_one() {
+        let shared = |flags: &[&str]| {
+            let words = [&["brimful", "survey", "https://server/"], flags].concat();
+            let Command::Survey(args) = Cli::parse_from(words).command else { panic!("it is a survey") };
+            shared_streams(&args)
+        };
+        assert_eq!(shared(&["--http", "2"]), Some(100));
+        for flags in [
+            [].as_slice(),
+            &["--http", "2", "--streams", "1"],
+            &["--http", "2", "--new-connection"],
+            &["--http", "2", "--calls-per-connection", "1"],
+            &["--http", "2", "-H", "Connection: close"],
+        ] {
+            assert_eq!(shared(flags), None, "{flags:?}");
+        }
+    }
+}
