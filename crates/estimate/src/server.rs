@@ -287,7 +287,7 @@ impl Once {
         }
         let (fitted, laws) = law::choose(&costs, busiest, chance);
         let classes = facts.classes.len();
-        let measured = SeenInside::of(facts, places).and_then(|inside| inside.demands(&facts.mix, fitted.demand));
+        let measured = SeenInside::of(facts, places).map(|inside| inside.demands(&facts.mix, fitted.demand));
         let inside = measured.is_some();
         let demands = measured.unwrap_or_else(|| class_demands(facts, places, fitted.demand));
         let cpu = Station {

@@ -138,7 +138,15 @@ impl Method<'_> {
             background: self.found.background.unwrap_or(0.0).min(taken),
             filled,
         };
+        let seen_inside = blocks.iter().flatten().any(|piece| piece.inside.iter().any(Option::is_some));
         let fit = ServerFit::new(facts, blocks, self.setup.seed)?;
+        if seen_inside && fit.inside().is_none() {
+            self.note(
+                "what the Server Module measures is not used: of one class it measured too few calls to tell their CPU \
+                 time; a longer --level measures more"
+                    .to_owned(),
+            );
+        }
         self.found.inflicted = Some(self.found.toll.sum(self.setup, capacity.clients, capacity.rate, idle_busy));
         Ok(fit)
     }

@@ -136,11 +136,17 @@ fn a_survey_says_where_its_demands_come_from() {
     if survey.demands.is_empty() {
         return;
     }
-    let inside = survey.inside.unwrap_or_else(|| panic!("the demands are the module's: {}", done.stderr));
+    let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some(inside) = survey.inside else {
+        // A slow host may answer too few calls in such short levels.
+        let noted = done.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(noted.contains("what the Server Module measures is not used: of one class"), "{noted}");
+        assert!(!said.contains("was measured inside the server"), "{}", done.stdout);
+        return;
+    };
     assert!(inside.sampled > 100 && inside.scv.is_some_and(|scv| scv >= 0.0) && !inside.takes_turns, "{inside:?}");
     assert_eq!(inside.workers, None, "nginx has no such limit");
     let demand = |class: &str| survey.demands.iter().find(|demand| demand.class == class).unwrap().seconds;
     assert!(demand("heavy") > demand("light"), "{:?}", survey.demands);
-    let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("was measured inside the server (Server Module)"), "{}", done.stdout);
 }
