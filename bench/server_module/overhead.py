@@ -10,6 +10,8 @@ SLICE_S = 0.02
 # Where in memory a server finds itself decides what it has to fetch from afar, so each start is a little faster or
 # slower, and so is the module in it: by more than the quartets of one start tell.
 STARTS, QUICK_STARTS = 16, 2
+# Longer runs have more starts rather than longer ones.
+START_S = 26
 CLIENTS = 64
 
 
@@ -23,7 +25,7 @@ def case(kind: str, title: str) -> Case:
 
 
 def measure(bed: Bed, kind: str) -> Outcome:
-    starts = QUICK_STARTS if bed.quick else STARTS
+    starts = QUICK_STARTS if bed.quick else max(STARTS, round(bed.seconds / START_S))
     seconds = bed.seconds / starts
     runs = []
     for start in range(starts):

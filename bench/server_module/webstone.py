@@ -26,6 +26,7 @@ FILES = (
 # connections come in one, and the longest of them takes a few milliseconds.
 SLICE_S = 0.02
 STARTS, QUICK_STARTS = 8, 2
+START_S = 26
 SHARE_S, QUICK_SHARE_S = 20, 4
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -50,8 +51,9 @@ def flags(bed: Bed, seconds: float) -> list[object]:
 
 def table_3(bed: Bed, kind: str) -> Outcome:
     outcome = Outcome()
-    starts = QUICK_STARTS if bed.quick else STARTS
-    seconds = max(bed.seconds / 2, 30) / starts
+    seconds = max(bed.seconds / 2, 30)
+    starts = QUICK_STARTS if bed.quick else max(STARTS, round(seconds / START_S))
+    seconds /= starts
     runs = []
     for start in range(starts):
         name = f"table3-{kind}, start {start + 1} of {starts}"
