@@ -41,11 +41,19 @@ fn requests(record: &Record) -> Vec<String> {
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
+/// Answers whose last byte comes so soon after the first, in microseconds, were read in one piece.
+const SAME_READ_US: f64 = 0.1;
+
 fn replies(record: &Record) -> Vec<String> {
     let times = match (&record.first_byte_us, &record.service_time_us) {
         (Some(first), Some(service)) => {
-            let transfer = (service.mean - first.mean).max(0.0);
-            format!("{} to the first byte, {} to transfer the rest (means)", time(first.mean), time(transfer))
+            let transfer = service.mean - first.mean;
+            let rest = if transfer < SAME_READ_US {
+                "the rest came with it".to_owned()
+            } else {
+                format!("{} to transfer the rest", time(transfer))
+            };
+            format!("{} to the first byte, {rest} (means)", time(first.mean))
         }
         _ => "-".to_owned(),
     };
