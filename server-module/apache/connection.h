@@ -34,10 +34,6 @@
 #define CONNECTION_HELD_MOST 65536
 #define CONNECTION_FITS 16384
 
-/* Where in a connection's memory one of its requests is kept, the only one unless the client pipelines: that is nearer
- * than what a request would have for itself. */
-#define CONNECTION_PLACE (2 * WORKER_LINE)
-
 struct request;
 
 /* What each request needs is in the first line of the cache, of the others only few need anything. */
@@ -60,7 +56,6 @@ struct connection {
     uint8_t sampled;      /* CPU time is measured of the request whose head is being read */
     uint8_t body_waited;  /* body_ns is not 0 */
     uint8_t answer_sampled; /* CPU time is measured of sampled_answer, which is answered, and has no log line yet */
-    uint8_t place_taken;  /* connection_place */
 
     struct request *sampled_answer;
     uint64_t body_ns;     /* waited for the request's body */
@@ -70,15 +65,11 @@ struct connection {
 };
 
 _Static_assert(offsetof(struct connection, sampled_answer) == WORKER_LINE, "the first line has what each request needs");
-_Static_assert(sizeof(struct connection) <= CONNECTION_PLACE, "the place comes behind it");
 
 static ap_filter_rec_t *connection_read_filter;
 static ap_filter_rec_t *connection_write_filter;
 
-/* In request.h. What the place of a request takes. */
-static apr_size_t request_room(void);
-
-/* The answer has been passed on whole; log line and the end of its memory may come at once. */
+/* In request.h. The answer has been passed on whole; log line and the end of its memory may come at once. */
 static void request_is_answered(struct request *request, struct connection *connection);
 
 /* Its CPU time stands still, and goes on with another worker. */
@@ -88,11 +79,6 @@ static void request_goes_on(struct request *request);
 static struct connection *connection_of(conn_rec *c)
 {
     return ap_get_module_config(c->conn_config, &brimful_module);
-}
-
-static void *connection_place(struct connection *connection)
-{
-    return (char *) connection + CONNECTION_PLACE;
 }
 
 /* Of the wait that goes on: how long it has lasted, and is the client's own. */
@@ -404,7 +390,7 @@ static apr_status_t connection_ends(void *ended)
 
 static void connection_accepted(conn_rec *c)
 {
-    struct connection *connection = worker_room(c->pool, CONNECTION_PLACE + request_room());
+    struct connection *connection = worker_room(c->pool, sizeof(*connection));
 
     memset(connection, 0, sizeof(*connection));
     ap_set_module_config(c->conn_config, &brimful_module, connection);

@@ -52,21 +52,6 @@ static struct request *request_of(request_rec *r)
     return ap_get_module_config(r->request_config, &brimful_module);
 }
 
-static apr_size_t request_room(void)
-{
-    return sizeof(struct request);
-}
-
-/* Room for a request, with its connection if that has none already. */
-static struct request *request_place(request_rec *r, struct connection *connection)
-{
-    if (connection == NULL || connection->place_taken) {
-        return worker_room(r->pool, request_room());
-    }
-    connection->place_taken = 1;
-    return connection_place(connection);
-}
-
 static int request_is_same_turn(const struct request *request)
 {
     return request->turn == this_worker.turn;
@@ -76,7 +61,7 @@ static int request_is_same_turn(const struct request *request)
  * it is read; clearing all of it would be another call. */
 static struct request *request_make(request_rec *r, struct connection *connection, uint64_t now)
 {
-    struct request *request = request_place(r, connection);
+    struct request *request = worker_room(r->pool, sizeof(*request));
     struct worker *worker = &this_worker;
 
     request->turn = worker_turns(worker);
@@ -322,10 +307,6 @@ static int request_is_logged(request_rec *r)
         if (connection->answer_sampled && connection->sampled_answer == request) {
             connection->answer_sampled = 0;
         }
-    }
-    /* No other begins on this connection until its log line has been written. */
-    if (connection != NULL && request == connection_place(connection)) {
-        connection->place_taken = 0;
     }
     request->log_ns = now;
     request->client_ns = connection != NULL ? worker_since(request->client_ns, connection_waited(connection, now)) : 0;
