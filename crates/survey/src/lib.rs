@@ -12,6 +12,7 @@ mod error;
 mod foreseen;
 mod found;
 mod guardian;
+mod handshakes;
 mod inflicted;
 mod judge;
 mod level;

@@ -6,6 +6,7 @@ use crate::bench::Bench;
 use crate::calibration::pooled;
 use crate::document::document;
 use crate::found::{Found, Halt, Setup};
+use crate::handshakes;
 use crate::level::{About, Given, Trial};
 use crate::predictions::{Predicted, Predictions};
 use brimful_core::quantity;
@@ -206,6 +207,9 @@ impl Method<'_> {
         self.check_offerable(level.rate, level.rate / level.fraction)?;
         let before = self.anchor(level.lasts)?;
         let trial = self.try_level(&level.workload, level.lasts)?;
+        if let Some(text) = handshakes::say(&trial.record.counts) {
+            self.note(text);
+        }
         let answered = self.given_host(fit, level, &trial)?;
         let given = Given { speed: both(before, self.anchor(level.lasts)?), answered };
         let about = About {
