@@ -12,6 +12,7 @@
 //! characters, so nothing in a file can end a request line early.
 
 use crate::csv;
+use crate::quantity::counted;
 use crate::template::is_template;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -295,7 +296,7 @@ impl Rows {
         let mut table = Rows { columns, text: String::new(), ends: Vec::new(), lines: Vec::new() };
         for row in rows {
             if row.fields.len() != table.columns.len() {
-                let expected = format!("{} fields, as many as the first line names", table.columns.len());
+                let expected = counted(table.columns.len() as u64, "field") + ", as many as the first line names";
                 return Err(LineError::new(row.line, 1, expected));
             }
             for field in &row.fields {
