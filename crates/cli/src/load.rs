@@ -194,6 +194,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     plan.interval = args.part.interval;
     let parts = args.part.shard.map_or(1, |shard| shard.count);
     plan.connections.warm_connections = args.part.warm_connections.div_ceil(parts);
+    plan.connections.most_per_shard = args.part.most_connections;
     (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
     plan.monitor = watched(&args.watched, &plan.endpoint)?;
     if by_default && !args.output.quiet {
@@ -307,6 +308,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         connections: ConnectionPolicy {
             calls_per_connection: args.calls_per_connection()?,
             connections_per_session: None,
+            most_per_shard: None,
             pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
             http2: args.http == Version::Http2,
             close: connections.close,

@@ -89,6 +89,9 @@ pub struct ConnectionPolicy {
     /// Connections that one session may have in all, one after another; a call of it that finds none left is lost, as if the
     /// connection had been reset. `None` has no bound.
     pub connections_per_session: Option<u32>,
+    /// Connections that a shard may have at once; a call of no session that finds all of them taken waits for one, and is
+    /// not late by that. `None` is a connection more for each such call.
+    pub most_per_shard: Option<u64>,
     /// Calls that may be under way on one connection, at least 1: as a pipeline or, with HTTP/2, on as many streams, of
     /// which the server may allow fewer.
     pub pipeline: usize,
@@ -118,6 +121,7 @@ impl Default for ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
             connections_per_session: None,
+            most_per_shard: None,
             pipeline: 1,
             http2: false,
             close: Close::Server,

@@ -60,6 +60,12 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     pub(crate) done: bool,
     /// More was due than could be begun in one go.
     pub(crate) behind: bool,
+    /// Calls that may be due wait for a connection, see [`ConnectionPolicy::most_per_shard`].
+    ///
+    /// [`ConnectionPolicy::most_per_shard`]: crate::ConnectionPolicy::most_per_shard
+    pub(crate) lacks_connection: bool,
+    /// When there was one again.
+    pub(crate) had_room: Nanos,
     /// Calls that have not ended, those among them that follow a redirect and have not begun.
     pub(crate) in_flight: usize,
     /// Calls that follow a redirect, and are to begin.
@@ -110,6 +116,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             held_since: None,
             done: false,
             behind: false,
+            lacks_connection: false,
+            had_room: Nanos::ZERO,
             in_flight: 0,
             hops: VecDeque::new(),
             waited: Waited::default(),

@@ -134,6 +134,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         for nth in 0..limit {
             // Pipelined calls begin within a fraction of a microsecond, and to look at the clock for each is much of that.
             let now = if nth == 0 || self.config.connections.pipeline == 1 { self.tick() } else { self.now };
+            if self.must_wait_for_connection(now) {
+                return false;
+            }
             if let Some(Hop { spec, due, ready }) = self.hops.pop_front() {
                 self.in_flight -= 1;
                 self.begin((due, ready), spec, now);
@@ -141,11 +144,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             self.next_due = match self.workload.next(now, self.in_flight) {
                 Next::Due { due, call } => {
-                    self.begin((due, due), call, now);
+                    self.begin((due, due.max(self.had_room)), call, now);
                     continue;
                 }
                 Next::Waited { due, ready, call } => {
-                    self.begin((due, ready), call, now);
+                    self.begin((due, ready.max(self.had_room)), call, now);
                     continue;
                 }
                 Next::NotBefore(due) => due,
@@ -160,13 +163,34 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
+    /// How long after the schedule's end a call may begin. One that waits for a connection waits for answers.
+    fn overrun(&self) -> Nanos {
+        let policy = &self.config.connections;
+        if policy.most_per_shard.is_some() { OVERRUN.max(policy.response_timeout) } else { OVERRUN }
+    }
+
+    /// Whether there are as many connections as there may be, and all are taken: what is due stays where it is. An end of a
+    /// call has this looked at again, and some time, as a connection may also go without one.
+    fn must_wait_for_connection(&mut self, now: Nanos) -> bool {
+        const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
+        let Some(most) = self.config.connections.most_per_shard else { return false };
+        let lacks = self.connections.open() >= most && !self.connections.have_room();
+        if lacks {
+            self.next_due = now + LOOK_AGAIN;
+        } else if self.lacks_connection {
+            self.had_room = now;
+        }
+        self.lacks_connection = lacks;
+        lacks
+    }
+
     fn begin(&mut self, (due, ready): (Nanos, Nanos), spec: CallSpec, now: Nanos) {
         let mut observed = O::PerCall::default();
         let stamp = self.connections.fresh_stamp();
         self.in_flight += 1;
         self.observer.on(&mut observed, &Event::Scheduled { class: spec.class, due });
         self.density.note(due);
-        if now > self.config.window + OVERRUN {
+        if now > self.config.window + self.overrun() {
             return self.end(&mut Call::new(spec, due, stamp, observed), End::Unfinished { sent: false }, 0);
         }
         if ready > due {

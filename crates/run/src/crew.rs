@@ -125,11 +125,13 @@ impl Drop for Crew {
 impl Order {
     fn of(plan: &RunPlan) -> Result<Order, RunError> {
         let workload = toml::to_string(&plan.workload).map_err(|error| RunError::BadLoad(error.to_string()))?;
-        let flags = vec![
+        let mut flags = vec![
             format!("--duration={}ns", plan.window.0),
             format!("--interval={}ns", plan.interval.0),
             format!("--warm-connections={}", plan.connections.warm_connections),
         ];
+        let most = plan.connections.most_per_shard.map(|most| format!("--most-connections={most}"));
+        flags.extend(most);
         Ok(Order { workload, seed: plan.seed, flags })
     }
 }

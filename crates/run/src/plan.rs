@@ -296,6 +296,11 @@ impl RunPlan {
         if connections.calls_per_connection == Some(1) || self.calls_in_bursts() {
             connections.warm_connections = 0;
         }
+        let is_open = LoadKind::of(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
+        if connections.calls_per_connection == Some(1) || !is_open {
+            // Calls that wait for an answer, or for a connection of their own, wait for enough.
+            connections.most_per_shard = None;
+        }
         if let Some(sessions) = self.workload.sessions().filter(|sessions| sessions.pipelined) {
             /// A longer burst takes another connection.
             const LONGEST: u64 = 256;

@@ -34,7 +34,13 @@ impl<'a> ServerBench<'a> {
     /// Loads are made as `like` says, but for the workload, the window and the seed; by the crew if there is one.
     pub fn new(like: RunPlan, server: Server, crew: Option<Crew>, stop: &'a AtomicBool) -> ServerBench<'a> {
         let mut bench = ServerBench { like, server, crew, stop };
-        bench.like.connections.warm_connections = WARM_CONNECTIONS * bench.server.cpus.len().max(1) as u64;
+        let warm = WARM_CONNECTIONS * bench.server.cpus.len().max(1) as u64;
+        bench.like.connections.warm_connections = warm;
+        if bench.like.tls.is_some() {
+            // A handshake costs a server as much as many calls. If each call that finds all connections taken brought one,
+            // a server that is late for a moment would get no further, and what is measured were handshakes.
+            bench.like.connections.most_per_shard = Some(warm.div_ceil(bench.like.threads.into()));
+        }
         bench.like.calls = u64::MAX;
         bench
     }

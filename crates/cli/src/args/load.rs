@@ -201,6 +201,9 @@ pub struct PartArgs {
     /// Connections of the whole load that are open before it begins: the same.
     #[arg(long, value_name = "N", default_value = "0", hide = true)]
     pub warm_connections: u64,
+    /// Connections of each thread at most, for which calls wait: the same.
+    #[arg(long, value_name = "N", hide = true)]
+    pub most_connections: Option<u64>,
 }
 
 /// What of the calls is shown.

@@ -12,6 +12,7 @@ on_each_engine!(
     a_stall_of_the_server_shows_in_every_call_that_it_delayed,
     a_stall_of_the_generator_is_lateness_and_never_service_time,
     an_open_workload_never_waits_for_a_free_connection,
+    calls_wait_for_one_of_as_many_connections_as_there_may_be,
     connections_are_kept_or_renewed_as_asked,
     warm_connections_are_there_for_the_first_calls,
     events_of_a_call_come_in_order,
@@ -82,6 +83,30 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     assert!(connections > 25, "{connections} connections: calls in flight together need one each");
     let slowest = calls.iter().map(Seen::response).max().unwrap();
     assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
+}
+
+fn calls_wait_for_one_of_as_many_connections_as_there_may_be(case: Case) {
+    let server = serial_server(Duration::from_millis(20), None);
+    // Ten times what the server can take.
+    for calls_per_connection in [None, Some(3)] {
+        let plan = Plan::requesting(case, server.addr(), "GET", Close::Fin).calls(50).configure(|config| {
+            config.connections.most_per_shard = Some(4);
+            config.connections.calls_per_connection = calls_per_connection;
+        });
+        let run = plan.open_under(500.0, &Control::default());
+        let calls = &run.observer.calls;
+        let others: Vec<_> = calls.iter().filter(|call| !completed(call.end())).collect();
+        assert!(others.is_empty() && calls.len() == 50, "{calls_per_connection:?}: {others:?}");
+        assert_eq!(run.max_open_connections, 4);
+        // Waiting for a connection is in the response time, and is no lateness.
+        let slowest = calls.iter().map(Seen::response).max().unwrap();
+        assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
+        let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
+        assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
+        for (i, call) in calls.iter().enumerate() {
+            assert_eq!(call.due, Nanos::from_millis(2 * i as u64), "due comes from the schedule");
+        }
+    }
 }
 
 fn connections_are_kept_or_renewed_as_asked(case: Case) {
