@@ -1,5 +1,5 @@
-//! Handshakes of TLS within a level. A call that finds all connections taken opens one more. By TLS that costs the server
-//! as much as many calls, just when it is late: what is slow then are handshakes, of which the model knows nothing.
+//! Handshakes of TLS within a level. Its connections are opened beforehand, so they come where the server closes these. Each
+//! costs it as much as many calls, of which the model knows nothing.
 
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, percent};
@@ -14,8 +14,8 @@ pub(crate) fn say(counts: &Counts) -> Option<String> {
     let of_calls = counts.handshakes as f64 / counts.completed as f64;
     (MANY..MEANT).contains(&of_calls).then(|| {
         format!(
-            "{} TLS handshakes for {} calls ({}), as calls that found all connections taken opened more: they cost the \
-             server what the model does not know of, and calls waited for them; by HTTP/2 (--http 2) calls share connections",
+            "{} TLS handshakes for {} calls ({}), as the server closes connections (nginx after keepalive_requests, Apache \
+             after MaxKeepAliveRequests): they cost it what the model does not know of, and calls wait for them",
             count(counts.handshakes),
             count(counts.completed),
             percent(of_calls),
@@ -32,10 +32,10 @@ mod tests {
     }
 
     #[test]
-    fn handshakes_are_named_where_many_calls_opened_connections_and_few_were_meant_to() {
+    fn handshakes_are_named_where_they_are_many_and_not_one_for_each_call() {
         let said = say_of(1_200, 60_000).unwrap();
         assert!(said.starts_with("1,200 TLS handshakes for 60,000 calls (2"), "{said}");
-        assert!(said.contains("--http 2"), "{said}");
+        assert!(said.contains("the server closes connections"), "{said}");
         // None by TLS; a dozen connections that are kept; a connection for each call; nothing was completed.
         for (handshakes, completed) in [(0, 60_000), (12, 60_000), (60_000, 60_000), (5, 0)] {
             assert_eq!(say_of(handshakes, completed), None, "{handshakes} of {completed}");
