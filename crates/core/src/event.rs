@@ -150,7 +150,7 @@ pub enum Event {
         /// When the schedule wanted it to begin.
         due: Nanos,
     },
-    /// It could begin, having been due before: it has waited for a connection of its session. Left out where it
+    /// It could begin, having been due before: it has waited for a connection, its session's or any. Left out where it
     /// did not.
     Ready {
         /// When.
