@@ -39,7 +39,7 @@ impl<'a> ServerBench<'a> {
         if bench.like.tls.is_some() {
             // A handshake costs a server as much as many calls. If each call that finds all connections taken brought one,
             // a server that is late for a moment would get no further, and what is measured were handshakes.
-            bench.like.connections.most_per_shard = Some(warm.div_ceil(bench.like.threads.into()));
+            bench.like.connections.most_per_shard = Some(warm.div_ceil(bench.like.threads));
         }
         bench.like.calls = u64::MAX;
         bench
