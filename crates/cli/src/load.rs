@@ -194,7 +194,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     plan.interval = args.part.interval;
     let parts = args.part.shard.map_or(1, |shard| shard.count);
     plan.connections.warm_connections = args.part.warm_connections.div_ceil(parts);
-    plan.connections.most_per_shard = args.part.most_connections;
+    plan.connections.most_per_shard = args.part.most_connections.map(|most| most.div_ceil(parts));
     (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
     plan.monitor = watched(&args.watched, &plan.endpoint)?;
     if by_default && !args.output.quiet {

@@ -201,7 +201,7 @@ pub struct PartArgs {
     /// Connections of the whole load that are open before it begins: the same.
     #[arg(long, value_name = "N", default_value = "0", hide = true)]
     pub warm_connections: u64,
-    /// Connections of each thread at most, for which calls wait: the same.
+    /// Connections at most, for a thread of each shard, for which calls wait: the same.
     #[arg(long, value_name = "N", hide = true)]
     pub most_connections: Option<u64>,
 }
