@@ -5,11 +5,11 @@
 //! - Sockets are direct descriptors: their index is the connection's slot, and they count against the descriptor limit per ring.
 //! - A new connection by TCP is one chain of linked operations: socket, its options, bind, connect. A Unix socket is
 //!   connected before the ring has it.
-//! - One receive per connection stays armed (multishot), but for pipelined connections, which gain by taking all that has
-//!   come in one go when they are ready for it.
-//! - A request's send says nothing when it succeeds; how requests go out is told in `uring/sending.rs`.
+//! - How bytes come in is told in `uring/receiving.rs`, how requests go out in `uring/sending.rs`: a send says nothing when
+//!   it succeeds.
 
 mod availability;
+mod receiving;
 mod sending;
 
 use super::buffers::{self, Buffers};
@@ -70,6 +70,8 @@ struct Slot<'a> {
     generation: u32,
     connecting: bool,
     receiving: bool,
+    /// Bytes received since the armed receive last found the socket empty.
+    run: usize,
     /// A send is under way that will say how it ended.
     sending: bool,
     /// The turn in which sending `outgoing` was tried last; 0 before the first try.
@@ -331,27 +333,6 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Arms the receive; one that is not `eager` waits for the socket to have something before it tries.
-    fn receive(&mut self, token: Token, eager: bool) {
-        /// `IORING_RECVSEND_POLL_FIRST` and `IORING_RECV_MULTISHOT`.
-        const POLL_FIRST: u16 = 1 << 0;
-        const MULTISHOT: u16 = 1 << 1;
-        let pipelined = self.settings.pipelined;
-        let Some(slot) = self.get_mut(token) else { return };
-        slot.receiving = true;
-        let (size, shots) = if pipelined { (buffers::SIZE as u32, 0) } else { (0, MULTISHOT) };
-        let how = shots | if eager { 0 } else { POLL_FIRST };
-        let receive = opcode::Recv::new(Fixed(token.slot), std::ptr::null_mut(), size).buf_group(0).ioprio(how);
-        let entry = receive.build().flags(Flags::BUFFER_SELECT);
-        self.push(&entry.user_data(user_data(token, Kind::Receive)));
-    }
-
-    fn rearm_receive(&mut self) {
-        if let Some((token, eager)) = self.rearm.take() {
-            self.receive(token, eager);
-        }
-    }
-
     /// Takes what the ring holds, and ends the turn.
     fn take_completions(&mut self) {
         // The kernel may have been too short of memory to take all that was asked of it.
@@ -371,10 +352,8 @@ impl<'a> Uring<'a> {
     fn completed(&mut self, entry: &cqueue::Entry) -> Option<(Token, Happened)> {
         let (token, kind) = of_user_data(entry.user_data());
         let result = entry.result();
-        let filled = cqueue::buffer_select(entry.flags()).map(|id| (id, result.max(0) as usize));
-        let more = cqueue::more(entry.flags());
         let Some(slot) = self.get_mut(token) else {
-            if let Some((id, _)) = filled {
+            if let Some(id) = cqueue::buffer_select(entry.flags()) {
                 self.buffers.give_back(id);
             }
             if kind == Kind::Send {
@@ -399,33 +378,10 @@ impl<'a> Uring<'a> {
             }
             Kind::Send => self.sent_all(token, result),
             Kind::Receive => {
-                slot.receiving = more;
-                let broken = slot.broken;
-                self.received = filled;
-                self.left_unread |= result == buffers::SIZE as i32 || result == -libc::ENOBUFS;
-                match result {
-                    1.. => {
-                        if !more {
-                            self.rearm = Some((token, cqueue::sock_nonempty(entry.flags())));
-                        }
-                        // The end of the stream comes right behind the bytes before it.
-                        let last = self.completions.get(self.heard).is_some_and(|next| {
-                            next.user_data() == entry.user_data() && next.result() == 0 && !cqueue::more(next.flags())
-                        });
-                        if last && let Some(slot) = self.get_mut(token) {
-                            slot.receiving = false;
-                        }
-                        Some((token, Happened::Received { last }))
-                    }
-                    0 if broken => Some((token, Happened::Reset)),
-                    0 => Some((token, Happened::EndOfStream)),
-                    _ if result == -libc::ENOBUFS || result == -libc::EINTR => {
-                        self.receive(token, true);
-                        None
-                    }
-                    _ => Some((token, Happened::Reset)),
-                }
+                slot.receiving = cqueue::more(entry.flags());
+                self.has_received(token, entry)
             }
+            Kind::Look => self.has_looked(token, entry),
         }
     }
 
