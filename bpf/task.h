@@ -87,7 +87,6 @@ static __always_inline void add_process(struct record *record, struct task_struc
     struct mm_struct *mm = task->mm;
 
     record->flags |= LEADER;
-    record->threads = signal->nr_threads;
     record->ended.ran = signal->sum_sched_runtime;
     record->ended.user = signal->utime;
     record->ended.system = signal->stime;
@@ -114,6 +113,11 @@ static __always_inline bool fill_in(struct record *record, struct task_struct *t
     else if (state(task) == 0)
         record->flags |= RUNNABLE;
     record->started = task->start_boottime;
+    // When the last thread of a process is waited for, the kernel adds what it has used to what the others had, and
+    // counts one thread less. So the count is read last: where it is zero `ended` may have all that is in `own`.
+    if (task->pid == task->tgid)
+        add_process(record, task);
+    barrier();
     record->own.ran = task->se.sum_exec_runtime;
     record->own.user = task->utime;
     record->own.system = task->stime;
@@ -123,8 +127,9 @@ static __always_inline bool fill_in(struct record *record, struct task_struct *t
         record->flags |= SCHED;
         record->waited = task->sched_info.run_delay;
     }
+    barrier();
     if (task->pid == task->tgid)
-        add_process(record, task);
+        record->threads = task->signal->nr_threads;
     return record->pid != 0;
 }
 

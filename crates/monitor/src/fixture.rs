@@ -128,6 +128,12 @@ impl Fixture {
         std::fs::write(directory.join("stat"), text).unwrap();
     }
 
+    /// As the kernel tells of one that somebody waits for just now.
+    pub fn waited_for(&self, pid: u32, comm: &str) {
+        let text = format!("{pid} ({comm}) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 {} 0 0\n", 1_u64 << 40);
+        std::fs::write(self.root().join(format!("{pid}/stat")), text).unwrap();
+    }
+
     pub fn thread(&self, pid: u32, tid: u32, file: &str, text: &str) {
         let directory = self.root().join(format!("{pid}/task/{tid}"));
         std::fs::create_dir_all(&directory).unwrap();

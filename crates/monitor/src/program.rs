@@ -103,7 +103,7 @@ pub(crate) struct Usage {
     pub major_faults: u64,
 }
 
-/// All programs. Every process belongs to one at most.
+/// All programs. Every process belongs to one at most. Sources read processes one after another, by ascending pid.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     /// When the watch began, counted like [`Facts::started`].
@@ -136,7 +136,10 @@ struct ProgramAccount {
 #[derive(Debug)]
 struct Member {
     program: usize,
+    /// As last told, but for what it may have [reaped](Accounts::reaped_for_sure).
     facts: Facts,
+    /// What it had reaped as last told.
+    reaped: Usage,
     /// Of `reaped`, what it had reaped when it was found, and what belonged to another program.
     not_ours: Usage,
     children_gone: Usage,
@@ -184,14 +187,27 @@ impl Accounts {
 
     /// What is known of a member now; false if the process is none.
     pub fn update(&mut self, pid: u32, facts: &Facts) -> bool {
+        let reaped = self.reaped_for_sure(pid, facts);
         let Some(member) = self.members.get_mut(&pid) else { return false };
         let program = &mut self.programs[member.program];
         // It may have executed another program since.
         if program.named_after == Some(pid) && member.facts.comm != facts.comm {
             program.name = String::from_utf8_lossy(facts.name()).into();
         }
-        member.facts = Facts { own: member.facts.own.max(facts.own), ..*facts };
+        member.facts = Facts { own: member.facts.own.max(facts.own), reaped, ..*facts };
+        member.reaped = facts.reaped;
         true
+    }
+
+    /// What a process has reaped, without children that it may have reaped after they were read as living and before it
+    /// was read itself: where younger ones have lower pids, as pids come round again, what it had reaped the last time.
+    fn reaped_for_sure(&self, pid: u32, facts: &Facts) -> Usage {
+        let Some(member) = self.members.get(&pid).filter(|member| member.reaped != facts.reaped) else {
+            return facts.reaped;
+        };
+        let is_younger =
+            |other: &Member| other.program == member.program && other.facts.started >= member.facts.started;
+        if self.members.range(..pid).any(|(_, other)| is_younger(other)) { member.reaped } else { facts.reaped }
     }
 
     /// Makes a process, which is in no program yet, a member of one.
@@ -207,8 +223,8 @@ impl Accounts {
             program.before = program.before.plus(facts.own);
         }
         (program.changed, program.found) = (true, true);
-        let member = Member { program: index, facts: *facts, not_ours: facts.reaped, children_gone: Usage::default() };
-        self.members.insert(pid, member);
+        let (reaped, children_gone) = (facts.reaped, Usage::default());
+        self.members.insert(pid, Member { program: index, facts: *facts, reaped, not_ours: reaped, children_gone });
     }
 
     /// A process has ended, whether its parent has waited for it or not. Its heir is its parent if that is a member, or
@@ -459,6 +475,24 @@ mod tests {
         assert_eq!(used(&mut accounts), [10, 570]);
         accounts.update(1, &newborn(0, 20, 570 + 30));
         assert_eq!(used(&mut accounts), [20 + 30, 570]);
+    }
+
+    #[test]
+    fn a_child_that_is_reaped_after_it_was_read_and_before_its_parent_is_counts_once() {
+        let mut accounts = accounts(1);
+        accounts.admit(30, 0, &newborn(0, 10, 0));
+        accounts.admit(20, 0, &newborn(30, 500, 0));
+        accounts.update(20, &newborn(30, 500, 0));
+        accounts.update(30, &newborn(0, 10, 500 + 40));
+        assert_eq!(used(&mut accounts), [510], "as it was read living");
+        accounts.end(20);
+        accounts.update(30, &newborn(0, 10, 500 + 40));
+        assert_eq!(used(&mut accounts), [510 + 40], "and another that nobody saw");
+        accounts.admit(21, 0, &newborn(30, 5, 0));
+        accounts.update(30, &newborn(0, 10, 540 + 60));
+        assert_eq!(used(&mut accounts), [550 + 5]);
+        accounts.update(30, &newborn(0, 10, 540 + 60));
+        assert_eq!(used(&mut accounts), [550 + 5 + 60], "one reading later, though the younger one lives on");
     }
 
     #[test]

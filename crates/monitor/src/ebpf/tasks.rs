@@ -74,7 +74,8 @@ pub(crate) struct Counters {
 /// What concerns a whole process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProcessRecord {
-    /// Threads it has.
+    /// Threads it has, the last one until somebody has waited for the process. Where it is zero, what that one had used
+    /// may be in `ended` already.
     pub(crate) threads: u64,
     /// Resident pages of files, of anonymous and of shared memory. The kernel counts per CPU and adds up now and then:
     /// up to 32 pages of each kind are missing or too many per CPU (lib/percpu_counter.c). `None` if the process has no

@@ -216,6 +216,10 @@ impl ProcReader {
 impl Handle {
     fn state(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> State {
         let Some(stat) = self.stat.read(buffer).ok().and_then(procfs::pid_stat) else { return State::Gone };
+        // It has been waited for: nothing else is told any more, not even who did.
+        if stat.threads == 0 {
+            return State::Gone;
+        }
         // Of a process whose main thread alone has ended, others go on.
         let ended = matches!(stat.state, b'Z' | b'X') && stat.threads <= 1;
         let (user, system) = (units.ticks(stat.user), units.ticks(stat.system));
@@ -392,6 +396,19 @@ mod tests {
         assert_eq!(read(true), (1, 1, 50, 5), "nor is it found again");
         fixture.process(P + 1, 1, "server", [10, 0, 5, 0]);
         assert_eq!(read(true), (1, 1, 50, 5));
+    }
+
+    #[test]
+    fn what_was_waited_for_while_it_was_read_belongs_to_its_parent() {
+        let fixture = Fixture::new();
+        fixture.process(P + 1, 1, "server", [10, 0, 0, 0]);
+        fixture.newborn(P + 2, P + 1, "server", [4, 0, 0, 0]);
+        let (mut reader, mut accounts, _) = watch(&fixture, &[ProcessSelector::Name("server".into())]);
+        fixture.waited_for(P + 2, "server");
+        fixture.process(P + 1, 1, "server", [10, 0, 4, 0]);
+        reader.read(&mut accounts);
+        let sample = accounts.sample().remove(0);
+        assert_eq!((sample.pids.len(), sample.ended, sample.cpu.total), (1, 1, Nanos::from_millis(40)));
     }
 
     #[test]

@@ -133,6 +133,10 @@ impl TaskReader {
         self.processes.clear();
         for (index, record) in self.records.iter().enumerate() {
             let Some(process) = &record.process else { continue };
+            // It has been waited for: what it used its parent has reaped.
+            if process.threads == 0 {
+                continue;
+            }
             // Of a process whose main thread alone has ended, others go on.
             if record.ended && process.threads <= 1 {
                 self.ended.push(index);
