@@ -61,10 +61,11 @@ impl Uring<'_> {
             _ => {}
         }
         // The end of the stream comes right behind the bytes before it.
-        let last = self.completions.get(self.heard).is_some_and(|next| {
+        let ends = |next: &cqueue::Entry| {
             next.user_data() == entry.user_data() && next.result() == 0 && !cqueue::more(next.flags())
-        });
-        if result > 0 && last && let Some(slot) = self.get_mut(token) {
+        };
+        let last = result > 0 && self.completions.get(self.heard).is_some_and(ends);
+        if last && let Some(slot) = self.get_mut(token) {
             slot.receiving = false;
         }
         self.taken_in(token, entry, last)
